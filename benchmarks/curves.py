@@ -23,9 +23,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
-from transplt.apply.engine import index_source, join_facts, migrate_source
-from transplt.settings import Settings
-from transplt.themes.tunings.table import parse_tunings
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, join_facts, migrate_source
+from transplt.fixers.tunings.table import parse_tunings
 
 #: An exponent from here on is no line.
 MOST = 1.5

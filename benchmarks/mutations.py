@@ -23,8 +23,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 from examples_on_npu import RUNS, Run, execute  # noqa: E402
 
-from transplt.apply.engine import migrate_source  # noqa: E402
-from transplt.settings import Settings  # noqa: E402
+from transplt.base.settings import Settings  # noqa: E402
+from transplt.engine.engine import migrate_source  # noqa: E402
 
 #: Short runs that use most of what was migrated.
 NAMES = (

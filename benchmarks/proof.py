@@ -35,15 +35,15 @@ from proof_scripts import PROVEN  # noqa: E402
 from small_programs import arguments_of, source_of, with_stubs  # noqa: E402
 
 from transplt import __version__  # noqa: E402
-from transplt.emulator.options import RunOptions, Trace  # noqa: E402
-from transplt.emulator.warm import Warm  # noqa: E402
-from transplt.prove.command import for_output  # noqa: E402
-from transplt.prove.projects import Project, find_project  # noqa: E402
-from transplt.prove.proof import between  # noqa: E402
-from transplt.prove.runs import Replay, Run, Runner  # noqa: E402
-from transplt.prove.text import part_as_json  # noqa: E402
-from transplt.run.options import Options, make_plan  # noqa: E402
-from transplt.run.tree import migrate_tree  # noqa: E402
+from transplt.project.options import Options, make_plan  # noqa: E402
+from transplt.project.tree import migrate_tree  # noqa: E402
+from transplt.proof.launch.options import RunOptions, Trace  # noqa: E402
+from transplt.proof.launch.warm import Warm  # noqa: E402
+from transplt.proof.prove.command import for_output  # noqa: E402
+from transplt.proof.prove.projects import Project, find_project  # noqa: E402
+from transplt.proof.prove.proof import between  # noqa: E402
+from transplt.proof.prove.runs import Replay, Run, Runner  # noqa: E402
+from transplt.proof.prove.text import part_as_json  # noqa: E402
 
 PAGE = HERE.parent / "docs" / "proof.md"
 EMULATOR = HERE.parent / "transplt" / "emulator"

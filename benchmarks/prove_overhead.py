@@ -19,11 +19,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from transplt.emulator import runner
-from transplt.emulator.options import RunOptions, Trace
-from transplt.emulator.warm import Warm
-from transplt.prove.projects import Project, find_project
-from transplt.prove.proof import between
+from transplt.proof.launch import runner
+from transplt.proof.launch.options import RunOptions, Trace
+from transplt.proof.launch.warm import Warm
+from transplt.proof.prove.projects import Project, find_project
+from transplt.proof.prove.proof import between
 
 LIMIT = 0.3
 

@@ -28,9 +28,9 @@ from many_cards_scripts import SCRIPTS, Script  # noqa: E402
 from small_programs import arguments_of, source_of, with_stubs  # noqa: E402
 
 from benchmarks.three_hosts import fault, run_on  # noqa: E402
-from transplt.emulator.runner import SITES  # noqa: E402
-from transplt.run.options import Options, make_plan  # noqa: E402
-from transplt.run.tree import migrate_tree  # noqa: E402
+from transplt.project.options import Options, make_plan  # noqa: E402
+from transplt.project.tree import migrate_tree  # noqa: E402
+from transplt.proof.launch.runner import SITES  # noqa: E402
 
 
 def migrated(source: Path, place: Path) -> tuple[Path, list[str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from many_cards_scripts import Script
 
-from transplt.emulator.runner import READY_STUBS
+from transplt.proof.launch.runner import READY_STUBS
 
 HERE = Path(__file__).resolve().parent
 STUBS = HERE / "stubs"

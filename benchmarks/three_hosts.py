@@ -20,10 +20,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from transplt.apply.engine import index_source, migrate_source
-from transplt.emulator.runner import SITES
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, migrate_source
+from transplt.flow.facts import ProjectFacts
+from transplt.proof.launch.runner import SITES
 
 #: What two runs of one program print differently: times, speeds, addresses.
 _VARIES = re.compile(

@@ -6,7 +6,7 @@ from typing import Any
 
 Entry = dict[str, Any]
 
-#: Advice by its key in transplt/analysis/advice.py. `from` names the fact: its section and name;
+#: Advice by its key in transplt/engine/analysis/advice.py. `from` names the fact: its section and name;
 #: what no fact tells has a `source` of its own.
 ADVICE: dict[str, Entry] = {
     "float64": {

@@ -31,7 +31,7 @@ from support_decisions import (  # noqa: E402
     SURE_LIMITS,
 )
 
-from transplt.settings import TORCH_VERSIONS  # noqa: E402
+from transplt.base.settings import TORCH_VERSIONS  # noqa: E402
 
 Entry = dict[str, Any]
 

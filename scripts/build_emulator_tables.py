@@ -23,8 +23,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import fact_store  # noqa: E402
 from fact_store import key  # noqa: E402
 
+from transplt.base.settings import TORCH_VERSIONS as VERSIONS  # noqa: E402
 from transplt.rules.versions import versions_of  # noqa: E402
-from transplt.settings import TORCH_VERSIONS as VERSIONS  # noqa: E402
 
 TABLES = ROOT / "transplt" / "emulator" / "site" / "npu_emulator" / "tables"
 #: Modules whose names are kept: what a training script can reach.

@@ -25,7 +25,7 @@ from similar_rules import SIMILAR  # noqa: E402
 from support_tables import build_support  # noqa: E402
 from table_decisions import CODEMOD, EFFORT, EXTRA, HELP, KEEP, MISSING_HELP, REPORT  # noqa: E402
 
-from transplt.settings import TORCH_VERSIONS  # noqa: E402
+from transplt.base.settings import TORCH_VERSIONS  # noqa: E402
 
 Entry = dict[str, Any]
 

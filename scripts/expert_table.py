@@ -21,11 +21,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from transplt.disk.records import RunResult  # noqa: E402
-from transplt.finding import Finding  # noqa: E402
-from transplt.run.options import Options, make_plan  # noqa: E402
-from transplt.run.tree import migrate_tree  # noqa: E402
-from transplt.settings import DEFAULT_TORCH_VERSION  # noqa: E402
+from transplt.base.finding import Finding  # noqa: E402
+from transplt.base.settings import DEFAULT_TORCH_VERSION  # noqa: E402
+from transplt.project.options import Options, make_plan  # noqa: E402
+from transplt.project.tree import migrate_tree  # noqa: E402
+from transplt.report.records import RunResult  # noqa: E402
 
 DATA = ROOT / "docs" / "expert_ports.json"
 AMP = "native"

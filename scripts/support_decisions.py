@@ -61,7 +61,7 @@ SURE_LIMITS: dict[str, list[Entry]] = {
 
 _FUSED = "moves the optimizer's work into one kernel a step"
 
-#: Faster forms: fact -> the APIs that have it, or the shape of code (`shape`, see transplt/analysis/affinity.py), and
+#: Faster forms: fact -> the APIs that have it, or the shape of code (`shape`, see transplt/engine/analysis/affinity.py), and
 #: a title; also what the source of torch_npu says beyond the fact.
 AFFINITY: dict[str, Entry] = {
     "sdpa": {

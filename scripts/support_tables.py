@@ -9,7 +9,7 @@ from typing import Any
 
 import fact_store
 
-from transplt.settings import TORCH_VERSIONS
+from transplt.base.settings import TORCH_VERSIONS
 
 Entry = dict[str, Any]
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import fact_store  # noqa: E402
 from build_tables import minors  # noqa: E402
 
-from transplt.settings import TORCH_VERSIONS  # noqa: E402
+from transplt.base.settings import TORCH_VERSIONS  # noqa: E402
 
 _TARGET = re.compile(r"torch_npu(?:\.\w+)+")
 _SOURCE_API = "module sources of the published wheels, read with ast"

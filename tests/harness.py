@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from transplt.apply.engine import index_source, migrate_source
-from transplt.finding import FileResult, Status, Verdict
-from transplt.project.facts import ProjectFacts
+from transplt.base.finding import FileResult, Status, Verdict
+from transplt.base.settings import Settings
+from transplt.base.text.cuda_words import find_tokens
+from transplt.engine.engine import index_source, migrate_source
+from transplt.flow.facts import ProjectFacts
 from transplt.rules.reasons import words_of
-from transplt.settings import Settings
-from transplt.text.cuda_words import find_tokens
 
 #: What the pairs of the running test showed: (codes applied, codes left open). Read by scripts/coverage_table.py.
 RECORDS: list[tuple[tuple[str, ...], tuple[str, ...]]] = []

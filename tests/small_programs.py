@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transplt.disk.records import RunResult
-from transplt.run import tree
-from transplt.run.options import Options, make_plan
+from transplt.project import tree
+from transplt.project.options import Options, make_plan
+from transplt.report.records import RunResult
 
 FOLDER = Path(__file__).resolve().parent / "programs"
 #: The batch of one process of several, where the program has an option for it.

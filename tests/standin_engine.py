@@ -6,9 +6,9 @@ import os
 import signal
 import time
 
-from transplt.finding import FileResult, Finding, Level, Operation, Replacement, Span, Status, TokenCount
-from transplt.project.facts import ModuleFacts, ProjectFacts
-from transplt.settings import Settings
+from transplt.base.finding import FileResult, Finding, Level, Operation, Replacement, Span, Status, TokenCount
+from transplt.base.settings import Settings
+from transplt.flow.facts import ModuleFacts, ProjectFacts
 
 
 def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from transplt.text.lexer import literals
+from transplt.base.text.lexer import literals
 from transplt.trees.transform import CannotRewrite
 
 

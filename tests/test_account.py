@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from tests.harness import hold_ledger, migrate, pattern, reasons
 from tests.test_properties import programs
-from transplt.apply.engine import migrate_source
-from transplt.commands.main import main
-from transplt.finding import Status
-from transplt.settings import Settings
-from transplt.text.cuda_words import find_tokens
+from transplt.base.finding import Status
+from transplt.base.settings import Settings
+from transplt.base.text.cuda_words import find_tokens
+from transplt.engine.engine import migrate_source
+from transplt.faces.cli.main import main
 
 
 @pytest.mark.parametrize(

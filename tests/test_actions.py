@@ -17,18 +17,18 @@ from openpyxl import load_workbook
 
 from tests.test_reports import result_of
 from transplt import migrate_source
-from transplt.actions.action import Action
-from transplt.actions.actions import MOST, actions_of, total_hours
-from transplt.actions.kernels import home_of, plain_name
-from transplt.finding import Effort, Finding, Level, Operation, Replacement, Span
+from transplt.base.finding import Effort, Finding, Level, Operation, Replacement, Span
+from transplt.engine.actions.action import Action
+from transplt.engine.actions.actions import MOST, actions_of, total_hours
+from transplt.engine.actions.kernels import home_of, plain_name
+from transplt.project.options import Options, make_plan
+from transplt.project.tree import diff_tree
 from transplt.report.action_lines import MOST_LINES, action_lines, place_text
 from transplt.report.console import summary
 from transplt.report.html import render_html
 from transplt.report.unsupported_op import render_unsupported
 from transplt.rules.pages import BLOCKS, GROUPED_BY, all_codes, load
 from transplt.rules.tables import read_table, rules_dir
-from transplt.run.options import Options, make_plan
-from transplt.run.tree import diff_tree
 
 ROOT = Path(__file__).resolve().parent.parent
 

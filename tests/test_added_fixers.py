@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from transplt import check, migrate_tree
+from transplt.base.errors import UsageError
 from transplt.edits import added
-from transplt.errors import UsageError
-from transplt.run.own_settings import own_fixers
+from transplt.project.own_settings import own_fixers
 
 PACKAGE = Path(__file__).resolve().parent.parent / "samples" / "fixer_package"
 TEXT = "import acme\n\nx = acme.to_gpu(batch)\nacme.use_gpu(choose())\n"
@@ -31,8 +31,8 @@ def install(site: Path, *, name: str = "acme-fixers", version: str = "1.2", modu
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project, while nothing is left of what other tests have loaded."""
-    from transplt.apply import plan, prefilter
     from transplt.edits import fixer
+    from transplt.engine import plan, prefilter
 
     monkeypatch.setattr(added, "_LOADED", {})
     monkeypatch.setattr(fixer, "_REGISTERED", dict(fixer._REGISTERED))

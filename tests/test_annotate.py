@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_properties import compiles, programs, rebuilt
-from transplt.apply.engine import migrate_source
-from transplt.finding import FileResult
-from transplt.settings import Settings
+from transplt.base.finding import FileResult
+from transplt.base.settings import Settings
+from transplt.engine.engine import migrate_source
 
 MARK = "# TODO(transplt): "
 ANNOTATE = Settings(annotate=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from transplt.project.facts import ProjectFacts
+from transplt.base.text.source import read_source
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.links import linked_slots
+from transplt.flow.reached import places
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
-from transplt.text.source import read_source
-from transplt.values.links import linked_slots
-from transplt.values.reached import places
 
 _HEAD = "import os, re, numba, torch, typer\ndef own(a, *, b=0): pass\n"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from transplt.run.options import Options, make_plan
-from transplt.run.tree import migrate_tree
+from transplt.project.options import Options, make_plan
+from transplt.project.tree import migrate_tree
 
 MODEL = "import torch\nmodel = torch.nn.Linear(2, 2).cuda()\n"
 

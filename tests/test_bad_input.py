@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from transplt.commands import main as cli
+from transplt.faces.cli import main as cli
 
 USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import transplt
-from transplt.commands import command
-from transplt.commands import main as cli
-from transplt.settings import TORCH_VERSIONS
+from transplt.base.settings import TORCH_VERSIONS
+from transplt.faces.cli import command
+from transplt.faces.cli import main as cli
 
 NEWEST = TORCH_VERSIONS[-1]
 
@@ -124,16 +124,16 @@ def test_options_reach_the_settings(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    import transplt.run.options
+    import transplt.project.options
 
     seen = []
-    real = transplt.run.options.make_plan
+    real = transplt.project.options.make_plan
 
-    def make_plan(options: transplt.run.options.Options) -> transplt.run.options.Plan:
+    def make_plan(options: transplt.project.options.Options) -> transplt.project.options.Plan:
         seen.append(real(options))
         return seen[0]
 
-    monkeypatch.setattr(transplt.run.options, "make_plan", make_plan)
+    monkeypatch.setattr(transplt.project.options, "make_plan", make_plan)
     call(monkeypatch, capsys, *arguments, "-i", project, "-q")
     assert {name: getattr(seen[0].settings, name) for name in settings} == settings
 
@@ -216,9 +216,9 @@ def test_run_hands_its_arguments_on(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         seen.append(arguments)
         return 1
 
-    module = types.ModuleType("transplt.emulator.command")
+    module = types.ModuleType("transplt.proof.launch.command")
     module.run_command = run_command  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "transplt.emulator.command", module)
+    monkeypatch.setitem(sys.modules, "transplt.proof.launch.command", module)
     code, _, _ = call(monkeypatch, capsys, "run", "--npus", "2", "main.py", "-sims", "-i=3", "--help")
     assert code == 1
     assert seen == [["--npus", "2", "main.py", "-sims", "-i=3", "--help"]]
@@ -241,7 +241,7 @@ def test_a_defect_is_exit_code_3(
     def broken(*_: object) -> None:
         raise RuntimeError("oh")
 
-    monkeypatch.setattr("transplt.run.tree.migrate_tree", broken)
+    monkeypatch.setattr("transplt.project.tree.migrate_tree", broken)
     code, _, err = call(monkeypatch, capsys, "-i", project)
     assert code == 3
     assert "a defect of transplt (RuntimeError); no half-written output is left" in err
@@ -271,9 +271,9 @@ def start(*arguments: object, script: str = "") -> subprocess.Popen[str]:
 def test_an_interrupt_is_exit_code_130_and_leaves_nothing(project: Path, number: signal.Signals) -> None:
     (project / "b.py").write_text("# is slow\n")
     script = (
-        "import sys, transplt.run.worker\nfrom tests import standin_engine\n"
-        "transplt.run.worker.engine = standin_engine\n"
-        "from transplt.commands.main import entry_point\nsys.exit(entry_point())\n"
+        "import sys, transplt.project.worker\nfrom tests import standin_engine\n"
+        "transplt.project.worker.engine = standin_engine\n"
+        "from transplt.faces.cli.main import entry_point\nsys.exit(entry_point())\n"
     )
     process = start("-i", project, script=script)
     deadline = time.monotonic() + 30

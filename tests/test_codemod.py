@@ -11,8 +11,8 @@ import libcst as cst
 import pytest
 from libcst.codemod import CodemodContext
 
+from transplt.base.errors import UsageError
 from transplt.codemod import Migrate
-from transplt.errors import UsageError
 
 ROOT = Path(__file__).resolve().parent.parent
 BEFORE = "import torch\n\nx = torch.ones( 1 ).cuda()\n"

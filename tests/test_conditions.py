@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
+from transplt.base.text.source import read_source
 from transplt.syntax.conditions import Atom, implied, implies
 from transplt.syntax.scan import scan
-from transplt.text.source import read_source
 
 CONDITIONS = (
     "a",

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from transplt.errors import UsageError
-from transplt.run.config import find_config, read_config
-from transplt.run.options import Options, make_plan
-from transplt.settings import Settings
+from transplt.base.errors import UsageError
+from transplt.base.settings import Settings
+from transplt.project.config import find_config, read_config
+from transplt.project.options import Options, make_plan
 
 EVERYTHING = """
 [tool.transplt]
@@ -175,7 +175,7 @@ def test_patterns_of_ignores_are_whole_paths(pattern: str, path: str, ignored: b
 
 
 def test_patterns_hold_from_the_folder_of_the_settings(tmp_path: Path) -> None:
-    from transplt.run.tree import migrate_tree
+    from transplt.project.tree import migrate_tree
 
     write(tmp_path, '[tool.transplt]\nexclude = ["src/old/"]\n[tool.transplt.per-file-ignores]\n"src/kept.py" = []\n')
     source = tmp_path / "src"

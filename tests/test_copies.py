@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, codes, migrate
-from transplt.finding import Level
-from transplt.project.vendored import copy_of
+from transplt.base.finding import Level
+from transplt.flow.vendored import copy_of
 
 CODE = "import torch\n\n\ndef place(x):\n    return x.cuda()\n"
 MOVED = "import torch\nimport torch_npu  # noqa: F401\n\n\ndef place(x):\n    return x.npu()\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.curves import SHAPES, curve, exponent, migration
-from transplt.apply.engine import migrate_source
-from transplt.settings import Settings
+from transplt.base.settings import Settings
+from transplt.engine.engine import migrate_source
 
 #: How many times its smallest size a shape needs to show it.
 BENT = {

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from transplt.apply.engine import index_source, migrate_source
-from transplt.project.facts import ProjectFacts
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, migrate_source
+from transplt.flow.facts import ProjectFacts
 from transplt.rules.rule_file import problems
-from transplt.settings import Settings
 
 
 def migrated(files: Mapping[str, str], *rules: dict[str, Any]) -> tuple[dict[str, str], list[str]]:

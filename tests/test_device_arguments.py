@@ -6,15 +6,15 @@ import ast
 
 import pytest
 
-from transplt.project.facts import ProjectFacts
-from transplt.project.marks import BACKEND, DEVICE
+from transplt.base.text.source import read_source
+from transplt.flow.device_arguments import ROWS, Row
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.links import linked_slots
+from transplt.flow.marks import BACKEND, DEVICE
+from transplt.flow.reached import places
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
-from transplt.text.source import read_source
-from transplt.values.device_arguments import ROWS, Row
-from transplt.values.links import linked_slots
-from transplt.values.reached import places
 
 _HEAD = """\
 import contextlib

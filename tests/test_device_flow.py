@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.harness import migrate, pattern
-from transplt.apply.engine import migrate_source
-from transplt.finding import Finding
-from transplt.settings import Settings
+from transplt.base.finding import Finding
+from transplt.base.settings import Settings
+from transplt.engine.engine import migrate_source
 
 #: One step on the way of a value: (statements, the expression that reads it afterwards).
 _STEPS = {

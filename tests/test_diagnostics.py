@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from transplt.apply.engine import migrate_source
-from transplt.finding import Effort, Level
+from transplt.base.finding import Effort, Level
+from transplt.base.settings import Settings
+from transplt.engine.engine import migrate_source
+from transplt.fixers.tunings.table import parse_tunings, tunings
 from transplt.rules.pages import SECTIONS, DiagnosticError, all_codes, load, parse
 from transplt.rules.rule_file import problems
-from transplt.settings import Settings
-from transplt.themes.tunings.table import parse_tunings, tunings
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Codes whose findings come from one Python file without more.

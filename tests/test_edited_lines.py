@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transplt.apply.edited_lines import edited_lines, output_line
-from transplt.finding import Finding, Level, Operation, Replacement, Span
+from transplt.base.finding import Finding, Level, Operation, Replacement, Span
+from transplt.engine.edited_lines import edited_lines, output_line
 
 
 def edit(line: int, before: str, after: str, applied: bool = True, column: int = 1) -> Finding:

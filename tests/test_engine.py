@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from tests.fuzz.held import compiles, rebuilt
 from tests.fuzz.programs import expressions, programs
 from tests.harness import migrate
-from transplt.apply import plan as planning
-from transplt.apply.engine import ProjectFacts, index_source, migrate_source
+from transplt.base.finding import FileResult, Level, Status
+from transplt.base.settings import Settings
+from transplt.base.text.source import read_source, splice
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.finding import FileResult, Level, Status
-from transplt.settings import Settings
-from transplt.text.source import read_source, splice
+from transplt.engine import plan as planning
+from transplt.engine.engine import ProjectFacts, index_source, migrate_source
 from transplt.trees.transform import CannotRewrite
 
 LINE = b"import torch_npu  # noqa: F401\n"

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from transplt.analysis.known import facts_of, known_names, nearest, resolved
-from transplt.commands import main as cli
-from transplt.commands.completing import KnownName
+from transplt.base.settings import TORCH_VERSIONS
+from transplt.engine.analysis.known import facts_of, known_names, nearest, resolved
+from transplt.faces.cli import main as cli
+from transplt.faces.cli.completing import KnownName
 from transplt.rules.tables import read_table
-from transplt.settings import TORCH_VERSIONS
 
 
 def explained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
+from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))

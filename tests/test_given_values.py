@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from transplt.run.options import Options, make_plan
-from transplt.run.tree import migrate_tree
+from transplt.project.options import Options, make_plan
+from transplt.project.tree import migrate_tree
 
 IMPORT = "import torch_npu  # noqa: F401\n"
 MODEL = "import torch\n\nmodel = torch.nn.Linear(2, 2)\n"

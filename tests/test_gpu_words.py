@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from tests.codemods.test_gpu_words import FOUND as IN_PYTHON
 from tests.test_gpu_words_in_files import FOUND as IN_FILES
-from transplt.finding import Level
+from transplt.base.finding import Level
 from transplt.rules.gpu_words import GpuWord, gpu_words, said_of
 from transplt.rules.pages import all_codes
 from transplt.rules.tables import read_table

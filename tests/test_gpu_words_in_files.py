@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from transplt.base.finding import Finding, Level
 from transplt.files.gpu_words import beside_tokens, gpu_word_findings
 from transplt.files.kind import kind_of
 from transplt.files.tokens import MAX_FINDINGS
-from transplt.finding import Finding, Level
 from transplt.rules.pages import load
 from transplt.rules.tables import rules_dir
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.harness import codes, migrate
+from transplt.base.finding import FileResult
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.finding import FileResult
 
 PROGRAM = """
     import os

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from transplt.analysis.known import facts_of, resolved
-from transplt.commands.library import migrate_tree
+from transplt.engine.analysis.known import facts_of, resolved
+from transplt.faces.cli.library import migrate_tree
 from transplt.report.host_script import HOST_SCRIPT, render_host_script
 from transplt.rules.host_settings import host_settings
 from transplt.rules.tables import read_table

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from transplt.run.search_path import leave_current_folder
+from transplt.disk.search_path import leave_current_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 #: What we import of others, and what these look for.
@@ -81,8 +81,8 @@ _SPAWN = """
 import sys
 if __name__ == "__main__":
     del sys.path[0]
-    import transplt.run.pool
-    transplt.run.pool._can_fork = lambda: False
+    import transplt.project.pool
+    transplt.project.pool._can_fork = lambda: False
     import runpy
     sys.argv = ["transplt", "-i", ".", "-o", "../out", "--jobs", "2"]
     runpy.run_module("transplt", run_name="__main__", alter_sys=True)
@@ -106,7 +106,7 @@ def test_no_module_of_the_folder_runs_in_a_process_that_is_not_forked(hostile: P
 
 @BY_COMMAND
 def test_an_interpreter_is_asked_for_torch_without_the_folder(hostile: Path) -> None:
-    ask = "from transplt.emulator.interpreter import _ASK; print(_ASK)"
+    ask = "from transplt.proof.launch.interpreter import _ASK; print(_ASK)"
     asked = python(ROOT, "-c", ask)[1]
     _, output, ran = python(hostile, "-c", asked)
     assert ran == "", output

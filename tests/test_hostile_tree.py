@@ -28,7 +28,7 @@ from tests.hostile import (
     open_up,
 )  # fmt: skip
 from tests.processes import unmeasured
-from transplt.errors import shown
+from transplt.base.errors import shown
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Seconds for a run over the whole tree, and over a tree of one file; they take 5 and half a second.

@@ -66,8 +66,8 @@ def test_one_room_has_libcst() -> None:
 #: Who reads files at all: the one reader, those that read what the package itself brings, and those whose processes
 #: write for them. (`transplt.emulator.site` is in the processes that run a script.)
 READERS = {
-    "transplt.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.report.templates",
-    "transplt.emulator.runner", "transplt.emulator.hangs",
+    "transplt.base.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.render.templates",
+    "transplt.proof.launch.runner", "transplt.proof.launch.hangs",
 }  # fmt: skip
 
 
@@ -110,7 +110,7 @@ def test_programs_are_started_in_few_places() -> None:
     assert {module for module in starting if not module.startswith("transplt.emulator.")} == {
         "transplt.disk.git_command",
         "transplt.diagnose.npu_smi",
-        "transplt.run.child",
+        "transplt.disk.child",
     }
 
 

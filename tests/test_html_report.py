@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from tests.browser import Browser, browser, missing
-from transplt.apply.patch import unified_diff
-from transplt.disk.records import FileRecord, RunResult
-from transplt.finding import Effort, Finding, Level, Operation, Replacement, Span, TokenCount
+from transplt.base.finding import Effort, Finding, Level, Operation, Replacement, Span, TokenCount
+from transplt.base.settings import Settings
+from transplt.engine.patch import unified_diff
+from transplt.project.options import Options, make_plan
+from transplt.project.torch_version import TorchTarget
+from transplt.project.tree import migrate_tree
 from transplt.report.code_pages import code_pages
 from transplt.report.html import automatic_share, page_data, ranked_files, render_html
-from transplt.run.options import Options, make_plan
-from transplt.run.torch_version import TorchTarget
-from transplt.run.tree import migrate_tree
-from transplt.settings import Settings
+from transplt.report.records import FileRecord, RunResult
 
 NASTY = "</script><img src=x onerror=alert(1)>"
 TRAIN = """import torch

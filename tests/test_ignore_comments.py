@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from tests.harness import check_noop, clean, migrate
+from transplt.base.errors import UsageError
+from transplt.base.finding import FileResult, Finding, Level
+from transplt.base.settings import TORCH_VERSIONS, TorchTarget
+from transplt.base.text.ignore_comments import ignore_comments
 from transplt.edits.ignores import MISSPELT, ON_REQUEST, UNKNOWN, UNUSED
-from transplt.errors import UsageError
 from transplt.files.ignore_lines import ignore_line_findings
 from transplt.files.kind import kind_of
 from transplt.files.tokens import scan_other_file
-from transplt.finding import FileResult, Finding, Level
+from transplt.project.config import read_config
 from transplt.rules.pages import load
-from transplt.run.config import read_config
-from transplt.settings import TORCH_VERSIONS, TorchTarget
-from transplt.text.ignore_comments import ignore_comments
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -178,9 +178,9 @@ def test_a_comment_in_vain_goes_where_the_file_stays(before: str, after: str) ->
 
 def migrate_plain(source: str) -> FileResult:
     """Without the margin of the harness being taken off."""
-    from transplt.apply.engine import index_source, migrate_source
-    from transplt.project.facts import ProjectFacts
-    from transplt.settings import Settings
+    from transplt.base.settings import Settings
+    from transplt.engine.engine import index_source, migrate_source
+    from transplt.flow.facts import ProjectFacts
 
     settings = Settings(in_place=True)
     project = ProjectFacts.join([index_source(source.encode(), "a.py", settings)])
@@ -257,8 +257,8 @@ def test_a_comment_without_codes_stays_where_a_theme_may_act() -> None:
 
 
 def test_nothing_is_in_vain_while_the_project_is_not_known() -> None:
-    from transplt.apply.engine import migrate_source
-    from transplt.settings import Settings
+    from transplt.base.settings import Settings
+    from transplt.engine.engine import migrate_source
 
     result = migrate_source(b"a = 1  # transplt: ignore[NPU201]\n", "a.py", Settings(in_place=True))
     assert result.findings == ()

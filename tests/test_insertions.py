@@ -7,11 +7,11 @@ import ast
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate
+from transplt.base.text.source import read_source, splice
 from transplt.edits.edit import AtTop, Edit
 from transplt.edits.imports import at_top
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
-from transplt.text.source import read_source, splice
 
 LINE = "import torch_npu  # noqa: F401\n"
 

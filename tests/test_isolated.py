@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from transplt import check, migrate_tree
-from transplt.commands import main as cli
+from transplt.faces.cli import main as cli
 from transplt.report.console import summary
 
 USES_CUDA = 'import torch\nx = torch.zeros(1, device="cuda")\n'

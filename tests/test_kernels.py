@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from transplt.analysis.known import facts_of, resolved
-from transplt.analysis.native import findings_of
+from transplt.base.settings import TORCH_VERSIONS
+from transplt.engine.analysis.known import facts_of, resolved
+from transplt.engine.analysis.native import findings_of
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
-from transplt.settings import TORCH_VERSIONS
 
 
 def test_every_row_is_whole() -> None:

@@ -16,9 +16,9 @@ import pytest
 import transplt.disk.leftovers
 from tests.processes import unmeasured
 from transplt import migrate_tree
+from transplt.base.errors import UsageError
 from transplt.disk.leftovers import MARK, held, remove_leftovers
 from transplt.disk.replace import remove_unfinished
-from transplt.errors import UsageError
 from transplt.report.console import summary
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and locks")
@@ -39,10 +39,10 @@ def wait(*_, **__):
     print("there", flush=True)
     time.sleep(60)
 place.{name} = wait
-from transplt.commands.main import entry_point
+from transplt.faces.cli.main import entry_point
 sys.exit(entry_point())
 """
-WRITING = WAITING.format(module="transplt.run.tree", name="write_reports")
+WRITING = WAITING.format(module="transplt.project.tree", name="write_reports")
 PUBLISHING = WAITING.format(module="transplt.disk.publish", name="finished")
 
 
@@ -250,7 +250,7 @@ def wait(*_, **__):
     print("there", flush=True)
     time.sleep(60)
 os.replace = wait
-from transplt.commands.main import entry_point
+from transplt.faces.cli.main import entry_point
 sys.exit(entry_point())
 """
 

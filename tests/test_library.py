@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import transplt
-from transplt.errors import UsageError
+from transplt.base.errors import UsageError
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = re.findall(

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 import transplt.disk.publish
-import transplt.run.worker
+import transplt.project.worker
 from tests import standin_engine
+from transplt.base.errors import CannotFinish, UsageError
+from transplt.base.settings import TORCH_VERSIONS
 from transplt.disk.manifest import edited_since, read_manifest
-from transplt.disk.records import RunResult
-from transplt.errors import CannotFinish, UsageError
-from transplt.run.options import Options, make_plan
-from transplt.run.tree import migrate_tree
-from transplt.settings import TORCH_VERSIONS
+from transplt.project.options import Options, make_plan
+from transplt.project.tree import migrate_tree
+from transplt.report.records import RunResult
 
 
 @pytest.fixture(autouse=True)
 def standin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transplt.run.worker, "engine", standin_engine)
+    monkeypatch.setattr(transplt.project.worker, "engine", standin_engine)
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from transplt.apply import prefilter
-from transplt.settings import Settings
-from transplt.text.marks import Marked, Texts
+from transplt.base.settings import Settings
+from transplt.base.text.marks import Marked, Texts
+from transplt.engine import prefilter
 
 _BYTES = [b"a", b"b", b"_", b"1", b".", b"-", b" ", b"\n", b"\xc3\xa9", b"(", b"B"]
 _WORDS = b"torch setup flops A100 data.data[0] gpu num_gpus parallel gather sparse mm Apex_C x device=0 cudnn".split()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from transplt.commands.main import main
+from transplt.faces.cli.main import main
 from transplt.files.npu_twin import twins
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import clean, migrate
-from transplt.apply.edited_lines import edits_in_order
-from transplt.apply.engine import migrate_source
-from transplt.finding import FileResult, Status
-from transplt.settings import Settings
+from transplt.base.finding import FileResult, Status
+from transplt.base.settings import Settings
+from transplt.engine.edited_lines import edits_in_order
+from transplt.engine.engine import migrate_source
 
 
 def replayed(source: str, result: FileResult) -> str:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transplt.base.finding import Effort, Level
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.tokens import MAX_FINDINGS, OtherFile, scan_other_file
-from transplt.finding import Effort, Level
-from transplt.run.torch_version import TorchTarget
+from transplt.project.torch_version import TorchTarget
 
 TARGET = TorchTarget("2.8", "", "2.8.0.post5", "8.5.0", "2.8.0")
 WORD = re.compile(rb"cuda|nccl|cudnn|cublas|nvtx|nvidia|nvcc|cupti", re.IGNORECASE)

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.harness import migrate, pattern, record
-from transplt.apply.engine import index_source, migrate_source
+from transplt.base.finding import Status
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, migrate_source
 from transplt.files.kind import kind_of
 from transplt.files.other_file import migrate_other
 from transplt.files.tokens import OtherFile, scan_other_file
-from transplt.finding import Status
-from transplt.project.facts import ProjectFacts
-from transplt.run.torch_version import choose_target
-from transplt.settings import Settings
+from transplt.flow.facts import ProjectFacts
+from transplt.project.torch_version import choose_target
 
 TARGET = choose_target(Path(), "2.8")
 

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from transplt.apply.outcome import apply_edits
-from transplt.apply.plan import plan
+from transplt.base.settings import Settings
+from transplt.base.text.source import read_source, splice
 from transplt.edits.edit import Around, Beside, Edit
 from transplt.edits.lines import own_lines
 from transplt.edits.parting import can_part, indent_of
 from transplt.edits.work import Work
-from transplt.project.facts import ProjectFacts
+from transplt.engine.outcome import apply_edits
+from transplt.engine.plan import plan
+from transplt.flow.facts import ProjectFacts
 from transplt.rules.rule_set import compile_rules
-from transplt.settings import Settings
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
-from transplt.text.source import read_source, splice
 
 GROUP = "tune"
 

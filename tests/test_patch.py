@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.harness import migrate
-from transplt.apply.patch import unified_diff
+from transplt.engine.patch import unified_diff
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\r\n", b"\n", b"c\r", b"\xe9 \xff\n", b"-x\n", b"no end"]), max_size=12)
 
@@ -64,8 +64,8 @@ i = torch.cuda.is_available()"""
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_the_recorded_edits_give_the_same_patch_as_the_texts(newline: str, tmp_path: Path) -> None:
     source = SOURCE.replace("\n", newline)
-    from transplt.apply.engine import migrate_source
-    from transplt.settings import Settings
+    from transplt.base.settings import Settings
+    from transplt.engine.engine import migrate_source
 
     result = migrate_source(source.encode(), "a.py", Settings())
     patch = unified_diff("a.py", source.encode(), result.data, result.findings)

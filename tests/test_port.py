@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from transplt.commands.main import main
+from transplt.base.errors import CannotFinish, UsageError
 from transplt.disk.git_command import run_git
-from transplt.errors import CannotFinish, UsageError
-from transplt.port.decisions import decision_of, decisions
+from transplt.faces.cli.main import main
+from transplt.project.port.decisions import decision_of, decisions
 from transplt.rules.pages import all_codes
 
 TRAIN = '''\

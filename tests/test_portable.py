@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.harness import check_noop, check_rewrite, clean, migrate, pattern
+from transplt.base.settings import TORCH_VERSIONS
 from transplt.rules.accelerator import accelerator_names
 from transplt.rules.versions import version_key
-from transplt.settings import TORCH_VERSIONS
 
 CHOICE = 'torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"'
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from transplt.apply.engine import index_source
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source
+from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import Imports, imports_of
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings
 
 GUARD = 'if __name__ == "__main__":\n    pass\n'
 

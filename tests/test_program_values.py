@@ -7,12 +7,12 @@ import textwrap
 
 import pytest
 
-from transplt.apply.engine import index_source
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source
+from transplt.flow.facts import ProjectFacts
 from transplt.program.program import Program, build
 from transplt.program.scripted import scripted_in
 from transplt.program.values import origins, uses, values_of
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings
 
 
 def program_of(source: str, **others: str) -> Program:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.fuzz.held import compiles, rebuilt
 from tests.fuzz.programs import programs
-from transplt.apply.engine import migrate_source
-from transplt.finding import Status
-from transplt.settings import TORCH_VERSIONS, Settings
+from transplt.base.finding import Status
+from transplt.base.settings import TORCH_VERSIONS, Settings
+from transplt.engine.engine import migrate_source
 
 #: Every combination that changes what is written.
 SETTINGS = st.builds(

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 import transplt
-from transplt.commands.main import main
-from transplt.errors import UsageError
+from transplt.base.errors import UsageError
+from transplt.faces.cli.main import main
 from transplt.rules.reasons import Doubt, reasons
 
 PACKAGE = Path(transplt.__file__).parent

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from transplt.text.regular_file import Limit, open_regular, read_regular
-from transplt.text.toml import parse_toml
+from transplt.base.text.regular_file import Limit, open_regular, read_regular
+from transplt.base.text.toml import parse_toml
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = Limit("notes are read", 1024 * 1024)

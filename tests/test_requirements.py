@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from transplt.actions.actions import actions_of
-from transplt.apply.engine import migrate_source
+from transplt.base.settings import Settings
+from transplt.base.text.requirement import Requirement
+from transplt.engine.actions.actions import actions_of
+from transplt.engine.engine import migrate_source
 from transplt.files.dependency_files import requirements_of
 from transplt.files.kind import kind_of
 from transplt.files.requirements import requirement_findings
 from transplt.rules.packages import advice_on_requirement, package_installed_as
-from transplt.settings import Settings
-from transplt.text.requirement import Requirement
 
 READ = [
     ("requirements.txt", "flash-attn==2.5.8\n", [("flash-attn", "==2.5.8")]),

@@ -6,10 +6,10 @@ import ast
 
 import pytest
 
+from transplt.base.text.source import read_source
 from transplt.syntax.names import Names, imported_by_call
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
-from transplt.text.source import read_source
 
 
 def meaning(text: str, reexports: dict[str, str] | None = None) -> str | None:

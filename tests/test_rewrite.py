@@ -8,12 +8,12 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
+from transplt.base.finding import Operation
+from transplt.base.text.source import Source, read_source, splice
 from transplt.edits.edit import Edit
 from transplt.edits.rewrite import Site, build_sites, findings_of, rewrite_site
-from transplt.finding import Operation
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
-from transplt.text.source import Source, read_source, splice
 from transplt.trees.literals import words_in_literal
 from transplt.trees.transform import CannotRewrite
 

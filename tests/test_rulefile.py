@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from transplt.base.settings import TORCH_VERSIONS, Settings
 from transplt.rules.rule_file import problems
 from transplt.rules.rule_set import RuleFileError, compile_rules, load_user_rules
-from transplt.settings import TORCH_VERSIONS, Settings
 
 ISSUE = """{"rules": {
   "ArgsModifyRule":       [{"func_name": "name1", "arg_idx": 0, "arg_new": "args0"}],

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import pytest
 
-from transplt.apply.engine import index_source, migrate_source
-from transplt.project.facts import ProjectFacts
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, migrate_source
+from transplt.flow.facts import ProjectFacts
 from transplt.rules.rule_file import problems
 from transplt.rules.tables import read_table
-from transplt.settings import Settings
 
 DOCUMENT = (Path(__file__).resolve().parent.parent / "docs" / "rules.md").read_text(encoding="utf-8")
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from transplt.apply.prefilter import worth_a_look
-from transplt.finding import Effort, Level
+from transplt.base.finding import Effort, Level
+from transplt.base.settings import TORCH_VERSIONS, Settings
+from transplt.engine.prefilter import worth_a_look
 from transplt.rules.rule import ArgSpec, Kind, SkipIf, needs_torch_npu
 from transplt.rules.rule_set import RuleSet, compile_rules
 from transplt.rules.versions import versions_of
-from transplt.settings import TORCH_VERSIONS, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -315,7 +315,7 @@ def test_a_rule_set_is_made_once_for_the_same_settings_and_can_be_sent_to_a_work
 def test_loading_is_cheap_and_brings_in_no_validator() -> None:
     program = (
         "import sys, time\n"
-        "from transplt.settings import Settings\n"
+        "from transplt.base.settings import Settings\n"
         "from transplt.rules.rule_set import compile_rules\n"
         "start = time.process_time()\n"
         "compile_rules(Settings())\n"

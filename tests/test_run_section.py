@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from transplt.disk.manifest import edited_since, read_manifest
-from transplt.report import run_section
-from transplt.report.proofs import Seen, proofs
-from transplt.report.run_section import add_proof, add_run
+from transplt.proof import run_section
+from transplt.proof.run_section import add_proof, add_run
+from transplt.render.proofs import Seen, proofs
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from tests.test_port import git
-from transplt.commands.main import main
-from transplt.finding import Finding
-from transplt.run.options import Options, make_plan
-from transplt.run.tree import diff_tree
+from transplt.base.finding import Finding
+from transplt.faces.cli.main import main
+from transplt.project.options import Options, make_plan
+from transplt.project.tree import diff_tree
 
 CUDA = "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\n"
 PLAIN = "import torch\n\nmodel = torch.nn.Linear(2, 2)\n"

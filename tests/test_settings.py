@@ -16,16 +16,16 @@ from typing import Any
 import click
 import pytest
 
-import transplt.apply.engine
-import transplt.checking.inputs
-import transplt.run.options
+import transplt.engine.engine
+import transplt.project.checking.inputs
+import transplt.project.options
 from tests.test_config import EVERYTHING
-from transplt.commands import library
-from transplt.commands.main import main
-from transplt.errors import TranspltError
-from transplt.run.config import Config
-from transplt.run.options import Options, Plan
-from transplt.settings import TORCH_VERSIONS, Settings
+from transplt.base.errors import TranspltError
+from transplt.base.settings import TORCH_VERSIONS, Settings
+from transplt.faces.cli import library
+from transplt.faces.cli.main import main
+from transplt.project.config import Config
+from transplt.project.options import Options, Plan
 
 ROWS = json.loads(
     (Path(__file__).parent / "data" / "settings.json").read_text().replace("NEWEST", TORCH_VERSIONS[-1])
@@ -97,7 +97,7 @@ def of_plan(plan: Plan) -> dict[str, Any]:
 def outcome(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """What a row comes to."""
     seen: list[dict[str, Any]] = []
-    make_plan, settings_of = transplt.run.options.make_plan, transplt.checking.inputs.settings_of
+    make_plan, settings_of = transplt.project.options.make_plan, transplt.project.checking.inputs.settings_of
 
     def planned(options: Options) -> None:
         seen.append(of_plan(make_plan(options)))
@@ -111,9 +111,9 @@ def outcome(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, Any]], dict[
         seen.append(of_settings(settings))
         raise Seen
 
-    monkeypatch.setattr(transplt.run.options, "make_plan", planned)
-    monkeypatch.setattr(transplt.checking.inputs, "settings_of", settled)
-    monkeypatch.setattr(transplt.apply.engine, "migrate_source", migrated)
+    monkeypatch.setattr(transplt.project.options, "make_plan", planned)
+    monkeypatch.setattr(transplt.project.checking.inputs, "settings_of", settled)
+    monkeypatch.setattr(transplt.engine.engine, "migrate_source", migrated)
 
     def outcome(row: dict[str, Any]) -> dict[str, Any]:
         seen.clear()

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transplt.base.text.source import Source, UnreadableSource, declared_encoding, line_starts, read_source, splice
 from transplt.syntax.parse import parse
-from transplt.text.source import Source, UnreadableSource, declared_encoding, line_starts, read_source, splice
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from tests.processes import unmeasured
 #: Costs more than the whole check of a small file, or serves other commands.
 HEAVY = (
     "libcst", "openpyxl", "jsonschema", "jinja2", "rich", "torch", "multiprocessing.pool", "concurrent.futures.process",
-    "transplt.emulator", "transplt.themes.distributed", "transplt.themes.amp", "transplt.report.html",
-    "transplt.run.tree", "transplt.files.tokens",
+    "transplt.emulator", "transplt.fixers.distributed", "transplt.fixers.amp", "transplt.report.html",
+    "transplt.project.tree", "transplt.files.tokens",
 )  # fmt: skip
 PROGRAM = """
 import runpy, sys
@@ -100,19 +100,19 @@ def test_libcst_shows_the_others(tmp_path: Path) -> None:
 def test_a_migration_imports_what_it_writes_with_and_no_more(tmp_path: Path) -> None:
     modules, _ = imported(COMMON_EDITS, tmp_path, "-i", "train.py", "-o", "out", "--jobs", "0")
     assert "openpyxl" in modules and (tmp_path / "out/train_msft/unsupported_op.xlsx").is_file()
-    assert {"numpy", "transplt.run.main_file", "multiprocessing.context"} & modules == set()
+    assert {"numpy", "transplt.project.main_file", "multiprocessing.context"} & modules == set()
 
 
 def test_help_imports_no_rule(tmp_path: Path) -> None:
     modules, _ = imported("", tmp_path, "--help")
     assert heavy(modules) == []
-    assert "transplt.apply.engine" not in modules
+    assert "transplt.engine.engine" not in modules
 
 
 def test_explain_imports_no_tuning_for_a_dotted_name(tmp_path: Path) -> None:
     modules, said = imported("", tmp_path, "explain", "torch.cuda.amp.autocast")
     assert "torch.npu.amp.autocast" in said
     assert heavy(modules) == []
-    assert {name for name in modules if name.startswith("transplt.themes.")} <= {
-        "transplt.themes.tunings", "transplt.themes.tunings.table",
+    assert {name for name in modules if name.startswith("transplt.fixers.")} <= {
+        "transplt.fixers.tunings", "transplt.fixers.tunings.table",
     }  # fmt: skip

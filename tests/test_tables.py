@@ -13,7 +13,9 @@ from jsonschema import Draft202012Validator
 
 from scripts.build_packages import package_rules
 from scripts.table_decisions import EXTRA
-from transplt.finding import Level
+from transplt.base.finding import Level
+from transplt.base.settings import TORCH_VERSIONS, Settings
+from transplt.base.text.requirement import normalised
 from transplt.rules.pages import all_codes
 from transplt.rules.releases import release_of
 from transplt.rules.rule import Kind, Rule
@@ -21,8 +23,6 @@ from transplt.rules.rule_file import problems
 from transplt.rules.rule_set import compile_rules, parse_rules
 from transplt.rules.tables import read_table, rules_dir
 from transplt.rules.versions import versions_of
-from transplt.settings import TORCH_VERSIONS, Settings
-from transplt.text.requirement import normalised
 
 RULE_FILES = sorted(path.name for path in rules_dir().glob("*.json") if path.name != "schema.json")
 SAMPLE: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "data" / "fact_sample.json").read_bytes())

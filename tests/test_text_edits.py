@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from transplt.base.finding import FileResult, Level, TokenCount
+from transplt.base.settings import Settings, TorchTarget
 from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.files import editors
 from transplt.files.document import Document
 from transplt.files.kind import FileKind
 from transplt.files.other_file import migrate_other
-from transplt.finding import FileResult, Level, TokenCount
-from transplt.settings import Settings, TorchTarget
 
 TARGET = TorchTarget("2.8", "", "2.8.0", "8.5.0", "2.8.0")
 

@@ -9,15 +9,15 @@ import pytest
 
 from tests.harness import codes, migrate
 from tests.mixed_precision.test_recognise import NET, TRAIN
+from transplt.base.finding import Level
+from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.edit import Edit
 from transplt.edits.fixer import Fixer
 from transplt.edits.groups import MANY_CARDS, MIXED_PRECISION, TUNINGS
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.finding import Level
-from transplt.settings import TORCH_VERSIONS
-from transplt.themes.tunings import compile_mode
-from transplt.themes.tunings.table import parse_tunings
+from transplt.fixers.tunings import compile_mode
+from transplt.fixers.tunings.table import parse_tunings
 from transplt.trees.transform import CannotRewrite, Transform
 
 
@@ -91,7 +91,7 @@ def test_an_edit_that_fails_takes_its_theme_back(monkeypatch: pytest.MonkeyPatch
 
         return transform
 
-    monkeypatch.setattr("transplt.themes.amp.native.scaled_by", fails)
+    monkeypatch.setattr("transplt.fixers.amp.native.scaled_by", fails)
     result = migrate(LOOP.format(backward="loss.backward()"), amp="native")
     text = result.data.decode()
     assert "scaler" not in text and "autocast" not in text and ".npu()" in text

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transplt.text.cuda_words import WORDS, find_tokens, mentions_cuda
-from transplt.text.lexer import lex
+from transplt.base.text.cuda_words import WORDS, find_tokens, mentions_cuda
+from transplt.base.text.lexer import lex
 
 
 def where(text: str) -> list[tuple[str, str]]:

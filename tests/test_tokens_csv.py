@@ -13,14 +13,14 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transplt.commands.main import main
+from transplt.base.finding import Ledger, Verdict
+from transplt.base.settings import TorchTarget
+from transplt.base.text.cuda_words import WORDS
+from transplt.faces.cli.main import main
 from transplt.files.kind import kind_of
 from transplt.files.tokens import scan_other_file
-from transplt.finding import Ledger, Verdict
 from transplt.report.tokens import COLUMNS
 from transplt.rules.reasons import reasons
-from transplt.settings import TorchTarget
-from transplt.text.cuda_words import WORDS
 
 FILES = {
     "a.py": b"import torch\n\xc3\xbc = 'd\xc3\xbc cuda'; x.cuda()  # cuda\nuse_cuda = lib.nvtx\n",

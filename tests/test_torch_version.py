@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.distributed.running import in_process as transplt
-from transplt.errors import UsageError
+from transplt.base.errors import UsageError
+from transplt.base.settings import TORCH_VERSIONS
+from transplt.project.pins import asked_versions
+from transplt.project.torch_version import check_version, choose_target
 from transplt.rules.tables import read_table
-from transplt.run.pins import asked_versions
-from transplt.run.torch_version import check_version, choose_target
-from transplt.settings import TORCH_VERSIONS
 
 OLDEST, NEWEST = TORCH_VERSIONS[0], TORCH_VERSIONS[-1]
 

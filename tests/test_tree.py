@@ -21,20 +21,20 @@ from hypothesis import strategies as st
 
 import transplt.disk.mirror
 import transplt.files.makefiles
-import transplt.run.tree
-import transplt.run.worker
+import transplt.project.tree
+import transplt.project.worker
 from tests import standin_engine
 from tests.privileges import as_any_owner
+from transplt.base.errors import CannotFinish, UsageError
+from transplt.base.finding import Status
+from transplt.base.text.regular_file import Limit
 from transplt.disk.git_ignores import Patterns
-from transplt.disk.records import RunResult
 from transplt.disk.walk import Entry
-from transplt.errors import CannotFinish, UsageError
-from transplt.finding import Status
+from transplt.project.options import Options, make_plan
+from transplt.project.pool import default_jobs, share_out
+from transplt.project.tree import migrate_tree
 from transplt.report.console import bring_command, summary
-from transplt.run.options import Options, make_plan
-from transplt.run.pool import default_jobs, share_out
-from transplt.run.tree import migrate_tree
-from transplt.text.regular_file import Limit
+from transplt.report.records import RunResult
 
 USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"
 REPORTS = {"change_list.csv", "tokens.csv", "unsupported_op.xlsx", "msFmkTranspltlog.txt", "report.html"}
@@ -42,7 +42,7 @@ REPORTS = {"change_list.csv", "tokens.csv", "unsupported_op.xlsx", "msFmkTranspl
 
 @pytest.fixture(autouse=True)
 def standin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transplt.run.worker, "engine", standin_engine)
+    monkeypatch.setattr(transplt.project.worker, "engine", standin_engine)
 
 
 def write(folder: Path, files: dict[str, str | bytes]) -> Path:
@@ -115,9 +115,9 @@ def test_hash_seeds_do_not_matter(tmp_path: Path) -> None:
     source = write(tmp_path / "proj", {f"m{i}.py": USES_CUDA for i in range(5)})
     (source / "link.py").symlink_to("m1.py")
     script = (
-        "import sys, transplt.run.worker\nfrom pathlib import Path\nfrom tests import standin_engine\n"
-        "transplt.run.worker.engine = standin_engine\n"
-        "from transplt.run.options import Options, make_plan\nfrom transplt.run.tree import migrate_tree\n"
+        "import sys, transplt.project.worker\nfrom pathlib import Path\nfrom tests import standin_engine\n"
+        "transplt.project.worker.engine = standin_engine\n"
+        "from transplt.project.options import Options, make_plan\nfrom transplt.project.tree import migrate_tree\n"
         "migrate_tree(make_plan(Options(Path(sys.argv[1]), Path(sys.argv[2]))))\n"
     )
     root = Path(__file__).parent.parent
@@ -480,7 +480,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(transplt.run.tree, "write_reports", interrupted)
+    monkeypatch.setattr(transplt.project.tree, "write_reports", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(source, out=tmp_path / "out")
     assert os.listdir(tmp_path) == ["proj"]
@@ -533,14 +533,14 @@ def test_a_parent_that_is_read_only(ordinary_user: Path) -> None:
 
 def test_a_file_that_vanishes_or_cannot_be_opened_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write(tmp_path / "proj", {"a.py": "x = 1\n", "b.py": "x = 1\n", "c.txt": "t"})
-    real = transplt.run.worker.read_regular
+    real = transplt.project.worker.read_regular
 
     def read_regular(path: str, limit: Limit, *, follow: bool) -> bytes:
         if path.endswith(("b.py", "c.txt")):
             raise PermissionError(errno.EACCES, "Permission denied", path)
         return real(path, limit, follow=follow)
 
-    monkeypatch.setattr(transplt.run.worker, "read_regular", read_regular)
+    monkeypatch.setattr(transplt.project.worker, "read_regular", read_regular)
     result = run(source, jobs=0)
     assert [(finding.path, finding.code) for finding in result.unread] == [("b.py", "NPU909"), ("c.txt", "NPU909")]
     assert only_project(result.output) == {"a.py"}

@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests import swaps
-from transplt.codemods.texts import swap_words
-from transplt.text.lexer import literals, one_plain_literal
+from transplt.base.text.lexer import literals, one_plain_literal
+from transplt.fixers.codemods.texts import swap_words
 from transplt.trees.calls import with_first, with_twin
 from transplt.trees.literals import in_literals, words_in_literal
 from transplt.trees.names import attribute_named, dotted, modules_imported, names_imported, without_names

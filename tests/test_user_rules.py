@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.harness import clean
-from transplt.apply.engine import index_source, migrate_source
-from transplt.finding import FileResult, Level
-from transplt.project.facts import ProjectFacts
+from transplt.base.finding import FileResult, Level
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, migrate_source
+from transplt.flow.facts import ProjectFacts
 from transplt.rules.rule_file import problems
-from transplt.settings import Settings
 
 LINE = "import torch_npu  # noqa: F401\n"
 

@@ -16,8 +16,8 @@ from pyflakes.reporter import Reporter
 
 from scripts.fetch_wheels import fetch_wheels, unpack
 from tests.processes import unmeasured
-from transplt.apply.engine import ProjectFacts, index_source, migrate_source
-from transplt.settings import Settings
+from transplt.base.settings import Settings
+from transplt.engine.engine import ProjectFacts, index_source, migrate_source
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Libraries that run on an NPU as they are (the larger one in the long checks), and one that is written for CUDA.

@@ -5,16 +5,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from transplt.commands.library import check, migrate_source, migrate_tree
+    from transplt.faces.cli.library import check, migrate_source, migrate_tree
 
 __all__ = ["check", "migrate_source", "migrate_tree"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> "Any":
-    """The functions of transplt.commands.library, imported when one of them is asked for."""
+    """The functions of transplt.faces.cli.library, imported when one of them is asked for."""
     if name in __all__:
-        from transplt.commands import library
+        from transplt.faces.cli import library
 
         return getattr(library, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,11 +2,11 @@
 
 import sys
 
-from transplt.run.search_path import leave_current_folder
+from transplt.disk.search_path import leave_current_folder
 
 leave_current_folder()
 
-from transplt.commands.main import entry_point  # noqa: E402
+from transplt.faces.cli.main import entry_point  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(entry_point())

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import libcst as cst
 from libcst.codemod import CodemodCommand, CodemodContext
 
-from transplt.commands.library import migrate_source
+from transplt.faces.cli.library import migrate_source
 
 
 class Migrate(CodemodCommand):

@@ -13,11 +13,11 @@ from typing import Any
 
 import mcp
 
-from transplt.agents.bench import Bench
-from transplt.agents.child import Ended, Start
-from transplt.agents.folders import Folders
-from transplt.agents.server import make_server
-from transplt.errors import TranspltError
+from transplt.base.errors import TranspltError
+from transplt.faces.mcp.bench import Bench
+from transplt.faces.mcp.child import Ended, Start
+from transplt.faces.mcp.folders import Folders
+from transplt.faces.mcp.server import make_server
 
 Call = Callable[..., Awaitable[Any]]
 
@@ -28,7 +28,7 @@ class Refused(Exception):
 
 async def here(arguments: Sequence[str], folder: Path, seconds: float) -> Ended:
     """The command in this process: what it costs to start one is not what these tests are about."""
-    from transplt.commands.main import main
+    from transplt.faces.cli.main import main
 
     out, error, before = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO(), Path.cwd()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.agents.ports import PORTS, Port
-from transplt.agents.child import Ended, start
-from transplt.agents.folders import Folders
+from transplt.faces.mcp.child import Ended, start
+from transplt.faces.mcp.folders import Folders
 
 pytestmark = [pytest.mark.extra, pytest.mark.torch]
 pytest.importorskip("mcp", reason="needs the extra: pip install 'transplt[mcp]'")

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.processes import unmeasured
-from transplt.commands.main import main
-from transplt.errors import UsageError
+from transplt.base.errors import UsageError
+from transplt.faces.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,7 +31,7 @@ def test_without_the_extra_it_is_one_sentence(
 ) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
-    for name in ("transplt.agents.server", "transplt.editor.server"):
+    for name in ("transplt.faces.mcp.server", "transplt.faces.lsp.server"):
         monkeypatch.delitem(sys.modules, name, raising=False)
 
     class Absent:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from transplt.agents.tools import TOOLS
-from transplt.commands.command import LAZY_COMMANDS
-from transplt.commands.main import main
+from transplt.faces.cli.command import LAZY_COMMANDS
+from transplt.faces.cli.main import main
+from transplt.faces.mcp.tools import TOOLS
 
 SKILL = Path(__file__).resolve().parents[2] / "skills" / "port-to-ascend" / "SKILL.md"
 TEXT = SKILL.read_text("utf-8")

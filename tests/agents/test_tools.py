@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.processes import unmeasured
-from transplt.agents.answers import PAGE_CHARACTERS, page
-from transplt.agents.child import Ended, start
-from transplt.agents.folders import Folders
-from transplt.errors import CannotFinish, UsageError
+from transplt.base.errors import CannotFinish, UsageError
+from transplt.faces.mcp.answers import PAGE_CHARACTERS, page
+from transplt.faces.mcp.child import Ended, start
+from transplt.faces.mcp.folders import Folders
 
 ROOT = Path(__file__).resolve().parents[2]
 APEX = "import torch\nimport apex\n\nmodel = torch.nn.Linear(2, 2).cuda()\nhandle = torch.cuda.nvtx.range_push('x')\n"
@@ -121,7 +121,7 @@ def test_a_long_page_goes_on(folders: Folders) -> None:
 
     from click.testing import CliRunner
 
-    from transplt.commands.explain import explain
+    from transplt.faces.cli.explain import explain
 
     assert use(folders, work) == CliRunner().invoke(explain, ["torch"]).output
 
@@ -284,7 +284,7 @@ def test_run_and_prove_answer_with_a_verdict_and_take_no_paths_outside(folders: 
 def test_a_command_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     ended = asyncio.run(start(["explain", "NPU201"], tmp_path, 0.01))
     assert ended.late
-    from transplt.agents.bench import Bench
+    from transplt.faces.mcp.bench import Bench
 
     with pytest.raises(CannotFinish, match=r"^transplt explain took longer than 0\.01 seconds and was stopped$"):
         asyncio.run(Bench(Folders(tmp_path)).run(["explain", "NPU201"], 0.01))
@@ -293,7 +293,7 @@ def test_a_command_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
 def test_a_call_that_is_taken_back_ends_its_command(tmp_path: Path) -> None:
     import anyio
 
-    from transplt.agents import child
+    from transplt.faces.mcp import child
 
     async def work() -> None:
         async with anyio.create_task_group() as tasks:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from transplt.commands import main as cli
+from transplt.faces.cli import main as cli
 
 TRAIN = """import torch
 import torch.nn as nn

@@ -17,19 +17,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.checking.conftest import TRAIN, Call
-from transplt.apply.engine import index_source
-from transplt.checking.check_run import check_paths
-from transplt.checking.codes import switched_off
+from transplt.base.errors import UsageError
+from transplt.base.settings import Settings
+from transplt.base.text.json_records import from_json, to_json
 from transplt.disk import cache_folder as place
 from transplt.disk.cache_folder import Cache, NoCache, cache_folder
-from transplt.errors import UsageError
-from transplt.project.facts import ModuleFacts
+from transplt.engine.engine import index_source
+from transplt.flow.facts import ModuleFacts
+from transplt.project import versions
+from transplt.project.checking.check_run import check_paths
+from transplt.project.checking.codes import switched_off
+from transplt.project.options import Options
+from transplt.project.worker import FileWorker
 from transplt.report.checked import CheckResult
-from transplt.run import versions
-from transplt.run.options import Options
-from transplt.run.worker import FileWorker
-from transplt.settings import Settings
-from transplt.text.json_records import from_json, to_json
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 RULE = {"rules": {"FuncNameModifyRule": [{"old_name": "lib.cuda_sync", "new_name": "lib.npu_sync"}]}}
@@ -240,7 +240,7 @@ def test_a_defect_is_not_remembered(
         def fail(*_: object) -> None:
             raise MemoryError
 
-        patched.setattr(f"transplt.apply.engine.{name}", fail)
+        patched.setattr(f"transplt.engine.engine.{name}", fail)
         small.look(cache)
     assert small.look(cache) == sound
 

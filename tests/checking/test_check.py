@@ -66,9 +66,9 @@ def test_findings_with_their_source(project: Path, call: Call) -> None:
 def test_edits_are_shown_and_not_made_by_a_plain_check_only(
     arguments: list[str], shown: bool, project: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from transplt.apply import engine
-    from transplt.finding import FileResult
-    from transplt.settings import Settings
+    from transplt.base.finding import FileResult
+    from transplt.base.settings import Settings
+    from transplt.engine import engine
 
     seen = set()
 
@@ -203,8 +203,8 @@ def test_unsafe_edits_are_offered_and_made_on_request(project: Path, call: Call)
 
 
 def test_a_file_that_changed_meanwhile_is_left_alone(project: Path) -> None:
-    from transplt.checking.in_place import write_changes
-    from transplt.errors import CannotFinish
+    from transplt.base.errors import CannotFinish
+    from transplt.project.checking.in_place import write_changes
     from transplt.report.checked import ChangedFile
 
     file = project / "train.py"

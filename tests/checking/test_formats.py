@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from tests.checking.conftest import FIXED, TRAIN, Call
-from transplt.finding import Effort, Finding, Level, Operation, Replacement, Span
+from transplt.base.finding import Effort, Finding, Level, Operation, Replacement, Span
 from transplt.report.checked import CheckedFinding, CheckResult
 from transplt.report.formats import FORMATS, render
 

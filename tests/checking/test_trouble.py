@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from tests.checking.conftest import TRAIN, Call, commit_all
-from transplt.checking.checked_file import CheckedFile, checked
-from transplt.checking.in_place import write_changes
+from transplt.base.errors import CannotFinish, UsageError
+from transplt.base.finding import Status
+from transplt.base.settings import TORCH_VERSIONS, Settings
 from transplt.disk.replace import replace_file, write_asked_for
 from transplt.disk.walk import Entry
-from transplt.errors import CannotFinish, UsageError
-from transplt.finding import Status
+from transplt.project.checking.checked_file import CheckedFile, checked
+from transplt.project.checking.in_place import write_changes
+from transplt.project.torch_version import TorchTarget
+from transplt.project.worker import FileWorker, Unread
 from transplt.report.checked import ChangedFile
-from transplt.run.torch_version import TorchTarget
-from transplt.run.worker import FileWorker, Unread
-from transplt.settings import TORCH_VERSIONS, Settings
 
 
 def test_a_file_that_is_not_text_is_shown_as_far_as_it_can_be(project: Path, call: Call) -> None:
@@ -163,7 +163,7 @@ def test_a_pattern_that_is_none(paths: tuple[str, ...], project: Path, call: Cal
 def test_a_defect_in_one_file_does_not_stop_the_others(
     project: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from transplt.apply import engine
+    from transplt.engine import engine
 
     real = engine.migrate_source
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from transplt.checking.watching import each_change
-from transplt.commands.main import main
-from transplt.errors import UsageError
-from transplt.run.options import Options
+from transplt.base.errors import UsageError
+from transplt.faces.cli.main import main
+from transplt.project.checking.watching import each_change
+from transplt.project.options import Options
 
 
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transplt.checking.watching.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("transplt.project.checking.watching.time.sleep", lambda seconds: None)
 
 
 def write(path: Path, text: str, at: int) -> None:
@@ -52,7 +52,7 @@ def test_settings_are_read_anew_and_may_be_broken_for_a_while(
     write(tmp_path / "pyproject.toml", "[tool.transplt\n", 1)
     after = iter(["[tool.transplt\n", '[tool.transplt]\nexclude = ["b.py"]\n'])
     monkeypatch.setattr(
-        "transplt.checking.watching.time.sleep", lambda seconds: write(tmp_path / "pyproject.toml", next(after), 2)
+        "transplt.project.checking.watching.time.sleep", lambda seconds: write(tmp_path / "pyproject.toml", next(after), 2)
     )
     assert next(found) == 2  # the second look, after the settings were mended
 

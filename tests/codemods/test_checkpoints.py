@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, migrate, pattern
-from transplt.finding import Level
-from transplt.values.saved_files import saved_files
+from transplt.base.finding import Level
+from transplt.flow.saved_files import saved_files
 
 
 @pattern("P49", "T16")

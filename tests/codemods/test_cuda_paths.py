@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, clean, migrate, pattern
-from transplt.apply.engine import migrate_source
-from transplt.settings import Settings
+from transplt.base.settings import Settings
+from transplt.engine.engine import migrate_source
 
 KERNELS = """
     import triton

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, pattern
-from transplt.settings import TORCH_VERSIONS
+from transplt.base.settings import TORCH_VERSIONS
 
 
 def handler(test: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, migrate, pattern
-from transplt.finding import Level
+from transplt.base.finding import Level
 
 
 @pattern("T26", "P58")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate
-from transplt.finding import Level
+from transplt.base.finding import Level
 
 #: (row of the table, code, source): a finding with the code, and nothing changes.
 FOUND = [

@@ -7,13 +7,13 @@ import ast
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
-from transplt.apply.engine import migrate_source
+from transplt.base.settings import Settings
+from transplt.base.text.source import read_source
 from transplt.edits.edit import AtTop, Edit
 from transplt.edits.imports import at_top
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings
+from transplt.engine.engine import migrate_source
+from transplt.flow.facts import ProjectFacts
 from transplt.syntax.scan import scan
-from transplt.text.source import read_source
 
 LINE = "import torch_npu  # noqa: F401\n"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
+from transplt.base.settings import TORCH_VERSIONS
 from transplt.rules.tables import read_table
-from transplt.settings import TORCH_VERSIONS
 
 
 @pattern("P59")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
-from transplt.finding import Operation
+from transplt.base.finding import Operation
 
 READ = (
     'NPU_DEVICE_ID = int(os.environ.get("LOCAL_RANK") or os.environ.get("ASCEND_DEVICE_ID") '

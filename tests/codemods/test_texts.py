@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern, reasons
-from transplt.errors import UsageError
-from transplt.run.config import Config
-from transplt.run.options import Options, settings_of
+from transplt.base.errors import UsageError
+from transplt.project.config import Config
+from transplt.project.options import Options, settings_of
 
 _HEAD = "import argparse\nparser = argparse.ArgumentParser()\n"
 

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from tests.harness import migrate
-from transplt.settings import TORCH_VERSIONS
+from transplt.base.settings import TORCH_VERSIONS
 
 HEAD = "import torch\nimport torch as t\n\nuse_cuda = True\n"
 

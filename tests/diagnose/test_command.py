@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scripts import errors_table
-from transplt.commands.main import entry_point
+from transplt.faces.cli.main import entry_point
 
 OOM = "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB"
 LOG = f'Traceback (most recent call last):\n  File "/job/net/train.py", line 1, in <module>\n    step()\n{OOM}\n'

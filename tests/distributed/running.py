@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from unittest import mock
 
-from transplt.commands import main as cli
+from transplt.faces.cli import main as cli
 
 ROOT = Path(__file__).resolve().parents[2]
 #: torchrun puts `[default0]:` before what local rank 0 prints.

@@ -7,10 +7,10 @@ import textwrap
 import pytest
 
 from tests.harness import codes, migrate
-from transplt.apply.engine import index_source
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings
-from transplt.themes.distributed.checks import problems
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source
+from transplt.fixers.distributed.checks import problems
+from transplt.flow.facts import ProjectFacts
 
 HEAD = """\
 import torch

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from transplt.run.launch import LAUNCH, launch_script
+from transplt.project.launch import LAUNCH, launch_script
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from tests.harness import check_noop, codes, migrate
-from transplt.finding import FileResult
+from transplt.base.finding import FileResult
 
 HEAD = """\
 import torch

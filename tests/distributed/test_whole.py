@@ -8,8 +8,8 @@ import pytest
 
 from tests.distributed.running import in_process as transplt
 from tests.distributed.running import transplt as in_another_process
-from transplt.apply import verify
 from transplt.edits.work import Work
+from transplt.engine import verify
 
 MAIN = """\
 import torch

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from transplt.editor.fixes import applied, fix_all, fixes_of
-from transplt.editor.open_project import MOST_FILES, OpenProject, encoded
-from transplt.run.options import Options
+from transplt.faces.lsp.fixes import applied, fix_all, fixes_of
+from transplt.faces.lsp.open_project import MOST_FILES, OpenProject, encoded
+from transplt.project.options import Options
 
 
 def opened(folder: Path, name: str = "train.py") -> OpenProject:
@@ -32,7 +32,7 @@ def test_a_file_that_changed_is_read_again_and_others_are_not(tmp_path: Path, mo
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text("import torch\ndevice = 'cuda'\n")
     project = opened(tmp_path)
-    from transplt.run.worker import FileWorker
+    from transplt.project.worker import FileWorker
 
     read: list[str] = []
     index = FileWorker.index

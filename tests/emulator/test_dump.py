@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from transplt.emulator.dumping import asked_for, check, read_fault, read_steps
-from transplt.emulator.options import UsageError
+from transplt.proof.launch.dumping import asked_for, check, read_fault, read_steps
+from transplt.proof.launch.options import UsageError
 
 TRAIN = """\
 import torch

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from transplt.emulator.edits import find_migration
+from transplt.proof.launch.edits import find_migration
 
 SOURCE = '''\
 """Docstring about

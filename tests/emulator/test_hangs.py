@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from transplt.emulator import hangs
+from transplt.proof.launch import hangs
 
 
 class Machine:
@@ -17,7 +17,7 @@ class Machine:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.now, self.spent = folder, 100.0, dict.fromkeys((1, 2), 0.0)
         self.watch = hangs.Watch(folder)
-        monkeypatch.setattr("transplt.emulator.hangs.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("transplt.proof.launch.hangs.time.monotonic", lambda: self.now)
         monkeypatch.setattr(hangs, "_processor_seconds", self.processor_seconds)
 
     def processor_seconds(self, pids: list[int]) -> dict[int, float]:

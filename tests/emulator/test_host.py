@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from transplt.emulator.host import too_small
-from transplt.emulator.runner import ScriptRun
+from transplt.proof.launch.host import too_small
+from transplt.proof.launch.runner import ScriptRun
 
 
 def run(kind: str = "", message: str = "", code: int = 1, *, timed_out: bool = False) -> ScriptRun:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from transplt.commands.compare import compare
-from transplt.commands.watch import watch
+from transplt.faces.cli.compare import compare
+from transplt.faces.cli.watch import watch
 
 TRAIN = """\
 import torch

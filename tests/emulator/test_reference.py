@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from transplt.emulator.reference import compare
-from transplt.emulator.runner import ScriptRun
+from transplt.proof.launch.reference import compare
+from transplt.proof.launch.runner import ScriptRun
 
 
 def outcome(text: str, saves: list[dict[str, Any]] | None = None, code: int = 0) -> ScriptRun:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from transplt.commands.replay import replay
+from transplt.faces.cli.replay import replay
 
 TRAIN = """\
 import torch

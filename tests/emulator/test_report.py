@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from transplt.emulator.edits import EditedFile, Migration
-from transplt.emulator.report import as_text, build
-from transplt.emulator.runner import ScriptRun
+from transplt.proof.launch.edits import EditedFile, Migration
+from transplt.proof.launch.report import as_text, build
+from transplt.proof.launch.runner import ScriptRun
 
 
 def process(**values: Any) -> dict[str, Any]:

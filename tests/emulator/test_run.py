@@ -463,7 +463,7 @@ def test_help_says_what_is_not_promised(tmp_path: Path) -> None:
 
 
 def test_the_command_does_not_import_torch(tmp_path: Path) -> None:
-    source = "import sys, transplt.emulator.command; assert 'torch' not in sys.modules"
+    source = "import sys, transplt.proof.launch.command; assert 'torch' not in sys.modules"
     subprocess.run(
         [sys.executable, "-c", source], check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path
     )

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from transplt.emulator import runner
-from transplt.emulator.options import RunOptions, Trace
-from transplt.emulator.runner import ScriptRun
-from transplt.emulator.warm import Warm
+from transplt.proof.launch import runner
+from transplt.proof.launch.options import RunOptions, Trace
+from transplt.proof.launch.runner import ScriptRun
+from transplt.proof.launch.warm import Warm
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("warm")]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.executed.snippet import TORCH, Rule
+from transplt.base.settings import TORCH_VERSIONS
 from transplt.rules.versions import spans
-from transplt.settings import TORCH_VERSIONS
 
 _GRAPHS = "graphs of captured kernels are on neither host: there is nothing to capture where all runs at once"
 _ADDRESSES = "memory given by address, or by an allocator of one's own in C++, is on neither host"

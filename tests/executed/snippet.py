@@ -13,12 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from transplt.emulator import runner
-from transplt.emulator.options import RunOptions
-from transplt.finding import FileResult, Level
+from transplt.base.finding import FileResult, Level
+from transplt.base.settings import TORCH_VERSIONS, Settings
+from transplt.proof.launch import runner
+from transplt.proof.launch.options import RunOptions
 from transplt.rules.pages import all_codes, load
 from transplt.rules.rule_set import compile_rules
-from transplt.settings import TORCH_VERSIONS, Settings
 
 #: The torch that the tests run with, and that snippets are migrated for.
 TORCH = "2.13"

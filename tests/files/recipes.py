@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from transplt.base.finding import FileResult
+from transplt.base.settings import Settings, TorchTarget
 from transplt.files.kind import kind_of
 from transplt.files.other_file import migrate_other
-from transplt.finding import FileResult
-from transplt.settings import Settings, TorchTarget
 
 TARGET = TorchTarget("2.8", "", "2.8.0.post4", "9.0.0", "2.8.0")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from transplt.apply.engine import index_source, join_facts
+from transplt.base.finding import FileResult
+from transplt.base.settings import Settings, TorchTarget
+from transplt.engine.engine import index_source, join_facts
 from transplt.files.kind import FileKind
 from transplt.files.other_file import migrate_other
-from transplt.finding import FileResult
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings, TorchTarget
+from transplt.flow.facts import ProjectFacts
 
 TARGET = TorchTarget("2.8", "", "2.8.0", "8.5.0", "2.8.0")
 #: Options that reach a backend and a device, one that is text, a flag, a variable, and a configuration's key.

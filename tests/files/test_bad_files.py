@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.files.shell_pairs import TARGET
+from transplt.base.settings import Settings
 from transplt.files.kind import kind_of
 from transplt.files.other_file import migrate_other
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings
+from transplt.flow.facts import ProjectFacts
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.harness import record
-from transplt.apply.engine import index_source
+from transplt.base.finding import FileResult
+from transplt.base.settings import Settings, TorchTarget
+from transplt.engine.engine import index_source
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.other_file import migrate_other
-from transplt.finding import FileResult
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings, TorchTarget
+from transplt.flow.facts import ProjectFacts
 
 TARGET = TorchTarget("2.8", "", "2.8.0", "8.5.0", "2.8.0")
 #: Reads keys, options and variables; what these are is in tests/files/test_read_as.py.

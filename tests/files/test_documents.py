@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.files.shell_pairs import migrated
+from transplt.base.finding import Effort, FileResult, Level
 from transplt.files.kind import FileKind
-from transplt.finding import Effort, FileResult, Level
 from transplt.rules.pages import load
 
 

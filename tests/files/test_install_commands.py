@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transplt.base.finding import FileResult
+from transplt.base.settings import Settings, TorchTarget
 from transplt.edits.edit import Edit
 from transplt.files.dependencies.commands import install_line_changes
 from transplt.files.document import Document, text_of
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.other_file import migrate_other
-from transplt.finding import FileResult
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings, TorchTarget
+from transplt.flow.facts import ProjectFacts
 
 NEW = TorchTarget("2.12", "", "2.12.0", "9.1.0", "2.12.0")
 OLD = TorchTarget("2.8", "", "2.8.0.post4", "9.0.0", "2.8.0")

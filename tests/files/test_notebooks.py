@@ -13,20 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transplt.apply.engine import index_source
+from transplt.base.finding import FileResult, Verdict
+from transplt.base.settings import Settings, TorchTarget
+from transplt.base.text.cuda_words import WORD
+from transplt.base.text.json_text import values
+from transplt.base.text.source import splice
+from transplt.engine.engine import index_source
 from transplt.files.kind import FileKind
 from transplt.files.notebook.cells import read_notebook
 from transplt.files.notebook.layout import layout_of
 from transplt.files.notebook.magics import masked, refused
 from transplt.files.other_file import migrate_other
 from transplt.files.python_in import other_facts
-from transplt.finding import FileResult, Verdict
-from transplt.project.facts import ProjectFacts
+from transplt.flow.facts import ProjectFacts
 from transplt.rules.reasons import words_of
-from transplt.settings import Settings, TorchTarget
-from transplt.text.cuda_words import WORD
-from transplt.text.json_text import values
-from transplt.text.source import splice
 
 TARGET = TorchTarget("2.8", "", "2.8.0", "8.5.0", "2.8.0")
 _OUTPUT = {"output_type": "stream", "name": "stdout", "text": ["device: cuda:0\n", "Ünïcödé \U0001f600\n"]}
@@ -250,7 +250,7 @@ def test_a_project_says_what_its_notebooks_reach_and_the_other_way_round() -> No
     facts = [told, *(index_source(text, name, Settings()) for name, text in files.items())]
     result = migrated(data, ProjectFacts.join(facts))
     assert b"place(x, 'npu')" in result.data
-    from transplt.apply.engine import migrate_source
+    from transplt.engine.engine import migrate_source
 
     assert b"NAME = 'npu'" in migrate_source(files["lib.py"], "lib.py", Settings(), ProjectFacts.join(facts)).data
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.files.shell_pairs import TARGET, project
+from transplt.base.settings import Settings
+from transplt.base.text.source import splice
 from transplt.edits.edit import Edit, Found, Kept, Note
 from transplt.files.document import Document, text_of
 from transplt.files.kind import FileKind
 from transplt.files.pieces import in_lines, in_piece, reads
-from transplt.settings import Settings
-from transplt.text.source import splice
 
 
 def document(text: str) -> Document:

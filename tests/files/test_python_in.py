@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import hold_ledger
-from transplt.apply.engine import index_source, migrate_source
+from transplt.base.finding import FileResult
+from transplt.base.settings import Settings, TorchTarget
 from transplt.disk.walk import Entry
+from transplt.engine.engine import index_source, migrate_source
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.other_file import migrate_other
 from transplt.files.python_in import other_facts
-from transplt.finding import FileResult
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings, TorchTarget
+from transplt.flow.facts import ProjectFacts
 from transplt.syntax.modules import module_name
 
 TARGET = TorchTarget("2.8", "", "2.8.0", "8.5.0", "2.8.0")

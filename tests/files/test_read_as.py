@@ -6,11 +6,11 @@ import textwrap
 
 import pytest
 
-from transplt.apply.engine import index_source
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source
 from transplt.files import read_as
 from transplt.files.read_as import Reading
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings
+from transplt.flow.facts import ProjectFacts
 
 
 def project(**files: str) -> ProjectFacts:

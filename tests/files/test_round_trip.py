@@ -14,11 +14,11 @@ import pytest
 
 from tests.files.shell_pairs import TARGET
 from tests.fuzz.mutations import PIECES
-from transplt.apply.engine import index_source, join_facts
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, join_facts
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.other_file import migrate_other
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings
+from transplt.flow.facts import ProjectFacts
 
 EXAMPLES = os.environ.get("TRANSPLT_EXAMPLES", "")
 PROJECTS = sorted(path for path in Path(EXAMPLES).iterdir() if path.is_dir()) if EXAMPLES else []

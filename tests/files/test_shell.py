@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tree_sitter import Node
 
 from tests.files.shell_pairs import TARGET, migrated
-from transplt.apply.engine import index_source, join_facts
+from transplt.base.finding import FileResult, Level
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, join_facts
 from transplt.files import read_as
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.other_file import migrate_other
 from transplt.files.shell.script import Script
-from transplt.finding import FileResult, Level
 from transplt.rules.pages import load
-from transplt.settings import Settings
 
 
 def shell(text: str | bytes, path: str = "run.sh", alone: bool = False, **chosen: object) -> FileResult:

@@ -16,17 +16,17 @@ from dataclasses import replace
 from importlib.util import decode_source
 from pathlib import Path
 
-from transplt.apply.engine import index_source, join_facts, migrate_source, survey_source
+from transplt.base.finding import FileResult, Finding, Status
+from transplt.base.settings import Settings, TorchTarget
+from transplt.base.text.cuda_words import WORDS, find_tokens
+from transplt.base.text.source import UnreadableSource, read_source, splice
+from transplt.engine.engine import index_source, join_facts, migrate_source, survey_source
 from transplt.files.gpu_words import beside_tokens, gpu_word_findings
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.other_file import migrate_other
 from transplt.files.requirements import with_requirements
 from transplt.files.tokens import scan_other_file
-from transplt.finding import FileResult, Finding, Status
 from transplt.rules.pages import all_codes
-from transplt.settings import Settings, TorchTarget
-from transplt.text.cuda_words import WORDS, find_tokens
-from transplt.text.source import UnreadableSource, read_source, splice
 
 PATH = "m.py"
 TARGET = TorchTarget("2.8", "the default")

@@ -30,10 +30,10 @@ from tests.fuzz.held import (
 )  # fmt: skip
 from tests.fuzz.mutations import mutated, mutated_json
 from tests.fuzz.programs import programs
+from transplt.base.errors import UsageError
+from transplt.base.finding import Status
+from transplt.base.settings import TORCH_VERSIONS, Settings
 from transplt.disk.walk import SKIPPED_FOLDERS
-from transplt.errors import UsageError
-from transplt.finding import Status
-from transplt.settings import TORCH_VERSIONS, Settings
 
 Holds = Callable[[bytes], None]
 
@@ -105,7 +105,7 @@ def python_analysed(data: bytes) -> None:
 
 @target("python-themes", _PYTHON)
 def python_with_themes(data: bytes) -> None:
-    from transplt.themes.tunings.table import parse_tunings
+    from transplt.fixers.tunings.table import parse_tunings
 
     hold_python(data, Settings(entry=PATH))
     hold_python(data, Settings(amp="native", tune=parse_tunings("all", TORCH_VERSIONS[-1])))
@@ -199,9 +199,9 @@ def requirements(data: bytes) -> None:
     """Which torch a project asks for, and which of all packages; a requirement stands where its name does."""
     from transplt.files.dependency_files import requirements_of
     from transplt.files.kind import kind_of
+    from transplt.project.pins import LOCK_FILES, PROJECT_FILES, asked_versions
+    from transplt.project.torch_version import choose_target
     from transplt.rules.packages import packages
-    from transplt.run.pins import LOCK_FILES, PROJECT_FILES, asked_versions
-    from transplt.run.torch_version import choose_target
 
     known = [name for row in packages() for name in row["pip"]]
     text = data.decode("utf-8", "surrogateescape")
@@ -254,8 +254,8 @@ def rules(data: bytes) -> None:
 
 def hold_rewritten(program: bytes, settings: Settings) -> Status:
     """A program under rules of a user, which may contradict our own: the output compiles."""
-    from transplt.apply.engine import index_source, migrate_source
-    from transplt.project.facts import ProjectFacts
+    from transplt.engine.engine import index_source, migrate_source
+    from transplt.flow.facts import ProjectFacts
 
     project = ProjectFacts.join([index_source(program, PATH, settings)])
     result = migrate_source(program, PATH, settings, project)
@@ -268,7 +268,7 @@ def hold_rewritten(program: bytes, settings: Settings) -> Status:
 def settings_of_a_project(data: bytes) -> None:
     """`[tool.transplt]` is refused with a sentence, or the run has a plan and the walk ends."""
     from transplt.disk.walk import walk
-    from transplt.run.options import Options, make_plan
+    from transplt.project.options import Options, make_plan
 
     rule_file = json.dumps(seeds.RULES[0]).encode()
     program = seeds.PIECES[0]
@@ -289,7 +289,7 @@ def settings_of_a_project(data: bytes) -> None:
 
 @target("baseline", mutated_json(seeds.BASELINES))
 def baseline(data: bytes) -> None:
-    from transplt.checking.baseline import read_baseline
+    from transplt.project.checking.baseline import read_baseline
 
     with folder(known_dot_json=data) as top:
         try:
@@ -374,10 +374,10 @@ def git_folder(data: bytes) -> None:
 @target("profiles", mutated(seeds.PROFILES, most=6))
 def profiles(data: bytes) -> None:
     """Whatever a profiler's file is, by its first bytes: it is read and told as text, JSON and page, or refused."""
-    from transplt.profiles.page import render
-    from transplt.profiles.reading import read_profiles
-    from transplt.profiles.report import profiles_json, profiles_text
-    from transplt.profiles.tables import UnreadableProfile
+    from transplt.diagnose.profiles.page import render
+    from transplt.diagnose.profiles.reading import read_profiles
+    from transplt.diagnose.profiles.report import profiles_json, profiles_text
+    from transplt.diagnose.profiles.tables import UnreadableProfile
 
     name = "t.json" if data[:1] in (b"[", b"{") else "t.log" if b"aclop" in data or b"-----" in data else "t.csv"
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
@@ -434,8 +434,8 @@ def hold_command(command: str, *arguments: object) -> None:
 
     from click.testing import CliRunner
 
-    from transplt.commands.command import LAZY_COMMANDS
-    from transplt.errors import CannotFinish
+    from transplt.base.errors import CannotFinish
+    from transplt.faces.cli.command import LAZY_COMMANDS
 
     module, _, name = LAZY_COMMANDS[command][0].partition(":")
     called = getattr(import_module(module), name)
@@ -478,9 +478,9 @@ def logs(data: bytes) -> None:
 @target("trees", seeds.trees())
 def trees(data: bytes) -> None:
     """JSON of names and contents (as latin-1): a migration and a check of the tree. Other JSON is no input."""
-    from transplt.checking.check_run import check_paths
-    from transplt.run.options import Options, make_plan
-    from transplt.run.tree import migrate_tree
+    from transplt.project.checking.check_run import check_paths
+    from transplt.project.options import Options, make_plan
+    from transplt.project.tree import migrate_tree
 
     try:
         files = json.loads(data)

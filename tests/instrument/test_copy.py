@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from transplt.commands.instrument import instrument_command
-from transplt.instrument.launch import starts
+from transplt.faces.cli.instrument import instrument_command
+from transplt.precision.instrument.launch import starts
 
 ROOT = Path(__file__).parents[2]
 TRAIN = """\

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from transplt.instrument.script import Probed, Probing, instrument
+from transplt.precision.instrument.script import Probed, Probing, instrument
 
 HEAD = "import transplt_probe\n\ntransplt_probe.begin(seed=1234, steps=[0])\n"
 

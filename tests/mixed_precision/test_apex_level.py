@@ -9,9 +9,9 @@ import pytest
 
 from tests import harness
 from tests.harness import check_noop
-from transplt.finding import APEX_LEVEL
-from transplt.run import tree
-from transplt.run.options import Options, make_plan
+from transplt.base.finding import APEX_LEVEL
+from transplt.project import tree
+from transplt.project.options import Options, make_plan
 
 HEAD = """
 import torch

@@ -11,10 +11,10 @@ from pyflakes.reporter import Reporter
 
 from tests import harness
 from tests.harness import check_noop, check_rewrite, clean, pattern
-from transplt.apply.engine import index_source, migrate_source
-from transplt.finding import FileResult
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings
+from transplt.base.finding import FileResult
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, migrate_source
+from transplt.flow.facts import ProjectFacts
 
 HEAD = """
 import torch

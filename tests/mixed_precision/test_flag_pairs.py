@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.harness import check_noop, migrate
-from transplt.apply.engine import index_source, migrate_source
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, migrate_source
+from transplt.flow.facts import ProjectFacts
 
 KINDS = ("native", "apex")
 PARSER = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import clean, migrate
-from transplt.themes.amp import holds, native
+from transplt.fixers.amp import holds, native
 
 SOUND = """
 import torch

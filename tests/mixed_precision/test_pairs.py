@@ -18,7 +18,7 @@ from pyflakes.api import check as pyflakes_check
 from pyflakes.reporter import Reporter
 
 from tests.harness import migrate
-from transplt.finding import FileResult
+from transplt.base.finding import FileResult
 
 FOLDER = Path(__file__).resolve().parent.parent / "fixtures" / "mixed_precision"
 NAMES = sorted(path.name[: -len(".in.py")] for path in FOLDER.glob("*.in.py"))

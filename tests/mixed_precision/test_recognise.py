@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from tests.harness import migrate
-from transplt.finding import FileResult, Level
+from transplt.base.finding import FileResult, Level
 
 TRAIN = """\
 import torch

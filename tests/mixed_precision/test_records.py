@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import migrate
-from transplt.finding import FileResult, Operation
+from transplt.base.finding import FileResult, Operation
 
 HEAD = """\
 import torch

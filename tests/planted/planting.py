@@ -15,8 +15,8 @@ from typing import Any
 
 from tests.planted.mistakes import Mistake
 from tests.processes import unmeasured
-from transplt.run import tree
-from transplt.run.options import Options, make_plan
+from transplt.project import tree
+from transplt.project.options import Options, make_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"

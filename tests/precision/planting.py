@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 from tests.precision.planted import Planted, Swaps
-from transplt.emulator.dumping import read_fault
-from transplt.emulator.options import Dump, RunOptions
-from transplt.emulator.runner import start
-from transplt.emulator.warm import Warm
 from transplt.precision.compare import Comparison, compare
 from transplt.precision.dumps import open_dump
 from transplt.precision.sentence import place, sentence
+from transplt.proof.launch.dumping import read_fault
+from transplt.proof.launch.options import Dump, RunOptions
+from transplt.proof.launch.runner import start
+from transplt.proof.launch.warm import Warm
 
 PROGRAMS = Path(__file__).parent / "programs"
 BACKENDS = {"npu": "hccl", "cuda": "nccl", "cpu": "gloo"}

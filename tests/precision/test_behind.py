@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from tests.precision.recorder import tensor, write_rank
 from tests.precision.test_causes import LOSS, W, X, Y, Z, call, number
-from transplt.commands.compare import compare as command
+from transplt.faces.cli.compare import compare as command
 
 Rows = dict[str, Any]
 GRADIENTS = {"Module.net.Linear.parameters_grad.0": {"weight": [tensor(W)]}}

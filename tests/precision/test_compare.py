@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from tests.precision.network import KINDS, Fault, record, record_ranks
 from tests.precision.recorder import tensor, write_rank
-from transplt.commands.compare import compare as command
+from transplt.faces.cli.compare import compare as command
 from transplt.precision.compare import Comparison, compare
 from transplt.precision.dumps import open_dump
 from transplt.precision.record import UnusableDump

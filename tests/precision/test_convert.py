@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from transplt.commands.convert import convert
-from transplt.errors import UsageError
+from transplt.base.errors import UsageError
+from transplt.faces.cli.convert import convert
 from transplt.precision.convert.device_dump import device_file, device_tensors
 from transplt.precision.record import UnusableDump
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from transplt.commands.compare import compare as command
+from transplt.faces.cli.compare import compare as command
 from transplt.precision.dumps import open_dump
 from transplt.precision.record import UnusableDump
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from transplt.commands.loss import loss
-from transplt.errors import UsageError
+from transplt.base.errors import UsageError
+from transplt.faces.cli.loss import loss
 from transplt.precision.loss.line import Words
 from transplt.precision.loss.log import read_text
 from transplt.precision.loss.pairing import Paired, paired

@@ -139,7 +139,7 @@ def test_ranks_are_kept_apart_and_the_whole_is_told() -> None:
 )  # fmt: skip
 def test_hostile_logs(log: bytes, tmp_path: Path) -> None:
     """Whatever it is, it ends soon, and at most with a sentence."""
-    from transplt.errors import UsageError
+    from transplt.base.errors import UsageError
 
     (tmp_path / "x").write_bytes(log)
     try:

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.precision.recorder import tensor, write_rank
-from transplt.commands.replay import replay
-from transplt.errors import UsageError
+from transplt.base.errors import UsageError
+from transplt.faces.cli.replay import replay
 from transplt.precision.dumps import open_dump
 from transplt.precision.replay.plan import plan
 from transplt.precision.replay.script import script_text

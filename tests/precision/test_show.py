@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.precision.recorder import tensor, write_rank
-from transplt.commands.show import show
-from transplt.errors import UsageError
+from transplt.base.errors import UsageError
+from transplt.faces.cli.show import show
 from transplt.precision.dumps import open_dump
 from transplt.precision.show.case import case_text
 from transplt.precision.show.operator import find

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.precision.recorder import tensor, write_rank
-from transplt.commands.watch import watch
-from transplt.errors import UsageError
+from transplt.base.errors import UsageError
+from transplt.faces.cli.watch import watch
 from transplt.precision.watch.points import POINTS
 
 NAN, INF = math.nan, math.inf

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from tests.browser import browser
 from tests.profiles.profiles import KERNELS, STEPS, asked, kernel, run_folder
 from tests.test_html_report import in_browser
-from transplt.commands.profile_read import profile_read
-from transplt.errors import UsageError
+from transplt.base.errors import UsageError
+from transplt.faces.cli.profile_read import profile_read
 from transplt.rules.pages import load
 from transplt.rules.profiles import Remedy, remedies, slows_text
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.prove.trainings import Told
-from transplt.emulator.runner import ScriptRun
-from transplt.prove.averages import other_average
+from transplt.proof.launch.runner import ScriptRun
+from transplt.proof.prove.averages import other_average
 
 
 def _told(one: list[float], several: list[float]) -> str:

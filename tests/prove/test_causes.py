@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.prove.trainings import Told, figures
-from transplt.prove.detail import first_other_result
-from transplt.prove.numbers import of_number
-from transplt.prove.precision import precision_faults
-from transplt.prove.steps import first_difference
-from transplt.prove.tolerance import PLAIN
-from transplt.prove.training import Training
+from transplt.proof.prove.detail import first_other_result
+from transplt.proof.prove.numbers import of_number
+from transplt.proof.prove.precision import precision_faults
+from transplt.proof.prove.steps import first_difference
+from transplt.proof.prove.tolerance import PLAIN
+from transplt.proof.prove.training import Training
 
 
 def ended(steps: int = 1, *, cut: bool = True, **final: float) -> Training:

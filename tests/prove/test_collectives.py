@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from transplt.emulator.options import RunOptions, Trace
-from transplt.emulator.runner import ScriptRun, start
-from transplt.prove.collectives import CollectiveFault, collective_faults, standings
+from transplt.proof.launch.options import RunOptions, Trace
+from transplt.proof.launch.runner import ScriptRun, start
+from transplt.proof.prove.collectives import CollectiveFault, collective_faults, standings
 
 ROOT = Path("/project")
 MAIN = "/project/train.py"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from transplt.commands.main import main as transplt
+from transplt.faces.cli.main import main as transplt
 
 NUMBERS = "numbers of processes from 1 to 64, with commas between them."
 

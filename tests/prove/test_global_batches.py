@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from transplt.prove.loaders import global_batches
-from transplt.prove.training import Event, Training
+from transplt.proof.prove.loaders import global_batches
+from transplt.proof.prove.training import Event, Training
 
 
 def _rank(rank: int, *batches: list[int], trains: bool) -> Training:

@@ -1,6 +1,6 @@
 """The samples prove themselves: what was written trains as the original does, with one process and with two.
 
-All of them with the same two processes that have imported torch (`transplt.emulator.warm`), as one command has them.
+All of them with the same two processes that have imported torch (`transplt.proof.launch.warm`), as one command has them.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import pytest
 
 from scripts.regen_samples import AMP, APEX, DISTRIBUTED, NAMES, SAMPLES, TUNED
 from tests.planted.right import RIGHT
-from transplt.emulator.options import RunOptions, Trace
-from transplt.emulator.verdict import Word
-from transplt.emulator.warm import Warm
-from transplt.prove.command import for_output
-from transplt.prove.projects import find_project
-from transplt.prove.proof import Proof, between
-from transplt.prove.text import as_text
+from transplt.proof.launch.options import RunOptions, Trace
+from transplt.proof.launch.warm import Warm
+from transplt.proof.prove.command import for_output
+from transplt.proof.prove.projects import find_project
+from transplt.proof.prove.proof import Proof, between
+from transplt.proof.prove.text import as_text
+from transplt.render.verdict import Word
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("golden_samples")]
 

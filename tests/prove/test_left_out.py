@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.planted.planting import prove
-from transplt.prove.precision import MIXED, differences, left_out, never_stepped
-from transplt.prove.tolerance import PLAIN
-from transplt.prove.training import Optimizer, Step, Training
+from transplt.proof.prove.precision import MIXED, differences, left_out, never_stepped
+from transplt.proof.prove.tolerance import PLAIN
+from transplt.proof.prove.training import Optimizer, Step, Training
 
 # A learning rate that moves far in one step: a loss that is one step behind is another one.
 _ORIGINAL = """

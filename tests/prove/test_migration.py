@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from transplt.commands.main import main
-from transplt.emulator.verdict import Verdict, Word
-from transplt.errors import UsageError
-from transplt.prove import migration
-from transplt.prove.found import Findings, Part
-from transplt.prove.migration import Proving
-from transplt.prove.proof import Proof
-from transplt.run.options import Options
-from transplt.run.tree import migrate_tree
+from transplt.base.errors import UsageError
+from transplt.faces.cli.main import main
+from transplt.project import proving as migration
+from transplt.project.options import Options
+from transplt.project.proving import Proving
+from transplt.project.tree import migrate_tree
+from transplt.proof.prove.found import Findings, Part
+from transplt.proof.prove.proof import Proof
+from transplt.render.verdict import Verdict, Word
 
 SCRIPT = """\
 import torch

@@ -12,13 +12,13 @@ import pytest
 
 from tests.browser import Browser, browser
 from tests.test_html_report import in_browser
-from transplt.emulator.verdict import Verdict, Word
-from transplt.prove.found import Difference, Findings, Part
-from transplt.prove.page import render_page
-from transplt.prove.plots import BOTTOM, LEFT, MOST_POINTS, RIGHT, TOP, Plot, distance_plot, loss_plot
-from transplt.prove.proof import Proof
-from transplt.prove.tolerance import PLAIN
-from transplt.prove.training import Place
+from transplt.proof.prove.found import Difference, Findings, Part
+from transplt.proof.prove.page import render_page
+from transplt.proof.prove.proof import Proof
+from transplt.proof.prove.tolerance import PLAIN
+from transplt.proof.prove.training import Place
+from transplt.render.plots import BOTTOM, LEFT, MOST_POINTS, RIGHT, TOP, Plot, distance_plot, loss_plot
+from transplt.render.verdict import Verdict, Word
 
 Curve = list[tuple[float | None, float | None, float | None]]
 NASTY = "</script></style><img src=x onerror=alert(1)>\" '"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from transplt.emulator.runner import ScriptRun
-from transplt.prove.printed import compared, of_parameters, other_results, unrepeated
+from transplt.proof.launch.runner import ScriptRun
+from transplt.proof.prove.printed import compared, of_parameters, other_results, unrepeated
 
 
 def _run(output: str = "", path: str = "a.pt", **tensors: float) -> ScriptRun:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from transplt.emulator.options import UsageError
-from transplt.prove import projects
-from transplt.prove.projects import Project, find_project
+from transplt.proof.launch.options import UsageError
+from transplt.proof.prove import projects
+from transplt.proof.prove.projects import Project, find_project
 
 
 @pytest.fixture

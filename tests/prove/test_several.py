@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tests.prove.trainings import ROOT, Told
-from transplt.emulator.runner import ScriptRun
-from transplt.emulator.verdict import Word
-from transplt.prove.found import Part
-from transplt.prove.loaders import same_order
-from transplt.prove.runs import Run
-from transplt.prove.several import Several
-from transplt.prove.training import Training
+from transplt.proof.launch.runner import ScriptRun
+from transplt.proof.prove.found import Part
+from transplt.proof.prove.loaders import same_order
+from transplt.proof.prove.runs import Run
+from transplt.proof.prove.several import Several
+from transplt.proof.prove.training import Training
+from transplt.render.verdict import Word
 
 Step = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""The first step of several ranks against one process on the share of each (transplt.prove.shares)."""
+"""The first step of several ranks against one process on the share of each (transplt.proof.prove.shares)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.prove.trainings import Told
-from transplt.prove.shares import first_step
-from transplt.prove.tolerance import REORDERED
-from transplt.prove.training import Training, read_trainings
+from transplt.proof.prove.shares import first_step
+from transplt.proof.prove.tolerance import REORDERED
+from transplt.proof.prove.training import Training, read_trainings
 
 
 def told(*steps: tuple[float, float]) -> Training:

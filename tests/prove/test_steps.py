@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.prove.trainings import Told, figures, trained
-from transplt.prove.steps import curve, first_difference, rounding
-from transplt.prove.tolerance import PLAIN, REORDERED
+from transplt.proof.prove.steps import curve, first_difference, rounding
+from transplt.proof.prove.tolerance import PLAIN, REORDERED
 
 #: Arguments of `Told.step`; arguments of the making.
 Steps = list[dict[str, Any]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from transplt.prove.runs import Stop
-from transplt.prove.training import Place
+from transplt.proof.prove.runs import Stop
+from transplt.proof.prove.training import Place
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.prove.trainings import Told
-from transplt.prove.structure import changes
-from transplt.prove.training import Training
+from transplt.proof.prove.structure import changes
+from transplt.proof.prove.training import Training
 
 CLIP = "the clipping of gradients at 1.0"
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from transplt.emulator.verdict import Verdict, Word
-from transplt.prove.found import Difference, Findings, Part
-from transplt.prove.precision import MIXED
-from transplt.prove.proof import Proof
-from transplt.prove.text import as_json, as_text
-from transplt.prove.tolerance import PLAIN, REORDERED
-from transplt.prove.training import Place
-from transplt.report.cell import figure
+from transplt.proof.prove.found import Difference, Findings, Part
+from transplt.proof.prove.precision import MIXED
+from transplt.proof.prove.proof import Proof
+from transplt.proof.prove.text import as_json, as_text
+from transplt.proof.prove.tolerance import PLAIN, REORDERED
+from transplt.proof.prove.training import Place
+from transplt.render.cell import figure
+from transplt.render.verdict import Verdict, Word
 
 LOST = Difference("lr is 0.1 at step 8, in the original 0.05", Place("train.py", 14), Place("train.py", 12), 8)
 CLOSE = "losses within 0.00001, gradients within 0.0001 of their norm, parameters within 0.001 of the way they moved"

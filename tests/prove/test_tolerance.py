@@ -7,8 +7,8 @@ import math
 import pytest
 
 from tests.prove.trainings import trained
-from transplt.prove.precision import MIXED, tolerance_of
-from transplt.prove.tolerance import PLAIN, REORDERED, Tolerance
+from transplt.proof.prove.precision import MIXED, tolerance_of
+from transplt.proof.prove.tolerance import PLAIN, REORDERED, Tolerance
 
 ROOM = Tolerance(loss=0.1, gradient=0.1, movement=0.1, roundings=4)
 

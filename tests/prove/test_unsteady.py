@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.prove.trainings import trained
-from transplt.prove.steps import differences
-from transplt.prove.tolerance import PLAIN
-from transplt.prove.unsteady import Unsteady, told
+from transplt.proof.prove.steps import differences
+from transplt.proof.prove.tolerance import PLAIN
+from transplt.proof.prove.unsteady import Unsteady, told
 
 Steps = list[dict[str, Any]]
 

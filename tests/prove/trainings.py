@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from transplt.prove.training import Training, read_trainings
+from transplt.proof.prove.training import Training, read_trainings
 
 ROOT = Path("/project")
 MAIN = "/project/train.py"

@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from transplt.apply.engine import index_source, join_facts, migrate_source
-from transplt.finding import Finding
-from transplt.settings import Settings
+from transplt.base.finding import Finding
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, join_facts, migrate_source
 
 ANALYSIS = ("NPU513", "NPU52", "NPU556", "NPU7")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.harness import findings, said
+from transplt.base.settings import TORCH_VERSIONS
 from transplt.rules.tables import read_table
-from transplt.settings import TORCH_VERSIONS
 
 FORMS = read_table("support/affinity.json")["forms"]
 

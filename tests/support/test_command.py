@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from openpyxl import load_workbook
 
-from transplt.analysis.effort import FileEffort, effort_of, total
-from transplt.analysis.sheets import SHEETS as ANALYSIS_SHEETS
-from transplt.analysis.version_advice import advise
-from transplt.commands.analyze import check_target, read_library
-from transplt.commands.main import main
-from transplt.errors import CannotFinish, UsageError
+from transplt.base.errors import CannotFinish, UsageError
+from transplt.engine.analysis.effort import FileEffort, effort_of, total
+from transplt.engine.analysis.sheets import SHEETS as ANALYSIS_SHEETS
+from transplt.engine.analysis.version_advice import advise
+from transplt.faces.cli.analyze import check_target, read_library
+from transplt.faces.cli.main import main
+from transplt.project.options import Options, make_plan
+from transplt.project.tree import analyse_tree
 from transplt.report.analysis_summary import summarize
 from transplt.report.unsupported_op import SHEETS
-from transplt.run.options import Options, make_plan
-from transplt.run.tree import analyse_tree
 
 TRAIN = """import torch
 import xformers.ops

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.harness import findings, said
-from transplt.finding import Level
+from transplt.base.finding import Level
 
 EXPORT = """\
 import torch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.harness import findings
-from transplt.analysis.native import findings_of
+from transplt.engine.analysis.native import findings_of
 
 SETUP = (
     "from torch.utils.cpp_extension import CUDAExtension\nsetup(ext_modules=[CUDAExtension('fast_ops', ['a.cu'])])\n"

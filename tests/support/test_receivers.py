@@ -6,11 +6,11 @@ import ast
 
 import pytest
 
-from transplt.analysis.receivers import Receivers
+from transplt.base.text.source import read_source
+from transplt.engine.analysis.receivers import Receivers
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
-from transplt.text.source import read_source
 
 
 def is_tensor(source: str) -> bool:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from transplt.analysis import tables
+from transplt.base.settings import TORCH_VERSIONS
+from transplt.rules import support_tables as tables
 from transplt.rules.tables import read_table, rules_dir
-from transplt.settings import TORCH_VERSIONS
 
 SAMPLE = json.loads((Path(__file__).parent.parent / "data" / "api_support_sample.json").read_bytes())
 STATUS = {True: "yes", False: "no", "partial": "limited"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.harness import findings, said
-from transplt.finding import Effort, Level
+from transplt.base.finding import Effort, Level
 
 
 @pytest.mark.parametrize(

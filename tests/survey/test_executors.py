@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from scripts.regen_samples import SAMPLES
-from transplt.commands.main import main
-from transplt.errors import UsageError
-from transplt.run import executors
-from transplt.run.executors import Where, carry_out, parse_executor
-from transplt.run.pool import Died
+from transplt.base.errors import UsageError
+from transplt.faces.cli.main import main
+from transplt.project import executors
+from transplt.project.executors import Where, carry_out, parse_executor
+from transplt.project.pool import Died
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from transplt.actions.groups import Group
-from transplt.survey.measure import thing
-from transplt.survey.portfolio import document
-from transplt.survey.text import hours, survey_text
-from transplt.survey.trend import trend
+from transplt.engine.actions.groups import Group
+from transplt.project.survey.measure import thing
+from transplt.project.survey.portfolio import document
+from transplt.project.survey.text import hours, survey_text
+from transplt.project.survey.trend import trend
 
 NO_BLOCKS = dict.fromkeys(("import", "first step", "numbers", "later", "slow", "tidy"), 0)
 

@@ -14,11 +14,11 @@ from click.testing import CliRunner
 
 from tests.browser import browser
 from tests.test_html_report import in_browser
-from transplt.commands.survey import survey
-from transplt.errors import UsageError
-from transplt.survey.alone import analyse
-from transplt.survey.sources import read_list, sources_of
-from transplt.survey.task import Task
+from transplt.base.errors import UsageError
+from transplt.faces.cli.survey import survey
+from transplt.project.survey.alone import analyse
+from transplt.project.survey.sources import read_list, sources_of
+from transplt.project.survey.task import Task
 
 
 def project(folder: Path, text: str) -> Path:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.harness import clean
 from tests.tunings.tuned import check_untuned
-from transplt.finding import Effort, FileResult
+from transplt.base.finding import Effort, FileResult
 
 TUNE = "extensions"
 SETUP = """

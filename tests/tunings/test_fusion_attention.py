@@ -8,8 +8,8 @@ import pytest
 
 from tests.harness import codes, migrate
 from tests.tunings.tuned import check_tuned, check_untuned
-from transplt.themes.tunings.facts import schemas, versions
-from transplt.themes.tunings.table import tunings
+from transplt.fixers.tunings.facts import schemas, versions
+from transplt.fixers.tunings.table import tunings
 
 TRIANGLE = "atten_mask=causal_mask(q.device)"
 TUNE = "fusion-attention"

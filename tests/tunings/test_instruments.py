@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import clean, codes, migrate
-from transplt.settings import TORCH_VERSIONS
-from transplt.themes.tunings.table import parse_tunings
+from transplt.base.settings import TORCH_VERSIONS
+from transplt.fixers.tunings.table import parse_tunings
 
 FLAT = """
     import torch

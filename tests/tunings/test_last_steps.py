@@ -6,10 +6,10 @@ import ast
 
 import pytest
 
+from transplt.base.text.source import read_source
+from transplt.fixers.tunings.max_steps import last_steps
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
-from transplt.text.source import read_source
-from transplt.themes.tunings.max_steps import last_steps
 
 
 def counted(text: str) -> list[str]:

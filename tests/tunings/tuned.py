@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.harness import check_noop, check_rewrite, clean, migrate
-from transplt.finding import FileResult
+from transplt.base.finding import FileResult
 
 
 def _chosen(tune: str) -> tuple[tuple[str, str], ...]:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from transplt.base.text.regular_file import SETTINGS, read_regular
 from transplt.rules.environment import variables
-from transplt.text.regular_file import SETTINGS, read_regular
 
 #: Libraries that a training loads, and the package that brings each.
 LIBRARIES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from transplt.errors import UsageError, shown
+from transplt.base.errors import UsageError, shown
 
 _ENDINGS = (".log", ".txt", ".out", ".err")
 _MOST_LOGS = 10_000

@@ -8,7 +8,7 @@ from typing import Any
 
 from transplt.diagnose.found import Collected, Failure, Line
 from transplt.diagnose.stacks import Frame, Project, own_frame
-from transplt.report.cell import labelled, many, shortened, visible
+from transplt.render.cell import labelled, many, shortened, visible
 from transplt.rules.errors import LATE, KnownError
 from transplt.rules.pages import load
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from transplt.text.frames import decoded
-from transplt.text.regular_file import SOURCE, read_regular
+from transplt.base.text.frames import decoded
+from transplt.base.text.regular_file import SOURCE, read_regular
 
 FRAME = re.compile(r'^\s*File "(?P<path>[^"]{1,1000})", line (?P<line>\d{1,9})(?:, in (?P<function>.{1,200}))?')
 #: Folders in which the source of others lies.

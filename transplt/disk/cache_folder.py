@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from transplt.errors import reason, shown
-from transplt.text.regular_file import Limit, read_regular
+from transplt.base.errors import reason, shown
+from transplt.base.text.regular_file import Limit, read_regular
 
 #: What all files together may hold, and what one may.
 MOST_BYTES = 256 * 1024 * 1024

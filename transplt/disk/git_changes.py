@@ -7,8 +7,8 @@ import os
 import re
 from pathlib import Path
 
+from transplt.base.errors import UsageError, shown
 from transplt.disk.git_command import commit_before, difference, untracked
-from transplt.errors import UsageError, shown
 
 #: (first line, last line), counted from 1.
 Lines = tuple[tuple[int, int], ...]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transplt.base.text.regular_file import IGNORES, read_regular
 from transplt.disk.git_index import Tracked, find_repository, read_tracked
-from transplt.text.regular_file import IGNORES, read_regular
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -10,7 +10,7 @@ import os
 import struct
 from pathlib import Path
 
-from transplt.text.regular_file import GIT_FILES, GIT_INDEX, read_regular
+from transplt.base.text.regular_file import GIT_FILES, GIT_INDEX, read_regular
 
 _GITLINK = 0o160000
 _SPARSE_FOLDER = 0o040000

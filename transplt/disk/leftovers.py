@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from transplt.errors import reason, shown
-from transplt.text.regular_file import RECORDS, read_regular
+from transplt.base.errors import reason, shown
+from transplt.base.text.regular_file import RECORDS, read_regular
 
 #: In a folder that is being made; gone once it is published.
 MARK = ".transplt/unfinished"

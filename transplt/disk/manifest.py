@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import transplt
-from transplt.actions.actions import actions_of
-from transplt.apply.edited_lines import output_line
+from transplt.base.text.regular_file import RECORDS, read_regular
 from transplt.disk.mirror import hash_file
-from transplt.disk.records import RunResult
-from transplt.text.regular_file import RECORDS, read_regular
+from transplt.engine.actions.actions import actions_of
+from transplt.engine.edited_lines import output_line
+from transplt.report.records import RunResult
 
 #: Relative to the output folder.
 MANIFEST = ".transplt/manifest.json"

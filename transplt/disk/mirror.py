@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterable
 
-from transplt.text.regular_file import open_regular
+from transplt.base.text.regular_file import open_regular
 
 _PIECE_BYTES = 1024 * 1024
 #: Permission bits that a copy keeps; set-user-id and set-group-id are not among them.

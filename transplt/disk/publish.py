@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.disk.leftovers import finished, held, hidden, remove_tree
 from transplt.disk.manifest import edited_since, read_manifest
-from transplt.errors import CannotFinish, UsageError, reason, shown
 
 _SHOWN_FILES = 5
 #: Bytes, on all usual file systems.

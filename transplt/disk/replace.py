@@ -12,9 +12,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.base.text.regular_file import open_regular
 from transplt.disk.leftovers import hidden, lock
-from transplt.errors import CannotFinish, UsageError, reason, shown
-from transplt.text.regular_file import open_regular
 
 _SUFFIX = ".transplt"
 _UNFINISHED = re.compile(rf"\.(.+)\.[a-z0-9_]{{8}}{re.escape(_SUFFIX)}", re.DOTALL)  # as tempfile makes them

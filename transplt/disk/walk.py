@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from transplt.base.errors import UsageError, reason, shown
+from transplt.base.text.given_values import gives_settings
+from transplt.base.text.regular_file import NOTEBOOKS, OTHER, SOURCE, Limit, too_large
 from transplt.disk.git_ignores import GitIgnores, read_spec, spec_of
-from transplt.disk.records import LeftOut
-from transplt.errors import UsageError, reason, shown
-from transplt.project.given_values import gives_settings
-from transplt.text.regular_file import NOTEBOOKS, OTHER, SOURCE, Limit, too_large
+from transplt.report.records import LeftOut
 
 #: Folders that hold what a tool made or fetched, never what a person wrote.
 SKIPPED_FOLDERS = frozenset(

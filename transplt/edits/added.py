@@ -17,9 +17,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+from transplt.base.errors import UsageError, shown
+from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.edits.fixer import Fixer, fixers_in
-from transplt.errors import UsageError, shown
-from transplt.text.regular_file import SOURCE, read_regular
 
 GROUP = "transplt.fixers"
 #: What fixers of others speak with: for edits, and for what a person has to do.

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from transplt.finding import Effort, Level
+from transplt.base.finding import Effort, Level
 from transplt.trees.transform import New
 
 _T = TypeVar("_T")

@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
 
+from transplt.base.text.marks import Texts
 from transplt.edits.edit import Found
 from transplt.edits.work import Work
 from transplt.rules.versions import versions_of
 from transplt.syntax.scan import Scan
-from transplt.text.marks import Texts
 
 _F = TypeVar("_F", bound=Callable[..., Iterable[Found]])
 _REGISTERED: dict[str, list[Fixer]] = {}

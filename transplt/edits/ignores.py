@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from transplt.base.finding import Finding, Level
+from transplt.base.text.ignore_comments import FORM, IgnoreComment, ignore_comments
+from transplt.base.text.lexer import lex
 from transplt.edits.edit import Beside, Edit, Note
 from transplt.edits.work import Work
-from transplt.finding import Finding, Level
 from transplt.rules.pages import is_prefix, nearest_code
-from transplt.text.ignore_comments import FORM, IgnoreComment, ignore_comments
-from transplt.text.lexer import lex
 
 MISSPELT, UNKNOWN, UNUSED = "NPU610", "NPU611", "NPU612"
 #: Prefixes of codes that come from a theme, an analysis or a user's rule, or speak of us: a run without them cannot say

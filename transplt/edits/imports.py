@@ -9,15 +9,15 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 
+from transplt.base.text.source import Source
 from transplt.edits.edit import AtTop, Edit
 from transplt.edits.lines import Placed, first_line, lead_of, line_start, placed
 from transplt.edits.work import Work
-from transplt.project.marks import BACKEND, DEVICE
+from transplt.flow.key_reads import key_reads
+from transplt.flow.marks import BACKEND, DEVICE
 from transplt.rules.versions import loads_itself
 from transplt.syntax.asks import has_main_guard, last_name
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
-from transplt.text.source import Source
-from transplt.values.key_reads import key_reads
 
 TORCH_NPU = "import torch_npu  # noqa: F401"
 #: The code of an import that edits need.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from transplt.base.finding import Finding
+from transplt.base.text.source import Source
 from transplt.edits.edit import Note
-from transplt.finding import Finding
-from transplt.text.source import Source
 
 
 def finding_of(source: Source, path: str, note: Note, ignored: str = "") -> Finding:

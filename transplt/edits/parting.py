@@ -9,10 +9,10 @@ import ast
 import re
 from dataclasses import dataclass
 
+from transplt.base.text.lexer import lex
+from transplt.base.text.source import Source
 from transplt.syntax.asks import block_of
 from transplt.syntax.scan import parent
-from transplt.text.lexer import lex
-from transplt.text.source import Source
 
 #: Blanks, and line ends that a backslash takes back, at the end of what stands before a statement.
 _BEFORE = re.compile(rb"(?:[ \t\f]|\\(?:\r\n|\r|\n))*\Z")

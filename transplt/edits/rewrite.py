@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
+from transplt.base.finding import Finding, Operation, Replacement
+from transplt.base.text.source import Source, splice
 from transplt.edits.edit import Edit
-from transplt.finding import Finding, Operation, Replacement
 from transplt.syntax.scan import parent
-from transplt.text.source import Source, splice
 from transplt.trees.transform import CannotRewrite, rewritten
 
 #: Operands longer than this many bytes are holes: no transform looks into them.

@@ -7,19 +7,19 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from transplt.base.finding import Effort, Level
+from transplt.base.settings import Settings
+from transplt.base.text.source import Source
 from transplt.edits.edit import Edit, Found, Kept, Note
-from transplt.finding import Effort, Level
-from transplt.project.facts import ProjectFacts
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.links import linked_slots
+from transplt.flow.slots import Slots
 from transplt.rules.rule import Rule
 from transplt.rules.rule_set import RuleSet
-from transplt.settings import Settings
 from transplt.syntax.asks import by_place
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, parent
 from transplt.syntax.scopes import Binding
-from transplt.text.source import Source
-from transplt.values.links import linked_slots
-from transplt.values.slots import Slots
 
 
 @dataclass(slots=True)

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Around, AtTop, Beside, Edit, Extent, Found
 from transplt.edits.lines import own_lines
 from transplt.edits.parting import can_part
 from transplt.edits.work import Work
-from transplt.finding import Effort, Level
 from transplt.trees.transform import New
 
 

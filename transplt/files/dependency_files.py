@@ -1,6 +1,6 @@
 """The packages that a dependency file asks for, one reader a format; nothing of a project is executed.
 
-What asks for torch or another package by version (transplt/run/pins.py) and what finds packages that an NPU cannot
+What asks for torch or another package by version (transplt/project/pins.py) and what finds packages that an NPU cannot
 have (transplt/files/requirements.py) read through here.
 """
 
@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from transplt.base.text.requirement import NAME, Requirement, requirement_in
+from transplt.base.text.toml import parse_toml
+from transplt.base.text.toml_places import ITEM, TomlValue, toml_values
 from transplt.files.install_commands import install_commands
 from transplt.files.kind import FileKind
-from transplt.text.requirement import NAME, Requirement, requirement_in
-from transplt.text.toml import parse_toml
-from transplt.text.toml_places import ITEM, TomlValue, toml_values
 
 LOCK_FILES = re.compile(r"(?:poetry|uv|pdm|pipfile|pixi|conda)\.lock|pylock(?:\..*)?\.toml|conda-lock\.ya?ml")
 #: Sections of an environment of conda, and the list of what builds a project.

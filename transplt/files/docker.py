@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Extent, Finds, Kept, Note
 from transplt.files.dockerfile import Instruction, Word, instructions, without_flags, words
 from transplt.files.document import Document
 from transplt.files.kind import FileKind
 from transplt.files.pieces import in_lines
 from transplt.files.variables import together, variable_set
-from transplt.finding import Effort, Level
 from transplt.rules.containers import image_text, is_cuda_image
 
 IMAGE = "NPU850"

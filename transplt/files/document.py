@@ -5,10 +5,10 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 
+from transplt.base.settings import Settings, TorchTarget
+from transplt.base.text.source import Source
 from transplt.files.kind import FileKind
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings, TorchTarget
-from transplt.text.source import Source
+from transplt.flow.facts import ProjectFacts
 
 
 @dataclass(frozen=True, slots=True)

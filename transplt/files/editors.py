@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
+from transplt.base.text.cuda_words import WORDS
 from transplt.edits.edit import Finds
 from transplt.files.document import Document
 from transplt.files.kind import LONGEST_JSON, FileKind
-from transplt.text.cuda_words import WORDS
 
 
 class Editor(Protocol):

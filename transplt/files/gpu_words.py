@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from transplt.base.finding import Finding, Level, Span
+from transplt.base.text.commands import flags_of, logical_lines
+from transplt.base.text.ignore_comments import ignore_comments
+from transplt.base.text.key_paths import KeyLine, key_lines
+from transplt.base.text.marks import Marked
 from transplt.files.kind import FileKind
 from transplt.files.tokens import MAX_FINDINGS
-from transplt.finding import Finding, Level, Span
 from transplt.rules.gpu_words import GpuWord, PathPlace, gpu_words, said_of
-from transplt.text.commands import flags_of, logical_lines
-from transplt.text.ignore_comments import ignore_comments
-from transplt.text.key_paths import KeyLine, key_lines
-from transplt.text.marks import Marked
 
 _COMMANDS = frozenset(
     {FileKind.SHELL, FileKind.DOCKER, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.SCRIPT, FileKind.NOTEBOOK}

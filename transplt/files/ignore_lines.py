@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from transplt.base.finding import Effort, Finding, Level, Span
+from transplt.base.text.ignore_comments import IgnoreComment, ignore_comments
 from transplt.edits.ignores import ON_REQUEST, UNUSED, codes_in_vain, words_of
 from transplt.files.kind import FileKind
 from transplt.files.tokens import MAX_FINDINGS, comment_start
-from transplt.finding import Effort, Finding, Level, Span
-from transplt.text.ignore_comments import IgnoreComment, ignore_comments
 
 _MENTIONED = re.compile(rb"[^\n]*transplt[^\n]*", re.IGNORECASE)
 _SILENT = frozenset({FileKind.BINARY, FileKind.PROSE})

@@ -11,11 +11,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from transplt.base.text.source import Source
 from transplt.edits.edit import Edit, Extent, Finds, Note
 from transplt.files.document import Document
 from transplt.files.kind import FileKind
 from transplt.files.pieces import in_lines
-from transplt.text.source import Source
 
 _LETTER = re.compile(rb"[^\r\n]")
 

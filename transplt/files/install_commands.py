@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from transplt.text.requirement import Requirement, requirement_in
+from transplt.base.text.requirement import Requirement, requirement_in
 
 _INSTALL = re.compile(
     r"\b(?:pip[\d.]*|conda|mamba|micromamba)(?:[ \t]+-\S{1,80}){0,6}[ \t]+(?:install|create)\b"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from transplt.base.finding import Effort
+from transplt.base.settings import TorchTarget
 from transplt.files.kind import FileKind
-from transplt.finding import Effort
 from transplt.rules.tables import read_table
-from transplt.settings import TorchTarget
 
 _VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 _CARRIES = {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from transplt.apply.account import Cover, cause_of, taken_away
-from transplt.apply.own_words import ignored
+from transplt.base.finding import Cause, FileResult, Finding, Verdict
+from transplt.base.settings import Settings, TorchTarget
+from transplt.base.text.cuda_words import WORD, Token
+from transplt.engine.account import Cover, cause_of, taken_away
+from transplt.engine.own_words import ignored
 from transplt.files.document import Document, text_of
 from transplt.files.gpu_words import beside_tokens, gpu_word_findings
 from transplt.files.ignore_lines import ignore_line_findings
@@ -13,10 +16,7 @@ from transplt.files.python_in import whole_python
 from transplt.files.requirements import with_requirements
 from transplt.files.rewrite import Rewritten, rewritten
 from transplt.files.tokens import Known, scan_other_file
-from transplt.finding import Cause, FileResult, Finding, Verdict
-from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings, TorchTarget
-from transplt.text.cuda_words import WORD, Token
+from transplt.flow.facts import ProjectFacts
 
 
 def migrate_other(
@@ -49,7 +49,7 @@ def migrate_other(
         found = tuple(beside_tokens(found, words))
     found = with_requirements(found, text, path, kind, off, known)
     if settings.analysis and kind is FileKind.NATIVE:
-        from transplt.analysis.native import findings_of
+        from transplt.engine.analysis.native import findings_of
 
         found = (*found, *(each for each in findings_of(text, path) if not each.code.startswith(off)))
     found = (*found, *done.findings)

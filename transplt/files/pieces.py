@@ -11,11 +11,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
+from transplt.base.text.source import Source
 from transplt.edits.edit import Edit, Extent, Finds, Found, extent_of
 from transplt.files.document import Document
 from transplt.files.editors import editors_of
 from transplt.files.kind import FileKind
-from transplt.text.source import Source
 
 
 def in_piece(document: Document, start: int, end: int, kind: FileKind) -> Finds:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from transplt.apply.engine import index_source, migrate_source
+from transplt.base.finding import FileResult, Status
+from transplt.base.settings import Settings
+from transplt.base.text.given_values import names_given
+from transplt.engine.engine import index_source, migrate_source
 from transplt.files.document import text_of
 from transplt.files.kind import FileKind, kind_of
-from transplt.finding import FileResult, Status
-from transplt.project.facts import ModuleFacts, ProjectFacts
-from transplt.project.given_values import names_given
+from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.rules.versions import loads_itself
-from transplt.settings import Settings
 
 #: Python and C in one language: such a file is migrated where it holds nothing but Python.
 _CYTHON = (".pyx", ".pxd")

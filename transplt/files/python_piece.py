@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from transplt.base.finding import FileResult, Finding, Status, Verdict
+from transplt.base.text.cuda_words import find_tokens
 from transplt.edits.edit import Edit, Finds, Kept
 from transplt.edits.notes import note_of
 from transplt.files.document import Document
-from transplt.finding import FileResult, Finding, Status, Verdict
 from transplt.rules.reasons import CODE_COMMENT
-from transplt.text.cuda_words import find_tokens
 
 
 def changes(piece: Document) -> Finds:
     """What a migration does to the piece. One that Python cannot read, or whose edits do not fit, gets none."""
-    from transplt.apply.engine import migrate_source  # the editors of other kinds do without it
+    from transplt.engine.engine import migrate_source  # the editors of other kinds do without it
 
     result = migrate_source(piece.utf8, piece.path, piece.settings, piece.project)
     if result.status is not Status.OK:

@@ -1,7 +1,7 @@
 """What the Python code of the project reads a value from outside as: a device, a backend, or something else.
 
 A value in a configuration, on a command line or in the environment becomes that of the NPU where the value of the same
-option in Python would: the marks of its slot decide for both (transplt/values/slots.py). What no code reads is nothing,
+option in Python would: the marks of its slot decide for both (transplt/flow/slots.py). What no code reads is nothing,
 whatever it is called. A project that chooses between CUDA and the NPU by itself keeps its defaults, and its values.
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from transplt.project.facts import ProjectFacts
-from transplt.project.key_reads import KeyRead, names_a_configuration
-from transplt.project.marks import BACKEND, DEVICE
-from transplt.values.callees import FOREIGN, OTHER_DEVICES, SIMULATOR_DEVICE
-from transplt.values.device_arguments import mark_of_argument
+from transplt.flow.callees import FOREIGN, OTHER_DEVICES, SIMULATOR_DEVICE
+from transplt.flow.device_arguments import mark_of_argument
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.key_facts import KeyRead, names_a_configuration
+from transplt.flow.marks import BACKEND, DEVICE
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Extent, Finds, Note
 from transplt.files.document import Document
 from transplt.files.variables import DEVICES, variable_set
 from transplt.files.yaml_nodes import MappingNode, Node, Pair, ScalarNode, SequenceNode, Yaml, below
-from transplt.finding import Effort, Level
 from transplt.rules.containers import image_text, is_cuda_image
 
 IMAGE = "NPU850"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from transplt.base.finding import Effort, Finding, Level, Span
+from transplt.base.text.ignore_comments import ignore_comments
+from transplt.base.text.requirement import Requirement
 from transplt.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
 from transplt.files.kind import FileKind
 from transplt.files.tokens import Known
-from transplt.finding import Effort, Finding, Level, Span
 from transplt.rules.packages import BOUND, PackageAdvice, advice_on_requirement
-from transplt.text.ignore_comments import ignore_comments
-from transplt.text.requirement import Requirement
 
 #: Bytes of a file that is read for requirements.
 LARGEST = 2_000_000

@@ -6,15 +6,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from transplt.apply.changed_lines import touches
+from transplt.base.finding import Effort, Finding, Level, Operation, Replacement
+from transplt.base.text.ignore_comments import ignore_comments
+from transplt.base.text.source import Source, splice
 from transplt.edits.edit import Edit, Extent, Kept, Note, extent_of, spliced_by
 from transplt.edits.notes import finding_of
+from transplt.engine.changed_lines import touches
 from transplt.files.document import Document
 from transplt.files.editors import editors_of
 from transplt.files.kind import FileKind
-from transplt.finding import Effort, Finding, Level, Operation, Replacement
-from transplt.text.ignore_comments import ignore_comments
-from transplt.text.source import Source, splice
 
 _BY_SETTINGS, _BY_COMMENT = "ignored for this file by the settings", "ignored by a comment"
 

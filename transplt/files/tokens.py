@@ -6,9 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from transplt.files.kind import FileKind
-from transplt.files.line_advice import advise_on
-from transplt.finding import (
+from transplt.base.finding import (
     NO_LEDGER,
     NO_TOKENS,
     Cause,
@@ -20,10 +18,12 @@ from transplt.finding import (
     TokenRow,
     Verdict,
 )
+from transplt.base.settings import TorchTarget
+from transplt.base.text.cuda_words import WORD, WORDS, mentions_cuda
+from transplt.base.text.ignore_comments import ignore_comments
+from transplt.files.kind import FileKind
+from transplt.files.line_advice import advise_on
 from transplt.rules.reasons import CODE_COMMENT, named
-from transplt.settings import TorchTarget
-from transplt.text.cuda_words import WORD, WORDS, mentions_cuda
-from transplt.text.ignore_comments import ignore_comments
 
 _TOKEN = re.compile(WORD.pattern, re.IGNORECASE)
 #: Wheels for CUDA (torch==2.4.0+cu121) hold none of the words: reported, not counted.

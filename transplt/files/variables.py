@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Extent, Finds, Found, Note
 from transplt.files.document import Document
-from transplt.finding import Effort, Level
 from transplt.rules.containers import paths_text, variable_text
 from transplt.rules.environment import counterpart, objection, variables, without_effect
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from transplt.base.finding import Effort, Level
+from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Extent, Finds, Kept, Note
 from transplt.files.document import Document
 from transplt.files.inserted import Inserted, hide
 from transplt.files.recipe_keys import Recipe, is_environment
 from transplt.files.yaml_nodes import Node, Pair, ScalarNode, SequenceNode, below, read_yaml, scalars, text_lines
-from transplt.finding import Effort, Level
 from transplt.rules.containers import container_text, package_text, variable_text
 from transplt.rules.environment import variables
-from transplt.text.cuda_words import mentions_cuda
 
 #: Keys that hold commands; `command` and `bash` are steps of CircleCI, Buildkite and Azure.
 _STEPS = frozenset(

@@ -14,7 +14,7 @@ from transplt.precision.harmless import moves
 from transplt.precision.judge import other_argument
 from transplt.precision.match import Matched
 from transplt.precision.record import BACKWARD
-from transplt.report.cell import many
+from transplt.render.cell import many
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from transplt.errors import UsageError, shown
+from transplt.base.errors import UsageError, shown
 from transplt.precision.files import inside
 from transplt.precision.record import API, Row, Tensor
 from transplt.precision.watch.roles import is_blank

@@ -15,7 +15,7 @@ from transplt.precision.judge import OPTIMIZER, WEIGHTS, Verdict, judge
 from transplt.precision.match import Match, Matched, match
 from transplt.precision.metrics import Metrics, measure
 from transplt.precision.record import Dump, Part, Record, Tensor, UnusableDump
-from transplt.run.pool import leave_signals
+from transplt.project.pool import leave_signals
 
 #: Fewer pairs of files than this are not worth processes of their own.
 _WORTH_PROCESSES = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from transplt.errors import shown
+from transplt.base.errors import shown
 from transplt.precision import loose, msprobe, ptdbg
 from transplt.precision.record import Dump, UnusableDump
 

@@ -15,10 +15,10 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from transplt.errors import UsageError, reason, shown
+from transplt.base.errors import UsageError, reason, shown
+from transplt.base.text.regular_file import Limit, open_regular
 from transplt.precision.files import inside
 from transplt.precision.record import Record, Tensor, UnusableDump
-from transplt.text.regular_file import Limit, open_regular
 
 #: A numpy.ndarray: numpy is there only with the extra.
 Array = Any

@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from transplt.errors import reason, shown
+from transplt.base.errors import reason, shown
+from transplt.base.text.regular_file import Limit, read_regular
 from transplt.precision.record import UnusableDump
-from transplt.text.regular_file import Limit, read_regular
 
 #: A step of a large model has some 100,000 rows, about 100 MB.
 RECORDS = Limit("records of dumps are read", 512 * 1024 * 1024)

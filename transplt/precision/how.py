@@ -8,7 +8,7 @@ import struct
 from transplt.precision.distance import FLOAT16_MAX, largest
 from transplt.precision.metrics import Metrics
 from transplt.precision.record import Tensor
-from transplt.report.cell import figure
+from transplt.render.cell import figure
 
 #: A scale is told where all figures agree on it to this share of how far it is from 1.
 _AGREE = 0.05

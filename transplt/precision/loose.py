@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from transplt.errors import UsageError, shown
+from transplt.base.errors import UsageError, shown
 from transplt.precision.elements import read_array, read_h5
 from transplt.precision.files import files, folders
 from transplt.precision.ptdbg import PLACE, rows_of

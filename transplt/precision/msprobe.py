@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from transplt.errors import shown
+from transplt.base.errors import shown
 from transplt.precision.files import files, folders, read_json
 from transplt.precision.record import Part, Record, Row, Tensor, UnusableDump, called
 

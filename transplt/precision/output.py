@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.disk.publish import publish, staging
-from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.precision.compare import Comparison
 from transplt.precision.detail import Detail
 from transplt.precision.page import render

@@ -13,8 +13,8 @@ from transplt.precision.elements import elements
 from transplt.precision.match import Match
 from transplt.precision.record import MODULE, Tensor
 from transplt.precision.sentence import sentence
-from transplt.report.cell import figure, many, visible
-from transplt.report.templates import asset, fill
+from transplt.render.cell import figure, many, visible
+from transplt.render.templates import asset, fill
 
 #: What a colour says; a distance is a multiple of the tolerance.
 LEVELS = ("equal", "below a tenth of the tolerance", "within it", "beyond it", "over 100 times", "on one side only")

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from transplt.errors import shown
+from transplt.base.errors import shown
 from transplt.precision.files import files, folders, json_lines
 from transplt.precision.msprobe import number
 from transplt.precision.record import Part, Record, Row, Tensor, UnusableDump, called

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from transplt.errors import UsageError
+from transplt.base.errors import UsageError
 
 #: The `kind` of a row.
 API, MODULE, GRADIENT = "api", "module", "gradient"

@@ -8,7 +8,7 @@ import re
 from transplt.precision.behind import Behind
 from transplt.precision.compare import Compared, Comparison
 from transplt.precision.judge import DATA, DRIFT, GRADIENT, OPTIMIZER, OVERFLOW, STRUCTURE, WEIGHTS, WIRING
-from transplt.report.cell import figure, many, visible
+from transplt.render.cell import figure, many, visible
 
 #: `File /x/model.py, line 31, in forward, \n x = self.conv(x)` of msprobe, with quotes of ptdbg.
 _FRAME = re.compile(r'File "?(?P<path>.+?)"?, line (?P<line>\d+)(?:, in (?P<function>[^,\n]+))?')

@@ -13,7 +13,7 @@ from transplt.precision.distance import apart, beside, overflows, tolerance
 from transplt.precision.match import Match, Matched
 from transplt.precision.metrics import Metrics
 from transplt.precision.record import Row, Tensor
-from transplt.report.cell import cell
+from transplt.render.cell import cell
 
 #: Of the ptdbg rule: a row is bad when both hold.
 COSINE, MAX_ABSOLUTE = 0.99, 0.001

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from transplt.errors import UsageError, shown
+from transplt.base.errors import UsageError, shown
 from transplt.precision.compare import Comparison
 from transplt.precision.detail import Detail
 from transplt.precision.elements import elements, numpy_or_sentence
 from transplt.precision.match import Match, pairs
 from transplt.precision.record import Tensor, named
-from transplt.report.cell import figure, visible
+from transplt.render.cell import figure, visible
 
 _MOST_RANKS = 20
 

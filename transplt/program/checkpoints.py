@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from transplt.flow.facts import ProjectFacts
 from transplt.program.files import File, read_file
 from transplt.program.imports import imports_of
 from transplt.program.optimizers import is_optimizer_object
 from transplt.program.program import Program, text_of
-from transplt.project.facts import ProjectFacts
 from transplt.syntax.asks import block_of, by_place, call_of, last_name, string_of
 from transplt.syntax.scan import parent, statement
 

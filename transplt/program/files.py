@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from transplt.base.text.source import Source, UnreadableSource, read_source
 from transplt.edits.work import Work
-from transplt.project.facts import ProjectFacts
+from transplt.flow.facts import ProjectFacts
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import Scan, scan
-from transplt.text.source import Source, UnreadableSource, read_source
 
 
 @dataclass(slots=True, eq=False)

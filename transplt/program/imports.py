@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from transplt.project.facts import ProjectFacts
+from transplt.flow.facts import ProjectFacts
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from transplt.flow.facts import ProjectFacts
 from transplt.program.files import File, file_of, read_file
 from transplt.program.imports import imports_of
-from transplt.project.facts import ProjectFacts
 from transplt.syntax.asks import by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.syntax.scopes import Scope

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.cards import goes_to_card
 from transplt.program.files import names_and_attributes
 from transplt.program.loops import lifted
@@ -13,7 +14,6 @@ from transplt.program.models import Models
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
 from transplt.syntax.asks import begins, block_of, call_of, ends, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
-from transplt.values.callees import DATA_PARALLEL
 
 _SETUPS = frozenset(
     "to cuda npu half float double bfloat16 load_state_dict apply compile requires_grad_ type share_memory".split()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from transplt.disk.mirror import write_file, write_pieces
-from transplt.disk.records import RunResult
+from transplt.report.records import RunResult
 
 CHANGE_LIST = "change_list.csv"
 TOKENS = "tokens.csv"

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from transplt.actions.action import BLOCKS_TEXT, Action, Place
-from transplt.actions.actions import total_hours
-from transplt.errors import shown
-from transplt.finding import Effort
-from transplt.report.cell import many, visible
+from transplt.base.errors import shown
+from transplt.base.finding import Effort
+from transplt.engine.actions.action import BLOCKS_TEXT, Action, Place
+from transplt.engine.actions.actions import total_hours
+from transplt.render.cell import many, visible
 
 #: So many actions are shown on a terminal.
 MOST_LINES = 10

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from transplt.actions.action import BLOCKS_TEXT, Action
+from transplt.engine.actions.action import BLOCKS_TEXT, Action
+from transplt.render.cell import cell
 from transplt.report.action_lines import EFFORT_TEXT, place_text
-from transplt.report.cell import cell
 
 ACTION_COLUMNS = ("No.", "Blocks", "What to do", "Effort", "Hours", "Places", "Files", "Where", "How", "Codes")
 ACTION_WIDTHS = (6, 22, 70, 14, 8, 8, 8, 60, 110, 30)

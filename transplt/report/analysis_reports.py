@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import transplt
-from transplt.analysis.effort import FileEffort
-from transplt.analysis.tables import spoken_for
-from transplt.finding import Finding
+from transplt.base.finding import Finding
+from transplt.engine.analysis.effort import FileEffort
+from transplt.render.cell import cell, visible
 from transplt.report.action_lines import action_lines, action_object
 from transplt.report.action_rows import ACTION_COLUMNS, action_rows
 from transplt.report.analysis_summary import Summary
-from transplt.report.cell import cell, visible
+from transplt.rules.support_tables import spoken_for
 
 #: What marks a folder as ours, and carries a library's extensions to the projects that import it.
 DOCUMENT = "analysis.json"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from transplt.actions.action import Action
-from transplt.actions.actions import actions_of, total_hours
-from transplt.analysis import tables
-from transplt.analysis.effort import Blocker, FileEffort, blockers, effort_of, total
-from transplt.analysis.sheets import SHEETS, analysis_sheet
-from transplt.analysis.verdicts import judged, unverified
-from transplt.analysis.version_advice import VersionAdvice, advise
-from transplt.disk.records import RunResult
-from transplt.finding import Finding
+from transplt.base.finding import Finding
+from transplt.engine.actions.action import Action
+from transplt.engine.actions.actions import actions_of, total_hours
+from transplt.engine.analysis.effort import Blocker, FileEffort, blockers, effort_of, total
+from transplt.engine.analysis.sheets import SHEETS, analysis_sheet
+from transplt.engine.analysis.verdicts import judged, unverified
+from transplt.engine.analysis.version_advice import VersionAdvice, advise
+from transplt.report.records import RunResult
+from transplt.rules import support_tables as tables
 from transplt.rules.rule_set import compile_rules
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import csv
 import io
 
-from transplt.disk.records import RunResult
-from transplt.report.cell import cell
+from transplt.render.cell import cell
+from transplt.report.records import RunResult
 
 COLUMNS = ("File", "Start Line", "End Line", "Operation Type", "Message", "Column", "Code", "Before", "After")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from transplt.finding import NO_TOKENS, Finding, Level, TokenCount
-from transplt.settings import TorchTarget
+from transplt.base.finding import NO_TOKENS, Finding, Level, TokenCount
+from transplt.base.settings import TorchTarget
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from transplt.actions.actions import actions_of
-from transplt.analysis.sheets import analysis_sheet
+from transplt.base.errors import shown
+from transplt.base.finding import Level
 from transplt.disk.manifest import LEFT_OUT
-from transplt.disk.records import RunResult
-from transplt.errors import shown
-from transplt.finding import Level
+from transplt.engine.actions.actions import actions_of
+from transplt.engine.analysis.sheets import analysis_sheet
+from transplt.render.cell import many, visible
 from transplt.report.action_lines import action_lines
-from transplt.report.cell import many, visible
+from transplt.report.records import RunResult
 from transplt.report.titles import title
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from transplt.disk.records import Progress as Callback
+    from transplt.report.records import Progress as Callback
 
 #: A shorter run needs no bar.
 _PATIENCE_SECONDS = 1.0

@@ -14,15 +14,15 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import transplt
-from transplt.actions.action import BLOCKS_TEXT, Action
-from transplt.actions.actions import actions_of, total_hours
-from transplt.analysis.effort import effort_of
-from transplt.disk.records import FileRecord, RunResult
-from transplt.finding import NO_TOKENS, Effort, Finding, Level
+from transplt.base.finding import NO_TOKENS, Effort, Finding, Level
+from transplt.engine.actions.action import BLOCKS_TEXT, Action
+from transplt.engine.actions.actions import actions_of, total_hours
+from transplt.engine.analysis.effort import effort_of
+from transplt.render.cell import many, visible
+from transplt.render.templates import asset, fill
 from transplt.report.action_lines import EFFORT_TEXT, MOST_LINES, about, how_many, place_text
-from transplt.report.cell import many, visible
 from transplt.report.code_pages import code_pages
-from transplt.report.templates import asset, fill
+from transplt.report.records import FileRecord, RunResult
 from transplt.report.titles import title
 from transplt.report.token_view import token_view
 from transplt.rules.host_settings import host_settings_by_group

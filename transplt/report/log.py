@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import transplt
-from transplt.disk.records import RunResult
-from transplt.finding import Finding, Level
-from transplt.report.cell import visible
+from transplt.base.finding import Finding, Level
+from transplt.render.cell import visible
+from transplt.report.records import RunResult
 
 
 def render_log(result: RunResult) -> bytes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from transplt.disk.records import RunResult
-from transplt.finding import Cause, Verdict
-from transplt.report.cell import visible
+from transplt.base.finding import Cause, Verdict
+from transplt.render.cell import visible
+from transplt.report.records import RunResult
 from transplt.report.tokens import named_cause
 from transplt.rules.reasons import Doubt, reasons
 

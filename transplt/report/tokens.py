@@ -9,9 +9,9 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
-from transplt.disk.records import FileRecord, RunResult
-from transplt.finding import Cause
-from transplt.report.cell import cell
+from transplt.base.finding import Cause
+from transplt.render.cell import cell
+from transplt.report.records import FileRecord, RunResult
 from transplt.report.titles import title
 from transplt.rules.reasons import words_of
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import transplt
-from transplt.actions.actions import actions_of
-from transplt.analysis.sheets import SHEETS as ANALYSIS_SHEETS
-from transplt.analysis.sheets import analysis_sheet
-from transplt.disk.records import RunResult
-from transplt.finding import Finding, Level
+from transplt.base.finding import Finding, Level
+from transplt.engine.actions.actions import actions_of
+from transplt.engine.analysis.sheets import SHEETS as ANALYSIS_SHEETS
+from transplt.engine.analysis.sheets import analysis_sheet
+from transplt.render.cell import cell
 from transplt.report.action_rows import ACTION_COLUMNS, ACTION_WIDTHS, action_rows
-from transplt.report.cell import cell
+from transplt.report.records import RunResult
 from transplt.report.titles import title
 from transplt.report.workbook import add_sheet, book_bytes, new_book
 

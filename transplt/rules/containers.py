@@ -6,8 +6,8 @@ import re
 from functools import cache
 from typing import Any
 
+from transplt.base.settings import Settings, TorchTarget
 from transplt.rules.tables import read_table
-from transplt.settings import Settings, TorchTarget
 
 
 def container_text(name: str, number: str = "") -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from transplt.finding import Effort, Level
+from transplt.base.finding import Effort, Level
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
 

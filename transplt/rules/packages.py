@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from transplt.base.text.requirement import ceiling, normalised
 from transplt.rules.tables import read_table
-from transplt.text.requirement import ceiling, normalised
 
 #: Code of a requirement that is bound to CUDA, and of one that is pinned to a version too old for NPUs.
 BOUND, TOO_OLD = "NPU290", "NPU291"

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from transplt.finding import Effort, Level
+from transplt.base.finding import Effort, Level
 from transplt.rules.tables import rules_dir
 
 #: The sections of a page, in order.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 
-from transplt.finding import Cause
+from transplt.base.finding import Cause
 from transplt.rules.tables import read_table
 
 #: The reason of words in comments of code, which are counted apart.

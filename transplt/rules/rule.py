@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 
-from transplt.finding import Effort, Level
+from transplt.base.finding import Effort, Level
 
 
 class Kind(str, Enum):

@@ -12,12 +12,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from transplt.errors import shown
+from transplt.base.errors import shown
+from transplt.base.text.regular_file import RULES, read_regular
 from transplt.rules.json_lines import JsonError, JsonPath, parse, show_path
 from transplt.rules.rule import Kind
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
-from transplt.text.regular_file import RULES, read_regular
 
 _TYPES = {
     "object": "an object {...}",

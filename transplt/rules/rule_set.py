@@ -23,12 +23,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from transplt.finding import Effort, Level
+from transplt.base.finding import Effort, Level
+from transplt.base.settings import Settings
 from transplt.rules.rule import ArgSpec, Kind, Rule, SkipIf
 from transplt.rules.rule_file import RuleFileError, load_user_rules
 from transplt.rules.tables import read_table, rules_dir
 from transplt.rules.versions import versions_of
-from transplt.settings import Settings
 
 __all__ = ["RuleFileError", "RuleSet", "Table", "compile_rules", "load_user_rules", "parse_rules"]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from transplt.settings import TORCH_VERSIONS
+from transplt.base.settings import TORCH_VERSIONS
 
 _CLAUSE = re.compile(r"\s*(==|!=|>=|<=|>|<)\s*(\d+)\.(\d+)\s*")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.text.source import Source, UnreadableSource
+from transplt.base.text.source import Source, UnreadableSource
 
 
 def parse(source: Source) -> ast.Module:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from transplt.base.text.source import Source
 from transplt.syntax.modules import import_base
 from transplt.syntax.scopes import Binding, Scope
-from transplt.text.source import Source
 
 #: A node yet to be walked, the node that holds it, and the scope in which its names are looked up.
 Step = tuple[Any, ast.AST, Scope]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from transplt.text.lexer import Literal, literals
+from transplt.base.text.lexer import Literal, literals
 from transplt.trees.lazy import cst
 from transplt.trees.shown import replaced
 from transplt.trees.transform import CannotRewrite, OfText, text_of

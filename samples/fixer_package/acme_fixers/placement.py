@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Iterator
 
+from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.finding import Effort
 from transplt.trees.names import attribute_named
 
 # `words` make a file worth a look that does not name CUDA.

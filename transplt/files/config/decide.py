@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.files import read_as
 from transplt.files.config.schemas import Schema, library_names, schema_of
@@ -15,9 +16,8 @@ from transplt.files.kind import FileKind
 from transplt.files.pieces import in_lines
 from transplt.files.read_as import NOBODY, Reading
 from transplt.files.variables import variable_set
-from transplt.finding import Effort, Level
-from transplt.project.marks import BACKEND, DEVICE
-from transplt.values.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING
+from transplt.flow.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING
+from transplt.flow.marks import BACKEND, DEVICE
 
 VALUE, UNREAD = "NPU820", "NPU821"
 #: A default of an interpolation (`${oc.env:DEVICE,cuda}`, `${DEVICE:-cuda}`), and an override (`train.device=cuda`).

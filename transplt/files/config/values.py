@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from transplt.base.text.cuda_words import WORD as CUDA_WORD
 from transplt.edits.edit import Extent
-from transplt.text.cuda_words import WORD as CUDA_WORD
 
 #: What makes a value, or its key, worth a look.
 WORD = re.compile(rf"{CUDA_WORD.pattern.decode()}|multi_gpu", re.I)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from transplt.base.finding import Effort, Level
+from transplt.base.text.requirement import Requirement, normalised
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.files.dependencies.editor import is_for_others
 from transplt.files.dependencies.indexes import has_cpu_index, index_changes, names_cuda_index
@@ -25,9 +27,7 @@ from transplt.files.dependencies.versions import (
 from transplt.files.document import Document
 from transplt.files.install_commands import InstallCommand, install_commands
 from transplt.files.requirements import LARGEST
-from transplt.finding import Effort, Level
 from transplt.rules.releases import CPU_INDEX
-from transplt.text.requirement import Requirement, normalised
 
 #: What a CI service runs: mostly on hosts with neither GPU nor NPU.
 _SERVICES = re.compile(r"(?:^|/)(?:\.(?:github|circleci|buildkite)/|(?:\.gitlab-ci|\.travis|azure-pipelines)[^/]*$)")

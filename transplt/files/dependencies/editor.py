@@ -9,6 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from transplt.base.finding import Effort, Level
+from transplt.base.text.requirement import Requirement, normalised
+from transplt.base.text.toml import parse_toml
+from transplt.base.text.toml_places import toml_values
 from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.files.dependencies import conda, extras
 from transplt.files.dependencies.indexes import has_cpu_index, index_changes, is_cuda_index, names_cuda_index
@@ -36,11 +40,7 @@ from transplt.files.dependencies.versions import (
 from transplt.files.dependency_files import BUILD, CONDA, LOCK_FILES, PIP, requirements_of
 from transplt.files.document import Document
 from transplt.files.requirements import LARGEST, advice_on_lock
-from transplt.finding import Effort, Level
 from transplt.rules.releases import CPU_INDEX
-from transplt.text.requirement import Requirement, normalised
-from transplt.text.toml import parse_toml
-from transplt.text.toml_places import toml_values
 
 #: Files for other devices, and for what does not train: a word of their name, of a folder, or of an extra.
 _FOR_OTHERS = re.compile(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
+from transplt.base.finding import Effort, Level
+from transplt.base.text.requirement import Requirement, normalised
+from transplt.base.text.toml import parse_toml
+from transplt.base.text.toml_places import toml_tables, toml_values
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.files.dependencies.places import newline_of
 from transplt.files.dependencies.said import ADDED, NOT_ADDED, added_help
 from transplt.files.dependencies.versions import TORCH, TORCH_NPU, Releases
 from transplt.files.dependency_files import BUILD
 from transplt.files.document import Document
-from transplt.finding import Effort, Level
-from transplt.text.requirement import Requirement, normalised
-from transplt.text.toml import parse_toml
-from transplt.text.toml_places import toml_tables, toml_values
 
 _OPTIONAL = ("project", "optional-dependencies")
 _POETRY = "[tool.poetry.group.npu]{n}optional = true{n}{n}[tool.poetry.group.npu.dependencies]{n}{row}{n}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from transplt.text.requirement import Requirement
+from transplt.base.text.requirement import Requirement
 
 #: (start, end, new text)
 Change = tuple[int, int, str]

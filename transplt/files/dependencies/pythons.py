@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from transplt.text.requirement import Requirement
+from transplt.base.text.requirement import Requirement
 
 #: Patch versions of Python are below this.
 _PATCHES = 40

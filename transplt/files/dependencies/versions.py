@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from transplt.base.text.requirement import Requirement, normalised
 from transplt.files.document import Document
 from transplt.rules.packages import package_installed_as
 from transplt.rules.releases import release_of
-from transplt.text.requirement import Requirement, normalised
 
 #: conda's names of torch.
 TORCH = frozenset({"torch", "pytorch", "pytorch-gpu", "pytorch-cpu"})

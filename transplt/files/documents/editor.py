@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from transplt.base.finding import Effort, Level
+from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Edit, Extent, Finds, Found, Note, extent_of
 from transplt.files.document import Document
 from transplt.files.documents.blocks import PYTHON, Block, blocks
 from transplt.files.kind import FileKind
 from transplt.files.pieces import in_lines, reads
-from transplt.finding import Effort, Level
-from transplt.text.cuda_words import mentions_cuda
 
 COMMAND = "NPU865"
 _SUFFIXES = (".md", ".rst", ".markdown", ".rest", ".mdx", ".rmd")

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from transplt.finding import Finding
-from transplt.text.json_text import Decoded, Path, values
+from transplt.base.finding import Finding
+from transplt.base.text.json_text import Decoded, Path, values
 
 _BLANK = rb"[ \t\r\n]*"
 _GAP = re.compile(_BLANK + rb"," + _BLANK)

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from transplt.base.finding import Cause, Effort, Level, Verdict
+from transplt.base.text.cuda_words import WORD
+from transplt.base.text.source import Source, splice
 from transplt.edits.edit import Edit, Extent, Finds, Found, Kept, Note, extent_of, spliced_by
 from transplt.edits.notes import note_of
 from transplt.files import python_piece
@@ -19,9 +22,6 @@ from transplt.files.notebook.cells import UnreadableNotebook
 from transplt.files.notebook.layout import Layout, Piece, layout_of
 from transplt.files.notebook.program import Program, alone
 from transplt.files.tokens import scan_other_file
-from transplt.finding import Cause, Effort, Level, Verdict
-from transplt.text.cuda_words import WORD
-from transplt.text.source import Source, splice
 
 UNREAD = "NPU830"
 _MASKS = re.compile(rb"_+|# +")

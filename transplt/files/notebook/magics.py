@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transplt.base.text.source import Source, UnreadableSource
 from transplt.edits.edit import Extent
 from transplt.syntax.parse import parse
-from transplt.text.source import Source, UnreadableSource
 
 #: Cell magics whose body is Python of the notebook.
 _PYTHON_CELLS = frozenset("time timeit capture prun memit mprun lprun heat snakeviz pyinstrument".split())

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from transplt.base.finding import Effort, Level
+from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.files import read_as
 from transplt.files.shell.script import Script
 from transplt.files.shell.words import Started, Word, started, words_of
-from transplt.finding import Effort, Level
-from transplt.project.marks import BACKEND, DEVICE
-from transplt.text.cuda_words import mentions_cuda
+from transplt.flow.marks import BACKEND, DEVICE
 
 MOVED, PERHAPS = "NPU813", "NPU814"
 _DEVICE = re.compile(r"cuda(?=$|:(?:$|\d+$|\$\w+$|\$\{\w+\}$))")

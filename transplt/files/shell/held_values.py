@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
+from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Finds
 from transplt.files import read_as
 from transplt.files.shell.arguments import (
@@ -27,7 +28,6 @@ from transplt.files.shell.arguments import (
 from transplt.files.shell.script import Script
 from transplt.files.shell.texts import is_printed
 from transplt.files.shell.words import Word
-from transplt.text.cuda_words import mentions_cuda
 
 #: What keeps a text in double quotes from being read as a list of options by its words.
 _NO_LIST = re.compile(r"\$\(|`|\\(?!\n)")

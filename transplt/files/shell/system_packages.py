@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from transplt.base.finding import Effort, Level
+from transplt.base.settings import TorchTarget
 from transplt.edits.edit import Finds, Note
 from transplt.files.document import Document
 from transplt.files.shell.script import read_script
 from transplt.files.shell.words import Word, base, unwrapped, words_of
-from transplt.finding import Effort, Level
 from transplt.rules.containers import package_text
-from transplt.settings import TorchTarget
 
 PACKAGES = "NPU855"
 _INSTALLERS = frozenset("apt-get apt apt-cache aptitude yum dnf microdnf zypper apk dpkg rpm".split())

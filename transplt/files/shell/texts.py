@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Finds, Kept
 from transplt.files.shell.script import Script
-from transplt.text.cuda_words import mentions_cuda
 
 #: A path, in two parts; and files that hold data, not what is to be installed or run.
 _PATH = re.compile(r"""((?:[^\s"'=]*/)?)([^\s"'=/]+)""")

@@ -1,6 +1,6 @@
 """Variables of the environment in a shell script: set, exported, given to one command, read, removed.
 
-The decision is that of Python code (transplt/codemods/environment.py): a name is changed where the new one does with
+The decision is that of Python code (transplt/fixers/codemods/environment.py): a name is changed where the new one does with
 the same value what the old one did. What a script sets for itself and reads again changes together or stays together;
 what one command is given (`X=0 python ...`, `env X=0`) is decided by itself.
 """
@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from transplt.base.finding import Effort, Level
+from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Edit, Extent, Finds, Kept, Note
 from transplt.files.shell.doubts import Doubts, asked_of_driver, default_of
 from transplt.files.shell.script import Script
 from transplt.files.shell.words import WRAPPERS, Word, behind_options, words_of
-from transplt.finding import Effort, Level
 from transplt.rules.environment import (
     Variable,
     counterpart,
@@ -25,7 +26,6 @@ from transplt.rules.environment import (
     variables,
     without_effect,
 )
-from transplt.text.cuda_words import mentions_cuda
 
 RENAMED, OTHER_VALUE, NO_EFFECT = "NPU810", "NPU811", "NPU812"
 _NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from transplt.errors import UsageError
+from transplt.base.errors import UsageError
 
 MODES = ("input", "output", "all")
 

@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
-from transplt.errors import reason, shown
+from transplt.base.errors import reason, shown
+from transplt.base.text.regular_file import open_regular
 from transplt.precision.elements import ELEMENTS, Array, numpy_or_sentence
 from transplt.precision.proto import fields
 from transplt.precision.record import UnusableDump
-from transplt.text.regular_file import open_regular
 
 _MOST_HEADER = 64 * 1024 * 1024
 _INPUT, _OUTPUT = 4, 3

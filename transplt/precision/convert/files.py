@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from transplt.errors import UsageError, reason, shown
+from transplt.base.errors import UsageError, reason, shown
+from transplt.base.text.regular_file import open_regular
 from transplt.precision.convert.device_dump import device_file, device_tensors, is_device_dump
 from transplt.precision.elements import ELEMENTS, Array, numpy_or_sentence, read_array
 from transplt.precision.record import UnusableDump
-from transplt.text.regular_file import open_regular
 
 #: So many tensors of one .h5 file are read.
 _MOST_TENSORS = 100_000

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from transplt.base.text.regular_file import open_regular
 from transplt.precision.proto import fields
-from transplt.text.regular_file import open_regular
 
 _MOST_RECORD = 64 * 1024 * 1024
 _MOST_FILES = 1_000

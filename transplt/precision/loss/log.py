@@ -8,14 +8,14 @@ import os
 import re
 from typing import BinaryIO
 
+from transplt.base.errors import UsageError, reason, shown
+from transplt.base.text.regular_file import Limit, open_regular, read_regular
 from transplt.diagnose.lines import MOST_BYTES, parted, text_of
 from transplt.diagnose.pieces import UnreadableLog, pieces_of
-from transplt.errors import UsageError, reason, shown
 from transplt.precision.loss.curve import Curves
 from transplt.precision.loss.events import BrokenEvents, event_files, is_event_file, scalars_in
 from transplt.precision.loss.line import Said, Words, object_of, said_in, said_in_object
 from transplt.precision.loss.table import Table
-from transplt.text.regular_file import Limit, open_regular, read_regular
 
 _DOCUMENT = Limit("JSON documents are read", 64 * 1024 * 1024)
 _LINES = re.compile(rb"[^\r\n]+")

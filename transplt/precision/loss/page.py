@@ -5,9 +5,9 @@ from __future__ import annotations
 import transplt
 from transplt.precision.loss.text import Answer, advice, drift, fifth_text, remarks, sentence, share
 from transplt.precision.loss.verdict import Judged
-from transplt.prove import plots
-from transplt.report.cell import figure, many, visible
-from transplt.report.templates import asset, fill
+from transplt.render import plots
+from transplt.render.cell import figure, many, visible
+from transplt.render.templates import asset, fill
 
 #: So many rows of figures are listed; the JSON has all.
 _MOST_ROWS = 1000

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from transplt.errors import UsageError, shown
+from transplt.base.errors import UsageError, shown
 from transplt.precision.loss.curve import Curve, Curves, normal
 from transplt.precision.loss.line import is_aside
-from transplt.report.cell import many
+from transplt.render.cell import many
 
 #: Names of a training's loss, the likeliest first.
 _LIKELY = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from transplt.precision.loss.pairing import Pair, Paired
 from transplt.precision.loss.verdict import FirstFifth, Judged, Stretch
-from transplt.report.cell import figure, many, visible
+from transplt.render.cell import figure, many, visible
 
 FORMAT = 1
 #: A curve that lies so often on one side of the other is told.

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from transplt.errors import shown
+from transplt.base.errors import shown
 from transplt.precision.compare import matched_with_metrics
 from transplt.precision.distance import TOLERANCES
 from transplt.precision.dumps import open_dump

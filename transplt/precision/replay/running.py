@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from transplt.emulator import interpreter, runner
-from transplt.emulator.options import RunOptions
-from transplt.emulator.options import UsageError as CannotRun
-from transplt.errors import CannotFinish, UsageError, shown
+from transplt.base.errors import CannotFinish, UsageError, shown
+from transplt.proof.launch import interpreter, runner
+from transplt.proof.launch.options import RunOptions
+from transplt.proof.launch.options import UsageError as CannotRun
 
 
 @contextmanager

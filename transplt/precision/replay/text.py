@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transplt.errors import shown
+from transplt.base.errors import shown
 from transplt.precision.output import plain_rows
 from transplt.precision.replay.outcome import Differing, Outcome
 from transplt.precision.replay.plan import Plan
 from transplt.precision.sentence import place
-from transplt.report.cell import figure, many, visible
+from transplt.render.cell import figure, many, visible
 
 FORMAT = 1
 _MOST = 20

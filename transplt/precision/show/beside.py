@@ -15,7 +15,7 @@ from transplt.precision.how import how
 from transplt.precision.match import pairs
 from transplt.precision.metrics import measure
 from transplt.precision.record import Record, Row, Tensor
-from transplt.report.cell import figure
+from transplt.render.cell import figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from transplt.errors import UsageError, shown
+from transplt.base.errors import UsageError, shown
 from transplt.precision.record import Dump, Part, Record, Row, named
 
 #: So many rows that a name may mean are shown.

@@ -9,7 +9,7 @@ from transplt.precision.record import Row, Tensor
 from transplt.precision.sentence import place
 from transplt.precision.show.beside import Beside, Element
 from transplt.precision.show.operator import Found
-from transplt.report.cell import figure, visible
+from transplt.render.cell import figure, visible
 
 FORMAT = 1
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transplt.errors import UsageError
+from transplt.base.errors import UsageError
 from transplt.precision.distance import FLOAT16_MAX
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from transplt.precision.sentence import place
 from transplt.precision.watch.points import POINTS
 from transplt.precision.watch.watching import Hit, Watched
-from transplt.report.cell import many, visible
+from transplt.render.cell import many, visible
 
 FORMAT = 1
 #: So many hits of a watch point are shown; the JSON has more.

@@ -10,7 +10,7 @@ from transplt.precision.distance import largest, overflows
 from transplt.precision.record import Dump, Part, Record, Row, Tensor
 from transplt.precision.watch import roles
 from transplt.precision.watch.points import Point
-from transplt.report.cell import figure
+from transplt.render.cell import figure
 
 #: So many hits of a watch point are kept with their places; the others are counted.
 MOST_HITS = 1_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from xml.sax.saxutils import escape, quoteattr
 
-from transplt.finding import Effort
-from transplt.report.cell import visible
+from transplt.base.finding import Effort
+from transplt.render.cell import visible
 from transplt.report.checked import CheckedFinding, CheckResult
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 import transplt
-from transplt.actions.actions import actions_of
+from transplt.engine.actions.actions import actions_of
 from transplt.report.action_lines import action_object
 from transplt.report.checked import CheckedFinding, CheckResult
 from transplt.report.formats.statistics import CodeCount, statistics

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import transplt
-from transplt.finding import Level, Span
+from transplt.base.finding import Level, Span
 from transplt.report.checked import CheckedFinding, CheckResult
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import click
 
-from transplt.finding import Effort, Operation, Replacement
-from transplt.report.cell import many, visible
+from transplt.base.finding import Effort, Operation, Replacement
+from transplt.render.cell import many, visible
 from transplt.report.checked import CheckedFinding, CheckResult
 from transplt.report.formats.statistics import statistics
 

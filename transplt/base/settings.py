@@ -1,0 +1,118 @@
+"""The settings of a run: frozen, picklable, the same for every file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+
+#: Minor versions of PyTorch that a migration can aim at (of torch_npu for 2.2 no wheel was read).
+TORCH_VERSIONS = (
+    "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13", "2.14",
+)  # fmt: skip
+DEFAULT_TORCH_VERSION = "2.14"
+#: What edits are for: NPUs alone, or NPUs and what the program ran on before.
+STYLES = ("npu", "portable")
+#: Where `import torch_npu` goes: what the version of torch needs, each file that uses torch, or where programs begin.
+IMPORTS = ("auto", "each-file", "entry")
+
+
+@dataclass(frozen=True, slots=True)
+class TorchTarget:
+    """The torch that a migration aims at, why, and the releases that go with it (empty where they are not known).
+
+    `gap` says that the project pins a version for which there is no torch_npu; this is the nearest that has one.
+    `changes` are sentences on what PyTorch changed between the version that the project was written for and this one.
+    """
+
+    version: str
+    why: str
+    torch_npu: str = ""
+    cann: str = ""
+    release: str = ""
+    changes: tuple[str, ...] = ()
+    gap: bool = False
+
+    @property
+    def pin(self) -> str:
+        """The full version of torch to install, where it is known."""
+        return self.release or self.version
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the engine needs to know besides a file's bytes.
+
+    `user_rules` holds the texts of the user's rule files in the order given (name, JSON text), a later one wins; they
+    were validated before. `fixers` of other packages are (name, distribution, version, digest of the sources).
+    `per_file_ignores` maps a glob of paths to code prefixes; the paths are relative to the
+    folder of the settings, and `base` leads from there to the input: empty, or a folder with a trailing slash.
+    `analysis` also looks up what the project uses of torch (transplt.engine.analysis), for the card `hardware` (A2, A3 or
+    950DT); `library` holds names of other projects that need a compiled extension, with its name. `entry`, the path of
+    a main file relative to the input, makes the program that it starts distributed; `targets` are the models to wrap,
+    as they are spelled (all that train when there are none), `refusal` says why that program is left as it is. `amp`
+    is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings. With
+    `show` edits are shown and not made, as by `check`; `in_place` says that the file stays where it is, so that
+    comments which ignore nothing may go. `texts`: text for people is edited too; `docs`: so are commands and code in
+    documents. `taken_back`: (theme, path, proof) of what was asked for and left out, because what it had written
+    stopped or differed. `pins`: packages with the versions that the project asks for (`==4.46.0`).
+    `only_lines` maps paths to the lines (first, last) that are looked at, None for all.
+    """
+
+    torch_version: str = DEFAULT_TORCH_VERSION
+    specify_device: bool = False
+    similar: bool = False
+    unsafe_fixes: bool = False
+    annotate: bool = False
+    texts: bool = False
+    docs: bool = False
+    style: str = "npu"  # one of STYLES
+    torch_npu_import: str = "auto"  # one of IMPORTS
+    user_rules: tuple[tuple[str, str], ...] = ()
+    fixers: tuple[tuple[str, str, str, str], ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    base: str = ""
+    analysis: bool = False
+    hardware: str = "A2"
+    library: tuple[tuple[str, str], ...] = ()
+    entry: str = ""
+    targets: tuple[str, ...] = ()
+    refusal: str = ""
+    amp: str = "off"
+    amp_dtype: str = "float16"
+    opt_level: str = ""  # O1 or O2; empty where each program gets the one that is right for it
+    loss_scale: str = "dynamic"
+    amp_flag: bool = False
+    combine_ddp: bool = False
+    tune: tuple[tuple[str, str], ...] = ()
+    show: bool = False
+    in_place: bool = False
+    pins: tuple[tuple[str, str], ...] = ()
+    only_lines: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] | None = None
+    taken_back: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def adds_code(self) -> bool:
+        """True when an option asks for more than a migration does, also in files that do not name CUDA."""
+        return bool(self.entry or self.amp != "off" or self.tune or self.taken_back)
+
+    def asks_for(self, theme: str) -> bool:
+        """True for a theme of fixers that was asked for: `distributed`, `amp`, `amp:apex`, `tune:fused-optimizer`."""
+        kind, _, name = theme.partition(":")
+        if kind == "tune":
+            return any(name == each for each, _ in self.tune)
+        return bool(self.entry) if kind == "distributed" else self.amp != "off" and name in ("", self.amp)
+
+    def without_themes(self) -> Settings:
+        """The same settings for a migration alone."""
+        return replace(self, entry="", refusal="", amp="off", tune=(), taken_back=())
+
+    def ignored_codes(self, path: str) -> tuple[str, ...]:
+        """Prefixes of the codes that are switched off for a file (relative to the input); `NPU` stands for all.
+
+        A pattern names whole paths from the folder of the settings, and its `*` goes through folders: as in
+        .gitignore, `legacy.py` would also mean `sub/legacy.py`, and `src/*.py` no longer `src/sub/x.py`.
+        """
+        full = self.base + path
+        return tuple(
+            code for pattern, codes in self.per_file_ignores if fnmatch(full, pattern) for code in codes or ("NPU",)
+        )

@@ -1,0 +1,199 @@
+"""The account of a file: every CUDA-bound token is converted, manual, unknown, or ignored with a reason."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from transplt.base.finding import NO_LEDGER, Cause, Effort, Finding, Ledger, Level, TokenCount, TokenRow, Verdict
+from transplt.base.text.cuda_words import Token, find_tokens
+from transplt.base.text.source import Source
+from transplt.edits.edit import Note
+from transplt.edits.work import Work
+from transplt.engine.own_words import LongerNames, Range, ignored, own_names
+from transplt.flow.callees import NEEDS_A_CARD
+from transplt.rules.reasons import named
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The sums of one file, what is said of the tokens nobody accounts for, and the tokens one by one."""
+
+    tokens: TokenCount
+    unknown: list[Note]
+    ledger: Ledger
+
+
+class Cover:
+    """Ranges with a cause each; asks for tokens in any order cost a binary search.
+
+    Of the ranges that hold a token the one that begins last gives the cause: it is the most specific.
+    """
+
+    def __init__(self, ranges: Iterable[Range]) -> None:
+        self.ranges = sorted(ranges, key=lambda item: (item[0], -item[1]))
+        self.starts = [item[0] for item in self.ranges]
+        # outer[i]: the nearest range before i that ends behind it, -1 where there is none.
+        self.outer: list[int] = []
+        for index, item in enumerate(self.ranges):
+            before = index - 1
+            while before >= 0 and self.ranges[before][1] <= item[1]:
+                before = self.outer[before]
+            self.outer.append(before)
+
+    def cause(self, token: Token) -> Cause | None:
+        """The cause of a range that holds the token, None when there is none."""
+        index = bisect_right(self.starts, token.start) - 1
+        while index >= 0 and self.ranges[index][1] < token.end:
+            index = self.outer[index]
+        return self.ranges[index][2] if index >= 0 else None
+
+
+def settle(
+    work: Work,
+    applied: Sequence[tuple[int, int, bytes]],
+    done: Iterable[Finding],
+    findings: Iterable[Finding],
+    switched_off: Callable[[str, int, int], str],
+) -> Account:
+    """Count the tokens of a file and say of those that nothing accounts for that they are unknown.
+
+    `applied` are the edits of the output (start, end, new bytes), sorted, `done` their records; `findings` is what is
+    said without an edit; `switched_off` gives the reason why a code is not wanted from one line to another, empty when
+    it is.
+    """
+    source = work.source
+    tokens = find_tokens(source.utf8)
+    live = [token for token in tokens if token.where != "comment"]
+    if not live:
+        return Account(TokenCount(comments=len(tokens)), [], NO_LEDGER)
+    said: dict[Verdict, list[Range]] = {verdict: [] for verdict in Verdict}
+    stays = said[Verdict.IGNORED]
+    stays += [(*each.extent, ignored(each.reason, each.detail)) for each in work.kept]
+    stays += own_names(work, applied)
+    for finding in (*done, *findings):
+        cause = cause_of(finding)
+        said[cause.verdict].append((finding.span.start, finding.span.end, cause))
+    converted = taken_away(source.utf8, live, applied)
+    covers = {verdict: Cover(ranges) for verdict, ranges in said.items()}
+    open_ = sorted((start, end) for each in (Verdict.MANUAL, Verdict.UNKNOWN) for start, end, _ in said[each])
+    longer = LongerNames(work, _Inside(open_))
+    packages = {finding.api.split(".")[0] for finding in (*done, *findings)}
+    asked: set[str] = set()
+    rows: list[TokenRow] = []
+    left: list[Note] = []
+    for token in live:
+        known = None
+        if token.start in converted:
+            known = covers[Verdict.CONVERTED].cause(token) or Cause(Verdict.CONVERTED)
+        else:
+            for verdict in (Verdict.MANUAL, Verdict.UNKNOWN, Verdict.IGNORED):
+                known = known or covers[verdict].cause(token)
+            known = known or longer.cause(token)
+        line, column = source.position(token.start)
+        package = _package(known)
+        if package and package in packages:
+            known, package = ignored("reported-package"), ""
+        if known is None or package:
+            note = _of_a_package(source, token, package) if package else _unknown(source, token)
+            if not package or package not in asked:
+                left.append(note)
+            asked.add(package)
+            reason = switched_off(note.code, line, line)
+            known = Cause(Verdict.UNKNOWN, note.code)
+            if reason:
+                known = Cause(Verdict.IGNORED, note.code, named(reason))
+        rows.append(TokenRow(line, column, source.slice(token.start, token.end), known))
+    ledger = Ledger.of(rows)
+    return Account(ledger.total(len(tokens) - len(live)), _one_a_line(source, left), ledger)
+
+
+def cause_of(finding: Finding) -> Cause:
+    """What a finding makes of the tokens in its place."""
+    if finding.applied:
+        return Cause(Verdict.CONVERTED, finding.code)
+    if finding.ignored or finding.level is Level.INFO:
+        return Cause(Verdict.IGNORED, finding.code, named(finding.ignored) if finding.ignored else "remark")
+    return Cause(Verdict.UNKNOWN if finding.level is Level.UNKNOWN else Verdict.MANUAL, finding.code)
+
+
+def taken_away(utf8: bytes, live: list[Token], applied: Sequence[tuple[int, int, bytes]]) -> set[int]:
+    """Starts of the tokens that an edit took away: of each word as many as the new text has less of it."""
+    gone: set[int] = set()
+    index = 0
+    for start, end, new in applied:
+        while index < len(live) and live[index].start < start:
+            index += 1
+        inside = []
+        while index < len(live) and live[index].end <= end:
+            inside.append(live[index])
+            index += 1
+        if not inside:
+            continue
+        lowered = new.lower()
+        words = Counter(utf8[token.start : token.end].lower() for token in inside)
+        allowed = {word: count - lowered.count(word) for word, count in words.items()}
+        for token in inside:
+            word = utf8[token.start : token.end].lower()
+            if allowed[word] > 0:
+                allowed[word] -= 1
+                gone.add(token.start)
+    return gone
+
+
+def _package(cause: Cause | None) -> str:
+    """The package that gives a name and that only a finding knows something of; empty for all others."""
+    if cause is None:
+        return ""
+    gives = cause.reason == "package-name" or (cause.reason == "library-name" and cause.detail in NEEDS_A_CARD)
+    return cause.detail if gives else ""
+
+
+class _Inside:
+    """Whether one of some sorted byte ranges lies inside of another one."""
+
+    def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
+        self.ranges = ranges
+
+    def __call__(self, start: int, end: int) -> bool:
+        at = bisect_left(self.ranges, (start, 0))
+        return at < len(self.ranges) and self.ranges[at][1] <= end
+
+
+def _of_a_package(source: Source, token: Token, package: str) -> Note:
+    text = source.slice(token.start, token.end)
+    return Note(
+        (token.start, token.end),
+        "NPU602",
+        Level.UNKNOWN,
+        f"the package {package} has something with {text!r} in its name here, and no rule knows what it is on an NPU",
+        api=package,
+        help=f"see what it does where there is no CUDA, and whether {package} has the same for the NPU",
+        effort=Effort.LOW,
+    )
+
+
+def _unknown(source: Source, token: Token) -> Note:
+    text = source.slice(token.start, token.end)
+    return Note(
+        (token.start, token.end),
+        "NPU602",
+        Level.UNKNOWN,
+        f"{text!r} stands here and no rule knows what it is",
+        help="see whether it binds the program to CUDA; if not, add `# transplt: ignore[NPU602]` with the reason",
+        effort=Effort.LOW,
+    )
+
+
+def _one_a_line(source: Source, notes: list[Note]) -> list[Note]:
+    """At most one note for each line and word: the reader looks at lines."""
+    seen: set[tuple[int, str]] = set()
+    kept = []
+    for note in notes:
+        key = (source.position(note.extent[0])[0], note.message)
+        if key not in seen:
+            seen.add(key)
+            kept.append(note)
+    return kept

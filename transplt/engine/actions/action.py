@@ -1,0 +1,58 @@
+"""One thing to do, with its places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from transplt.base.finding import Effort, Finding
+from transplt.rules.pages import BLOCKS
+
+#: What is said of each of `BLOCKS`.
+BLOCKS_TEXT = dict(
+    zip(
+        BLOCKS,
+        ("stops at import", "stops at the first step", "wrong numbers", "stops later", "slow", "tidy"),
+        strict=True,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One file of an action: the lines with findings (from 1, sorted), and how many findings they are.
+
+    `name` says what is there where an action stands for several things, a kernel or an API.
+    """
+
+    path: str
+    lines: tuple[int, ...]
+    count: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One distinct thing to do. `blocks` is one of `BLOCKS`; `title` begins with a verb, `how` says how it is done.
+
+    `hours` are a rough sum for a person who knows the code: the first place costs what its effort says, further ones
+    little. `codes` are those of its findings, the commonest first.
+    """
+
+    title: str
+    blocks: str
+    effort: Effort
+    hours: float
+    how: str
+    codes: tuple[str, ...]
+    places: tuple[Place, ...]
+    findings: tuple[Finding, ...] = field(repr=False)
+
+    @property
+    def count(self) -> int:
+        """How many findings there are."""
+        return len(self.findings)
+
+    @property
+    def first(self) -> str:
+        """The place to begin with, `path:line`."""
+        return f"{self.places[0].path}:{self.places[0].lines[0]}"

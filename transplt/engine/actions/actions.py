@@ -1,0 +1,212 @@
+"""From findings to actions: grouped, made few where they are many, priced and ranked. Nothing is read but rules/."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from transplt.base.finding import Effort, Finding
+from transplt.engine.actions.action import Action, Place
+from transplt.engine.actions.groups import Group, Groups
+from transplt.rules.pages import BLOCKS, DiagnosticError, load
+from transplt.rules.support_tables import canonical
+
+#: More actions than this are made fewer: those of one code, of which none takes long, become one.
+MOST = 10
+#: Hours of the first place, and of each further file, by effort; what comes again in a file costs nothing more.
+_FIRST = {Effort.LOW: 0.25, Effort.MEDIUM: 1.5, Effort.HIGH: 8.0}
+_FURTHER = {Effort.LOW: 0.05, Effort.MEDIUM: 0.25, Effort.HIGH: 1.0}
+#: The same replacement in file after file is one command.
+_SUBSTITUTED = 0.01
+_MECHANICAL = frozenset({"substitution", "lock", "safe edits"})
+#: Up to so many hours an action is of low effort, and of medium.
+_LOW_HOURS, _MEDIUM_HOURS = 1.0, 5.0
+_MOST_NAMES = 3
+#: What joins when there is much: the same code told apart by names, or what is left of words in files that run nothing.
+_LEFTOVER = "leftovers"
+_LEFTOVERS = ("NPU801", "NPU802", "NPU804", "NPU805")
+_JOINED = frozenset({"sources", "build"})
+_LEFTOVER_TITLE = "Look at mentions of CUDA in scripts, configurations and recipes"
+
+
+@dataclass(slots=True)
+class _Draft:
+    """An action before it has a rank: findings with their names."""
+
+    group: Group
+    findings: list[tuple[Finding, Group]]
+
+    @property
+    def blocks(self) -> str:
+        return min((group.blocks for _, group in self.findings), key=BLOCKS.index)
+
+
+def actions_of(findings: Iterable[Finding]) -> tuple[Action, ...]:
+    """The actions of a project, what blocks most first; `findings` are all of it, remarks included.
+
+    Each open finding is in exactly one action, and an action holds nothing else. The order of the findings is of no
+    consequence.
+    """
+    every = sorted(findings, key=_order)
+    groups = Groups(every)
+    drafts: dict[Group, _Draft] = {}
+    for finding in every:
+        if finding.open:
+            group = groups.of(finding)
+            drafts.setdefault(group, _Draft(group, [])).findings.append((finding, group))
+    actions = [_action(draft, groups.kernels) for draft in _fewer(list(drafts.values()))]
+    return tuple(sorted(actions, key=_rank))
+
+
+def total_hours(actions: Iterable[Action]) -> float:
+    """A rough sum in hours for a person who knows the code."""
+    return round(sum(action.hours for action in actions), 2)
+
+
+def _rank(action: Action) -> tuple[int, int, float, int, str]:
+    efforts = tuple(Effort)
+    return (
+        BLOCKS.index(action.blocks), -efforts.index(action.effort), -action.hours, -action.count, action.title,
+    )  # fmt: skip
+
+
+def _fewer(drafts: list[_Draft]) -> list[_Draft]:
+    """At most `MOST` of them where that can be: small ones of one kind are joined, most of a kind first.
+
+    What is a day's work of its own, and what blocks more than the others, stays for itself.
+    """
+    while len(drafts) > MOST:
+        by_kind: dict[tuple[str, str], list[_Draft]] = {}
+        for draft in drafts:
+            if (kind := _kind(draft)) is not None:
+                by_kind.setdefault((kind, "" if kind == _LEFTOVER else draft.blocks), []).append(draft)
+        several = [(len(same), key) for key, same in by_kind.items() if len(same) > 1]
+        if not several:
+            break
+        _, key = min(several, key=lambda item: (-item[0], item[1]))
+        same = by_kind[key]
+        found = [pair for draft in same for pair in draft.findings]
+        drafts = [draft for draft in drafts if all(draft is not other for other in same)]
+        drafts.append(_Draft(_joined(key[0], same), found))
+    return drafts
+
+
+def _kind(draft: _Draft) -> str | None:
+    """What a draft may be joined by: its code, or that it is a leftover; None where it stands for itself."""
+    group = draft.group
+    if group.kind in _LEFTOVERS:
+        return _LEFTOVER
+    if not group.name or group.name == _SEVERAL or _effort(draft) is Effort.HIGH:
+        return None
+    return group.kind if group.kind.startswith("NPU") or group.kind in _JOINED else None
+
+
+_SEVERAL = "several"
+
+
+def _joined(kind: str, drafts: Sequence[_Draft]) -> Group:
+    if kind == _LEFTOVER:
+        return Group(_LEFTOVER_TITLE, kind, _SEVERAL)
+    names = [_subject(draft) for draft in sorted(drafts, key=lambda each: (-len(each.findings), each.group.name))]
+    shown, last = names[:_MOST_NAMES], f"{len(names) - _MOST_NAMES} more"
+    if len(names) <= _MOST_NAMES:
+        shown, last = names[:-1], names[-1]
+    first = drafts[0].group
+    title = first.title.replace(first.name, f"{', '.join(shown)} and {last}", 1)
+    return Group(title, kind, _SEVERAL, how=first.how, effort=first.effort)
+
+
+# --- one action ------------------------------------------------------------------------------------------------------
+
+
+def _effort(draft: _Draft) -> Effort:
+    efforts = tuple(Effort)
+    return max((group.effort or finding.effort or Effort.LOW for finding, group in draft.findings), key=efforts.index)
+
+
+def _action(draft: _Draft, kernels: Mapping[str, str]) -> Action:
+    findings = tuple(finding for finding, _ in draft.findings)
+    places = _places(draft, kernels)
+    effort = _effort(draft)
+    things = sum({group.name: group.parts for _, group in draft.findings}.values())
+    further = len({place.path for place in places}) - 1
+    each = _SUBSTITUTED if draft.group.kind in _MECHANICAL else _FURTHER[effort]
+    hours = round(_FIRST[effort] * things + each * max(further - things + 1, 0), 2)
+    return Action(
+        title=_title(draft),
+        blocks=draft.blocks,
+        effort=_level(hours),
+        hours=hours,
+        how=_how(draft),
+        codes=tuple(code for code, _ in sorted(Counter(each.code for each in findings).items(), key=_commonest)),
+        places=places,
+        findings=findings,
+    )
+
+
+def _title(draft: _Draft) -> str:
+    title, name = draft.group.title, draft.group.name
+    return title.replace(name, _subject(draft), 1) if name else title
+
+
+def _subject(draft: _Draft) -> str:
+    """What an action is about: of a module whose members are meant, with these."""
+    name = draft.group.name
+    members = sorted({_member(finding, name) for finding, _ in draft.findings} - {""})
+    if len(members) == 1 and all(_member(finding, name) for finding, _ in draft.findings):
+        return f"{name}.{members[0]}"
+    more = [f"{len(members) - _MOST_NAMES} more"] if len(members) > _MOST_NAMES else []
+    return f"{name} ({', '.join([*members[:_MOST_NAMES], *more])})" if members else name
+
+
+def _member(finding: Finding, owner: str) -> str:
+    """The name below `owner` that a finding is about, empty where it is about something else."""
+    api = canonical(finding.api)
+    return api.removeprefix(f"{owner}.") if owner.startswith("torch.") and api.startswith(f"{owner}.") else ""
+
+
+def _commonest(item: tuple[str, int]) -> tuple[int, str]:
+    return (-item[1], item[0])
+
+
+def _level(hours: float) -> Effort:
+    return Effort.LOW if hours <= _LOW_HOURS else Effort.MEDIUM if hours <= _MEDIUM_HOURS else Effort.HIGH
+
+
+def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
+    """One for each file and each thing in it: first the file that it is about, then what blocks most."""
+    rows: dict[tuple[str, str], list[tuple[Finding, Group]]] = {}
+    several = draft.group.name == _SEVERAL
+    for finding, group in draft.findings:
+        name = group.name if several else kernels.get(finding.path, "")
+        rows.setdefault((finding.path, name), []).append((finding, group))
+    places = [
+        (
+            (path != draft.group.name, min(BLOCKS.index(group.blocks) for _, group in same)),
+            Place(path, tuple(sorted({finding.span.line for finding, _ in same})), len(same), name),
+        )
+        for (path, name), same in rows.items()
+    ]
+    return tuple(place for _, place in sorted(places, key=lambda item: (item[0], -item[1].count, item[1].path)))
+
+
+def _how(draft: _Draft) -> str:
+    """What to do: what the group says, or the help that most of its findings have, or the page of the code."""
+    if draft.group.how:
+        return draft.group.how
+    counts = Counter(finding.help for finding, _ in draft.findings if finding.help)
+    if counts:
+        help_, _ = min(counts.items(), key=lambda item: (-item[1], item[0]))
+        more = len(counts) - 1
+        return help_ + (f" (the findings say more: {more} other cases)" if more > 1 else "")
+    try:
+        return load(draft.findings[0][0].code).sections.get("What to do", "").partition("\n\n")[0].replace("\n", " ")
+    except DiagnosticError:
+        return draft.findings[0][0].message
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    """By place, and findings of one place always in the same order."""
+    said = (finding.code, finding.api, finding.message, finding.level.value)
+    return (*finding.sort_key(), *said, str(finding.effort), finding.edit is None)

@@ -1,0 +1,277 @@
+"""To which action a finding belongs: by the page of its code, or, outside of Python, by what is to be written."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from transplt.base.finding import Effort, Finding, Level
+from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Kernels, Unit
+from transplt.rules.pages import Diagnostic, DiagnosticError, load
+from transplt.rules.support_tables import canonical
+from transplt.rules.tables import read_table
+
+#: Codes of files that are not Python, as `transplt.files` gives them.
+_OTHER_FILES = "NPU80"
+_NATIVE, _NOTEBOOK = "NPU806", "NPU803"
+_GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
+_EXTENSIONS = ("NPU551", _TOOLKIT, _GATE)
+_IMPORTED = "NPU553"
+#: Codes of kernels that stop the import of a file, where the finding says that it fails: imported, or compiled there.
+_STOPPING = (_IMPORTED, "NPU554")
+_KERNEL_HOW = (
+    "look first for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
+    "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
+)
+#: What `transplt.fixers.codemods.packages` says of an import in a try statement.
+_GOES_ON = "goes on where it cannot be imported"
+#: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.
+_IMPORT_FAILS = "the import fails"
+#: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
+_OWNERS = frozenset(
+    {
+        "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special",
+        "torch.cuda", "torch.distributed", "torch.optim", "torch.autograd", "torch.utils.data", "torch.compiler",
+        "torch.nn.utils",
+    }
+)  # fmt: skip
+_ASIDE = re.compile(
+    r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?|\.github|\.circleci|\.gitlab|\.buildkite|\.ci)/"
+    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What makes one action of findings: their groups are equal.
+
+    `kind` is a code or a word, `name` tells groups of one kind apart. `blocks` is what this finding keeps the program
+    from, `how` what to do and `effort` what the first place costs where the finding itself does not say it;
+    `parts` is how many such places it is.
+    """
+
+    title: str
+    kind: str
+    name: str = ""
+    blocks: str = field(default="later", compare=False)
+    how: str = field(default="", compare=False)
+    effort: Effort | None = field(default=None, compare=False)
+    parts: int = field(default=1, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    codes: frozenset[str]
+    pattern: re.Pattern[str]
+    each: bool
+    blocks: str
+    title: str
+    how: str
+    effort: Effort
+    page: str  # the code of the page whose action it is; empty where the title says it
+
+
+class Groups:
+    """The groups of the findings of one project."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        known = list(findings)
+        self._kernels = Kernels(known)
+        #: By path: the kernels in a source, in words.
+        self.kernels = self._kernels.listed
+        self._gates = {(each.path, each.span.line): each for each in known if each.code == _GATE and each.open}
+
+    def of(self, finding: Finding) -> Group:
+        """The one group of an open finding."""
+        if finding.edit is not None:
+            return _offered(finding)
+        if (folder := third_party(finding.path)) is not None:
+            title = f"Take the Ascend version of the third-party code in {folder}, or port it"
+            how = "see whether a package or a fork for Ascend takes its place; else port it as a project of its own"
+            return Group(title, "third-party", folder, _blocks(finding, _page(finding.code)), how)
+        if lock_file(finding.path):
+            title = f"Make the lock file {finding.path} again for torch and torch_npu"
+            how = "change the requirements first; the lock file follows from them"
+            return Group(title, "lock", finding.path, "import", how, Effort.LOW)
+        if finding.code == _STRING and (gate := self._gates.get((finding.path, finding.span.line))) is not None:
+            finding = gate  # the other half of a test that stays
+        if finding.code == _NATIVE and finding.path.lower().endswith(SOURCE_SUFFIXES):
+            return self._source(finding)
+        if finding.code == _NATIVE and (unit := self._kernels.beside(finding.path)) is not None:
+            return self._kernel(unit)
+        if (same := _substitution(finding)) is not None:
+            return same
+        if finding.code.startswith(_OTHER_FILES):
+            return _other_file(finding)
+        return self._by_page(finding)
+
+    def _source(self, finding: Finding) -> Group:
+        unit = self._kernels.of_source(finding.path)
+        build = self._kernels.build_above(unit)
+        if build is not None:
+            return _build(build)
+        return self._kernel(unit)
+
+    def _by_page(self, finding: Finding) -> Group:
+        page = _page(_under(finding))
+        if page.by == "extension" or finding.code in _EXTENSIONS:
+            found = self._extension(finding, page)
+            if found is not None:
+                return found
+        name = _named(finding, page.by)
+        title = page.action.replace("{name}", name) if page.action else f"Do by hand: {page.title}"
+        return Group(title, page.code, name, _blocks(finding, page))
+
+    def _extension(self, finding: Finding, page: Diagnostic) -> Group | None:
+        """The extension that a finding is about, None where a remark on CUDA is about none."""
+        kernels, code = self._kernels, finding.code
+        if finding.path.lower().endswith(SOURCE_SUFFIXES):
+            return self._source(finding)
+        if kernels.is_build(finding.path):
+            unit = kernels.beside(finding.path)
+            return self._kernel(unit) if unit is not None else _build(posixpath.dirname(finding.path))
+        unit = kernels.named(finding.api, finding.path) if code not in (*_EXTENSIONS, _BUILD) and finding.api else None
+        unit = unit or (kernels.called(finding.message) if code == _GATE else kernels.beside(finding.path))
+        if unit is not None:
+            return self._kernel(unit, stops=code in _STOPPING and _blocks(finding, page) == "import")
+        if page.by != "extension":
+            return None
+        name = finding.api if code == _IMPORTED and finding.api else finding.path
+        return Group(page.action.replace("{name}", name), code, name, _blocks(finding, page))
+
+    def _kernel(self, unit: Unit, stops: bool = False) -> Group:
+        """A kernel is missing when it is called; where `stops`, the program imports it and does not start."""
+        if not unit.kernel:
+            how = "torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU"
+            return Group(f"Port the C++ code in {unit}", "sources", str(unit), "later", how, Effort.MEDIUM)
+        what, them = ("kernel", "it") if unit.parts == 1 else ("kernels of", "them")
+        title = f"Replace the CUDA {what} {unit}, or rewrite {them} for the NPU"
+        binds = self._kernels.binds(unit)
+        blocks = "import" if stops else "first step"
+        how = f"{_KERNEL_HOW}; {binds}" if binds else _KERNEL_HOW
+        return Group(title, "kernel", str(unit), blocks, how, Effort.HIGH, unit.parts)
+
+
+def _substitution(finding: Finding) -> Group | None:
+    """The group of a name of CUDA that is replaced in the same way wherever it stands."""
+    names = _names(finding)
+    for entry in _entries():
+        if finding.code not in entry.codes:
+            continue
+        match = next((found for name in names if (found := entry.pattern.search(name))), None)
+        if match is not None:
+            name = match[1] if entry.each else ""
+            how, blocks = entry.how.replace("{name}", name), _here(entry.blocks, finding.path)
+            if entry.page:
+                return Group(_page(entry.page).action, entry.page, "", blocks, how, entry.effort)
+            return Group(entry.title.replace("{name}", name), "substitution", name, blocks, how, entry.effort)
+    return None
+
+
+def _other_file(finding: Finding) -> Group:
+    if finding.code == _NATIVE:
+        title = f"Take CUDA out of the build {finding.path}"
+        return Group(title, "build", finding.path, "later", effort=Effort.MEDIUM)
+    page = _page(finding.code)
+    return Group(page.action, finding.code, "", page.blocks)
+
+
+def _build(folder: str) -> Group:
+    name = posixpath.join(folder, "setup.py")
+    how = "CUDAExtension and nvcc are not there: build what is left as CppExtension or NpuExtension, without .cu files"
+    return Group(f"Take the CUDA build out of {name}", "build", name, "import", how, Effort.MEDIUM)
+
+
+def _offered(finding: Finding) -> Group:
+    if finding.level is Level.SAFE:
+        title = "Let transplt make the edits that it is sure of: transplt check --fix"
+        how = "run it with --fix in a repository that git can restore, or migrate the project"
+        return Group(title, "safe edits", "", "first step", how)
+    page = _page(finding.code)
+    title = f"Decide about edits that --unsafe-fixes makes: {page.title}"
+    return Group(title, finding.code, "", page.blocks)
+
+
+def _named(finding: Finding, by: str) -> str:
+    """What the findings of a code are told apart by."""
+    if by == "file":
+        return finding.path
+    api = canonical(finding.api) if finding.api else ""
+    if by == "package":
+        package = api.partition(".")[0]
+        return package if re.search(rf"\b{re.escape(package)}\b", finding.message) else api
+    if by != "api":
+        return ""
+    owner = api.rpartition(".")[0]
+    inner = owner.startswith("torch.") and owner not in _OWNERS and owner.count(".") > 1
+    return (owner if inner else api) or finding.message
+
+
+def _blocks(finding: Finding, page: Diagnostic) -> str:
+    """What a finding blocks: what may be missing stops nobody at the start."""
+    if _GOES_ON in finding.message:
+        return "later"
+    return _here("import" if _IMPORT_FAILS in finding.message else page.blocks, finding.path)
+
+
+def _here(blocks: str, path: str) -> str:
+    """What blocks so much, where only tests, documentation or a CI service meet it."""
+    return "later" if blocks in ("import", "first step") and aside(path) else blocks
+
+
+def aside(path: str) -> bool:
+    """True for a file that only tests, benchmarks, documentation or a CI service run."""
+    return _ASIDE.search(path) is not None
+
+
+def _names(finding: Finding) -> list[str]:
+    """The names that the message of a line lists."""
+    return [finding.api, *finding.message.rpartition(" names ")[2].split(", ")]
+
+
+@cache
+def _page(code: str) -> Diagnostic:
+    try:
+        return load(code)
+    except DiagnosticError:
+        return Diagnostic(code, f"findings of {code}", Level.MANUAL, None, {}, action=f"Look at what {code} reports")
+
+
+def _under(finding: Finding) -> str:
+    """The code whose page says what to do about a finding: mostly its own."""
+    for row in read_table("support/substitutions.json")["under"]:
+        if finding.code == row["code"] and row["message"] in finding.message:
+            return str(row["page"])
+    return finding.code
+
+
+@cache
+def _entries() -> tuple[_Entry, ...]:
+    table: list[dict[str, Any]] = read_table("support/substitutions.json")["entries"]
+    return tuple(
+        _Entry(
+            frozenset(row["codes"]), re.compile(row["pattern"]), row.get("each", False), row["blocks"],
+            row.get("title", ""), row["how"], Effort(row.get("effort", "low")), row.get("page", ""),
+        )
+        for row in table
+    )  # fmt: skip
+
+
+@cache
+def _paths(name: str) -> re.Pattern[str]:
+    return re.compile(read_table("support/substitutions.json")[name])
+
+
+def lock_file(path: str) -> bool:
+    """True for a file that a package manager writes."""
+    return _paths("locks").search(path) is not None
+
+
+def third_party(path: str) -> str | None:
+    """The folder of the third-party project that a path lies in, None for the project's own code."""
+    match = _paths("third_party").match(path)
+    return match[0] if match is not None else None

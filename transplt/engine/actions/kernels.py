@@ -1,0 +1,311 @@
+"""Which C++ and CUDA sources, builds and imports are one compiled extension: told by builds, by folders and by names.
+
+What a build names is its extension; else the sources of a folder are one. A kernel goes by the name of its .cu file
+without what says that it is CUDA: `deform_conv_cuda_kernel.cu`, `deform_conv_ext.cpp` and `import deform_conv_cuda` are
+`deform_conv`.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from transplt.base.finding import Finding
+
+SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl", ".cu", ".cuh")
+_KERNEL_SUFFIXES = (".cu", ".cuh")
+#: Folders that hold the sources of an extension and are not its name.
+_SOURCE_FOLDERS = frozenset({"src", "csrc", "source", "cuda", "cpu", "gpu", "kernel", "kernels", "include"})
+_ENDINGS = re.compile(r"[_-](cuda|kernels?|cpu|gpu|ext|utils|binding|bindings|ops?|plugin)$", re.IGNORECASE)
+#: The folder for sources alone: what lies below it belongs to the folder above, unless it has a build of its own.
+_SOURCES = "csrc"
+_BINDS = re.compile(r" binds (?:the module |operators of )([\w.]+) to Python: (.+)\Z")
+#: What a source is called that gets its name from the build.
+_MACROS = frozenset({"TORCH_EXTENSION_NAME", "NAME"})
+_CALLED = re.compile(r"\(([\w.]+)\)")
+#: The remark that a source holds kernels or binds names.
+_HOLDS = "NPU557"
+_IMPORTS = "NPU553"
+#: The remark that names an extension and what it is built from.
+_DECLARES = "NPU860"
+_DECLARED = re.compile(r" is built from (.+)\Z")
+_MADE_BY = frozenset({"makefile", "gnumakefile", "cmakelists.txt"})
+#: What setup.py is told by: CUDAExtension, CUDA_HOME, nvcc and .cu files.
+_BUILDS = frozenset({"NPU550", "NPU551", "NPU208"})
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One thing to port: an extension with kernels, or the C++ code of a folder, which has no `kernel`.
+
+    `kernel` is the name of its only kernel, else of the extension or its folder; `parts` is how many it has.
+    """
+
+    folder: str
+    kernel: str = ""
+    parts: int = field(default=1, compare=False)
+
+    def __str__(self) -> str:
+        if not self.kernel:
+            return self.folder or "the top folder"
+        return f"{self.kernel} ({self.folder})" if self.folder else self.kernel
+
+
+@dataclass(frozen=True, slots=True)
+class _Extension:
+    """What a build says: the full name of the extension, the file and its folder, the sources that it names."""
+
+    name: str
+    build: str
+    sources: frozenset[str]
+
+    @property
+    def folder(self) -> str:
+        return posixpath.dirname(self.build)
+
+
+def plain_name(name: str) -> str:
+    """The name of a kernel or of an extension without what says that it is one; small and capital letters stay."""
+    while (shorter := _ENDINGS.sub("", name)) and shorter != name:
+        name = shorter
+    return name
+
+
+def home_of(folder: str) -> str:
+    """The folder of the extension whose sources lie in `folder`."""
+    parts = folder.split("/")
+    if _SOURCES in parts[1:]:
+        return "/".join(parts[: parts.index(_SOURCES, 1)])
+    while posixpath.basename(folder) in _SOURCE_FOLDERS and "/" in folder:
+        folder = posixpath.dirname(folder)
+    return folder
+
+
+class Kernels:
+    """The units of a project."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        """`findings` are all of the project, remarks included: a source may hold a kernel and not name CUDA."""
+        known = list(findings)
+        native = {each.path for each in known if each.path.lower().endswith(SOURCE_SUFFIXES)}
+        #: By path: the kernels in a source, as the remark lists them.
+        self.listed = {each.path: each.message for each in known if each.code == _HOLDS and "kernel" in each.message}
+        self._held = [each for each in known if each.code == _HOLDS]
+        builds = {each.path for each in known if each.code in _BUILDS and each.open and _is_setup(each.path)}
+        builds |= {each.path for each in known if each.code == _DECLARES and _is_setup(each.path)}
+        self._builds = sorted(map(posixpath.dirname, builds), key=lambda folder: (-len(folder), folder))
+        self._extensions = _with_twins([_declared(each, native) for each in known if each.code == _DECLARES])
+        self._names = {plain_name(part) for each in known if each.code == _IMPORTS for part in each.api.split(".")}
+        self._names |= {plain_name(each.name) for each in self._extensions if not each.sources}
+        with_kernels = {path for path in native if path.lower().endswith(_KERNEL_SUFFIXES)}
+        with_kernels = with_kernels & self.listed.keys() or with_kernels
+        self._owner = {path: self._owner_of(path, native) for path in native}
+        #: By owner: the names of the kernels in its sources.
+        self._kernels: dict[_Owner, set[str]] = {}
+        for path in with_kernels:
+            self._kernels.setdefault(self._owner[path], set()).add(_parts(path)[1])
+        self._by_path = {path: self._unit(path) for path in native}
+        self._units = sorted(set(self._by_path.values()), key=lambda unit: (unit.folder, unit.kernel))
+
+    def of_source(self, path: str) -> Unit:
+        """The unit of a C++ or CUDA source."""
+        return self._by_path[path]
+
+    def _owner_of(self, path: str, native: Iterable[str]) -> _Owner:
+        """The extension of a source, or else its folder."""
+        naming = [each for each in self._extensions if path in each.sources]
+        if not naming:
+            folder = posixpath.dirname(path)
+            beside = [each for each in self._extensions if any(posixpath.dirname(s) == folder for s in each.sources)]
+            naming = beside if len(beside) == 1 else _called_like(beside, _parts(path)[1])
+        if len(naming) == 1:
+            return _Owner(_common(naming[0].sources), naming[0].name)
+        home = self._home(posixpath.dirname(path))
+        build = self._build_of(home)
+        built = [each for each in self._extensions if each.folder == build and _is_setup(each.build)]
+        looking = [each for each in built if not each.sources]
+        if len(looking) == 1:
+            package = posixpath.join(build or "", *looking[0].name.split(".")[:-1])
+            if _within(path, package) or not any(_within(other, package) for other in native):
+                return _Owner(looking[0].folder, looking[0].name)
+        return _Owner(home)
+
+    def _home(self, folder: str) -> str:
+        """The folder of the extension that sources in `folder` belong to: that of their own build, at the highest."""
+        home, build = home_of(folder), self._build_of(folder)
+        return build if build is not None and len(build) > len(home) else home
+
+    def _build_of(self, folder: str) -> str | None:
+        """The nearest folder with a build, from `folder` up."""
+        return next((build for build in self._builds if _within(folder, build)), None)
+
+    def _unit(self, path: str) -> Unit:
+        owner = self._owner[path]
+        kernels = self._kernels.get(owner, set())
+        if not kernels:
+            return Unit(owner.folder)
+        if len(kernels) == 1:
+            return Unit(owner.folder, next(iter(kernels)))
+        apart = {name for name in kernels if name in self._names} if not owner.extension else set()
+        if len(apart) > 1:  # each is imported by its own name
+            stem = _parts(path)[1]
+            fits = [name for name in apart if _like(name, stem)]
+            kernel = max(fits, key=lambda name: (_same(name, stem), len(name), name), default="")
+            return Unit(owner.folder, kernel)
+        name = owner.extension or posixpath.basename(owner.folder) or "the top folder"
+        return Unit(owner.folder, name, len(kernels))
+
+    def named(self, name: str, path: str = "") -> Unit | None:
+        """The unit that is imported as `name` by the file at `path`: by its own name or that of its folder."""
+        last = name.rpartition(".")[2]
+        called = [each for each in self._extensions if each.name == name or each.name.rpartition(".")[2] == last]
+        if called:
+            near = max(called, key=lambda each: (each.name == name, len(each.folder) * _within(path, each.folder)))
+            if (unit := self._of_extension(near)) is not None:
+                return unit
+        parts = {plain_name(part).lower() for part in name.split(".")} - {"", "_c"}
+        for unit in self._units:
+            of_unit = unit.kernel.rpartition(".")[2], posixpath.basename(unit.folder)
+            if unit.kernel and parts & {plain_name(each).lower() for each in of_unit}:
+                return unit
+        return None
+
+    def _of_extension(self, extension: _Extension) -> Unit | None:
+        units = {self._by_path[path] for path, owner in self._owner.items() if owner.extension == extension.name}
+        return next(iter(units)) if len(units) == 1 else None
+
+    def beside(self, path: str) -> Unit | None:
+        """The kernel that a Python file or a build stands beside, where it is the only one or has the file's name."""
+        folder, stem = _parts(path)
+        if _is_setup(path) or posixpath.basename(path).lower() in _MADE_BY:
+            return self._only_one_built(path, folder)
+        here = [unit for unit in self._units if unit.kernel and unit.folder == folder]
+        if len(here) > 1:
+            here = [unit for unit in here if _same(unit.kernel, stem)]
+        return here[0] if len(here) == 1 and folder else None
+
+    def _only_one_built(self, path: str, folder: str) -> Unit | None:
+        """The only extension that a build makes; None where it makes several, or none is known."""
+        named = [each for each in self._extensions if each.build == path]
+        if len(named) == 1:
+            return self._of_extension(named[0])
+        if named:
+            return None
+        native = [unit for unit in self._units if _within(unit.folder, folder)]
+        if _is_setup(path):
+            native = [unit for unit in native if self._build_of(unit.folder) in (None, folder)]
+        if not folder:
+            native = [unit for unit in native if unit.kernel and unit.folder == folder]
+        return native[0] if len(native) == 1 else None
+
+    def called(self, message: str) -> Unit | None:
+        """The unit of the call that a message names in brackets."""
+        match = _CALLED.search(message)
+        return self.named(match[1]) if match is not None else None
+
+    def build_above(self, unit: Unit) -> str | None:
+        """The folder with the build of sources that no extension of it names, but that stand above its extensions."""
+        if any(owner.extension and self._by_path[path] == unit for path, owner in self._owner.items()):
+            return None
+        build = self._build_of(unit.folder)
+        others = [other for other in self._units if other.kernel and other != unit]
+        above = [other for other in others if _within(other.folder, unit.folder)]
+        names = [each for each in self._extensions if each.folder == build and each.sources]
+        if build is None or not above or (unit.kernel and not names):
+            return None
+        return build
+
+    def is_build(self, path: str) -> bool:
+        """True for a file that builds extensions."""
+        return _is_setup(path) and posixpath.dirname(path) in self._builds
+
+    def binds(self, unit: Unit) -> str:
+        """The names that the sources of a unit bind to Python, and what takes their place; empty for none."""
+        bound: list[str] = []
+        instead: list[str] = []
+        for each in self._held:
+            if self._by_path.get(each.path) == unit:
+                if (match := _BINDS.search(each.message)) is not None:
+                    bound.append(match[2] if match[1] in _MACROS else f"{match[1]} ({match[2]})")
+                instead += [text for text in each.help.split("; ") if ": instead " in text]
+        parts = [f"it binds {', '.join(dict.fromkeys(bound))} to Python"] if bound else []
+        return "; ".join([*parts, *dict.fromkeys(instead)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """What sources belong to: the folder, and the name of the extension where a build says it."""
+
+    folder: str
+    extension: str = ""
+
+
+def _declared(finding: Finding, native: Iterable[str]) -> _Extension:
+    """The extension that a remark names; its sources are those of the project that end as the build has them."""
+    match = _DECLARED.search(finding.message)
+    listed = match[1].split(", ") if match is not None else []
+    folder = posixpath.dirname(finding.path)
+    found: set[str] = set()
+    for name in listed:
+        exact = posixpath.normpath(posixpath.join(folder, name))
+        fits = [path for path in native if path == exact]
+        fits = fits or [path for path in native if _within(path, folder) and path.endswith(f"/{name}")]
+        found.update(fits if len(fits) == 1 else ())
+    return _Extension(finding.api, finding.path, frozenset(found))
+
+
+def _with_twins(extensions: Sequence[_Extension]) -> list[_Extension]:
+    """The extensions, of which those for the CPU alone are one with that of the same name and folder for CUDA."""
+    found: list[_Extension] = []
+    for each in extensions:
+        twin = next((other for other in extensions if other is not each and _is_twin(other, each)), None)
+        if twin is None:
+            more = [other.sources for other in extensions if other is not each and _is_twin(each, other)]
+            found.append(replace(each, sources=each.sources.union(*more)))
+    return found
+
+
+def _is_twin(of_cuda: _Extension, of_cpu: _Extension) -> bool:
+    """True for an extension without kernels that has the name of one with kernels."""
+    if any(path.endswith(_KERNEL_SUFFIXES) for path in of_cpu.sources) or not of_cpu.sources:
+        return False
+    folders = [{posixpath.dirname(path) for path in each.sources} for each in (of_cuda, of_cpu)]
+    return (
+        plain_name(of_cuda.name) == plain_name(of_cpu.name)
+        and any(path.endswith(_KERNEL_SUFFIXES) for path in of_cuda.sources)
+        and bool(folders[0] & folders[1])
+    )
+
+
+def _called_like(extensions: Sequence[_Extension], stem: str) -> list[_Extension]:
+    """The extensions with a source of that name, but for what says that it is CUDA."""
+    return [each for each in extensions if any(_same(_parts(path)[1], stem) for path in each.sources)]
+
+
+def _common(paths: Iterable[str]) -> str:
+    """The folder of an extension with these sources."""
+    folders = {home_of(posixpath.dirname(path)) for path in paths}
+    return folders.pop() if len(folders) == 1 else posixpath.commonpath(folders) if folders else ""
+
+
+def _is_setup(path: str) -> bool:
+    return posixpath.basename(path) == "setup.py"
+
+
+def _same(one: str, other: str) -> bool:
+    return one.lower() == other.lower()
+
+
+def _like(one: str, other: str) -> bool:
+    return one.lower() in other.lower() or other.lower() in one.lower()
+
+
+def _parts(path: str) -> tuple[str, str]:
+    folder, name = posixpath.split(path)
+    return folder, plain_name(name.partition(".")[0])
+
+
+def _within(folder: str, above: str) -> bool:
+    return not above or folder == above or folder.startswith(f"{above}/")

@@ -1,0 +1,109 @@
+"""The analysis of one file: its findings, and the APIs it uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from transplt.base.finding import FileResult, FileSupport, Finding, Level
+from transplt.base.settings import Settings
+from transplt.base.text.source import Source
+from transplt.edits.edit import Note
+from transplt.edits.ignores import Ignores
+from transplt.edits.notes import finding_of
+from transplt.edits.work import Work
+from transplt.engine.analysis import advice, affinity, packages, verdicts
+from transplt.engine.analysis.api_uses import api_uses, chains
+from transplt.engine.analysis.extensions import owner_of
+from transplt.engine.analysis.project import SupportProject, support_of
+from transplt.engine.analysis.receivers import Receivers
+from transplt.engine.analysis.scanned_file import ScannedFile
+from transplt.engine.analysis.written import left_over
+from transplt.flow.facts import ProjectFacts
+from transplt.rules.kernels import kernels_among, replacement
+from transplt.rules.rule_set import RuleSet
+from transplt.syntax.modules import module_name
+from transplt.syntax.names import Names
+from transplt.syntax.scan import Scan
+
+FALLS = "NPU556"
+
+
+def _instead(names: list[str]) -> str:
+    """What takes the place of the operator that one of the names tells, the nearest first."""
+    rows = kernels_among(name.rpartition(".")[2] for name in names)
+    return replacement(rows[0]) if rows else "it runs on NPU once the extension has a replacement"
+
+
+def analyse(
+    source: Source,
+    scan: Scan,
+    rules: RuleSet,
+    settings: Settings,
+    project: ProjectFacts,
+    found: tuple[Finding, ...] = (),
+) -> tuple[list[Finding], FileSupport]:
+    """The findings of the analysis, without those at places that `found` speaks of already as work to do."""
+    support = support_of(project)
+    names = Names(scan, support.leading(project.reexports))
+    receivers = Receivers(scan, names, support.bases)
+    found_chains = list(chains(scan, names))
+    file = ScannedFile(source, scan, names, receivers, found_chains, settings.torch_version, settings.hardware)
+    uses = api_uses(scan, found_chains, receivers)
+    notes = [
+        *verdicts.notes_of(file, uses, rules),
+        *affinity.notes_of(file, uses),
+        *advice.notes_of(file, uses),
+        *packages.notes_of(file),
+        *_falling(file, support),
+    ]
+    if settings.tune:
+        notes = left_over(notes, found, source, scan)
+    work = Work(source, scan, names, rules, settings, project)
+    ignores = Ignores(work)
+    taken = {finding.span.start for finding in found if finding.level is not Level.INFO}
+    findings = [
+        ignores.mark(finding_of(work.source, work.scan.path, note))
+        for note in notes
+        if note.level is Level.INFO or note.extent[0] not in taken
+    ]
+    fallen = tuple(
+        (name, extension) for name, extension in support.saved if name.startswith(f"{module_name(scan.path)}.")
+    )
+    return findings, FileSupport(tuple(sorted(Counter(use.api for use in uses).items())), fallen)
+
+
+def add_to(result: FileResult, findings: list[Finding], support: FileSupport) -> FileResult:
+    """A file's result with the findings of the analysis in it."""
+    from dataclasses import replace
+
+    every = tuple(sorted([*result.findings, *findings], key=Finding.sort_key))
+    return replace(result, findings=every, support=support)
+
+
+def _falling(file: ScannedFile, support: SupportProject) -> list[Note]:
+    """Functions and classes of this file that fall with an extension."""
+    if not support.fallen:
+        return []
+    module = module_name(file.scan.path)
+    cache: dict[object, str] = {}
+    notes = []
+    for node in [*file.scan.functions, *file.scan.classes]:
+        name = f"{owner_of(file.scan, module, node, cache)}.{node.name}".strip(".")  # type: ignore[arg-type]
+        why = support.fallen.get(name)
+        if why is None:
+            continue
+        start = file.extent(node)[0]
+        way = f" by way of {' -> '.join(why.way)}" if why.way else ""
+        verb = "needs" if why.certain else "needs in one of its branches"
+        kind = "class" if node in file.scan.scopes and file.scan.scopes[node].kind == "class" else "function"
+        notes.append(
+            Note(
+                (start, start),
+                FALLS,
+                Level.INFO,
+                f"the {kind} {node.name} {verb} the compiled extension {why.extension}{way}",
+                name,
+                _instead([node.name, *why.way, why.extension]),
+            )
+        )
+    return notes

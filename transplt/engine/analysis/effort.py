@@ -1,0 +1,125 @@
+"""What is automatic, what is left, what it costs, and what blocks first: for each file and for the whole project."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from transplt.base.finding import Effort, Finding
+from transplt.rules.support_tables import canonical
+
+#: Hours that a finding stands for in sums: minutes, an hour or two, a day (see `Effort`).
+HOURS = {Effort.LOW: 0.25, Effort.MEDIUM: 1.5, Effort.HIGH: 8.0}
+#: Codes of findings about lines of files that are not Python.
+_LINES = "NPU80"
+_ORDER = {Effort.HIGH: 0, Effort.MEDIUM: 1, Effort.LOW: 2, None: 3}
+
+
+@dataclass(frozen=True, slots=True)
+class FileEffort:
+    """One file, or all of them: edits that are made, and findings that are left, by effort.
+
+    `hours` is a rough sum for a person who knows the code. What comes again in a file costs little more: the same code
+    counts in full once, then as low; lines of CUDA sources are one port a file. `counted` are the places that `share`
+    is a part of, and `done` those of them that are edited: for all files those of Python, because hardly an edit is
+    made in C or YAML.
+    """
+
+    path: str
+    automatic: int
+    low: int
+    medium: int
+    high: int
+    hours: float
+    counted: int = 0
+    done: int = 0
+
+    @property
+    def left(self) -> int:
+        return self.low + self.medium + self.high
+
+    @property
+    def share(self) -> float:
+        """The automatic part of the places that count, from 0 to 1; 1 where there is nothing to do."""
+        return self.done / self.counted if self.counted else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """One reason why the project does not run yet: a code and what it is about, with its places."""
+
+    code: str
+    api: str
+    effort: Effort | None
+    message: str
+    count: int
+    path: str
+    line: int
+
+
+def effort_of(path: str, findings: Iterable[Finding]) -> FileEffort:
+    """The sums of one file."""
+    automatic = 0
+    left: Counter[Effort] = Counter()
+    hours: dict[str, float] = {}
+    for finding in findings:
+        if finding.applied:
+            automatic += 1
+        elif finding.open:
+            effort = finding.effort or Effort.LOW
+            left[effort] += 1
+            before = hours.get(finding.code)
+            if before is None:
+                hours[finding.code] = HOURS[effort]
+            elif not finding.code.startswith(_LINES):
+                hours[finding.code] = before + HOURS[Effort.LOW]
+    counted = automatic + sum(left.values())
+    return FileEffort(
+        path, automatic, left[Effort.LOW], left[Effort.MEDIUM], left[Effort.HIGH], sum(hours.values()), counted,
+        automatic,
+    )  # fmt: skip
+
+
+def total(files: Iterable[FileEffort], python: Collection[str], hours: float, name: str = "all files") -> FileEffort:
+    """The sum over files, of which `python` are the paths of Python files.
+
+    `hours` are those of the actions: what is the same in many files is done once, which no sum over files says.
+    """
+    every = list(files)
+    return FileEffort(
+        name,
+        sum(each.automatic for each in every),
+        sum(each.low for each in every),
+        sum(each.medium for each in every),
+        sum(each.high for each in every),
+        hours,
+        sum(each.counted for each in every if each.path in python),
+        sum(each.done for each in every if each.path in python),
+    )
+
+
+def blockers(findings: Iterable[Finding]) -> list[Blocker]:
+    """Open findings, the same code and API together, by what blocks first.
+
+    First what cannot be read, then compiled extensions, packages, unsupported APIs, and the rest; in each the most
+    effort and the most places first.
+    """
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.open:
+            about = "" if finding.code.startswith(_LINES) else canonical(finding.api)
+            groups.setdefault((finding.code, about), []).append(finding)
+    found = []
+    for (code, api), same in groups.items():
+        first = min(same, key=Finding.sort_key)
+        hardest = min((finding.effort for finding in same), key=lambda effort: _ORDER[effort])
+        found.append(Blocker(code, api, hardest, first.message, len(same), first.path, first.span.line))
+    return sorted(found, key=lambda each: (_rank(each.code), _ORDER[each.effort], -each.count, each.code, each.api))
+
+
+def _rank(code: str) -> int:
+    for rank, prefixes in enumerate((("NPU90", "NPU99"), ("NPU55",), ("NPU51",), ("NPU5",), ("NPU3",))):
+        if code.startswith(prefixes):
+            return rank
+    return 9

@@ -1,0 +1,113 @@
+"""What stands in a training loop, a loop that calls backward, and makes the host wait for the device.
+
+A loss is a tensor for certain where it has `backward`, so printing it, too, waits; what happens every so many steps, or
+only before the program ends, is left in peace.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from transplt.engine.analysis.scanned_file import ScannedFile
+from transplt.program.loops import lifted, loops_around
+from transplt.syntax.asks import arguments_of, call_of, last_name
+from transplt.syntax.scan import chain, parent
+
+_TO_HOST = frozenset({"item", "cpu", "numpy", "tolist"})
+#: Functions that make a number or text of a tensor.
+_READ = frozenset({"float", "int", "bool", "str", "print", "round"})
+_ENDS = (ast.Raise, ast.Break, ast.Return)
+
+Place = tuple[ast.AST, ast.expr, str, str]
+
+
+def in_loops(file: ScannedFile) -> Iterator[Place]:
+    """(loop, place, key of the advice, API) of what slows the training loops of a file."""
+    losses: dict[ast.AST, set[str]] = {}
+    first: ast.Call | None = None
+    for node in file.scan.attributes.get("backward", ()):
+        call = call_of(node)
+        loop = _loop_of(node) if call is not None else None
+        if call is not None and loop is not None:
+            first = first if first is not None and first.lineno <= call.lineno else call
+            losses.setdefault(loop, set()).update({node.value.id} if isinstance(node.value, ast.Name) else ())
+    if first is None:
+        return
+    yield file.scan.tree, first, "environment", ""
+    for place, api in [*_copies(file), *_readings(file, losses)]:
+        loop = _loop_of(place)
+        if loop in losses and not _now_and_then(place, loop):
+            yield loop, place, "host_sync", api
+
+
+def _copies(file: ScannedFile) -> Iterator[tuple[ast.expr, str]]:
+    for name in sorted(_TO_HOST & file.scan.attributes.keys()):
+        for node in file.scan.attributes[name]:
+            call = call_of(node)
+            if call is None or call.args:
+                continue
+            copies = name in ("item", "cpu") or _copied(node.value) or file.receivers.is_tensor(node.value)
+            if copies and not _inside_host_call(call):
+                yield call, f"torch.Tensor.{name}"
+
+
+def _readings(file: ScannedFile, losses: dict[ast.AST, set[str]]) -> Iterator[tuple[ast.expr, str]]:
+    """`print(loss)`, `f"{loss}"`, `"...".format(loss)` and `float(loss)` of what has a backward pass in that loop."""
+    names = {name for each in losses.values() for name in each}
+    for name in sorted(names & file.scan.names.keys()):
+        for node in file.scan.names[name]:
+            loop = _loop_of(node) if isinstance(node.ctx, ast.Load) else None
+            if loop is not None and name in losses.get(loop, ()) and _is_read(file, node):
+                yield node, "torch.Tensor.__format__"
+
+
+def _is_read(file: ScannedFile, node: ast.Name) -> bool:
+    above = parent(node)
+    if isinstance(above, ast.FormattedValue):
+        return True
+    if isinstance(above, ast.Tuple):
+        node, above = above, parent(above)  # type: ignore[assignment]
+    if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mod) and above.right is node:
+        return isinstance(above.left, ast.Constant) and isinstance(above.left.value, str)
+    if not isinstance(above, ast.Call) or node not in arguments_of(above):
+        return False
+    func = above.func
+    if isinstance(func, ast.Name):
+        return func.id in _READ and file.names.lookup(func.id, file.scan.scope_of(func)) is None
+    return last_name(func) == "format" and isinstance(getattr(func, "value", None), ast.Constant)
+
+
+def _now_and_then(node: ast.AST, loop: ast.AST) -> bool:
+    """True in a branch that is taken every so many steps (`if step % 100 == 0`), or that ends the loop."""
+    inner = node
+    for above in chain(node):
+        if above is loop:
+            break
+        if isinstance(above, ast.If) and inner is not above.test:
+            if any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod) for each in ast.walk(above.test)):
+                return True
+            if inner in above.body and _ends(above.body[-1]):
+                return True
+        inner = above
+    return False
+
+
+def _ends(last: ast.stmt) -> bool:
+    ending = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
+    return isinstance(last, _ENDS) or (ending and last_name(last.value.func) in ("exit", "_exit"))  # type: ignore[attr-defined]
+
+
+def _copied(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cpu"
+
+
+def _inside_host_call(call: ast.Call) -> bool:
+    """True for x.cpu() in x.cpu().numpy(): one copy is one finding, at the call outside."""
+    above = parent(call)
+    return isinstance(above, ast.Attribute) and above.attr in _TO_HOST and isinstance(parent(above), ast.Call)
+
+
+def _loop_of(node: ast.AST) -> ast.AST | None:
+    """The innermost loop of the function in whose body a node stands."""
+    return next((loop for loop in loops_around(node) if lifted(node, loop.body) is not None), None)

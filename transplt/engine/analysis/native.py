@@ -1,0 +1,55 @@
+"""C++ and CUDA sources: what they hold that Python calls, and the kernels in them.
+
+Only names are read; the lines that name CUDA are findings of their own (NPU80x).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from transplt.base.finding import Finding, Level, Span
+from transplt.rules.kernels import kernels_among, replacement
+
+CODE = "NPU557"
+_MODULE = re.compile(rb"\bPYBIND11_MODULE\s*\(\s*(\w+)")
+_LIBRARY = re.compile(rb"\bTORCH_LIBRARY(?:_FRAGMENT)?\s*\(\s*(\w+)")
+_DEFINED = re.compile(rb"\bm\s*\.\s*def\s*\(\s*(?:TORCH_SELECTIVE_SCHEMA\s*\(\s*)?\"([\w:]+)")
+_KERNEL = re.compile(rb"\b__global__\b[^;{(]*?\b(\w+)\s*\(")
+_MOST = 12
+_HELP = "to be written for the NPU (Ascend C, triton-ascend) or replaced by torch operators"
+
+
+def findings_of(data: bytes, path: str) -> Iterator[Finding]:
+    """One finding for each binding of a source file, and one for its kernels."""
+    operators = sorted({match[1].decode("ascii") for match in _DEFINED.finditer(data)})
+    for pattern, what in ((_MODULE, "the module"), (_LIBRARY, "operators of torch.ops.")):
+        for match in pattern.finditer(data):
+            name = match[1].decode("ascii")
+            shown = f"{what}{name}" if what.endswith(".") else f"{what} {name}"
+            message = f"this source binds {shown} to Python" + (f": {_listed(operators)}" if operators else "")
+            yield _finding(data, path, match.start(), message, name, [*operators, name])
+    kernels = [match for match in _KERNEL.finditer(data) if match[1] not in (b"void", b"__launch_bounds__")]
+    if kernels:
+        names = sorted({match[1].decode("ascii") for match in kernels})
+        message = f"{len(names)} CUDA kernel{'s' if len(names) > 1 else ''}: {_listed(names)}"
+        yield _finding(data, path, kernels[0].start(), message, names[0], [*names, *_stems(path)])
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more
+
+
+def _stems(path: str) -> list[str]:
+    """The name of the file, and of the folder where that names an operator too."""
+    folder, _, name = path.rpartition("/")
+    return [name.partition(".")[0], folder.rpartition("/")[2]]
+
+
+def _finding(data: bytes, path: str, at: int, message: str, name: str, called: list[str]) -> Finding:
+    line = data.count(b"\n", 0, at) + 1
+    span = Span(line, 1, line, 1, at, at)
+    known = kernels_among(called)
+    help_text = "; ".join(replacement(row) for row in known) or _HELP
+    return Finding(path, span, CODE, Level.INFO, message, name, help=help_text)

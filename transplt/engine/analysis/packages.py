@@ -1,0 +1,57 @@
+"""Packages that the project imports and that work on NPU: from which version on, and what to know.
+
+Packages that are bound to CUDA are findings of the rules (NPU510 to NPU512); these are info.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from typing import Any
+
+from transplt.base.finding import Level
+from transplt.edits.edit import Note
+from transplt.engine.analysis.scanned_file import ScannedFile
+from transplt.rules.packages import packages
+
+CODE = "NPU513"
+_SAYS = {
+    "native": "works on NPU",
+    "works": "runs unchanged as far as is known",
+    "cpu": "computes on the CPU beside an NPU",
+}
+
+
+@cache
+def _packages() -> dict[str, Any]:
+    return {name: row for row in packages() if row["status"] in _SAYS for name in row["import"]}
+
+
+def notes_of(file: ScannedFile) -> list[Note]:
+    """One finding a package, at its first import in the file."""
+    found: dict[str, Note] = {}
+    known = _packages()
+    for node in sorted(file.scan.imports, key=lambda each: each.lineno):
+        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            modules = [node.module]
+        for module in modules:
+            name = _known_head(module)
+            if name and name not in found:
+                found[name] = _note(file, node, name, known[name])
+    return list(found.values())
+
+
+@cache
+def _known_head(module: str) -> str:
+    """The package that a module is or belongs to, by the longest name that is known; empty for another's."""
+    parts = module.split(".")
+    heads = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((head for head in heads if head in _packages()), "")
+
+
+def _note(file: ScannedFile, node: ast.Import | ast.ImportFrom, name: str, row: dict[str, Any]) -> Note:
+    since = f" since {row['since']}" if row.get("since") else ""
+    message = f"the package {name} {_SAYS[row['status']]}{since}"
+    help_text = "; ".join(part for part in (row.get("note", ""), f"confidence: {row.get('confidence', 'low')}") if part)
+    return Note(file.extent(node), CODE, Level.INFO, message, name, help_text)

@@ -1,0 +1,173 @@
+"""What the files of a project say to each other for the analysis, and their sum."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from transplt.engine.analysis.extensions import ExtensionFacts, Fallen, facts_of, fallen
+from transplt.flow.facts import ModuleFacts, ProjectFacts
+from transplt.syntax.modules import module_name
+from transplt.syntax.names import Names
+from transplt.syntax.scan import Scan
+
+#: A file without any of these has nothing to do with torch, nor with the packages on top of it.
+_WORDS = (b"torch", b"transformers", b"accelerate", b"diffusers", b"deepspeed", b"lightning", b"mmengine", b"mmcv")
+
+
+@dataclass(frozen=True, slots=True)
+class SupportFacts:
+    """What one file says: module-level names it imports, the bases of its classes, and its references."""
+
+    module: str
+    imports: tuple[tuple[str, str], ...] = ()
+    stars: tuple[str, ...] = ()
+    bases: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    extensions: ExtensionFacts = field(default_factory=ExtensionFacts)
+
+
+@dataclass(slots=True)
+class SupportProject:
+    """The sum: what names of the project lead to, the bases of its classes, and what falls with an extension."""
+
+    exports: dict[str, str] = field(default_factory=dict)
+    bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    fallen: dict[str, Fallen] = field(default_factory=dict)
+    saved: tuple[tuple[str, str], ...] = ()  # every name under which something that falls can be imported
+    _leading: tuple[dict[str, str], dict[str, str]] | None = None
+
+    def leading(self, reexports: dict[str, str]) -> dict[str, str]:
+        """What names of the project lead to, `reexports` of it above all; put together once for all of its files."""
+        if self._leading is None or self._leading[0] is not reexports:
+            self._leading = reexports, {**self.exports, **reexports}
+        return self._leading[1]
+
+
+def concerns(data: bytes, path: str) -> bool:
+    """True for a file that the analysis has to read: it names torch, or passes on what others define."""
+    return any(word in data for word in _WORDS) or (path.endswith("__init__.py") and b"import" in data)
+
+
+def support_facts(scan: Scan, names: Names) -> SupportFacts:
+    """The facts of a scanned file; `names` without what its project passes on."""
+    module = module_name(scan.path)
+    imports = {
+        local: binding.target
+        for local, bindings in scan.root.bindings.items()
+        for binding in bindings[:1]
+        if binding.kind == "import"
+    }
+    bases = []
+    for node in scan.classes:
+        found = tuple(full for base in node.bases if (full := _base(scan, names, module, base)))
+        if found:
+            bases.append((f"{module}.{node.name}".strip("."), found))
+    return SupportFacts(
+        module, tuple(sorted(imports.items())), tuple(sorted(set(scan.root.stars))), tuple(bases), facts_of(scan, names)
+    )
+
+
+def _base(scan: Scan, names: Names, module: str, base: ast.expr) -> str:
+    full = names.qualified(base)
+    if full is None and isinstance(base, ast.Name) and base.id in scan.root.bindings:
+        return f"{module}.{base.id}".strip(".")
+    return full or ""
+
+
+def support_of(project: ProjectFacts) -> SupportProject:
+    """What the files of a project say to the analysis; an empty sum where none was made."""
+    return project.analysis if isinstance(project.analysis, SupportProject) else SupportProject()
+
+
+def add_support(project: ProjectFacts, facts: Iterable[ModuleFacts], library: Mapping[str, str]) -> None:
+    """Put the sum of what files say to the analysis beside what they say to each other; see `Settings.library`."""
+    supported = [item.analysis for item in facts if isinstance(item.analysis, SupportFacts)]
+    if supported:
+        project.analysis = join(supported, library)
+
+
+def join(facts: Iterable[SupportFacts], library: Mapping[str, str]) -> SupportProject:
+    """The sum of the facts; `library` holds names of other projects that fall with an extension."""
+    every = sorted(facts, key=lambda item: item.module)
+    modules = {item.module for item in every}
+    suffixes = _suffixes(modules)
+    exports: dict[str, str] = {}
+    bases: dict[str, tuple[str, ...]] = {}
+    for item in every:
+        for local, target in item.imports:
+            exports[f"{item.module}.{local}".strip(".")] = _known(target, modules, suffixes)
+        bases.update({name: tuple(_known(base, modules, suffixes) for base in found) for name, found in item.bases})
+    of_module: dict[str, dict[str, None]] = {}  # what each module passes on
+    for name in exports:
+        module, _, last = name.rpartition(".")
+        of_module.setdefault(module, {})[last] = None
+    for item in every:
+        for star in item.stars:
+            source = _known(star, modules, suffixes)
+            for last in [*of_module.get(source, ())]:
+                if (name := f"{source}.{last}") in exports:
+                    exports.setdefault(f"{item.module}.{last}", exports[name])
+                    of_module.setdefault(item.module, {})[last] = None
+    settled = {name: _follow(name, exports) for name in exports}
+    extensions = [_renamed(item.extensions, modules, suffixes) for item in every]
+    found = fallen(extensions, modules, settled, dict(library))
+    # Names that lead to a class of the project say so too: bases are looked up by any of their names.
+    for name, target in settled.items():
+        if target in bases:
+            bases.setdefault(name, (target,))
+    project = SupportProject(settled, bases, found)
+    project.saved = tuple(_importable(project).items())
+    return project
+
+
+def _renamed(facts: ExtensionFacts, modules: set[str], suffixes: dict[str, str]) -> ExtensionFacts:
+    if not suffixes:
+        return facts
+    edges = tuple((who, _known(whom, modules, suffixes)) for who, whom in facts.edges)
+    maybe = tuple((who, _known(whom, modules, suffixes)) for who, whom in facts.maybe)
+    return replace(facts, edges=edges, maybe=maybe)
+
+
+def _follow(name: str, exports: dict[str, str]) -> str:
+    """Where a chain of imports ends."""
+    for _ in range(8):
+        target = exports.get(name)
+        if target is None or target == name:
+            break
+        name = target
+    return name
+
+
+def _suffixes(modules: set[str]) -> dict[str, str]:
+    """Shorter names by which a module may be imported where only one module fits (`lib.x` for `src.lib.x`)."""
+    found: dict[str, str | None] = {}
+    for module in sorted(modules):
+        tail = module
+        while "." in tail:
+            tail = tail.partition(".")[2]
+            if tail not in modules:
+                found[tail] = None if tail in found else module
+    return {tail: module for tail, module in found.items() if module}
+
+
+def _known(name: str, modules: set[str], suffixes: dict[str, str]) -> str:
+    head, tail = name, ""
+    while head:
+        if head in modules:
+            return name
+        if head in suffixes:
+            return suffixes[head] + tail
+        head, _, last = head.rpartition(".")
+        tail = f".{last}{tail}"
+    return name
+
+
+def _importable(project: SupportProject) -> dict[str, str]:
+    """Names of what falls for certain, with the extension, re-exports too: for projects that import this one."""
+    certain = {name: why.extension for name, why in project.fallen.items() if why.certain}
+    found = dict(certain)
+    for name, target in project.exports.items():
+        if target in certain:
+            found[name] = certain[target]
+    return dict(sorted(found.items()))

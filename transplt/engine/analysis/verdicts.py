@@ -1,0 +1,232 @@
+"""From uses of torch's API to findings: unsupported, limited, unverified.
+
+Each use of an unsupported API is a finding with work to do. Limits that a use need not meet, and APIs of which the
+documentation says nothing, are one finding a file, which counts as no work.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from transplt.base.finding import Effort, Level
+from transplt.base.settings import TORCH_VERSIONS
+from transplt.edits.edit import Note
+from transplt.engine.analysis.api_uses import Use
+from transplt.engine.analysis.scanned_file import ScannedFile
+from transplt.rules import support_tables as tables
+from transplt.rules.rule_set import RuleSet
+from transplt.rules.support_tables import Verdict
+from transplt.syntax.scan import parent
+
+UNSUPPORTED, SURE, LIMITED, ON_CPU, UNVERIFIED, NOT_ON_CARD = "NPU520", "NPU521", "NPU522", "NPU523", "NPU524", "NPU525"
+#: Dtypes that training code may be expected to use; a limit that leaves none of them out is worth no row.
+_COMMON = ("fp32", "fp16", "bf16")
+#: Kinds of limits that a row must not be dropped for.
+_PLAIN_TAGS = frozenset({"dtype", "named_tensor", "compat_switch", "precision_950DT", "param_950DT", "performance"})
+_DTYPES = {
+    "float64": "fp64", "double": "fp64", "float32": "fp32", "float": "fp32", "float16": "fp16", "half": "fp16",
+    "bfloat16": "bf16", "int64": "int64", "long": "int64", "int32": "int32", "int": "int32", "int16": "int16",
+    "short": "int16", "int8": "int8", "uint8": "uint8", "bool": "bool", "complex64": "complex64",
+    "cfloat": "complex64", "complex128": "complex128", "cdouble": "complex128",
+}  # fmt: skip
+_MOST_LINES = 8
+
+
+def notes_of(file: ScannedFile, uses: list[Use], rules: RuleSet) -> list[Note]:
+    """What the documentation says of the uses, for the version and the hardware of the settings."""
+    found: list[Note] = []
+    quiet: dict[tuple[str, str], tuple[list[Use], str, str]] = {}
+    for use in uses:
+        if not judged(use.api, rules) or not runs(use):
+            continue
+        row = tables.verdict(use.api, file.version)
+        if row is None:
+            if unverified(use.api, file.version):
+                _add(quiet, UNVERIFIED, use, _unverified(use.api, file.version), "")
+        elif row.status == "no":
+            found.append(_unsupported(file, use))
+        elif row.status == "limited":
+            _limited(file, use, row, found, quiet)
+        if row is not None and row.status != "no" and file.hardware in row.not_on:
+            where = f"{use.api} is documented for Atlas A2 and A3, and not for Ascend {file.hardware}"
+            _add(quiet, NOT_ON_CARD, use, where, "look for it in the newest documentation, or try it on the card")
+    found += [_quiet(file, code, kept) for (code, _), kept in quiet.items()]
+    return found
+
+
+def judged(api: str, rules: RuleSet) -> bool:
+    """False for what the rules of the migration speak of: their findings and edits say it already."""
+    return not (api.startswith(tables.CONVERTED) and _inside(api)) and rules.resolve(api) is None
+
+
+def _inside(api: str) -> bool:
+    return any(api == part or api.startswith(f"{part}.") for part in tables.CONVERTED)
+
+
+def unverified(api: str, version: str) -> bool:
+    """True for an API of which nothing is known: no entry, no kernel, and not only the host's business."""
+    return not tables.runs_on_host(api) and not tables.has_kernel(api, version) and not api.startswith("torch.ops")
+
+
+def runs(use: Use) -> bool:
+    """False where an API is only named: in an annotation, a test of types or an except clause."""
+    node: ast.AST = use.node
+    if use.call is not None:
+        return True
+    while True:
+        above = parent(node)
+        if isinstance(above, (ast.arg, ast.AnnAssign)) and above.annotation is node:
+            return False
+        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return above.returns is not node
+        if (
+            isinstance(above, ast.Call)
+            and isinstance(above.func, ast.Name)
+            and above.func.id in ("isinstance", "issubclass")
+        ):
+            return False
+        if isinstance(above, ast.ExceptHandler):
+            return above.type is not node
+        if isinstance(above, (ast.stmt, ast.Call, ast.Module)):
+            return True
+        node = above
+
+
+def _unsupported(file: ScannedFile, use: Use) -> Note:
+    version = file.version
+    message = f"{use.api} is documented as not supported on NPU with torch {tables.spoken_for(version)}"
+    extent = file.extent(use.node)
+    if file.receivers.loads_data(use.node):
+        message += "; here it is in code that loads data on the CPU"
+        return Note(extent, UNSUPPORTED, Level.INFO, message, use.api)
+    ways = []
+    later = [v for v in tables.supported_in(use.api) if TORCH_VERSIONS.index(v) > TORCH_VERSIONS.index(version)]
+    if later and later[-1] == tables.published()[-1]:
+        ways.append(f"documented as supported from torch {later[0]} on")
+    if tables.has_kernel(use.api, version):
+        ways.append("its operator is in the list of NPU kernels all the same: try it first")
+    ways.append("write it with supported operators, or do it on the CPU")
+    easy = tables.has_kernel(use.api, version) or tables.is_low_effort(use.api)
+    effort = Effort.LOW if easy else Effort.MEDIUM
+    return Note(extent, UNSUPPORTED, Level.MANUAL, message, use.api, "; ".join(ways), effort)
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+
+
+def _limited(
+    file: ScannedFile,
+    use: Use,
+    row: Verdict,
+    found: list[Note],
+    quiet: dict[tuple[str, str], tuple[list[Use], str, str]],
+) -> None:
+    hit, spoken = next(_certain(file, use, row), ""), tables.spoken_for(file.version)
+    if hit and not file.receivers.loads_data(use.node):
+        message = f"{use.api}: {hit} is outside of what is documented for NPU with torch {spoken}"
+        found.append(
+            Note(
+                file.extent(use.node),
+                SURE,
+                Level.MANUAL,
+                message,
+                use.api,
+                f"documented: {row.limit}" if row.limit else "",
+                Effort.LOW,
+            )
+        )
+        return
+    if "cpu_fallback" in row.tags:
+        message = f"{use.api} may run on the CPU, with copies there and back, with torch {spoken}"
+        _add(quiet, ON_CPU, use, message, f"documented: {row.limit}; measure it where it is in the loop")
+    elif telling(use.api, row):
+        _add(quiet, LIMITED, use, f"{use.api} is documented with a limit: {row.limit}", "")
+
+
+def telling(api: str, row: Verdict) -> bool:
+    """False for a limit that says only with which dtypes a page was checked."""
+    if row.tags - _PLAIN_TAGS:
+        return True
+    if "dtype" not in row.tags or not tables.is_operator(api):
+        return False
+    floats = [name for listed in row.dtypes.values() if any(dtype in listed for dtype in _COMMON) for name in [listed]]
+    return bool(floats) and any("bf16" not in listed and "fp16" in listed for listed in floats)
+
+
+def _certain(file: ScannedFile, use: Use, row: Verdict) -> Iterator[str]:
+    """Arguments of a call that are certain to meet its limit, as texts."""
+    call = use.call
+    if call is None:
+        return
+    for limit in tables.sure_limits(use.api):
+        if limit["limit"] not in row.limit:
+            continue
+        value = argument(call, limit["param"], limit["at"])
+        if value is not None and _meets(limit, value):
+            yield f"{limit['param']}={ast.unparse(value)[:60]}"
+    allowed = row.dtypes.get("dtype")
+    if allowed:
+        value = argument(call, "dtype", None)
+        name = dtype_of(file, value) if value is not None else ""
+        if name and name not in allowed:
+            yield f"dtype={ast.unparse(value)}" if value is not None else name
+
+
+def argument(call: ast.Call, name: str, position: int | None) -> ast.expr | None:
+    """An argument by keyword or position; None when it is not given, or hidden behind a star."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if position is not None and len(call.args) > position and not any(isinstance(a, ast.Starred) for a in call.args):
+        return call.args[position]
+    return None
+
+
+def _meets(limit: dict[str, Any], value: ast.expr) -> bool:
+    try:
+        constant = ast.literal_eval(value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    if limit["when"] == "given":
+        return constant is not None
+    constant = list(constant) if isinstance(constant, tuple) else constant
+    same = any(type(constant) in (type(each), float, int) and constant == each for each in limit["values"])
+    return same if limit["when"] == "is" else not same and constant is not None
+
+
+def dtype_of(file: ScannedFile, value: ast.expr) -> str:
+    """The documentation's name of a dtype written as torch.float64 or torch.double, empty for anything else."""
+    full = file.names.qualified(value) or ""
+    owner, _, last = full.rpartition(".")
+    return _DTYPES.get(last, "") if owner == "torch" else ""
+
+
+# --- one finding a file ----------------------------------------------------------------------------------------------
+
+
+def _add(
+    quiet: dict[tuple[str, str], tuple[list[Use], str, str]], code: str, use: Use, message: str, help_text: str
+) -> None:
+    quiet.setdefault((code, use.api), ([], message, help_text))[0].append(use)
+
+
+def _quiet(file: ScannedFile, code: str, kept: tuple[list[Use], str, str]) -> Note:
+    uses, message, help_text = kept
+    return Note(file.extent(uses[0].node), code, Level.INFO, f"{message}{also(uses)}", uses[0].api, help_text)
+
+
+def also(uses: list[Use]) -> str:
+    """The lines of the other uses in the file, in words."""
+    lines = sorted({use.node.lineno for use in uses} - {uses[0].node.lineno})
+    if not lines:
+        return ""
+    more = f" and {len(lines) - _MOST_LINES} more" if len(lines) > _MOST_LINES else ""
+    return f" (also in line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:_MOST_LINES]))}{more})"
+
+
+def _unverified(api: str, version: str) -> str:
+    if any(part.startswith("_") for part in api.split(".")):
+        return f"{api} is a private name of torch: nothing is documented about it on NPU"
+    return f"the documentation of torch_npu for torch {tables.spoken_for(version)} says nothing about {api}"

@@ -1,0 +1,46 @@
+"""Which torch versions support what a project uses."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from transplt.base.settings import TORCH_VERSIONS, Settings
+from transplt.engine.analysis.verdicts import judged
+from transplt.rules import support_tables as tables
+from transplt.rules.rule_set import RuleSet, compile_rules
+
+
+@dataclass(frozen=True, slots=True)
+class VersionAdvice:
+    """`unsupported`: version -> APIs in use that are documented as unsupported there. `lowest` is the lowest version
+    without any, empty when there is none; then `best` is the lowest of those with the fewest."""
+
+    lowest: str
+    best: str
+    unsupported: Mapping[str, tuple[str, ...]]
+
+    def text(self) -> str:
+        """One line for a person."""
+        if self.lowest:
+            return f"torch {self.lowest} is the lowest version without a documented lack of what the project uses"
+        left = self.unsupported[self.best]
+        names = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+        return f"no torch version supports all that the project uses; torch {self.best} lacks the least: {names}"
+
+
+def advise(apis: Collection[str]) -> VersionAdvice:
+    """The advice for the APIs that a project uses, given by their canonical names."""
+    table: dict[str, tuple[str, ...]] = {}
+    for version in tables.published():
+        rules: RuleSet = compile_rules(Settings(torch_version=version))
+        table[version] = tuple(
+            sorted(
+                api
+                for api in apis
+                if (row := tables.verdict(api, version)) is not None and row.status == "no" and judged(api, rules)
+            )
+        )
+    lowest = next((version for version in table if not table[version]), "")
+    best = min(table, key=lambda version: (len(table[version]), TORCH_VERSIONS.index(version)))
+    return VersionAdvice(lowest, best, table)

@@ -1,0 +1,113 @@
+"""From planned edits to the result of a file: apply what is wanted, verify, and account for all of it."""
+
+from __future__ import annotations
+
+from transplt.base.finding import Effort, FileResult, Finding, Level, Operation, Replacement, Status
+from transplt.base.text.source import splice
+from transplt.edits.edit import Edit, Note
+from transplt.edits.ignores import Ignores
+from transplt.edits.lines import Placed
+from transplt.edits.notes import finding_of
+from transplt.edits.rewrite import Failure, findings_of
+from transplt.edits.work import Work
+from transplt.engine.account import settle
+from transplt.engine.ignore_findings import unused_findings, word_findings
+from transplt.engine.outcome import Outcome
+from transplt.engine.verify import applies, what_holds
+
+
+def carry_out(data: bytes, work: Work) -> FileResult:
+    """Rewrite the planned sites of a file whose bytes are `data`, verify the result, and say what was done."""
+    ignores = Ignores(work)
+    edits = [edit for edit in work.edits if not ignores.drop(edit)]
+    wanted = [edit for edit in edits if applies(edit, work.settings) or not edit.rewrites]
+    outcome, taken_back = what_holds(work, wanted)
+    notes = [*work.notes, *ignores.dropped, *taken_back]
+    notes += [_failed(failure) for failure in outcome.failures]
+    notes += [_offered(work, edit) for edit in edits if edit.rewrites and not applies(edit, work.settings)]
+    findings = [ignores.mark(finding_of(work.source, work.scan.path, note)) for note in notes]
+    done = findings_of(work.source, work.scan.path, outcome.pieces)
+    done += [_line(work, item) for item in outcome.lines]
+    account = settle(work, outcome.spliced, done, findings, ignores.reason)
+    findings += [ignores.mark(finding_of(work.source, work.scan.path, note)) for note in account.unknown]
+    findings += done
+    if ignores.lines:
+        _look_at_comments(work, ignores, outcome, findings)
+    if work.settings.annotate:
+        _annotate(work, outcome, findings)
+    findings.sort(key=Finding.sort_key)
+    return FileResult(
+        work.scan.path,
+        outcome.data,
+        tuple(findings),
+        account.tokens,
+        Status.OK,
+        changed=outcome.data != data,
+        ledger=account.ledger,
+    )
+
+
+def _look_at_comments(work: Work, ignores: Ignores, outcome: Outcome, findings: list[Finding]) -> None:
+    """Say what is wrong with comments that ignore findings, and take out those that ignore none."""
+    findings += word_findings(work, ignores)
+    said, gone = unused_findings(work, ignores, outcome.spliced)
+    findings += said
+    if gone:
+        outcome.spliced = sorted([*outcome.spliced, *gone])
+        outcome.data = work.source.encode(splice(work.source.utf8, outcome.spliced))
+
+
+def _annotate(work: Work, outcome: Outcome, findings: list[Finding]) -> None:
+    """Put markers into the output, unless that would break it."""
+    from transplt.engine.annotate import markers
+
+    marks = markers(work.source, findings, outcome.spliced)
+    spliced = outcome.spliced + [(mark.start, mark.end, mark.text.encode()) for mark in marks]
+    spliced.sort(key=lambda item: (item[0], item[1]))
+    utf8 = splice(work.source.utf8, spliced)
+    try:
+        compile(utf8.decode(), "<source>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    outcome.data = work.source.encode(utf8)
+    findings += [_line(work, mark) for mark in marks]
+
+
+def _failed(failure: Failure) -> Note:
+    site = failure.site
+    return Note(
+        (site.start, site.end),
+        "NPU990",
+        Level.MANUAL,
+        f"could not be rewritten: {failure.reason}",
+        help="; ".join(edit.message for edit in site.edits),
+        effort=Effort.LOW,
+    )
+
+
+def _offered(work: Work, edit: Edit) -> Note:
+    """An edit that was not asked for, as a finding."""
+    return Note(
+        work.source.extent(edit.node),
+        edit.code,
+        edit.level,
+        edit.message,
+        edit.api,
+        edit.help or "applied with --unsafe-fixes",
+        edit.effort or Effort.LOW,
+    )
+
+
+def _line(work: Work, item: Placed) -> Finding:
+    """The record of lines that went in or out."""
+    before = work.source.slice(item.start, item.end)
+    operation = Operation.INSERT if not before else Operation.MODIFY if item.text else Operation.DELETE
+    return Finding(
+        path=work.scan.path,
+        span=work.source.span(item.start, item.end),
+        code=item.code,
+        level=item.level,
+        message=item.message,
+        edit=Replacement(operation, before, item.text),
+        applied=True,
+    )

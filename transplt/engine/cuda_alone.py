@@ -1,0 +1,116 @@
+"""Code for CUDA alone, in code that handles the NPU too, of which nothing is left to do: defaults, fallbacks, tests."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Edit
+from transplt.edits.work import Work
+from transplt.flow.callees import PARSER_CALLS
+from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.scan import FUNCTIONS, parent
+
+#: What is caught where a torch lacks a name that the `try` uses.
+_LACKS = frozenset({"AttributeError", "TypeError", "ImportError", "ModuleNotFoundError"})
+#: Parts of torch that take any device.
+_NEUTRAL = ("torch.amp.", "torch.accelerator", "device_module")
+_SKIPS = frozenset({"skipif", "skipIf", "skipUnless"})
+
+
+def answered(work: Work, edit: Edit) -> str:
+    """The name of the reason why code for CUDA needs nothing beside it; empty where that cannot be said."""
+    node = edit.node
+    if _is_default(edit, node):
+        return "default"
+    return _above(work, node)
+
+
+def _above(work: Work, node: ast.AST) -> str:
+    """What stands around a node and makes it needless."""
+    while not isinstance(node, ast.Module):
+        above = parent(node)
+        if isinstance(above, (ast.BoolOp, ast.Compare, ast.UnaryOp)) and _asks_and_misses(work, above):
+            return "missing-cuda"
+        if isinstance(above, ast.If) and node is above.test and _sets_libraries(work, above):
+            return "cuda-settings"
+        if isinstance(above, ast.IfExp) and node is above.orelse and _has_neutral(work, above.test, above.body):
+            return "older-torch"
+        if isinstance(above, ast.If) and node in above.orelse and _has_neutral(work, above.test, *above.body):
+            return "older-torch"
+        if isinstance(above, ast.Try) and isinstance(node, ast.ExceptHandler) and _lacks(work, above, node):
+            return "older-torch"
+        if isinstance(above, (*FUNCTIONS, ast.ClassDef)) and any(_skips(work, each) for each in above.decorator_list):
+            return "cuda-test"
+        node = above
+    return ""
+
+
+def _is_default(edit: Edit, node: ast.AST) -> bool:
+    """True for a device that stands in for one that somebody gives: a default of a parameter, a flag, of getattr."""
+    above = parent(node)
+    if isinstance(above, ast.arguments):
+        return edit.code == "NPU201"
+    if isinstance(above, ast.keyword):
+        call = parent(above)
+        return above.arg == "default" and isinstance(call, ast.Call) and last_name(call.func) in PARSER_CALLS
+    if not isinstance(above, ast.Call) or not above.args or above.args[-1] is not node:
+        return False
+    last = last_name(above.func)
+    return (last == "getattr" and len(above.args) == 3) or (last == "get" and len(above.args) == 2)
+
+
+def _asks_and_misses(work: Work, node: ast.expr) -> bool:
+    """`device == "cuda" and not torch.cuda.is_available()`: CUDA was asked for, and is not there."""
+    if not (isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)):
+        return False
+    asks = any(isinstance(each, ast.Compare) and _is_cuda(each.comparators[-1]) for each in node.values)
+    return asks and any(
+        isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not) and _asks_for_cuda(work, each.operand)
+        for each in node.values
+    )
+
+
+def _is_cuda(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "cuda"
+
+
+def _asks_for_cuda(work: Work, node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and work.names.qualified(node.func) == "torch.cuda.is_available"
+
+
+def _sets_libraries(work: Work, node: ast.If) -> bool:
+    """True for a condition under which nothing but settings of CUDA's own libraries are made."""
+    for statement in node.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        names = [work.names.qualified(each) if isinstance(each, ast.Attribute) else None for each in targets]
+        if not names or not all(name and name.startswith("torch.backends.cud") for name in names):
+            return False
+    return not node.orelse
+
+
+def _has_neutral(work: Work, test: ast.expr, *body: ast.AST) -> bool:
+    """`hasattr(torch, "accelerator")` and the like, in front of what holds for every device."""
+    return "hasattr" in work.text(test) and any(name in _text(work, each) for each in body for name in _NEUTRAL)
+
+
+def _lacks(work: Work, node: ast.Try, handler: ast.ExceptHandler) -> bool:
+    """A `try` of what holds for every device, and a handler for a torch that lacks it."""
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    if not all(each is not None and last_name(each) in _LACKS for each in caught):
+        return False
+    return any(name in _text(work, each) for each in node.body for name in _NEUTRAL)
+
+
+def _skips(work: Work, node: ast.expr) -> bool:
+    """`@pytest.mark.skipif(not torch.cuda.is_available())`, `@unittest.skipUnless(torch.cuda.is_available())`."""
+    if not isinstance(node, ast.Call) or last_name(node.func) not in _SKIPS:
+        return False
+    test = node.args[0] if node.args else keyword_of(node, "condition")
+    if last_name(node.func) != "skipUnless":
+        test = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None
+    return test is not None and _asks_for_cuda(work, test)
+
+
+def _text(work: Work, node: ast.AST) -> str:
+    assert isinstance(node, (ast.expr, ast.stmt))
+    return work.text(node)

@@ -1,0 +1,101 @@
+"""Code that handles the NPU already: it stays as it is, and what is left for CUDA alone is said.
+
+A file is *portable* when it chooses between CUDA and the NPU (transplt/flow/npu_choices.py). A project is when a
+tenth of its CUDA-bound files are. What they do on CUDA, on the CPU and on an NPU must not change, so nothing in them
+is edited but what the user's own rules say. An edit that was planned is dropped where the code is CUDA's side of such
+a choice, and becomes a finding everywhere else. A file that merely uses the NPU (`torch.npu.set_device(0)` next to a
+forgotten `.cuda()`) makes no choice: it is edited.
+"""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+
+from transplt.base.finding import Effort, Level
+from transplt.base.text.source import Source
+from transplt.edits.edit import Edit, Extent, Kept, Note
+from transplt.edits.work import Work
+from transplt.engine.cuda_alone import answered
+from transplt.flow import npu_choices
+from transplt.flow.npu_choices import mentions_npu, npu_places
+from transplt.syntax.asks import index_in
+from transplt.syntax.scan import FUNCTIONS, parent
+
+REASON = "cuda-side"
+CODE = "NPU200"
+
+
+def leave_npu_code(work: Work) -> None:
+    """Take back what was planned in a portable file or project; say what is left for CUDA alone."""
+    mentions = mentions_npu(work.source.utf8)
+    if not mentions and not work.project.portable:
+        return
+    places = npu_places(work.source) if mentions else []
+    choices = npu_choices.choices(work.source, work.scan, places) if places else []
+    if not work.project.portable and not (places and npu_choices.chooses(work.scan, choices)):
+        return
+    where = "file" if places else "project"
+    choices = npu_choices.choices(work.source, work.scan, places, arms=True) if places else []
+    below = {id(each.orelse[0]) for each in choices if isinstance(each, ast.If) and len(each.orelse) == 1}
+    choices = [choice for choice in choices if id(choice) not in below]  # `elif` goes with its `if`
+    sides = list(dict.fromkeys(side for choice in choices for side in npu_choices.sides(work.source, choice)))
+    areas = _Areas(sides)
+    planned = work.rewrites
+    said = sorted(work.source.extent(edit.node)[0] for edit in planned)
+    work.edits = [edit for edit in planned if edit.user]
+    for edit in planned:
+        extent = work.source.extent(edit.node)
+        if edit.user:
+            continue
+        if areas.hold(extent):
+            work.add(Kept(extent, REASON))
+        elif edit.code == "NPU207":
+            work.add(Kept(extent, "text"))
+        elif _under_a_cuda_condition(work.source, edit.node, said):
+            work.add(Kept(extent, "cuda-condition"))
+        elif reason := answered(work, edit):
+            work.add(Kept(extent, reason))
+        else:
+            work.add(_left(edit, extent, where))
+    work.withdraw_notes(lambda note: note.code != CODE and areas.hold(note.extent))
+    for side in sides:
+        work.add(Kept(side, REASON))
+
+
+def _left(edit: Edit, extent: Extent, where: str) -> Note:
+    return Note(
+        extent,
+        CODE,
+        Level.MANUAL,
+        f"{edit.api or edit.message} is for CUDA alone, in a {where} that handles the NPU",
+        edit.api,
+        f"if the NPU needs it too, add its case beside it (for an NPU alone: {edit.message})",
+        Effort.LOW,
+    )
+
+
+class _Areas:
+    """Byte ranges; whether one of them holds another range costs a binary search."""
+
+    def __init__(self, areas: list[Extent]) -> None:
+        in_order = sorted(areas)
+        self.starts = [start for start, _ in in_order]
+        self.ends = list(accumulate((end for _, end in in_order), max))  # the last end of those that begin so far
+
+    def hold(self, extent: Extent) -> bool:
+        before = bisect_right(self.starts, extent[0])
+        return before > 0 and extent[1] <= self.ends[before - 1]
+
+
+def _under_a_cuda_condition(source: Source, node: ast.AST, said: list[int]) -> bool:
+    """True for code that runs only where a condition around it has asked for CUDA; the condition is reported itself."""
+    while not isinstance(node, (ast.Module, *FUNCTIONS, ast.ClassDef)):
+        above = parent(node)
+        if isinstance(above, ast.If) and index_in(above, "body", node) >= 0:
+            start, end = source.extent(above.test)
+            if bisect_left(said, start) < bisect_left(said, end):
+                return True
+        node = above
+    return False

@@ -1,0 +1,105 @@
+"""From edits to new bytes: sites are rewritten, lines go in and out, everything is spliced back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from transplt.base.text.source import splice
+from transplt.edits.edit import Beside, Edit
+from transplt.edits.imports import (
+    at_top,
+    constants,
+    is_given_an_npu,
+    names_npu,
+    needed_imports,
+    needs_torch_npu,
+    stands_here,
+)
+from transplt.edits.lines import Placed, alone, around_statements, joined, placed
+from transplt.edits.rewrite import Failure, Piece, build_sites, rewrite_site
+from transplt.edits.work import Work
+from transplt.fixers.codemods import specify_device
+from transplt.syntax.scan import parent
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The new bytes of a file, and what made them; `spliced` is all of it as (start, end, new bytes), sorted."""
+
+    data: bytes
+    pieces: list[Piece]
+    lines: list[Placed]
+    failures: list[Failure]
+    spliced: list[tuple[int, int, bytes]]
+
+
+def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
+    """What a file becomes by some of its edits."""
+    source = work.source
+    pieces: list[Piece] = []
+    failures: list[Failure] = []
+    for site in build_sites(source, [edit for edit in edits if edit.rewrites]):
+        _, found, failed = rewrite_site(source, site, show=work.settings.show)
+        pieces += found
+        failures += failed
+    gone = [placed(edit, *_range(edit)) for edit in edits if isinstance(edit.where, tuple)]
+    grouped = [edit for edit in edits if edit.group and not edit.rewrites]
+    asked_for = [*at_top(source, work.scan, grouped), *around_statements(source, work.scan.tree, grouped)]
+    lines = _needed(
+        work, pieces, [edit for edit in edits if isinstance(edit.where, Beside) and not edit.group], asked_for
+    )
+    pieces = [piece for piece in pieces if not any(each.start <= piece.start < each.end for each in gone)]
+    lines += [item for item in asked_for if not _goes_with(item, gone, pieces)]
+    lines = [*gone, *joined(lines)]
+    # At one place lines come before what a statement begins with, but at the end of a file behind what it ends with.
+    inside = [item for item in lines if item.start < len(source.utf8)]
+    spliced = [(each.start, each.end, each.text.encode()) for each in inside]
+    spliced += [(piece.start, piece.end, piece.after.encode()) for piece in pieces]
+    spliced += [(each.start, each.end, each.text.encode()) for each in lines if each not in inside]
+    spliced.sort(key=lambda item: (item[0], item[1]))
+    data = source.encode(splice(source.utf8, spliced)) if spliced else source.encode(source.utf8)
+    return Outcome(data, pieces, lines, failures, spliced)
+
+
+def _range(edit: Edit) -> tuple[int, str, int]:
+    assert isinstance(edit.where, tuple)
+    return edit.where[0], str(edit.new), edit.where[1]
+
+
+def _goes_with(item: Placed, gone: Sequence[Placed], pieces: Sequence[Piece]) -> bool:
+    """True for a line that would go into a statement that goes out, and for the indentation of lines in a piece."""
+    blank = not item.text.strip(" \t")
+    return any(
+        each.start < item.start < each.end or (blank and each.start == item.start and not each.text) for each in gone
+    ) or any(
+        piece.start < item.start < piece.end for piece in pieces
+    )
+
+
+def _needed(work: Work, pieces: list[Piece], beside: list[Edit], asked_for: list[Placed]) -> list[Placed]:
+    """The imports and constants that what was written needs, and single lines beside statements."""
+    source, scan = work.source, work.scan
+    applied = [edit for piece in pieces for edit in piece.edits]
+    wanted = needs_torch_npu(work, applied) or names_npu(asked_for) or is_given_an_npu(work)
+    written = [*(piece.after for piece in pieces), *(item.text for item in asked_for)]
+    modules = ["torch_npu"] if wanted and stands_here(work, "\n".join(written)) else []
+    modules += dict.fromkeys(module for edit in applied for module in edit.imports if module not in modules)
+    moved = {id(_top_statement(piece.site.node)) for piece in pieces if any(edit.writes_npu for edit in piece.edits)}
+    found = needed_imports(work, modules, moved) if modules else []
+    below = list(dict.fromkeys(line for edit in applied for line in edit.constants))
+    if work.settings.specify_device and "torch_npu" in modules:
+        below, more = specify_device.select_card(work, pieces, below)
+        beside = [*beside, *more]
+        if below and not any("import os" in item.text for item in found):
+            found += needed_imports(work, ["os"], moved)
+    if below:
+        found.append(constants(source, scan, below, specify_device.fixer.code))
+    return found + [alone(source, edit) for edit in beside]
+
+
+def _top_statement(node: ast.AST) -> ast.AST:
+    while not isinstance(parent(node), ast.Module):
+        node = parent(node)
+    return node

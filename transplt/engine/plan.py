@@ -1,0 +1,71 @@
+"""The fixers in force, and what they find in a file; nothing is rewritten yet."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from transplt.base.settings import Settings
+from transplt.base.text.source import Source
+from transplt.edits.fixer import Fixer, fixers_of
+from transplt.edits.work import Work
+from transplt.engine import portable
+from transplt.engine.copies import leave_copies
+from transplt.engine.npu_side import leave_npu_code
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.slots import Slots
+from transplt.rules.rule_set import RuleSet
+from transplt.syntax.names import Names
+from transplt.syntax.scan import Scan
+
+
+def plan(
+    source: Source, found: Scan, rules: RuleSet, settings: Settings, project: ProjectFacts, slots: Slots | None = None
+) -> Work:
+    """What fixers find in a file. `slots`: where its values go, as far as that is known without its project."""
+    rules = rules.beside(project.packages)
+    work = Work(source, found, Names(found, project.reexports), rules, settings, project, known_slots=slots)
+    themes = _themes(settings) if settings.adds_code else ()
+    for fixer in themes:
+        if fixer.rank < 0:
+            fixer.look(work)
+    work.claimed_first = frozenset(work.taken)
+    for fixer in in_force(settings):
+        fixer.look(work)
+    if work.edits or work.notes:
+        leave_npu_code(work)
+    leave_copies(work)
+    for fixer in themes:
+        if fixer.rank >= 0:
+            fixer.look(work)
+    if settings.style == "portable":
+        portable.adapt(work)
+    return work
+
+
+def in_force(settings: Settings) -> tuple[Fixer, ...]:
+    """The fixers of every migration that hold for the torch version, in the order in which they look."""
+    return _holding(settings.torch_version, settings.fixers)
+
+
+@lru_cache(maxsize=32)
+def _holding(torch_version: str, added: tuple[tuple[str, str, str, str], ...]) -> tuple[Fixer, ...]:
+    fixers = fixers_of("transplt.fixers.codemods")
+    if added:
+        from transplt.edits.added import Added, added_fixers
+
+        others = added_fixers([Added(*each) for each in added])
+        fixers = tuple(sorted((*fixers, *others), key=lambda fixer: (fixer.rank, fixer.name)))
+    return tuple(fixer for fixer in fixers if fixer.holds(torch_version))
+
+
+def _themes(settings: Settings) -> tuple[Fixer, ...]:
+    """The fixers of what was asked for on top; each package is imported when it is. Those of a rank below 0 look
+    first.
+    """
+    asked_for = (
+        ("transplt.fixers.distributed", bool(settings.entry)),
+        ("transplt.fixers.amp", settings.amp != "off"),
+        ("transplt.fixers.tunings", bool(settings.tune)),
+    )
+    found = [fixer for package, asked in asked_for if asked for fixer in fixers_of(package)]
+    return tuple(fixer for fixer in found if settings.asks_for(fixer.theme))

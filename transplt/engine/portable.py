@@ -1,0 +1,208 @@
+"""The portable style: an edit is made only if the program does on CUDA and on the CPU what it did before.
+
+The fixers plan as for NPUs alone; then each edit is either replaced by one that holds everywhere, or becomes a
+finding. A question about CUDA and what it guards are one edit, or none (`portable_gates`). What torch.accelerator has
+in which version is a table (`rules/accelerator.py`). From torch 2.5 on torch
+loads torch_npu by itself, so no import is added.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Edit
+from transplt.edits.work import Work
+from transplt.engine.portable_gates import QUESTIONS, Gate, follow, stays_behind
+from transplt.rules.accelerator import accelerator_for
+from transplt.rules.versions import version_key
+from transplt.syntax.asks import call_of
+from transplt.syntax.scan import parent
+from transplt.trees.expressions import left_side
+
+#: Changes that keep what is there beside what they add: the text of both memory errors.
+_EVERYWHERE = ("NPU230",)
+#: Names of torch.cuda that stand for a name of torch itself, and become it: the same class since torch 2.5.
+_ALIASES = ("torch.cuda.OutOfMemoryError",)
+CURRENT = "torch.accelerator.current_accelerator()"
+_HELP = "choose the device once (npu, else cuda, else cpu) and pass it on, or migrate with the style npu"
+_BOTH = "both"
+#: Methods and device strings that bring tensors to a device.
+_PLACING = ("NPU210", "NPU201")
+_PARTED = "another question of this file stays, and what it brings to CUDA would part from this"
+_LEFT = "on an NPU host it would lead to what stays with CUDA"
+
+
+def adapt(work: Work) -> None:
+    """Turn planned changes into portable ones or into findings; lines and edits apart of a theme stay."""
+    planned = [edit for edit in work.rewrites if not edit.apart]
+    work.edits = [edit for edit in work.edits if edit.group and (edit.apart or not edit.rewrites)]
+    portable = {id(edit): new for edit in planned if (new := _portable(work, edit)) is not None}
+    gates = [follow(work, edit) for edit in planned if id(edit) in portable and _asks(edit)]
+    why = _settle(work, planned, portable, gates)
+    for edit in planned:
+        if (new := portable.get(id(edit))) is not None:
+            work.add(new)
+            work.add(work.keep(new.node, _BOTH))
+        else:
+            message = f"not portable: {edit.message} would change what the program does on CUDA"
+            if id(edit) in why:
+                message = f"not portable: {edit.message}: {why[id(edit)]}"
+            work.add(work.note(edit.node, edit.code, message, api=edit.api, help=_HELP))
+
+
+def _asks(edit: Edit) -> bool:
+    return edit.api in QUESTIONS or isinstance(parent(edit.node), ast.Compare)
+
+
+def _settle(work: Work, planned: list[Edit], portable: dict[int, Edit], gates: list[Gate]) -> dict[int, str]:
+    """Take out of `portable` what a gate that stays would part; why, by edit."""
+    why: dict[int, str] = {}
+    moving = {id(gate): gate for gate in gates}
+    settled = False
+    while not settled:
+        settled = True
+        for gate in list(moving.values()):
+            lost = [edit for edit in planned if id(edit) not in portable]
+            if id(gate.edit) not in portable:  # it stood behind a gate that stays
+                gate.why = why[id(gate.edit)]
+            if not gate.why:
+                behind = stays_behind(work, gate, lost, [edit for edit in planned if id(edit) in portable])
+                gate.why = f"{_LEFT}: {behind}" if behind else ""
+            if not gate.why and _places(gate, planned) and _places_elsewhere(planned, portable, moving, gates):
+                gate.why = _PARTED
+            if gate.why:
+                settled = False
+                del moving[id(gate)]
+                _drop(portable, gate.edit, why, gate.why)
+                for edit in planned:  # what it guards goes with it: one edit, or none
+                    if id(edit) in portable and gate.guards(edit.node):
+                        _drop(portable, edit, why, "the question in front of it stays")
+        for edit in planned:
+            if id(edit) in portable and _needs_gate(edit) and not any(g.guards(edit.node) for g in moving.values()):
+                settled = False
+                _drop(portable, edit, why, "without any accelerator torch.accelerator raises, and this ran")
+    for number, gate in enumerate(moving.values()):
+        members = [gate.edit, *(edit for edit in planned if id(edit) in portable and gate.guards(edit.node))]
+        together = [portable[id(edit)] for edit in members]
+        name = next((new.group for new in together if new.group), f"gate {number}")
+        for new in together:
+            new.group = name
+    return why
+
+
+def _places(gate: Gate, planned: list[Edit]) -> bool:
+    """True for a question that chooses the device where tensors go."""
+    return any(edit.code == "NPU201" and gate.guards(edit.node) for edit in planned)
+
+
+def _places_elsewhere(
+    planned: list[Edit], portable: dict[int, Edit], moving: dict[int, Gate], gates: list[Gate]
+) -> bool:
+    """True where another question stays, and with it code of this file that brings tensors to CUDA."""
+    stays = any(id(gate) not in moving and gate.edit.api in QUESTIONS for gate in gates)
+    lost = [edit for edit in planned if id(edit) not in portable]
+    return stays and any(edit.code in _PLACING or edit.api.endswith("Tensor") for edit in lost)
+
+
+def _drop(portable: dict[int, Edit], edit: Edit, why: dict[int, str], reason: str) -> None:
+    if portable.pop(id(edit), None) is not None:
+        why[id(edit)] = reason
+
+
+def _needs_gate(edit: Edit) -> bool:
+    """True for a name, or a device string, that is right only where there is an accelerator."""
+    if (name := accelerator_for().get(edit.api)) is not None:
+        return name.quiet
+    return edit.code == "NPU201" and not isinstance(parent(edit.node), ast.Compare)
+
+
+def _portable(work: Work, edit: Edit) -> Edit | None:
+    if edit.user or edit.code in _EVERYWHERE or edit.api in _ALIASES:
+        return edit
+    if edit.api in accelerator_for():
+        return _accelerator(work, edit)
+    if edit.code == "NPU201" and isinstance(edit.node, ast.Constant):
+        return _device_string(work, edit, edit.node)
+    return None
+
+
+def _accelerator(work: Work, edit: Edit) -> Edit | None:
+    """`torch.cuda.x` written out -> `torch.accelerator.y`; not where an existing chain asks for mps or xpu too."""
+    row = accelerator_for()[edit.api]
+    name, node = row.name, edit.node
+    text = work.source.slice(*work.source.extent(node))
+    if not row.replaces_cuda(work.settings.torch_version) or not text.startswith("torch.cuda."):
+        return None
+    call = call_of(node)
+    if _beside_other_accelerators(work, node) or (call is not None and call.keywords):  # arguments are by position
+        return None
+    if name == "current_stream" and not _only_waited_for(call):
+        return None
+    if name == "device_index" and not _by_number(call):
+        return None
+    new = f"torch.accelerator.{name}"
+    return Edit(node, "NPU260", f"{edit.api} -> {new}", new, api=edit.api)
+
+
+def _only_waited_for(call: ast.Call | None) -> bool:
+    """`torch.cuda.current_stream().synchronize()`: a torch.Stream lacks what else is asked of one of torch.cuda."""
+    above = parent(call) if call is not None else None
+    return isinstance(above, ast.Attribute) and above.attr == "synchronize"
+
+
+def _by_number(call: ast.Call | None) -> bool:
+    """`torch.cuda.device(1)`: torch.accelerator.device_index takes no torch.device and no string."""
+    if call is None or len(call.args) != 1 or not isinstance(call.args[0], ast.Constant):
+        return False
+    return type(call.args[0].value) is int
+
+
+def _beside_other_accelerators(work: Work, node: ast.AST) -> bool:
+    """True inside an if chain or expression that also asks for mps or xpu: torch.accelerator answers for these too."""
+    top: ast.AST = node
+    while not isinstance(parent(top), ast.Module):
+        top = parent(top)
+        if isinstance(top, (ast.If, ast.IfExp, ast.BoolOp, ast.FunctionDef)):
+            text = work.source.slice(*work.source.extent(top))
+            if "mps" in text or "xpu" in text:
+                return True
+    return False
+
+
+def _device_string(work: Work, edit: Edit, node: ast.Constant) -> Edit | None:
+    above = parent(node)
+    if isinstance(above, ast.Compare):
+        return _comparison(work, above, node)
+    kind, colon, index = str(node.value).partition(":")
+    if kind != "cuda" or (colon and not index.isdigit()) or isinstance(above, (ast.JoinedStr, ast.FormattedValue)):
+        return None
+    if version_key(work.settings.torch_version) < (2, 6) or _beside_other_accelerators(work, node):
+        return None
+    if work.names.resolve("torch", work.scan.scope_of(node)) != "torch" or _in_format(node):
+        return None
+    new = f'f"{{{CURRENT}.type}}:{index}"' if colon else f"{CURRENT}.type"
+    return Edit(node, "NPU261", f"device string {node.value!r} -> {new}", new, api=edit.api)
+
+
+def _in_format(node: ast.AST) -> bool:
+    """True inside an f-string, where another one cannot stand before Python 3.12."""
+    while not isinstance(node, ast.stmt):
+        if isinstance(node, ast.JoinedStr):
+            return True
+        node = parent(node)
+    return False
+
+
+def _comparison(work: Work, compare: ast.Compare, node: ast.Constant) -> Edit | None:
+    """`d.type == "cuda"` -> `d.type in ("cuda", "npu")`; what is compared must be a type, no full device."""
+    if len(compare.ops) != 1 or node.value != "cuda" or not isinstance(compare.ops[0], (ast.Eq, ast.NotEq)):
+        return None
+    if compare.comparators[0] is not node:
+        return None
+    word = "in" if isinstance(compare.ops[0], ast.Eq) else "not in"
+    left = work.source.slice(*work.source.extent(compare.left))
+    quote = work.source.slice(*work.source.extent(node))[-1]
+    tail = f" {word} ({quote}cuda{quote}, {quote}npu{quote})"
+
+    message = f"{left} == 'cuda' -> {left}{tail}"
+    return Edit(compare, "NPU262", message, left_side(tail), api=f"device string {node.value!r}")

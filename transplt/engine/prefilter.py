@@ -1,0 +1,85 @@
+"""Which files are worth a look: those that hold a word of a rule or of a fixer in force."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from transplt.base.settings import Settings
+from transplt.base.text.marks import Texts, joined, names_in
+from transplt.engine.plan import in_force
+from transplt.rules.rule_set import compile_rules
+
+_TOOL, _GPU = "transplt", "gpu"
+#: So many names are known to say nothing.
+_MOST_PLAIN = 200_000
+
+
+def worth_a_look(data: bytes, settings: Settings) -> bool:
+    """Whether the bytes hold a literal or a word of the rules in force, in any case: most files of a library do not."""
+    known = _known(settings.torch_version, settings.similar, settings.user_rules, settings.fixers)
+    left = names_in(data) - known.plain
+    small = {name.lower() for name in left}
+    names, lowered = joined(small), data.lower()
+    if _TOOL in names:  # it may speak to us in a comment
+        return True
+    if known.literals.among(names, lowered) or (_GPU in names and known.of_gpus.among(names, lowered)):
+        return True
+    if any(texts.among(names, lowered) and needs.in_(data) for texts, needs in known.needing):
+        return True
+    words = compile_rules(settings).words
+    if any(not small.isdisjoint(words[word]) for word in words.keys() & small):
+        return True
+    known.learn(left, names)
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The literals of the rules and fixers in force, those that hold `gpu` apart, which most files have not; those of
+    fixers that need another text in the file too, by what they need; the rules' words.
+
+    `plain` are names of files without any of them in which none can stand, in any case: the files of a project have
+    most of their names in common, and these are looked at once.
+    """
+
+    literals: Texts
+    of_gpus: Texts
+    needing: tuple[tuple[Texts, Texts], ...]
+    words: frozenset[bytes]
+    parts: tuple[str, ...]
+    plain: set[bytes]
+
+    def learn(self, names: frozenset[bytes], lowered: str) -> None:
+        """Take up the plain ones among the names of a file, which are joined in `lowered` in small letters."""
+        if len(self.plain) < _MOST_PLAIN:
+            held = [part for part in self.parts if part in lowered]
+            for name in names:
+                small = name.lower()
+                if small not in self.words and not any(part in small.decode("latin-1") for part in held):
+                    self.plain.add(name)
+
+
+@lru_cache(maxsize=32)
+def _known(
+    torch_version: str,
+    similar: bool,
+    user_rules: tuple[tuple[str, str], ...],
+    fixers: tuple[tuple[str, str, str, str], ...],
+) -> _Known:
+    settings = Settings(torch_version=torch_version, similar=similar, user_rules=user_rules, fixers=fixers)
+    rules, needing = compile_rules(settings), dict[tuple[bytes, ...], set[bytes]]()
+    literals = {*rules.literals}
+    for fixer in in_force(settings):
+        words = {word.lower().encode() for word in fixer.words}
+        if fixer.needs:
+            needing.setdefault(fixer.needs, set()).update(words)
+        else:
+            literals.update(words)
+    shortest = [each for each in sorted(literals) if not any(other in each for other in literals - {each})]
+    of_gpus = Texts(*(each for each in shortest if b"gpu" in each))
+    others = Texts(*(each for each in shortest if b"gpu" not in each))
+    beside = tuple((Texts(*sorted(words - literals)), Texts(*needs)) for needs, words in sorted(needing.items()))
+    parts = {_TOOL, _GPU, *others.names, *of_gpus.names}
+    parts.update(name for texts, _ in beside for name in texts.names)
+    return _Known(others, of_gpus, beside, frozenset().union(rules.words, *rules.words.values()), (*parts,), set())

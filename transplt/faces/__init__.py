@@ -1,0 +1,1 @@
+"""Where people, agents and editors meet the tool."""

@@ -1,0 +1,159 @@
+"""`transplt analyze`: parses options, calls, renders, writes, returns the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.base.text.regular_file import RECORDS, read_regular
+from transplt.faces.cli.command import DONE, EXECUTOR, EXIT_ZERO, ISOLATED, JOBS, LEFT, RULES, Command, say
+from transplt.faces.cli.completing import FILE
+from transplt.report.analysis_reports import DOCUMENT, RANKING
+
+_FORMATS = ("table", "json", "csv")
+HARDWARE = ("A2", "A3", "950DT")
+#: Folders in which projects keep their packages: what lies in them is imported without their name.
+_LAYOUTS = ("src", "python", "lib")
+
+
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("paths", nargs=-1, type=FILE, required=True, metavar="PATH...")
+@click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
+@click.option("--hardware", type=click.Choice(HARDWARE), default="A2", help="The card: A2 and A3 are Atlas (A2).")
+@click.option("-o", "--output", "out", metavar="DIR", help="Write a workbook, CSV files and JSON there.")
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="table", help="What is printed (table).")
+@click.option("--library", metavar="DIR", multiple=True, help="A saved analysis (-o) of a library that is imported.")
+@RULES
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
+@ISOLATED
+@JOBS
+@EXECUTOR
+@EXIT_ZERO
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
+def analyze(
+    paths: tuple[str, ...],
+    *,
+    out: str | None,
+    form: str,
+    library: tuple[str, ...],
+    exit_zero: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
+    """Say what projects use that an NPU does not have, has with a limit, or does faster in another way.
+
+    Nothing is rewritten and no input is changed. Several paths give one table, the least work first.
+    """
+    from transplt.project.pool import collect_rarely
+
+    collect_rarely()
+    from transplt.project.options import Options, make_plan
+    from transplt.project.tree import analyse_tree
+    from transplt.report.analysis_reports import analysis_csv, analysis_json, analysis_text
+    from transplt.report.analysis_summary import summarize
+    from transplt.report.console import progress_bar
+
+    names = tuple(sorted({pair for folder in library for pair in read_library(Path(folder)).items()}))
+    target = Path(out) if out is not None else None
+    if target is not None:
+        check_target(target, [Path(path) for path in paths])
+    summaries = []
+    for path in paths:
+        plan = make_plan(Options(source=path, analysis=True, library=names, **given))
+        with progress_bar(not quiet) as progress:
+            summaries.append(summarize(analyse_tree(plan, progress)))
+    if target is not None:
+        write(target, summaries)
+    if not quiet:
+        text = {"table": analysis_text, "json": analysis_json, "csv": analysis_csv}[form](summaries)
+        click.echo(text, nl=False)
+        for note in [note for summary in summaries for note in summary.result.notes]:
+            say(note)
+        if target is not None:
+            say(f"written to {shown(target)}")
+    left = any(summary.effort.left or not summary.result.complete for summary in summaries)
+    return LEFT if left and not exit_zero else DONE
+
+
+def read_library(folder: Path) -> dict[str, str]:
+    """Names of a library that need a compiled extension, from its saved analysis. UsageError when that is none."""
+    path = folder / DOCUMENT if folder.is_dir() else folder
+    try:
+        table = json.loads(read_regular(path, RECORDS))
+        names = {str(name): str(extension) for name, extension in table["extensions"].items()}
+    except OSError as error:
+        raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UsageError(f"{shown(path)} is no analysis of transplt; make one with transplt analyze -o") from error
+    for name, extension in list(names.items()):
+        first, _, rest = name.partition(".")
+        if first in _LAYOUTS and rest:
+            names.setdefault(rest, extension)
+    return names
+
+
+def check_target(target: Path, sources: Sequence[Path]) -> None:
+    """UsageError when a folder holds something else than an analysis, or lies inside of what is analysed."""
+    real = Path(os.path.realpath(target))
+    for source in sources:
+        inside = Path(os.path.realpath(source))
+        if inside.is_dir() and (real == inside or inside in real.parents):
+            raise UsageError(f"{shown(target)} lies inside of {shown(source)}, which is never changed")
+    if target.exists() and not target.is_dir():
+        raise UsageError(f"{shown(target)} is not a folder")
+    ours = (target / DOCUMENT).is_file() or (target / RANKING).is_file()
+    if target.is_dir() and not ours and any(target.iterdir()):
+        raise UsageError(f"{shown(target)} is not empty and holds no analysis of transplt")
+
+
+def write(target: Path, summaries: Sequence[Any]) -> None:
+    """Writes the reports: into `target`, or for several projects into a folder each below it, with the ranking.
+
+    CannotFinish when the system refuses; a folder that held nothing holds nothing then.
+    """
+    from transplt.report.analysis_reports import ranking_csv
+
+    there = target.is_dir()
+    empty = not there or not any(target.iterdir())
+    try:
+        if len(summaries) == 1:
+            _write_one(target, summaries[0])
+            return
+        target.mkdir(parents=True, exist_ok=True)
+        names: set[str] = set()
+        for summary in summaries:
+            name, count = summary.result.name, 2
+            while name in names:
+                name, count = f"{summary.result.name}_{count}", count + 1
+            names.add(name)
+            _write_one(target / name, summary)
+        (target / RANKING).write_bytes(ranking_csv(summaries))
+    except OSError as error:
+        if empty:
+            shutil.rmtree(target, ignore_errors=True)
+            if there:
+                target.mkdir(exist_ok=True)
+        raise CannotFinish(f"cannot write {shown(target)}: {reason(error)}") from error
+
+
+def _write_one(folder: Path, summary: Any) -> None:
+    from transplt.report.analysis_reports import analysis_json, csv_files
+    from transplt.report.unsupported_op import render_unsupported
+
+    folder.mkdir(parents=True, exist_ok=True)
+    source = summary.result.source if summary.result.source.is_dir() else summary.result.source.parent
+    try:
+        links: str | None = Path(os.path.relpath(source, os.path.realpath(folder))).as_posix() + "/"
+    except ValueError:
+        links = None  # another drive
+    (folder / "unsupported_op.xlsx").write_bytes(render_unsupported(summary.result, folder, links))
+    for name, data in csv_files(summary).items():
+        (folder / name).write_bytes(data)
+    (folder / DOCUMENT).write_text(analysis_json([summary]), encoding="utf-8", newline="\n")

@@ -1,0 +1,46 @@
+"""`transplt cache`: where the results of earlier checks lie, how much they hold, and how they go."""
+
+from __future__ import annotations
+
+import click
+
+from transplt.base.errors import UsageError, shown
+from transplt.disk.cache_folder import Cache, NoCache, cache_folder
+from transplt.faces.cli.command import DONE, CommandGroup
+
+
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def cache() -> None:
+    """The results of earlier checks, which `transplt check` takes up where nothing has changed."""
+
+
+@cache.command("dir")
+def folder() -> int:
+    """Print the folder of the cache, which may not be there yet."""
+    click.echo(shown(_cache().folder))
+    return DONE
+
+
+@cache.command()
+def size() -> int:
+    """Print how much the cache holds."""
+    click.echo(_amount(*_cache().size()))
+    return DONE
+
+
+@cache.command()
+def clear() -> int:
+    """Remove the cache; no result is lost for good."""
+    click.echo(f"removed {_amount(*_cache().clear())}")
+    return DONE
+
+
+def _cache() -> Cache:
+    try:
+        return Cache(cache_folder())
+    except NoCache as why:
+        raise UsageError(f"nothing is cached: {why}") from why
+
+
+def _amount(files: int, size: int) -> str:
+    return f"{size / 1e6:.1f} MB in {files} {'file' if files == 1 else 'files'}"

@@ -1,0 +1,226 @@
+"""`transplt check`: parses options, calls, renders, returns the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.faces.cli.command import DONE, EXIT_ZERO, FIXERS, ISOLATED, JOBS, RULES, Command, say
+from transplt.faces.cli.completing import FILE
+
+if TYPE_CHECKING:
+    from transplt.disk.cache_folder import Cache
+    from transplt.project.options import Options
+
+#: In `FORMATS` of transplt.report.formats, named here so that --help imports nothing.
+_FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif", "junit")
+_STDIN = "-"
+
+
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("paths", nargs=-1, type=FILE, metavar="[PATHS]...")
+@click.option("--fix", is_flag=True, help="Make the safe edits, in place (with `-`: print the new text).")
+@click.option("--unsafe-fixes", is_flag=True, default=None, help="Also edits that may change what the program does.")
+@click.option("--style", type=click.Choice(("npu", "portable")), help="Edits for NPUs alone, or for CUDA too.")
+@click.option("--texts", is_flag=True, default=None, help="Messages and help texts follow the code too.")
+@click.option("--docs", is_flag=True, default=None, help="Commands and code in documents (.md, .rst) follow too.")
+@click.option(
+    "--torch-npu-import", type=click.Choice(("auto", "each-file", "entry")), help="Where `import torch_npu` goes."
+)
+@click.option("--allow-dirty", is_flag=True, help="With --fix: also when git has changes that are not committed.")
+@click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; change nothing.")
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
+@click.option("--since", metavar="REF", help="Only lines that changed since this commit (main, HEAD~1, ...).")
+@click.option("--baseline", type=FILE, metavar="FILE", help="Findings in this file do not count.")
+@click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline, and exit with 0.")
+@click.option("--select", metavar="CODES", multiple=True, help="Only codes with these prefixes (NPU2,NPU501).")
+@click.option("--ignore", metavar="CODES", multiple=True, help="No codes with these prefixes.")
+@click.option("--output-format", type=click.Choice(_FORMATS), default="text", help="How findings are written (text).")
+@click.option("--output-file", type=FILE, metavar="FILE", help="Write the findings there instead of to stdout.")
+@click.option("--statistics", is_flag=True, help="Print how many findings each code has.")
+@click.option(
+    "--stdin-filename", type=FILE, metavar="PATH", default="stdin.py", help="Where the text of `-` would lie."
+)
+@RULES
+@FIXERS
+@click.option("-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs by similar ones.")
+@click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
+@ISOLATED
+@JOBS
+@EXIT_ZERO
+@click.option("--no-cache", is_flag=True, envvar="TRANSPLT_NO_CACHE", help="Neither read nor write the cache.")
+@click.option("-v", "--verbose", is_flag=True, help="Also what is only worth knowing.")
+@click.option("-q", "--quiet", is_flag=True, help="No summary.")
+def check(
+    paths: tuple[str, ...],
+    *,
+    fix: bool,
+    allow_dirty: bool,
+    diff: bool,
+    watch: bool,
+    since: str | None,
+    baseline: str | None,
+    update_baseline: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    output_format: str,
+    output_file: str | None,
+    statistics: bool,
+    stdin_filename: str,
+    exit_zero: bool,
+    no_cache: bool,
+    verbose: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
+    """Look at files and folders (`-`: standard input; nothing: the current folder) and say what is bound to CUDA.
+
+    Exit code 1 when something is left. Nothing is written unless --fix is given.
+    """
+    from transplt.project.pool import collect_rarely
+
+    collect_rarely()
+    from transplt.project.checking.check_run import check_paths, check_text
+    from transplt.project.checking.codes import parse_codes, switched_off
+    from transplt.project.options import Options
+    from transplt.report.console import progress_bar
+    from transplt.report.formats import STATISTICS, render
+    from transplt.report.formats.text import footer
+
+    if update_baseline and (baseline is None or fix):
+        raise UsageError("--update-baseline needs --baseline FILE, which it writes, and does not go with --fix")
+    if statistics and output_format not in STATISTICS:
+        raise UsageError(f"--statistics has no form in {output_format}; it goes with {', '.join(STATISTICS)}")
+    stdin = paths == (_STDIN,)
+    if _STDIN in paths and not stdin:
+        raise UsageError("`-` reads one file from standard input: give no other path beside it")
+    if stdin and since is not None:
+        raise UsageError("--since compares files of a git repository, and `-` is none")
+    options, fixing = Options(**given), fix and not diff
+    inputs = [Path(path) for path in paths or (".",)]
+    if watch:
+        if stdin or diff or output_file is not None or update_baseline:
+            raise UsageError("--watch prints findings of files again and again: it goes with no `-`, --diff, "
+                             "--output-file and --update-baseline")  # fmt: skip
+        return _watch(inputs, options)
+    styled = options.style is not None or _styled([Path(stdin_filename)] if stdin else inputs, options.isolated)
+    if fixing and not styled:
+        raise UsageError(
+            "--fix needs to know what to write: give --style npu (for NPUs alone) or --style portable (CUDA goes on "
+            'working), or set style = "npu" in [tool.transplt] of pyproject.toml'
+        )
+    ignores = switched_off(parse_codes(select, "--select"), parse_codes(ignore, "--ignore"))
+    data = _standard_input() if stdin else b""
+    if stdin:
+        result = check_text(data, stdin_filename, options, ignores=ignores, fix=fix, diff=diff)
+    else:
+        with progress_bar(not quiet) as progress:
+            result = check_paths(
+                inputs, options, ignores=ignores, fix=fixing, diff=diff, since=since, progress=progress,
+                cache=None if no_cache else _cache(verbose and not quiet),
+            )  # fmt: skip
+    if baseline is not None:
+        from transplt.project.checking.baseline import mark_known, read_baseline, write_baseline
+
+        if update_baseline:
+            write_baseline(Path(baseline), result.items, inputs)
+            if not quiet:
+                say(f"{len(result.items)} findings written to {shown(baseline)}")
+            return DONE
+        result = mark_known(result, read_baseline(Path(baseline)))
+    if fixing and not stdin and result.changes:
+        from transplt.project.checking.in_place import refuse_uncommitted, write_changes
+
+        if not allow_dirty:
+            refuse_uncommitted(result.changes)
+        result = replace(result, notes=(*result.notes, *write_changes(result.changes)))
+    if diff:
+        _write(output_file, result.patch, inputs)
+    elif stdin and fixing:
+        _write(output_file, result.changes[0].data if result.changes else data, inputs)
+    else:
+        color = output_file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        text = render(result, output_format, color=color, verbose=verbose, counts=statistics)
+        _write(output_file, _encoded(text), inputs)
+    if not quiet:
+        for line in footer(result, styled, fixing):
+            say(line)
+    return DONE if exit_zero else result.exit_code
+
+
+def _cache(said: bool) -> Cache | None:
+    """The user's cache; why there is none is `said` or not."""
+    from transplt.disk.cache_folder import Cache, NoCache
+    from transplt.project.versions import versions_digest
+
+    try:
+        if not versions_digest():
+            raise NoCache("the versions of the packages that read files cannot be told")
+        return Cache.of_user()
+    except NoCache as why:
+        if said:
+            say(f"nothing is cached: {why}")
+        return None
+
+
+def _watch(inputs: Sequence[Path], options: Options) -> int:
+    """Does the same check again, each time on a clear screen where there is one. KeyboardInterrupt ends it."""
+    from transplt.project.checking.watching import each_change
+
+    context = click.get_current_context()
+    for count in each_change(inputs, options):
+        if sys.stdout.isatty():
+            click.clear()
+        try:
+            context.invoke(check, **{**context.params, "watch": False})
+        except (UsageError, CannotFinish) as error:
+            say(f"Error: {error}")
+        say(f"watching {count} {'file' if count == 1 else 'files'}; Ctrl-C ends")
+    return DONE
+
+
+def _standard_input() -> bytes:
+    from transplt.base.text.regular_file import SOURCE, read_stream
+
+    try:
+        return read_stream(sys.stdin.buffer, SOURCE)
+    except OSError as error:
+        raise UsageError(f"cannot read standard input: {reason(error)}") from error
+
+
+def _styled(paths: Sequence[Path], isolated: bool) -> bool:
+    """True when the settings of all the paths name a style."""
+    from transplt.project.config import find_config
+
+    real = [Path(os.path.realpath(path)) for path in paths]
+    folders = [path if path.is_dir() else path.parent for path in real]
+    return all(find_config(folder, isolated=isolated).style is not None for folder in folders)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _write(name: str | None, data: bytes, inputs: Sequence[Path]) -> None:
+    try:
+        if name is not None:
+            from transplt.disk.replace import write_asked_for
+
+            write_asked_for(name, data, inputs)
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        # Who reads our output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        raise CannotFinish(f"cannot write standard output: {reason(error)}") from error

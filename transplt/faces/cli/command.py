@@ -1,0 +1,222 @@
+"""How commands read their arguments (no bundles; sub-commands are imported when they are called), and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+
+import click
+from click.core import ParameterSource
+
+from transplt.faces.cli.completing import FILE
+
+#: Exit codes of every command.
+DONE, LEFT, USAGE, UNFINISHED, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def _with_own_fixers(ctx: click.Context, option: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """The fixers that were named, and those of the user's own settings."""
+    from transplt.project.own_settings import own_fixers
+
+    return (*value, *(name for name in own_fixers(os.environ) if name not in value))
+
+
+#: Options that several commands have.
+RULES = click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules.")
+FIXERS = click.option(
+    "--fixer", "fixers", multiple=True, metavar="NAME", callback=_with_own_fixers, help="Fixers of another package."
+)
+JOBS = click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
+EXECUTOR = click.option(
+    "--executor",
+    metavar="WHERE",
+    help="Where files are worked on: inline, processes:N, dask://HOST:PORT, dask://local:N, the same of ray.",
+)
+ISOLATED = click.option("--isolated", is_flag=True, help="Read no settings of the input ([tool.transplt]).")
+EXIT_ZERO = click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left.")
+
+#: Sub-commands that live in modules of their own, imported when they are called: name -> where, and the short help; in
+#: the order in which people need them.
+LAZY_COMMANDS = {
+    "check": ("transplt.faces.cli.check:check", "Say what is bound to CUDA; --fix edits files in place."),
+    "analyze": ("transplt.faces.cli.analyze:analyze", "Say what an NPU lacks, limits or does faster."),
+    "survey": ("transplt.faces.cli.survey:survey", "Analyse many repositories, and say what would unblock most."),
+    "distributed": ("transplt.faces.cli.distributed:distributed", "Migrate, and make a script run on many cards."),
+    "run": ("transplt.proof.launch.command:run_command", "Run a migrated script without an NPU (emulated)."),
+    "prove": ("transplt.proof.prove.command:prove_command", "Run original and migrated program, and compare them."),
+    "instrument": ("transplt.faces.cli.instrument:instrument_command", "Copy a training that records what it computes."),
+    "port": ("transplt.faces.cli.port:port_command", "Migrate as a branch of small commits in git."),
+    "loss": ("transplt.faces.cli.loss:loss", "Compare the loss curves of two logs, of the NPU and of the GPU."),
+    "compare": ("transplt.faces.cli.compare:compare", "Say what diverged first between two dumps of a training."),
+    "replay": ("transplt.faces.cli.replay:replay", "Compute a dump's operators again: which one is wrong?"),
+    "show": ("transplt.faces.cli.show:show", "Show one operator of a dump, or write a test of it."),
+    "watch": ("transplt.faces.cli.watch:watch", "Look for zeros, overflows, weights that stay, in a dump's steps."),
+    "convert": ("transplt.faces.cli.convert:convert", "Convert tensors of dumps to .npy and text; write acl.json."),
+    "diagnose": ("transplt.faces.cli.diagnose:diagnose", "Say what went wrong on the card, from logs of a training."),
+    "profile-read": (
+        "transplt.faces.cli.profile_read:profile_read",
+        "Say where the time goes, from a profiler run or host logs.",
+    ),
+    "doctor": ("transplt.faces.cli.doctor:doctor", "Say whether this host can train on NPUs; changes nothing."),
+    "mcp": ("transplt.faces.cli.mcp:mcp", "Serve agents over MCP: check, migrate, prove."),
+    "lsp": ("transplt.faces.cli.lsp:lsp", "Serve an editor over LSP: findings, fixes, pages."),
+    "explain": ("transplt.faces.cli.explain:explain", "Explain a code, an API, a variable or a package."),
+    "rules": ("transplt.faces.cli.rules:rules", "List codes and rules; write, try and check your own."),
+    "config": ("transplt.faces.cli.config:config", "Show the settings in force and where they come from."),
+    "cache": ("transplt.faces.cli.cache:cache", "Say where results of checks are cached; clear them."),
+}
+
+
+def say(line: str) -> None:
+    """One line to stderr; what the terminal cannot show is escaped."""
+    encoding = sys.stderr.encoding or "utf-8"
+    click.echo(line.encode(encoding, "backslashreplace").decode(encoding), err=True)
+
+
+def given_options(ctx: click.Context) -> set[str]:
+    """The names of the options that stand on the command line."""
+    return {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+
+
+def spelled(command: click.Command) -> dict[str, str]:
+    """The options of a command as they are written, by their names: `-s/--specify-device`."""
+    return {option.name or "": "/".join(option.opts) for option in command.params}
+
+
+def refuse_bundles(ctx: click.Context, arguments: list[str]) -> None:
+    """-s and -sim stand alone: `-sims` or `-si` would be read as something nobody means."""
+    takes_value = {name for option in ctx.command.params if not _is_flag(option) for name in option.opts}
+    value = False
+    for argument in arguments:
+        if value:
+            value = False
+            continue
+        if argument == "--" or (isinstance(ctx.command, CommandGroup) and argument in ctx.command.list_commands(ctx)):
+            return
+        if re.match(r"-s.+", argument) and argument != "-sim":
+            ctx.fail(f"No such option: {argument} (options are not bundled; -s and -sim stand alone)")
+        if re.match(r"-\w=", argument):
+            ctx.fail(f"write {argument[:2]} {argument[3:]!r} with a space instead of {argument!r}")
+        value = argument in takes_value
+
+
+def _is_flag(option: click.Parameter) -> bool:
+    return not isinstance(option, click.Option) or option.is_flag or option.count
+
+
+def _passing_on(name: str, called: Callable[[list[str]], int | None], text: str) -> click.Command:
+    """A sub-command that parses its own arguments."""
+
+    @click.command(
+        name,
+        cls=Command,
+        help=text,
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    )
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    def command(arguments: tuple[str, ...]) -> int:
+        return int(called(list(arguments)) or DONE)
+
+    return command
+
+
+class Formatter(click.HelpFormatter):
+    """Help that fits terminals from 40 columns on; click's own is never narrower than 50."""
+
+    def __init__(self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None) -> None:
+        if width is None:
+            width = max(min(shutil.get_terminal_size().columns, max_width or 80) - 2, 38)
+        super().__init__(indent_increment, width, max_width)
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """A table of two columns; what is too long for the first one has a line of its own."""
+        super().write_dl(rows, min(col_max, self.width * 2 // 5), col_spacing)
+
+
+class Context(click.Context):
+    """The context of a command, whose help fits the terminal."""
+
+    formatter_class = Formatter
+
+
+class Command(click.Command):
+    """A sub-command; bundled options are refused here too."""
+
+    context_class = Context
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not ctx.ignore_unknown_options:
+            refuse_bundles(ctx, args)
+        return super().parse_args(ctx, args)
+
+
+class CommandGroup(click.Group):
+    """The group; without a sub-command it migrates."""
+
+    command_class = Command
+    context_class = Context
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and ctx.parent is None and not ctx.resilient_parsing:
+            click.echo(self.beginning(ctx), err=True)
+            ctx.exit(USAGE)
+        refuse_bundles(ctx, args)
+        return super().parse_args(ctx, args)
+
+    def beginning(self, ctx: click.Context) -> str:
+        """What a person reads first: how to call it, and the commands that are needed first."""
+        formatter = ctx.make_formatter()
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text("All commands and options: transplt --help")
+        return formatter.getvalue().rstrip("\n")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the sub-commands, those of other modules included; of the main command in the order of need."""
+        return [*(LAZY_COMMANDS if ctx.parent is None else ()), *sorted(self.commands)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A sub-command; its module is imported now."""
+        if ctx.parent is not None or cmd_name not in LAZY_COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        target, text = LAZY_COMMANDS[cmd_name]
+        module, _, attribute = target.partition(":")
+        called = getattr(importlib.import_module(module), attribute)
+        if not isinstance(called, click.Command):
+            return _passing_on(cmd_name, called, text)
+        called.context_class = Context
+        return called
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The sub-commands, and the options below them."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of sub-commands, without importing them."""
+        rows = []
+        for name in self.list_commands(ctx):
+            lazy = LAZY_COMMANDS.get(name) if ctx.parent is None else None
+            rows.append((name, lazy[1] if lazy else self.commands[name].get_short_help_str(100)))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+        if ctx.parent is None:
+            formatter.write_paragraph()
+            formatter.write_text("Options of a command: transplt COMMAND --help; of a migration:")
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if ctx.parent is None and args[0] not in self.list_commands(ctx):
+            # What is there is a project rather than a mistyped command.
+            near = [] if os.path.exists(args[0]) else get_close_matches(args[0], self.list_commands(ctx), 1, 0.75)
+            meant = f"did you mean {near[0]!r}? T" if near else "t"
+            ctx.fail(f"no command {args[0]!r}; {meant}o migrate a project: transplt -i {args[0]} -o OUT")
+        return super().resolve_command(ctx, args)

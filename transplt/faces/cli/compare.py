@@ -1,0 +1,80 @@
+"""`transplt compare`: parses options, compares two dumps, prints and writes, returns the exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from transplt.base.errors import UsageError, shown
+from transplt.faces.cli.command import DONE, LEFT, Command
+from transplt.faces.cli.completing import FOLDER
+
+
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("npu", type=FOLDER, metavar="NPU")
+@click.argument("bench", type=FOLDER, metavar="BENCH")
+@click.option("-o", "--output", type=FOLDER, metavar="OUT", help="Write tables and pages into this folder.")
+@click.option("--format", "formats", default="csv,html,json", metavar="LIST", help="Of csv, xlsx, html, json.")
+@click.option("--tol", type=click.FloatRange(min=0), metavar="T", help="Relative distance; by the type if not given.")
+@click.option("--rule", type=click.Choice(["auto", "ptdbg"]), default="auto", help="What the verdict goes by.")
+@click.option("--op", metavar="NAME", help="Show one operator, element by element.")
+@click.option("--top", type=click.IntRange(1, 10_000), default=20, help="So many elements of it, the worst first.")
+@click.option("--ranks", type=click.Choice(["first", "all"]), default="first", help="Whose tables are written.")
+@click.option("--no-advice", is_flag=True, help="Leave out the advice on the whole net.")
+def compare(
+    npu: str,
+    bench: str,
+    *,
+    output: str | None,
+    formats: str,
+    tol: float | None,
+    rule: str,
+    op: str | None,
+    top: int,
+    ranks: str,
+    no_advice: bool,
+) -> int:
+    """Say what diverged first between two dumps of a training: NPU against BENCH (a GPU or CPU).
+
+    Reads dumps of msprobe and ptdbg and folders of .npy files. The first line names the operator, where the source
+    calls it, and in which way it differs. Exits with 0 when they are the same, 1 when they differ or when something
+    behind the last backward pass has no counterpart or other inputs, 2 when they cannot be compared.
+    """
+    from transplt.precision.compare import compare as compared
+    from transplt.precision.detail import Detail
+    from transplt.precision.dumps import open_dump
+    from transplt.precision.output import FORMATS, check_target, write
+    from transplt.precision.sentence import sentence
+    from transplt.precision.text import by_ptdbg, one_operator, ranks_text
+
+    wanted = [name.strip() for name in formats.split(",") if name.strip()]
+    if unknown := [name for name in wanted if name not in FORMATS]:
+        raise UsageError(f"--format: {shown(unknown[0])} is none of {', '.join(FORMATS)}")
+    if output is not None:
+        check_target(Path(output))
+    found = compared(open_dump(npu), open_dump(bench), tol)
+    at = found.first or found.compared[0]
+    detail = Detail(found, at)
+    if op is not None:
+        click.echo(one_operator(detail, op, top), nl=False)
+        return DONE if found.same else LEFT
+    if rule == "ptdbg":
+        click.echo(by_ptdbg(detail, verdict=True))
+        click.echo(sentence(found))
+    else:
+        click.echo(sentence(found))
+        click.echo(by_ptdbg(detail, verdict=False))
+    if text := ranks_text(found):
+        click.echo(text, nl=False)
+    if not no_advice:
+        click.echo(f"\n{detail.advice}", nl=False)
+    if output is not None:
+        others = [each for each in found.compared if each.step == at.step] if ranks == "all" else [at]
+        details = [detail if each is at else Detail(found, each) for each in others]
+        details.sort(key=lambda each: each is not detail)
+        write(Path(output), found, details, wanted, rule, advice=not no_advice)
+        click.echo(f"\nwritten: {shown(output)}")
+    if rule == "ptdbg":
+        return LEFT if detail.ptdbg is not None or (found.first is None and found.behind.left) else DONE
+    return DONE if found.same else LEFT

@@ -1,0 +1,69 @@
+"""`transplt config`: the settings in force, and where each comes from."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from transplt.base.errors import shown
+from transplt.faces.cli.command import DONE, ISOLATED, Command, say
+from transplt.faces.cli.completing import FILE
+from transplt.project.checking.inputs import CheckedProject, open_project, real_path
+from transplt.project.kept_back import may_keep_back, settings_file
+from transplt.project.options import Options
+
+DEFAULT = "default"
+
+
+@click.command(cls=Command)
+@click.argument("path", type=FILE, default=".", metavar="[PATH]")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object: name -> value and source.")
+@ISOLATED
+def config(path: str, as_json: bool, isolated: bool) -> int:
+    """Show the settings in force for a file or folder, and where each comes from."""
+    project = project_around(Path(path), isolated)
+    rows = settings_in_force(project, Path(path))
+    for note in may_keep_back(project.config):
+        say(note)
+    if as_json:
+        click.echo(json.dumps({name: {"value": value, "source": source} for name, value, source in rows}, indent=1))
+        return DONE
+    width = max(len(name) for name, _, _ in rows)
+    for name, value, source in rows:
+        click.echo(f"{name:{width}} = {json.dumps(value)}  # {source}")
+    return DONE
+
+
+def project_around(path: Path, isolated: bool) -> CheckedProject:
+    """The project of a file or folder. UsageError when its settings are wrong."""
+    full = real_path(path)
+    return open_project(full if full.is_dir() else full.parent, Options(isolated=isolated))
+
+
+_BY_NAME = ("style", "torch_npu_import", "specify_device", "similar", "unsafe_fixes", "annotate", "texts", "docs")
+
+
+def settings_in_force(project: CheckedProject, path: Path) -> list[tuple[str, Any, str]]:
+    """(name, value, where it comes from) of every setting of the project around `path`."""
+    found, settings = project.config, project.settings
+    file = settings_file(found) or DEFAULT
+
+    def source(said: bool) -> str:
+        return file if said else DEFAULT
+
+    return [
+        ("project", shown(project.root), "found upward" if project.root != real_path(path) else "as given"),
+        ("torch-version", settings.torch_version, file if found.torch_version is not None else project.torch.why),
+        *(
+            (name.replace("_", "-"), getattr(settings, name), source(getattr(found, name) is not None))
+            for name in _BY_NAME
+        ),
+        ("copy-all", bool(found.copy_all), source(found.copy_all is not None)),
+        ("rules", [shown(os.path.relpath(rule, project.root)) for rule in found.rules], source(bool(found.rules))),
+        ("exclude", list(found.exclude), source(bool(found.exclude))),
+        ("per-file-ignores", dict(found.per_file_ignores), source(bool(found.per_file_ignores))),
+    ]

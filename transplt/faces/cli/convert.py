@@ -1,0 +1,87 @@
+"""`transplt convert`: parses options, converts file by file, returns the exit code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.faces.cli.command import DONE, Command
+from transplt.faces.cli.completing import FILE, FOLDER
+from transplt.precision.convert.acl_json import MODES, acl_json
+
+_MOST_FILES = 100_000
+
+
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
+@click.option("-o", "--output", type=FOLDER, metavar="DIR", help="Where the files go.")
+@click.option("--to", type=click.Choice(["npy", "txt"]), help="What to write: npy, of .npy files txt.")
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--acl", type=FILE, metavar="acl.json", help="Write the configuration of an ACL dump instead.")
+@click.option("--dump-path", metavar="DIR", help="With --acl: where the device writes; the folder has to exist there.")
+@click.option("--model", metavar="NAME", help="With --acl: the model.")
+@click.option("--layer", "layers", metavar="OP", multiple=True, help="With --acl: operators of the model (all).")
+@click.option("--mode", type=click.Choice(MODES), default="output", show_default=True, help="With --acl: what of them.")
+@click.option("--operators", is_flag=True, help="With --acl: single operators, without a model.")
+def convert(
+    files: tuple[str, ...], *, output: str | None, to: str | None, force: bool, acl: str | None, dump_path: str | None,
+    model: str | None, layers: tuple[str, ...], mode: str, operators: bool,
+) -> int:  # fmt: skip
+    """Convert tensors of dumps: FILEs of a device, .h5, .pt and .npy to .npy, and .npy to text.
+
+    A FILE may be a folder of them. A device's Pooling.pool1.1147.1589195081588018 becomes the same with .output.0.npy
+    behind it, for each input and output. Text is one element a line; shape and type are lost in it.
+    """
+    if acl is not None:
+        if not dump_path or files:
+            raise UsageError("--acl needs --dump-path, and no FILE")
+        text = acl_json(dump_path, model, layers, mode, operators=operators)
+        _write(Path(acl), text.encode(), force=force)
+        click.echo(f"{shown(acl)} written: acl.init({acl!r}) dumps to {dump_path}")
+        return DONE
+    if not files or output is None:
+        raise UsageError("name FILEs to convert and the folder for them: transplt convert FILE... -o DIR")
+    from transplt.precision.convert.files import arrays_in, as_npy, as_text
+    from transplt.render.cell import many, visible
+
+    written = 0
+    for path in _listed(files):
+        kind = to or ("txt" if path.endswith(".npy") else "npy")
+        for name, what, array in arrays_in(path):
+            target = Path(output, f"{name}.{kind}")
+            _write(target, as_text(array) if kind == "txt" else as_npy(array), force=force)
+            click.echo(f"{visible(str(target))}  {what}")
+            written += 1
+    click.echo(f"{many(written, 'tensor')} written to {shown(output)}", err=True)
+    return DONE
+
+
+def _listed(files: tuple[str, ...]) -> Iterator[str]:
+    for name in files:
+        if not os.path.lexists(name):
+            raise UsageError(f"{shown(name)} does not exist")
+        if not os.path.isdir(name):
+            yield name
+            continue
+        entries = sorted(entry.path for entry in os.scandir(name) if entry.is_file(follow_symlinks=False))
+        if not entries or len(entries) > _MOST_FILES:
+            raise UsageError(f"{shown(name)} holds {len(entries)} files; a folder of 1 to {_MOST_FILES} is converted")
+        yield from entries
+
+
+def _write(path: Path, data: bytes, *, force: bool) -> None:
+    """The whole file or nothing. UsageError where it is there already."""
+    unfinished = path.with_name(f".{path.name[:200]}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(path) and not force:
+            raise UsageError(f"{shown(path)} is there already; --force replaces it")
+        unfinished.write_bytes(data)
+        os.replace(unfinished, path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise CannotFinish(f"cannot write {shown(path)}: {reason(error)}") from error

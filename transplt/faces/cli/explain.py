@@ -1,0 +1,114 @@
+"""`transplt explain`: what a code means, or what is known of a name."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import click
+
+from transplt.base.errors import UsageError, shown
+from transplt.faces.cli.command import DONE, Command
+from transplt.faces.cli.completing import KnownName
+from transplt.rules.errors import KnownError, error_called, family_of, foretells, foretold_by, is_error_code
+from transplt.rules.pages import Diagnostic, DiagnosticError, load
+from transplt.rules.profiles import slows, slows_text
+from transplt.rules.reasons import reasons
+from transplt.rules.versions import spans
+
+if TYPE_CHECKING:
+    from transplt.engine.analysis.known import Fact
+
+_CODE = re.compile(r"NPU[0-9]+|[A-Z]{1,3}[0-9]{3,}", re.IGNORECASE)
+_MOST_CHARACTERS = 80
+
+
+@click.command(cls=Command)
+@click.argument("name", type=KnownName(), metavar="NAME")
+@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
+def explain(name: str, as_json: bool) -> int:
+    """Print the page of a code such as NPU201, of a reason such as own-name, or of an error of torch_npu and CANN such
+    as ERR00100, EZ9999 or 507015; or what is known of an API, an environment variable or a package.
+    """
+    if is_error_code(name):
+        error = error_called(name)
+        if error is None:
+            said, begin = family_of(name), name[:2].upper()
+            what = f"codes that begin with {begin} are said by {said}" if said else "it is no number of acl"
+            raise UsageError(f"nothing is known of {name.upper()}; {what}: read the text behind it")
+        _print(json.dumps(_error_table(error), indent=1) if as_json else error.text(), as_json)
+        return DONE
+    if _CODE.fullmatch(name):
+        try:
+            page = load(name)
+        except DiagnosticError as error:
+            raise UsageError(str(error)) from error
+        sections = filter(None, (foretells(page.code), slows_text(page.code)))
+        text = page.text() + "".join(f"\n{section}" for section in sections)
+        _print(json.dumps(_page_table(page), indent=1) if as_json else text, as_json)
+        return DONE
+    if (reason := reasons().get(name)) is not None:
+        table = {"reason": name, "words": reason.words, "doubt": reason.doubt.name.lower(), "check": reason.check}
+        _print(json.dumps(table, indent=1) if as_json else reason.text(), as_json)
+        return DONE
+    from transplt.engine.analysis.known import facts_of, nearest, resolved
+
+    known = resolved(name)
+    if not known:
+        near = [*get_close_matches(name, reasons(), n=2), *nearest(name)]
+        takes = "give a code (NPU201), a full name (torch.cuda.Event), an environment variable or a package"
+        hint = f"known names like it: {', '.join(near)}" if near else takes
+        cut = shown(name) if len(name) <= _MOST_CHARACTERS else f"{shown(name[:_MOST_CHARACTERS])}..."
+        raise UsageError(f"nothing is known of {cut}; {hint}")
+    facts = facts_of(known)
+    if as_json:
+        _print(json.dumps({"name": known, "facts": [asdict(fact) for fact in facts]}, indent=1), True)
+    else:
+        _print("\n".join(_document(known, facts)), False)
+    return DONE
+
+
+def _page_table(page: Diagnostic) -> dict[str, object]:
+    effort = page.effort.value if page.effort else None
+    facts = {"code": page.code, "title": page.title, "level": page.level.value, "effort": effort}
+    foretold = [{"name": each.name, "code": each.code, "title": each.title} for each in foretold_by(page.code)]
+    slow = [{"name": each.name, "title": each.title} for each in slows(page.code)]
+    return {**facts, "sections": page.sections, "errors": foretold, "in_profiles": slow}
+
+
+def _error_table(error: KnownError) -> dict[str, object]:
+    facts = {"name": error.name, "code": error.code, "title": error.title, "kind": error.kind.name.lower()}
+    text = {"means": error.means, "cause": error.cause, "do": [*error.do], "asynchronous": error.asynchronous}
+    seen = [{"text": text, "where": where} for text, where, _ in error.seen]
+    return {**facts, **text, "foretold_by": [*error.predicted_by], "seen": seen, "source": error.source}
+
+
+def _document(name: str, facts: list[Fact]) -> Iterator[str]:
+    """What is known of a name, as Markdown."""
+    yield f"# {name}"
+    topic = ""
+    for fact in facts:
+        if fact.topic != topic:
+            topic = fact.topic
+            yield f"\n## {topic}\n"
+        versions = f"torch {spans(fact.versions)}" if fact.versions else ""
+        head = ", ".join(part for part in (fact.code, versions) if part)
+        yield f"- {head}: {fact.text}" if head else f"- {fact.text}"
+        if fact.source:
+            yield f"  Source: {fact.source}"
+
+
+def _print(text: str, plain: bool) -> None:
+    if not plain and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console().print(Markdown(text))
+    else:
+        click.echo(text.rstrip("\n"))

@@ -1,0 +1,33 @@
+"""`transplt lsp`: parses options, and serves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from transplt.base.errors import UsageError
+from transplt.faces.cli.command import DONE, FIXERS, ISOLATED, RULES, Command
+
+
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@RULES
+@FIXERS
+@click.option("--torch-version", metavar="X.Y", help="The torch to migrate to (what the project pins).")
+@click.option("--style", type=click.Choice(("npu", "portable")), help="For NPUs alone, or for CUDA too.")
+@ISOLATED
+def lsp(**given: Any) -> int:
+    """Serve an editor: findings while you type, edits as quick fixes, pages on hover; on stdio.
+
+    The editor starts it: docs/editors.md says how. Needs pip install 'transplt[lsp]'.
+    """
+    try:
+        from transplt.faces.lsp.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        raise UsageError("transplt lsp needs the extra `lsp`: pip install 'transplt[lsp]'") from error
+    from transplt.project.options import Options
+
+    serve(Options(**given))
+    return DONE

@@ -1,0 +1,41 @@
+"""`transplt mcp`: parses options, and serves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from transplt.base.errors import UsageError, shown
+from transplt.faces.cli.command import DONE, Command
+from transplt.faces.cli.completing import FOLDER
+
+
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("root", type=FOLDER, metavar="DIR")
+@click.option("-o", "--output", type=FOLDER, metavar="DIR", help="Migrated copies go here, unless asked otherwise.")
+@click.option("--allow-run", is_flag=True, help="Offer `run` and `prove`, which start programs that lie in DIR.")
+def mcp(root: str, output: str | None, allow_run: bool) -> int:
+    """Serve agents: survey, check, explain, migrate and diagnose what lies in DIR, over the Model Context Protocol.
+
+    Nothing outside of DIR and of --output is read or written by name, and no program of DIR is started without
+    --allow-run. Needs pip install 'transplt[mcp]'.
+    """
+    try:
+        import anyio
+
+        from transplt.faces.mcp.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("anyio", "mcp", "mcp_types"):
+            raise
+        raise UsageError("transplt mcp needs the extra `mcp`: pip install 'transplt[mcp]'") from error
+    from transplt.faces.mcp.bench import Bench
+    from transplt.faces.mcp.folders import Folders
+
+    for folder in (root, output):
+        if folder is not None and not os.path.isdir(folder):
+            raise UsageError(f"{shown(folder)} is not a folder")
+    real = [Path(os.path.realpath(folder)) for folder in (root, output) if folder is not None]
+    anyio.run(lambda: serve(Bench(Folders(*real)), allow_run=allow_run))
+    return DONE

@@ -1,0 +1,57 @@
+"""`transplt port`: parses options, calls, says what was committed, returns the exit code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, say
+from transplt.faces.cli.completing import FILE
+from transplt.faces.cli.migrate import edit_options
+
+
+@click.command("port", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("project", type=FILE, default=".")
+@click.option(
+    "--branch", default="npu-port", show_default=True, metavar="NAME", help="The branch to make or go on with."
+)
+@click.option(
+    "--prove",
+    "command",
+    default="",
+    metavar="COMMAND",
+    help="Run COMMAND ('train.py --epochs 1') before and after each decision, and compare.",
+)
+@edit_options
+@EXIT_ZERO
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+def port_command(project: str, *, branch: str, command: str, exit_zero: bool, quiet: bool, **given: Any) -> int:
+    """Migrate what PROJECT (a folder in a git repository) has committed, as a branch of small commits.
+
+    One commit for each decision, with the reason in its message; on top a checklist of what is left, NPU_PORT.md. The
+    working tree, the index and other branches stay as they are, and nothing is pushed: `git switch npu-port` shows the
+    result, `git branch -D npu-port` undoes it. Called again, it goes on from the tip of the branch, your commits
+    included.
+    """
+    from transplt.project.options import Options
+    from transplt.project.port.port import port
+
+    done = port(
+        Options(source=project, **given), branch, command, lambda text: None if quiet else say(f"port: {text} ...")
+    )
+    if not quiet:
+        if not done.commits:
+            more = "; something is left for a person, and `transplt check` says what" if done.result.exit_code else ""
+            say(f"{branch}: nothing is left to commit{more}")
+        for commit in done.commits:
+            proof = f"  [{commit.proof}]" if commit.proof is not None else ""
+            say(f"  {commit.name[:10]} {commit.subject}{proof}")
+        for name, why in done.left_out.items():
+            say(f"  left out: {name}: {why}")
+        for note in done.notes:
+            say(f"  {note}")
+        if done.commits:
+            say(f"{branch} has {len(done.commits)} new commits; git log {done.base[:10]}..{branch}")
+    failed = done.proof is not None and done.proof.word.value != "equal"
+    return DONE if exit_zero else LEFT if failed or done.result.exit_code else DONE

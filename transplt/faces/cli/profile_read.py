@@ -1,0 +1,55 @@
+"""`transplt profile-read`: parses options, reads the profile, prints, writes the page, returns the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from transplt.base.errors import UsageError, reason, shown
+from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, say
+from transplt.faces.cli.completing import FILE, FOLDER
+
+
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("path", type=FILE, metavar="DIR|FILE")
+@click.option("--project", type=FOLDER, metavar="DIR", help="The sources that ran: their lines are told.")
+@click.option("--html", type=FILE, metavar="FILE", help="Write a page as well: by kind, by operator, what to do.")
+@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
+@EXIT_ZERO
+def profile_read(path: str, *, project: str | None, html: str | None, as_json: bool, exit_zero: bool) -> int:
+    """Say where the time of a training on NPUs goes, from a profiler run, and what to do about it.
+
+    DIR is what torch_npu's profiler wrote (*_ascend_pt, or a folder of those of all ranks), what msprof wrote
+    (PROF_*), or a folder of host logs with level INFO. FILE is one of their tables, a chrome trace, a log with a
+    table of the autograd profiler, or a host log. Exits with 1 when there is something to do.
+    """
+    from transplt.diagnose.profiles.reading import read_profiles
+    from transplt.diagnose.profiles.report import left, profiles_json, profiles_text
+    from transplt.diagnose.profiles.tables import UnreadableProfile
+    from transplt.diagnose.stacks import Project
+
+    if not os.path.lexists(path):
+        raise UsageError(f"{shown(path)} does not exist")
+    if project is not None and not os.path.isdir(project):
+        raise UsageError(f"{shown(project)} is not a folder")
+    tree = Project(Path(project)) if project is not None else None
+    try:
+        reading = read_profiles(path, tree)
+    except UnreadableProfile as error:
+        raise UsageError(f"{shown(path)}: {error}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
+    if html is not None:
+        from transplt.diagnose.profiles.page import render
+        from transplt.disk.replace import write_asked_for
+
+        write_asked_for(html, render(reading, tree), (path,))
+        say(f"wrote {shown(html)}")
+    if as_json:
+        click.echo(json.dumps(profiles_json(reading, tree), indent=1))
+    else:
+        click.echo(profiles_text(reading, tree), nl=False)
+    return LEFT if left(reading) and not exit_zero else DONE

@@ -1,0 +1,83 @@
+"""`transplt show`: parses options, finds an operator in a dump, prints it or writes its test, returns the exit code."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from transplt.base.errors import UsageError, shown
+from transplt.faces.cli.command import DONE, LEFT, Command
+from transplt.faces.cli.completing import FILE, FOLDER
+
+
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("dump", type=FOLDER, metavar="DUMP")
+@click.argument("name", metavar="NAME")
+@click.option("--step", type=click.IntRange(0), metavar="N", help="The step (the first that has the operator).")
+@click.option("--rank", type=click.IntRange(0), metavar="N", help="The rank (the first that has the operator).")
+@click.option("--bench", type=FOLDER, metavar="DUMP", help="Hold it against the same operator of another dump.")
+@click.option("--top", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Elements shown.")
+@click.option("--case", type=FILE, metavar="OUT.py", help="Write a test (pytest) of this operator.")
+@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
+def show(
+    dump: str, name: str, *, step: int | None, rank: int | None, bench: str | None, top: int, case: str | None,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Show one operator of a dump: figures, stack, elements; beside that of another dump; as a test of its own.
+
+    NAME is that of the dump, such as Functional.conv2d.0.forward or 67_VF_lstm_backward; without the phase it is both.
+    With --bench the exit code is 1 when the two differ in anything.
+    """
+    from transplt.precision.dumps import open_dump
+    from transplt.precision.elements import elements
+    from transplt.precision.show import text as texts
+    from transplt.precision.show.beside import Beside, beside
+    from transplt.precision.show.operator import find
+
+    found = find(open_dump(dump), name, step, rank)
+    if case is not None:
+        return _case(found, case)
+    other = find(open_dump(bench), name, step, rank) if bench is not None else None
+    lines: list[str] = []
+    rows, apart = [], False
+    for row in found.rows:
+        besides: list[Beside] = []
+        if other is not None:
+            match = next((each for each in other.rows if (each.api, each.phase, each.index) ==
+                          (row.api, row.phase, row.index)), None)  # fmt: skip
+            if match is None:
+                raise UsageError(f"{shown(other.dump.path)} has no operator {shown(row.name)}; transplt compare aligns")
+            besides = list(beside((found.record, row), (other.record, match), top))
+            apart |= any(not each.how.startswith("the same") for each in besides)
+        rows.append(texts.row_json(found, row, besides))
+        if not as_json:
+            lines += ["", f"{row.name}, step {found.step}, rank {found.rank}", ""]
+            arrays = {} if other is not None else {
+                tensor.name: array for tensor in row.tensors if (array := elements(found.record, tensor)) is not None
+            }  # fmt: skip
+            lines += texts.row_text(found, row, arrays, top)
+            lines += [""] * bool(besides) + [line for each in besides for line in texts.beside_text(each)]
+    if as_json:
+        click.echo(json.dumps({"format": texts.FORMAT, "operators": rows, "more": found.more}, indent=1))
+    else:
+        more = [f"\nand {found.more} more operators of that name"] if found.more else []
+        click.echo("\n".join([*lines[1:], *more]))
+    return LEFT if apart else DONE
+
+
+def _case(found: object, path: str) -> int:
+    from transplt.precision.show.case import case_text
+    from transplt.precision.show.operator import Found
+
+    assert isinstance(found, Found)
+    row = found.rows[0]
+    if len({(each.api, each.index) for each in found.rows}) > 1:
+        names = ", ".join(shown(each.name) for each in found.rows[:5])
+        raise UsageError(f"a test is of one operator, and the name means {names}")
+    text = case_text(found, row)
+    from transplt.disk.replace import write_asked_for
+
+    write_asked_for(path, text.encode("utf-8"))
+    click.echo(f"{shown(path)} written: python -m pytest {shown(path)}")
+    return DONE

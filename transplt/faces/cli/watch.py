@@ -1,0 +1,61 @@
+"""`transplt watch`: parses options, looks through dumps, prints, returns the exit code."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from transplt.base.errors import UsageError
+from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command
+from transplt.faces.cli.completing import FOLDER
+
+
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("dumps", nargs=-1, type=FOLDER, metavar="DUMP...")
+@click.option("--checks", default="recommended", show_default=True, metavar="NAME,...", help="Watch points, or all.")
+@click.option("--bound", "bounds", multiple=True, metavar="NAME=VALUE", help="Another bound of a watch point.")
+@click.option("--range", "between", metavar="LOW,HIGH", help="That of tensor-range (that of float16).")
+@click.option("--list", "listed", is_flag=True, help="List the watch points and their bounds.")
+@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
+@EXIT_ZERO
+def watch(
+    dumps: tuple[str, ...], *, checks: str, bounds: tuple[str, ...], between: str | None, listed: bool, as_json: bool,
+    exit_zero: bool,
+) -> int:  # fmt: skip
+    """Look for what goes wrong over the steps of a training: zeros, overflows, weights that stay, lost gradients.
+
+    DUMP is a dump of statistics of several steps, with all its ranks; no second one is needed. The sixteen watch points
+    are those of the guide on tuning models. Exits with 1 when one is hit, with 2 when a DUMP cannot be read.
+    """
+    from transplt.precision.dumps import open_dump
+    from transplt.precision.watch import points
+    from transplt.precision.watch import text as texts
+    from transplt.precision.watch.watching import watch as looked_at
+
+    if listed:
+        click.echo(texts.list_text(), nl=False)
+        return DONE
+    wanted, limits, ends = points.chosen(checks), points.bounds(bounds), _range(between)
+    if not dumps:
+        raise UsageError("name a DUMP: the folder that msprobe or ptdbg wrote")
+    watched = looked_at([open_dump(path) for path in dumps], wanted, limits, ends)
+    if as_json:
+        click.echo(json.dumps(texts.watch_json(watched), indent=1))
+    else:
+        click.echo(texts.watch_text(watched, len(dumps)), nl=False)
+    return LEFT if watched.hits and not exit_zero else DONE
+
+
+def _range(text: str | None) -> tuple[float, float]:
+    from transplt.precision.distance import FLOAT16_MAX
+
+    if text is None:
+        return -FLOAT16_MAX, FLOAT16_MAX
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise UsageError(f"--range {text!r}: two numbers, LOW,HIGH") from None
+    if not low <= high:
+        raise UsageError(f"--range {text!r}: LOW is above HIGH")
+    return low, high

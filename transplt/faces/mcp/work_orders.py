@@ -1,0 +1,76 @@
+"""From the JSON of a check to work orders: what is to do, where, what is known, and what shows that it is done."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+from transplt.base.finding import Effort
+from transplt.engine.actions.action import BLOCKS_TEXT
+from transplt.faces.mcp.answers import cut
+from transplt.report.action_lines import EFFORT_TEXT
+
+#: What lets a training stop, or compute something else; the rest makes it slow or untidy.
+BLOCKING = frozenset({"import", "first step", "numbers", "later"})
+_MOST_PLACES = 6
+_MOST_CODES = 6
+_PROVES = "transplt prove ORIGINAL MIGRATED"
+
+
+def work_orders(checked: dict[str, Any], folder: str, original: str = "") -> list[dict[str, Any]]:
+    """One for each action of the check of `folder`, what blocks first at the front; `original` is what it came from."""
+    by_line: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for finding in checked["findings"]:
+        if finding["level"] != "info":
+            by_line.setdefault((finding["path"], finding["line"]), []).append(finding)
+    proves = f"transplt prove {shlex.quote(original)} {shlex.quote(folder)}" if original else _PROVES
+    return [_order(action, by_line, folder, proves) for action in checked["actions"]]
+
+
+def _order(
+    action: dict[str, Any], by_line: dict[tuple[str, int], list[dict[str, Any]]], folder: str, proves: str
+) -> dict[str, Any]:
+    codes = action["codes"]
+    lines = [(place["path"], line) for place in action["places"] for line in place["lines"]]
+    there = {key: [each for each in by_line.get(key, ()) if each["code"] in codes] for key in lines}
+    fixes = {each["fix"] for same in there.values() for each in same}
+    return {
+        "id": _id(action),
+        "do": cut(action["title"]),
+        "how": "call migrate: transplt makes these edits" if fixes == {"safe"} else cut(action["how"]),
+        "blocks": BLOCKS_TEXT[action["blocks"]],
+        "blocking": action["blocks"] in BLOCKING,
+        "effort": EFFORT_TEXT[Effort(action["effort"])],
+        "codes": codes[:_MOST_CODES],
+        "places": [
+            {"file": path, "line": line, "known": [f"{each['code']}: {cut(each['message'])}" for each in same]}
+            for (path, line), same in list(there.items())[:_MOST_PLACES]
+        ],
+        "places_in_all": len(there),
+        "done_when": _done_when(folder, codes, proves),
+    }
+
+
+def _done_when(folder: str, codes: Sequence[str], proves: str) -> list[str]:
+    """The commands whose results show that an action is done; each is a tool, too."""
+    select = "".join(f" --select {code}" for code in codes[:_MOST_CODES])
+    return [f"`transplt check {shlex.quote(folder)}{select}` names none of these places", f"`{proves}` says equal"]
+
+
+def found(finding: dict[str, Any]) -> dict[str, Any]:
+    """One finding as it stands in an answer."""
+    told = {"file": finding["path"], "line": finding["line"], "column": finding["column"], "code": finding["code"],
+            "level": finding["level"], "known": cut(finding["message"])}  # fmt: skip
+    if finding["help"]:
+        told["how"] = cut(finding["help"])
+    if finding["fix"]:
+        told["fix"] = finding["fix"]
+    return told
+
+
+def _id(action: dict[str, Any]) -> str:
+    """A name that stays while the action is the same thing to do in the same files, whatever lines move."""
+    parts = [action["title"], *sorted(place["path"] for place in action["places"])]
+    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()

@@ -1,0 +1,246 @@
+"""What does not go with apex, anywhere in a program."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from transplt.edits.parting import can_part
+from transplt.fixers.amp.apex_place import Initialization
+from transplt.fixers.amp.precision import GRAM, gram_matrix
+from transplt.fixers.amp.reading import zeroes
+from transplt.fixers.amp.steps import limiting_hook
+from transplt.program.program import File, Program, enclosing_function, text_of
+from transplt.syntax.asks import begins, by_place, ends, keyword_of
+from transplt.syntax.scan import chain, parent, statement
+
+_SHARDED = (
+    "torch.distributed.fsdp.", "torch.distributed._composable.", "torch.distributed.tensor.", "torch.distributed.rpc.",
+    "torch.distributed._tensor.", "torch.distributed.pipelining.", "torch.distributed.autograd.",
+    "torch.distributed.optim.",
+)  # fmt: skip
+#: Methods of modules that run no network.
+_HOUSEKEEPING = frozenset(
+    "to cuda npu cpu train eval parameters named_parameters modules named_modules children named_children state_dict"
+    " load_state_dict zero_grad requires_grad_ apply register_buffer buffers named_buffers share_memory compile"
+    " double float register_forward_hook register_backward_hook no_sync".split()
+)
+_OPTIMIZER = ("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
+#: Methods of a parameter that is looked at.
+_OF_TENSORS = frozenset(
+    "copy_ fill_ normal_ uniform_ zero_ size dim numel detach clone float mean std sum abs norm min max item tolist"
+    " numpy storage data_ptr contiguous view reshape t".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a program gets nothing: `why` and what to `do`, at a node of a file. `trains`: the files that train."""
+
+    file: File
+    node: ast.expr | ast.stmt
+    why: str
+    do: str
+    trains: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A backward pass with the spellings of its optimizers; `loss_id` where each loss has a scale of its own."""
+
+    file: File
+    call: ast.Call
+    optimizers: tuple[str, ...]
+    loss_id: int | None = None
+
+    @property
+    def owner(self) -> str:
+        """How the optimizers are given to amp.scale_loss."""
+        return self.optimizers[0] if len(self.optimizers) == 1 else f"[{', '.join(self.optimizers)}]"
+
+
+class Refused(Exception):
+    """Ends the reading of a program that gets nothing."""
+
+    def __init__(self, file: File, node: ast.expr | ast.stmt, why: str, do: str) -> None:
+        super().__init__(why)
+        self.problem = Problem(file, node, why, do)
+
+
+def check_lines(file: File, node: ast.stmt) -> None:
+    """Lines can go in around a statement, whose line is parted when it shares it."""
+    if not can_part(file.source, node):
+        do = "write the statements on lines of their own and run transplt again"
+        raise Refused(file, node, "the statements of this line cannot be put on lines of their own", do)
+
+
+def check_file(program: Program, file: File, place: Initialization, level: str) -> None:
+    """What apex does not go with, anywhere in the program."""
+    for call in by_place(file.scan.calls):
+        full = file.names.qualified(call.func) or ""
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if full.startswith(_SHARDED):
+            raise Refused(
+                file, call, f"{full} keeps parameters in shards or on other processes, which apex does not know",
+                "take the mixed precision of what shards them",
+            )  # fmt: skip
+        if full == "torch.spmm" or full.startswith("torch.sparse") or last == "to_sparse":
+            raise Refused(
+                file, call, "sparse tensors have no products in half precision", "leave this training in float32",
+            )  # fmt: skip
+        if level == "O2":
+            _check_call(program, file, call, place)
+            _check_whole(program, file, call, place)
+    if level == "O1":
+        bodies = [file.scan.tree.body, *(function.body for function in file.scan.functions)]
+        product = next((found for body in bodies if (found := gram_matrix(file, body)) is not None), None)
+        if product is not None:
+            raise Refused(file, product, GRAM, "leave this training in float32")
+    if (hook := limiting_hook(file)) is not None:
+        raise Refused(
+            file, hook, "a hook limits gradients while they are scaled",
+            "clip behind the backward pass, with torch.nn.utils.clip_grad_value_, and run transplt again",
+        )  # fmt: skip
+    for node in by_place(file.scan.attributes.get("grad", ())) if level == "O1" else ():
+        if isinstance(node.ctx, ast.Load) and _of_no_optimizer(file, node) and not zeroes(node):
+            raise Refused(
+                file, node, f"gradients of {text_of(file, node.value)} stay scaled, since no optimizer has them",
+                "divide them by the loss scale before they are used, or leave this training in float32",
+            )  # fmt: skip
+    if level == "O2":
+        for node in by_place(file.scan.attributes.get("grad", ())):
+            above = parent(node)
+            asked = isinstance(above, ast.Compare) or zeroes(node) or _in_optimizer(file, node)
+            if isinstance(node.ctx, ast.Load) and not asked:
+                raise Refused(
+                    file, node, "this reads gradients of the model, which stay scaled and in float16 with O2",
+                    "read those of amp.master_params(optimizer)",
+                )  # fmt: skip
+
+
+def _in_optimizer(file: File, node: ast.AST) -> bool:
+    """True in an optimizer of the program's own: its parameters are those that amp.initialize has put there."""
+    around = (at for at in chain(node) if isinstance(at, ast.ClassDef))
+    return any(file.names.qualified(base) in _OPTIMIZER for at in around for base in at.bases)
+
+
+def _of_no_optimizer(file: File, node: ast.Attribute) -> bool:
+    """True for `x.grad` of a variable of which the function asks for gradients, but for its sign and for its being."""
+    name = node.value.id if isinstance(node.value, ast.Name) else ""
+    above = parent(node)
+    while isinstance(above, ast.Attribute):
+        if above.attr in ("sign", "sign_"):
+            return False
+        above = parent(above)
+    if not name or isinstance(above, ast.Compare):
+        return False
+    function = enclosing_function(node)
+    asked = (
+        at.value
+        for word in ("requires_grad", "requires_grad_", "retain_grad")
+        for at in (*file.scan.attributes.get(word, ()), *file.scan.stores)
+        if isinstance(at, ast.Attribute) and at.attr == word and enclosing_function(at) is function
+    )
+    if any(isinstance(base, ast.Name) and base.id == name for base in asked):
+        return True
+    found = file.names.lookup(name, file.scan.scope_of(node))
+    values = [getattr(parent(binding.node), "value", None) for binding in (found[1] if found is not None else ())]
+    given = (keyword_of(at, "requires_grad") for value in values if isinstance(value, ast.Call)
+             for at in ast.walk(value) if isinstance(at, ast.Call))  # fmt: skip
+    return any(isinstance(value, ast.Constant) and value.value is True for value in given)
+
+
+def loose(program: Program, file: File, place: Initialization) -> str:
+    """What would tear gradients out of the one tensor that combine_grad makes of them; empty when nothing does."""
+    for node in file.scan.stores:
+        if isinstance(node, ast.Attribute) and node.attr == "grad":
+            return f"{file.path}:{node.lineno} sets gradients one by one"
+    for call in file.scan.calls:
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr not in ("cpu", "to"):
+            continue
+        if func.attr == "to" and not any(isinstance(item, ast.Constant) and item.value == "cpu" for item in call.args):
+            continue
+        base: ast.expr = func.value
+        while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
+            base = base.func.value
+        if program.slot(file, base) in place.held:
+            return f"{file.path}:{call.lineno} moves the model to the CPU"
+    return ""
+
+
+def check_weights(program: Program, file: File, place: Initialization, passes: list[Pass]) -> None:
+    """O2 copies float32 weights over those of the model behind every step: what changes these by hand is lost."""
+    for node in by_place(file.scan.attributes.get("data", ())):
+        above = parent(node)
+        if not isinstance(above, ast.Attribute) or not above.attr.endswith("_") or above.attr == "zero_":
+            continue
+        function = enclosing_function(node)
+        early = file is place.file and begins(node) < ends(place.after)
+        if not any(one.file is file and enclosing_function(one.call) is function for one in passes) or early:
+            continue
+        names = {at.id for at in ast.walk(node) if isinstance(at, ast.Name)}
+        loops = (at for at in chain(node) if isinstance(at, ast.For))
+        loop = next((at for at in loops if getattr(at.target, "id", "") in names), None)
+        bases = [at for at in ast.walk(loop.iter) if isinstance(at, (ast.Name, ast.Attribute))] if loop else []
+        if any(program.slot(file, at) in place.held for at in bases):
+            raise Refused(
+                file, node, "this changes weights by hand, and with O2 those in float32 are copied over them",
+                "change amp.master_params(optimizer) too",
+            )  # fmt: skip
+
+
+#: What takes the whole of an object apart and puts it together again.
+_WHOLE = frozenset(
+    {"torch.save", "pickle.dump", "pickle.dumps", "copy.deepcopy", "torch.optim.swa_utils.AveragedModel"}
+)
+
+
+def _check_whole(program: Program, file: File, call: ast.Call, place: Initialization) -> None:
+    """O2 gives the model another forward, a function of apex: pickle refuses it, and a copy runs the original."""
+    full = file.names.qualified(call.func) or ""
+    if full not in _WHOLE or not call.args or early(program, file, call, place):
+        return
+    given = call.args[0]
+    base: ast.expr = given.value if isinstance(given, ast.Attribute) and given.attr == "module" else given
+    if program.slot(file, base) in place.held:
+        does = "saves" if full in ("torch.save", "pickle.dump", "pickle.dumps") else "copies"
+        raise Refused(
+            file, call, f"{full} {does} the whole model here, whose forward O2 has replaced by a function of apex",
+            f"take its state: {text_of(file, given)}.state_dict()",
+        )  # fmt: skip
+
+
+def early(program: Program, file: File, node: ast.expr, place: Initialization, depth: int = 3) -> bool:
+    """True for what has run before amp.initialize: it stands above it, or all calls of its function do."""
+    function = enclosing_function(node)
+    if file is place.file and function is enclosing_function(place.after):
+        return begins(node) < begins(place.after)
+    above = parent(function) if function is not None and function.name == "__init__" else function
+    sites = program.call_sites.get(above, []) if above is not None and depth else []
+    return bool(sites) and all(early(program, at, site, place, depth - 1) for at, site in sites)
+
+
+def _check_call(program: Program, file: File, call: ast.Call, place: Initialization) -> None:
+    """O2 casts what goes into the model itself: its methods and parts get float32 and hold float16."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr in _HOUSEKEEPING:
+        return
+    base: ast.expr = func.value
+    inside = False
+    if any(isinstance(node, ast.Attribute) and node.attr in ("grad", "data") for node in ast.walk(func)):
+        return
+    while isinstance(base, ast.Attribute) and program.slot(file, base) not in place.held:
+        inside, base = True, base.value
+    if program.slot(file, base) not in place.held or file.names.qualified(func) is not None:
+        return
+    if inside and func.attr in _OF_TENSORS:
+        return
+    stored = statement(call)
+    if isinstance(stored, ast.Assign) and any(program.slot(file, item) in place.held for item in stored.targets):
+        return  # `model = model.Net()`: a module of this name makes it
+    raise Refused(
+        file, call,
+        f"{text_of(file, func)}(...) runs a part of the model, and O2 casts only what the model itself is given",
+        "let forward() do it",
+    )  # fmt: skip

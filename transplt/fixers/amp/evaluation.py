@@ -1,0 +1,177 @@
+"""Evaluation in a file that trains: autocast around the networks that run without gradients.
+
+Only where the outputs go on to what half precision cannot harm (losses under the same autocast, argmax, accuracy):
+all other evaluation stays in float32, which is as right as before.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.edits.writer import Writer
+from transplt.fixers.amp.float_only import is_float_only
+from transplt.fixers.amp.reading import in_functions, networks, own_nodes, reads, runs_network, writes
+from transplt.fixers.amp.shape import Unit
+from transplt.fixers.amp.spelling import Spelling
+from transplt.program.gradients import without_gradients
+from transplt.program.program import enclosing_function
+from transplt.syntax.asks import begins, block_of, by_place, ends, last_name, variable
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+
+_HARMLESS = frozenset(
+    "argmax max topk argsort shape size dim data detach cpu ndim sigmoid softmax log_softmax float view reshape"
+    " squeeze unsqueeze permute transpose contiguous item".split()
+)
+#: What is left of an output behind these is the same in half precision, but for ties.
+_ENDS = frozenset({"argmax", "argsort", "shape", "size", "dim", "ndim"})
+#: These give numbers and where they stand.
+_BOTH = frozenset({"max", "topk"})
+_SOFT = frozenset({"softmax", "log_softmax", "sigmoid"})
+_METRICS = re.compile(r"accuracy|^acc|argmax|^len$|^print$|correct", re.I)
+#: What compares an output with a number.
+_THRESHOLDS = frozenset("gt lt ge le round where masked_fill greater less bool threshold histc bucketize".split())
+
+
+def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> list[list[ast.stmt]]:
+    """Autocast in the code without gradients beside what trains; the statements that stand under it now."""
+    unit = units[0]
+    program, file = unit.program, unit.file
+    known = networks(file)
+    inside = {id(at) for one in units for region in one.regions for item in region for at in ast.walk(item)}
+    taken: set[int] = set()
+    written: list[list[ast.stmt]] = []
+    for call in by_place(file.scan.calls):
+        if id(call) in inside or id(call) in taken or not without_gradients(call):
+            continue
+        if not (runs_network(program, file, call, known) and _is_network(call, known)):
+            continue
+        stmt = statement(call)
+        if not isinstance(stmt, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)):
+            continue
+        region = _region(stmt)
+        taken |= {id(at) for item in region for at in ast.walk(item)}
+        if not all(writer.fits(item) for item in (region[0], region[-1])):
+            continue
+        if spelling.enabled(stmt) is None or _is_unsafe(unit, region) or not _harmless(unit, call, region):
+            continue
+        message = "evaluation under autocast, as in training"
+        writer.wrap(region, spelling.autocast(stmt), "NPU740", message)
+        written.append(region)
+    return written
+
+
+def _is_network(call: ast.Call, known: set[str]) -> bool:
+    """True for `model(x)` and `model.encode(x)`, not for a loss or a helper."""
+    return variable(call.func) in known
+
+
+def _region(stmt: ast.stmt) -> list[ast.stmt]:
+    """The statement with those right behind it that work out a loss from what it gives."""
+    block = block_of(stmt)
+    given = writes(stmt)
+    first = last = block.index(stmt)
+    for index in range(first + 1, len(block)):
+        item = block[index]
+        if not isinstance(item, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If)):
+            break
+        if reads(item) & given and _has_loss(item):
+            last = index
+            given |= writes(item)
+        elif not reads(item) & given or not isinstance(item, ast.Assign):
+            break
+    return block[first : last + 1]
+
+
+def _has_loss(node: ast.AST) -> bool:
+    for at in own_nodes(node):
+        if isinstance(at, ast.Call) and re.search(r"loss|crit|entropy|mse", last_name(at.func), re.I):
+            return True
+    return False
+
+
+def _is_unsafe(unit: Unit, region: list[ast.stmt]) -> bool:
+    return any(
+        is_float_only(unit.program, file, call)
+        for item in region
+        for file, call in in_functions(unit.program, unit.file, item)
+    )
+
+
+def _harmless(unit: Unit, call: ast.Call, region: list[ast.stmt]) -> bool:
+    """True when what leaves a region in half precision is used for nothing that needs float32."""
+    first = region[0]
+    if isinstance(first, ast.Return):
+        return False
+    if _compared(call, first):
+        return False
+    outputs = writes(first) if isinstance(first, ast.Assign) else set()
+    inside = {id(at) for item in region for at in ast.walk(item)}
+    function = enclosing_function(first)
+    scope: ast.AST = function if function is not None else unit.file.scan.tree
+    for at in own_nodes(scope):
+        if (
+            isinstance(at, ast.Name)
+            and isinstance(at.ctx, ast.Load)
+            and at.id in outputs
+            and id(at) not in inside
+            and begins(at) >= ends(first)
+            and not _harmless_use(at)
+        ):
+            return False
+    return all(not name.startswith("self.") for name in outputs)
+
+
+def _compared(call: ast.Call, stmt: ast.stmt) -> bool:
+    """True for an output that the statement itself compares with a number: a mask of it would hang on the precision."""
+    at: ast.AST = call
+    while at is not stmt:
+        above = parent(at)
+        name = last_name(at.func) if isinstance(at, ast.Call) else getattr(above, "attr", "")
+        if name in _ENDS:
+            return False
+        if isinstance(above, ast.Compare) or (isinstance(at, ast.Call) and name in _THRESHOLDS):
+            return True
+        at = above
+    return False
+
+
+def _harmless_use(node: ast.Name) -> bool:
+    at: ast.AST = node
+    while True:
+        above = parent(at)
+        if isinstance(above, ast.Attribute):
+            if above.attr not in _HARMLESS:
+                return False
+            if above.attr in _ENDS:
+                return True
+            if above.attr in _BOTH:
+                return _takes_places(parent(above))
+            at = above
+        elif isinstance(above, ast.Call) and above.func is not at:
+            name = last_name(above.func)
+            if name in _BOTH:
+                return _takes_places(above)
+            if name not in _SOFT:
+                return bool(_METRICS.search(name))
+            at = above
+        elif (isinstance(above, ast.Subscript) and above.value is at) or isinstance(above, ast.Call):
+            at = above
+        else:
+            return False
+
+
+def _takes_places(call: ast.AST) -> bool:
+    """True where only the second of what `max` and `topk` give is used: `_, predicted = torch.max(outputs, 1)`."""
+    above = parent(call)
+    if isinstance(above, ast.Subscript):
+        return isinstance(above.slice, ast.Constant) and above.slice.value == 1
+    if isinstance(above, ast.Attribute):
+        return above.attr == "indices"
+    target = above.targets[0] if isinstance(above, ast.Assign) else None
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[0], ast.Name):
+        return False
+    name = target.elts[0]
+    scope = next(at for at in chain(call) if isinstance(at, (*FUNCTIONS, ast.Module)))
+    used = (at for at in ast.walk(scope) if isinstance(at, ast.Name) and isinstance(at.ctx, ast.Load))
+    return name.id == "_" or not any(at.id == name.id for at in used)

@@ -1,0 +1,37 @@
+"""Programs that have mixed precision already: that is said, and nothing is added to them."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Level
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.amp.recognise import already, found_in
+from transplt.fixers.amp.shape import find_units
+from transplt.fixers.amp.theme import wanted
+
+fixer = Fixer(__name__, code="NPU742", rank=50, theme="amp")
+
+
+@fixer.on(ast.Module)
+def has_mixed_precision(work: Work, tree: ast.Module) -> Finds:
+    """At the place that gives it or, for another file's, where the program trains."""
+    trains = b".backward(" in work.source.utf8
+    found = (already(work) if trains else found_in(work.scan, work.names)) if wanted(work) else None
+    if found is None:
+        return
+    node, there = found.node, ""
+    if found.path != work.scan.path:
+        units = find_units(work)
+        if not units:
+            return
+        node, there = units[0].first, f" in {found.path}"
+    yield work.note(
+        node,
+        fixer.code,
+        f"this program has mixed precision already ({found.what}{there}): nothing is added to it",
+        level=Level.INFO,
+        help=f"precision is set by {found.where}" if found.where else "",
+    )

@@ -1,0 +1,76 @@
+"""Integers as devices: `.to(rank)`, `torch.device(0)`, `device=0`.
+
+From torch 2.3 on an integer means the device of the backend that is registered, so that it is an NPU once torch_npu is
+imported. Up to 2.2 it means CUDA whatever is registered, and the program stops there. Source: torch/csrc/utils/
+python_arg_parser.h (toDevice) in the headers of the torch wheels 2.2.2, 2.3.1 and 2.13.0; pytorch/pytorch#117966.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.base.finding import Effort
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.syntax.asks import last_name
+
+fixer = Fixer(__name__, code="NPU247", rank=430, versions="<=2.2")
+
+_NUMBERED = re.compile(r"(?:^|_)(?:local_?rank|rank|gpu|gpu_?id|device_?id|dev_?id|device_?index|gpu_?idx)$", re.I)
+_CURRENT = ("torch.cuda.current_device", "torch.npu.current_device")
+
+
+@fixer.on(ast.Call)
+def takes_a_number(work: Work, call: ast.Call) -> Finds:
+    """Give bare numbers the name of the device."""
+    if not call.keywords and last_name(call.func) not in ("device", "to"):
+        return
+    for value in _devices(work, call):
+        yield from _device(work, value)
+
+
+def _devices(work: Work, call: ast.Call) -> list[ast.expr]:
+    """The arguments of a call that are devices."""
+    func = call.func
+    last = last_name(func)
+    found = [keyword.value for keyword in call.keywords if keyword.arg == "device"]
+    if found or last == "device":
+        full = work.names.qualified(func) or ""
+        if not full.startswith("torch.") and last != "to" and not last.startswith("new_"):
+            found = []
+        if full == "torch.device" and len(call.args) == 1:
+            found.append(call.args[0])
+    if last == "to" and isinstance(func, ast.Attribute) and call.args:
+        found.append(call.args[0])
+    return found
+
+
+def _device(work: Work, value: ast.expr) -> Finds:
+    if isinstance(value, ast.Constant):
+        if type(value.value) is int and work.take(value):
+            text = f'"npu:{value.value}"'
+            yield Edit(
+                value,
+                "NPU247",
+                f"device {value.value} -> {text}",
+                text,
+                help="an integer means a CUDA device up to torch 2.2",
+                writes_npu=True,
+            )
+        return
+    if isinstance(value, ast.Call):
+        numbered = (work.names.qualified(value.func) or "") in _CURRENT
+    else:
+        last = last_name(value)
+        numbered = bool(_NUMBERED.search(last))
+    if numbered:
+        shown = work.source.slice(*work.source.extent(value))
+        yield work.note(
+            value,
+            "NPU248",
+            f"up to torch 2.2 the number {shown} means a CUDA device",
+            help=f'write f"npu:{{{shown}}}" if it is a number; a later torch takes it as the number of an NPU',
+            effort=Effort.LOW,
+        )

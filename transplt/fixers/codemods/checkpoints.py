@@ -1,0 +1,77 @@
+"""Weights that were saved on a GPU, loaded without a word about the device.
+
+`torch.load` puts tensors back where they were saved, and raises where torch has no CUDA (torch/serialization.py,
+"Attempting to deserialize object on a CUDA device"); torch_npu leaves that as it is (torch_npu/utils/serialization.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.base.finding import Level
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.flow.last_value import last_value
+from transplt.flow.saved_files import saved_as, saved_files
+from transplt.syntax.asks import last_name, string_of
+
+fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",), words=("torch.load", "th.load("))
+
+_MESSAGE = "torch.load without map_location cannot read a file that was saved on a GPU"
+_HELP = "add map_location='cpu' (or the device) where the file may come from a GPU; files saved on an NPU need nothing"
+
+
+#: What the names of files are called that come from somebody else.
+_FOREIGN = re.compile(
+    r"pre_?train|download|from_url|hf_hub|cached_(?:path|file)|imagenet|(?:^|_)vgg|lpips|inception|backbone"
+    r"|init_(?:ckpt|checkpoint|weight)",
+    re.IGNORECASE,
+)
+_FROM_ELSEWHERE = "torch.load without map_location: a file that comes from elsewhere may lie on a GPU"
+
+
+@fixer.on(ast.Call, name="torch.load")
+def says_nothing_of_a_device(work: Work, call: ast.Call) -> Finds:
+    """Report a load that does not say where to: work where the file comes from somebody else, else a remark."""
+    if b".load(" not in work.source.utf8 or _says_where(call) or not call.args:
+        return
+    saved = (*work.project.saved, *saved_files(work.source.utf8))
+    path = _value(work, call.args[0])
+    name = _name(path)
+    on_cpu = saved_as(name, saved) if name else None
+    if on_cpu:
+        return
+    if on_cpu is None and (_is_foreign(path) or _is_foreign(call.args[0]) or (name and work.project.known)):
+        yield work.note(call.func, "NPU152", _FROM_ELSEWHERE, api="torch.load", help=_HELP)
+    else:
+        yield work.note(call.func, "NPU152", _MESSAGE, level=Level.INFO, api="torch.load", help=_HELP)
+
+
+def _value(work: Work, node: ast.expr) -> ast.expr:
+    """The value that a local name got last, else the node itself."""
+    value = last_value(work.scan, node) if isinstance(node, ast.Name) else None
+    return value if isinstance(value, ast.expr) else node
+
+
+def _name(path: ast.expr) -> str:
+    """The file name at the end of a path that is written out; empty where it is not."""
+    while isinstance(path, ast.Call) and last_name(path.func) in ("join", "Path", "open", "expanduser") and path.args:
+        path = path.args[-1 if last_name(path.func) == "join" else 0]
+    if isinstance(path, ast.BinOp) and isinstance(path.op, (ast.Add, ast.Div)):
+        path = path.right
+    text = string_of(path) or ""
+    last = text.replace("\\", "/").rpartition("/")[2]
+    return last if "." in last[1:] else ""
+
+
+def _is_foreign(path: ast.expr) -> bool:
+    return any(
+        _FOREIGN.search(last_name(each)) for each in ast.walk(path) if isinstance(each, (ast.Attribute, ast.Name))
+    )
+
+
+def _says_where(call: ast.Call) -> bool:
+    starred = any(isinstance(arg, ast.Starred) for arg in call.args)
+    return starred or len(call.args) > 1 or any(word.arg in (None, "map_location") for word in call.keywords)

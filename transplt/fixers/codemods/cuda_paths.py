@@ -1,0 +1,118 @@
+"""Gates that lead to CUDA-only code stay: on an NPU they answer no, and the program takes its other path.
+
+`if x.is_cuda: return median_filter_cuda(x)` must not become `if x.is_npu`: the branch calls a kernel that no NPU runs.
+Runs after the codemods that plan edits, and takes back those of such gates. What only the CUDA side of a condition
+reaches, over the whole project, is the answer of `CudaSide`; nobody else decides it.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Effort
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.flow.cuda_side import CudaSide
+from transplt.syntax.asks import call_of
+from transplt.syntax.scan import parent
+
+fixer = Fixer(__name__, code="NPU270", rank=610)
+
+_AVAILABLE = ("torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.is_initialized")
+
+
+@fixer.on(ast.Module)
+def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
+    """Take back the edits of gates whose CUDA side is CUDA-only, or leads where nobody can follow."""
+    gates = [(edit, asked) for edit in work.rewrites if not edit.user and (asked := _question(edit)) is not None]
+    if not gates:
+        return
+    side = CudaSide(work.slots, work.rules, work.project)
+    taken_back: set[int] = set()
+    stays: list[ast.AST] = []
+    for edit, (question, truth) in gates:
+        answer = side.of(question, truth, of_a_tensor=edit.api not in _AVAILABLE)
+        if answer is None:
+            continue
+        if not answer.everywhere:
+            yield work.note(
+                edit.node,
+                "NPU272",
+                f"the answer of this test is kept, and leads to code that needs CUDA too ({answer.why})",
+                api=edit.api,
+                help="it is the NPU's answer now: ask for something else before that code, or port it",
+                effort=Effort.MEDIUM,
+            )
+            continue
+        taken_back.add(id(edit))
+        stays += side.ran_by(question, truth)
+        if answer.followed:
+            yield work.note(
+                edit.node,
+                fixer.code,
+                f"this test leads to code that needs CUDA ({answer.why}); it stays, and the NPU takes the other path",
+                api=edit.api,
+                help="see that the other path is right on the NPU; port the CUDA code where its speed is needed",
+                effort=Effort.MEDIUM,
+            )
+        else:
+            yield work.note(
+                edit.node,
+                "NPU271",
+                f"what this test leads to cannot be followed ({answer.why}); "
+                "it stays, and the NPU takes the other path",
+                api=edit.api,
+                help="if all of it runs on an NPU, write the test for the NPU; else see that the other path is right",
+                effort=Effort.LOW,
+            )
+    for edit, (question, truth) in gates if stays else ():
+        if id(edit) not in taken_back and (name := side.withheld(stays, side.ran_by(question, truth))):
+            taken_back.add(id(edit))
+            yield work.note(
+                edit.node,
+                fixer.code,
+                f"this test leads to {name}, which is set behind a test that stays; "
+                "it stays too, and the NPU takes the other path",
+                api=edit.api,
+                help="see that the other path is right on the NPU",
+                effort=Effort.LOW,
+            )
+    if taken_back:
+        work.withdraw_edits(lambda edit: id(edit) in taken_back)
+
+
+def _question(edit: Edit) -> tuple[ast.expr, bool] | None:
+    """The part of a condition that an edit changes, and the truth value that it has on CUDA; None for other edits."""
+    node = edit.node
+    if not isinstance(node, ast.expr):
+        return None
+    if edit.api in _AVAILABLE:
+        call = call_of(node)
+        if call is None:
+            return None
+        above = parent(call)
+        if not edit.api.endswith("count"):
+            return call, True
+        if isinstance(above, ast.Compare) and above.left is call:
+            return above, not isinstance(above.ops[0], (ast.Lt, ast.LtE, ast.Eq))
+        return (call, True) if _is_truth(call) else None
+    if edit.api == "torch.Tensor.is_cuda":
+        return node, True
+    if not edit.api.startswith("device string"):
+        return None
+    above = parent(node)
+    if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and above.func.attr == "startswith":
+        return above, True
+    while isinstance(above, (ast.Tuple, ast.List, ast.Set, ast.Call)):
+        above = parent(above)
+    if not isinstance(above, ast.Compare):
+        return None
+    return above, not any(isinstance(op, (ast.NotEq, ast.NotIn, ast.IsNot)) for op in above.ops)
+
+
+def _is_truth(node: ast.expr) -> bool:
+    above = parent(node)
+    if isinstance(above, (ast.If, ast.IfExp, ast.While)):
+        return above.test is node
+    return isinstance(above, ast.BoolOp) or (isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not))

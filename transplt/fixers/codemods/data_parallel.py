@@ -1,0 +1,211 @@
+"""`torch.nn.DataParallel` takes its first card: torch_npu does not divide a batch among the cards of one process.
+
+torch_npu has no `torch._C._scatter` (it belongs to CUDA builds of torch), with which DataParallel divides a batch even
+for one card. A subclass that moves the batch instead keeps all else: the names in checkpoints, `.module`, `isinstance`,
+and inputs that come from the host. DataParallel knows other devices than CUDA since torch 2.1 (torch/_utils.py,
+`_get_available_device_type`).
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Effort, Level
+from transplt.edits.edit import Beside, Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.lines import blank_lines_above
+from transplt.edits.parting import can_part
+from transplt.edits.work import Work
+from transplt.fixers.codemods.whole_objects import parts_saved, saved_objects
+from transplt.flow.callees import DATA_PARALLEL
+from transplt.flow.last_value import last_value
+from transplt.syntax.asks import begins, first_code, keyword_of, last_name, root_name
+from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.trees.names import dotted
+
+fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel",))
+
+CLASS_NAME = "OneCardDataParallel"
+_KEY = "one card"
+_CLASS = '''\
+class {name}({base}):
+    """DataParallel on its first card: torch_npu does not divide a batch among the cards of one process."""
+
+    def __init__(self, module, device_ids=None, output_device=None, dim=0):
+        super().__init__(module, [device_ids[0] if device_ids else 0], dim=dim)
+
+    def scatter(self, inputs, kwargs, device_ids):
+        def move(value):
+            if isinstance(value, torch.Tensor):
+                return value.to(self.src_device_obj)
+            if isinstance(value, tuple) and hasattr(value, "_fields"):
+                return type(value)(*map(move, value))
+            if isinstance(value, (list, tuple)):
+                return type(value)(map(move, value))
+            if isinstance(value, dict):
+                return type(value)((key, move(each)) for key, each in value.items())
+            return value
+
+        return [move(inputs)], [move(kwargs)]
+
+'''
+#: Methods of a module that give it back.
+_SELVES = frozenset({"cuda", "cpu", "to", "train", "eval", "half", "float", "double", "requires_grad_"})
+_SEVERAL = "several cards take one process each"
+
+
+@fixer.on(ast.Call, name=DATA_PARALLEL)
+def on_its_first_card(work: Work, call: ast.Call) -> Finds:
+    """Call the subclass; the class itself goes in once."""
+    if work.settings.style == "portable":
+        return
+    if reason := _reason_to_stay(work, call):
+        api = str(work.names.qualified(call.func))
+        if work.take(call.func):
+            yield work.note(call, "NPU507", f"{api} does not run on NPU", api=api, help=reason, effort=Effort.MEDIUM)
+        return
+    place = _place(work, call)
+    if place is None or not can_part(work.source, place) or not work.take(call.func):
+        return
+    name, api = _new_name(work), str(work.names.qualified(call.func))
+    message = f"{api} -> {name}: the whole batch goes to one card"
+    if name not in work.new_names:
+        work.new_names.add(name)
+        text = blank_lines_above(work.source, place) + _CLASS.format(name=name, base=work.text(call.func))
+        where = Beside(place, above_comments=True)
+        yield Edit(where, fixer.code, message, text, group=fixer.code)
+    work.between_visits.setdefault(_KEY, {})[id(call.func)] = name
+    yield Edit(call.func, fixer.code, message, dotted(name), api=api, group=fixer.code, imports=("torch",))
+    yield work.note(call, "NPU507", f"{api} uses one card on an NPU", level=Level.INFO, api=api, help=_advice(work))
+
+
+def one_card_name(work: Work, func: ast.expr) -> str:
+    """What a call of DataParallel is named now: the class that went in; the text as it was for every other call."""
+    name: str = work.between_visits.get(_KEY, {}).get(id(func), "")
+    return name or work.text(func)
+
+
+@fixer.on(ast.ClassDef)
+def goes_in(work: Work, node: ast.ClassDef) -> Finds:
+    """The class that goes in is for one card; another one with a `scatter` of its own still makes replicas."""
+    if node.name.startswith(CLASS_NAME) and "scatter" in work.scan.scopes[node].bindings:
+        for base in node.bases:
+            if work.names.qualified(base) in DATA_PARALLEL:
+                work.take(base)
+    yield from ()
+
+
+def _place(work: Work, call: ast.Call) -> ast.stmt | None:
+    """The statement above which the class goes: below the import of its base, above its use."""
+    root = root_name(call.func)
+    binding = work.names.import_of(root) if root is not None else None
+    if binding is None:
+        return None
+    above = binding.node if isinstance(binding.node, ast.stmt) else parent(binding.node)
+    if not isinstance(parent(above), ast.Module):
+        return None
+    place = first_code(work.scan.tree, above)
+    return place if begins(above) < begins(place) <= begins(call) else None
+
+
+def _advice(work: Work) -> str:
+    if b"DistributedDataParallel" in work.source.utf8:
+        return f"{_SEVERAL}: this file has DistributedDataParallel of its own for that, and is to be started that way"
+    return f"{_SEVERAL}: `transplt ... distributed -m SCRIPT` writes that for a training script, or says why it cannot"
+
+
+def _new_name(work: Work) -> str:
+    """The name of the class, other than all names of the file."""
+    name = CLASS_NAME
+    while name in work.scan.names or name in work.scan.root.bindings:
+        if name in work.new_names:
+            break
+        name += "_"
+    return name
+
+
+def _reason_to_stay(work: Work, call: ast.Call) -> str:
+    """Why the class cannot take its place, and what to do then; empty where it can."""
+    if _gives_elsewhere(work, call):
+        return "output_device is another card than the first: put what meets the output on the first card, and drop it"
+    saved = _saved_whole(work, call)
+    if saved is None:
+        return ""
+    return (
+        f"line {saved.lineno} saves the model as an object, and the file would ask for its class where it is loaded: "
+        "save the state_dict() there, and the next migration puts the model on one card"
+    )
+
+
+def _gives_elsewhere(work: Work, call: ast.Call) -> bool:
+    """True when outputs are asked for on another card than the first, or may be: they stay on the first."""
+    wanted = keyword_of(call, "output_device") or (call.args[2] if len(call.args) > 2 else None)
+    cards = keyword_of(call, "device_ids") or (call.args[1] if len(call.args) > 1 else None)
+    if isinstance(wanted, ast.Name):
+        wanted = last_value(work.scan, wanted) or wanted
+    if wanted is None or (isinstance(wanted, ast.Constant) and wanted.value is None):
+        return False
+    return ast.unparse(wanted) not in _first_card(cards)
+
+
+def _first_card(cards: ast.expr | None) -> tuple[str, ...]:
+    """How the first of the cards may be written."""
+    if isinstance(cards, ast.Call) and last_name(cards.func) == "list" and cards.args:
+        cards = cards.args[0]
+    if cards is None or (isinstance(cards, ast.Constant) and cards.value is None):
+        return ("0",)
+    if isinstance(cards, ast.Call) and last_name(cards.func) == "range":
+        return ("0",) if len(cards.args) == 1 else (ast.unparse(cards.args[0]),)
+    if isinstance(cards, (ast.List, ast.Tuple)) and cards.elts:
+        return (ast.unparse(cards.elts[0]),)
+    return (f"{ast.unparse(cards)}[0]",)
+
+
+def _saved_whole(work: Work, call: ast.Call) -> ast.expr | None:
+    """Where the wrapper may be pickled as an object: its class would be looked for where it is loaded."""
+    names = _names_of(work, call)
+    for saved in saved_objects(work):
+        if any(_named(each) in names for each in (saved, *parts_saved(work, saved))):
+            return saved
+    return None
+
+
+def _names_of(work: Work, call: ast.Call) -> set[str]:
+    """What the wrapper is called in the file: where it is stored, in what it is put, and as which parameter."""
+    stored_by = statement(call)
+    names = {ast.unparse(target) for target in stored_by.targets} if isinstance(stored_by, ast.Assign) else set()
+    assigned = [node for node in ast.walk(work.scan.tree) if isinstance(node, ast.Assign)]
+    known = -1
+    while known < len(names):
+        known = len(names)
+        for node in assigned:
+            if any(_named(each) in names for each in (node.value, *parts_saved(work, node.value))):
+                for target in node.targets:
+                    names.add(ast.unparse(target.value if isinstance(target, ast.Subscript) else target))
+        for use in work.scan.calls:
+            names |= _parameters(work, use, names)
+    return names
+
+
+def _named(value: ast.expr) -> str:
+    """A name or attribute as it is written, through a copy and calls of its own methods; empty for anything else."""
+    while isinstance(value, ast.Call):
+        if last_name(value.func) in ("deepcopy", "copy") and value.args:
+            value = value.args[0]
+        elif isinstance(value.func, ast.Attribute) and value.func.attr in _SELVES:
+            value = value.func.value
+        else:
+            return ""
+    return ast.unparse(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
+
+
+def _parameters(work: Work, use: ast.Call, names: set[str]) -> set[str]:
+    """The parameters of a function of the file that get the wrapper from a call."""
+    if not isinstance(use.func, ast.Name):
+        return set()
+    for binding in work.scan.root.bindings.get(use.func.id, ()):
+        if isinstance(binding.node, FUNCTIONS) and not isinstance(binding.node, ast.Lambda):
+            places = [each.arg for each in (*binding.node.args.posonlyargs, *binding.node.args.args)]
+            given = [*zip(places, use.args, strict=False), *((each.arg or "", each.value) for each in use.keywords)]
+            return {name for name, value in given if any(_named(each) in names for each in parts_saved(work, value))}
+    return set()

@@ -1,0 +1,173 @@
+"""Tables by device, `{"cuda": X, "cpu": Y}`: they gain a row for the NPU and never lose one."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.flow.device_or_backend import holds
+from transplt.flow.device_strings import DEVICE_STRING
+from transplt.flow.marks import DEVICE
+from transplt.flow.reached import places
+from transplt.flow.stores import is_map_location, store_slots
+from transplt.syntax.asks import index_in, last_name
+from transplt.syntax.scan import parent
+from transplt.trees.displays import with_rows
+from transplt.trees.transform import CannotRewrite
+
+fixer = Fixer(__name__, code="NPU209", rank=190)
+
+REASON = "row-beside"
+
+
+@fixer.on(ast.Module)
+def tables_of_the_file(work: Work, tree: ast.Module) -> Finds:
+    """Give tables that are looked up by device a row for the NPU."""
+    seen: set[int] = set()
+    for node in work.scan.strings:
+        display = _display_of(node)
+        if display is None or id(display) in seen:
+            continue
+        rows = [
+            (key, value)
+            for key, value in zip(display.keys, display.values, strict=True)
+            if key is not None and (text := work.text(key)).count("cuda") == 1 and DEVICE_STRING.match(_spelled(text))
+        ]
+        seen.add(id(display))
+        yield from _table(work, display, rows)
+
+
+def _display_of(node: ast.Constant) -> ast.Dict | None:
+    """The table in whose keys a string stands: as the key itself, or (`"cuda:%d" % 0`) as its beginning."""
+    if not isinstance(node.value, str) or not DEVICE_STRING.match(node.value):
+        return None
+    key: ast.AST = node
+    above = parent(key)
+    if isinstance(above, ast.JoinedStr):
+        key, above = above, parent(above)
+    if isinstance(above, ast.BinOp) and above.left is key:
+        key, above = above, parent(above)
+    if isinstance(above, ast.Dict) and index_in(above, "keys", key) >= 0:
+        return above
+    return None
+
+
+def _spelled(text: str) -> str:
+    """What a literal spells, its prefix and quotes left out."""
+    return text.lstrip("rRuUfF").lstrip("\"'")
+
+
+def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]]) -> Finds:
+    present = {work.text(key).replace("'", '"') for key in display.keys if key is not None}
+    wanted = [
+        (key, value) for key, value in rows if work.text(key).replace("'", '"').replace("cuda", "npu", 1) not in present
+    ]
+    new = {id(key) for key, _ in wanted}
+    for key, value in rows:
+        if id(key) not in new:
+            yield from _hold(work, key, value)
+    if not wanted or not looked_up_by_device(work, display) or _calls(wanted):
+        return  # `strings` says what is left to say of the keys
+    if not work.take(display):
+        return
+    texts = {}
+    # What a CUDA checkpoint is mapped to has to exist here: its row points to the NPU as well.
+    loads = is_map_location(display)
+    for key, value in wanted:
+        for part in ast.walk(key):
+            work.take(part)
+        yield work.keep(key, REASON)
+        texts[index_in(display, "keys", key)] = work.text(value)
+        yield work.keep(value, REASON)
+    names = ", ".join(work.text(key) for key, _ in wanted)
+    yield Edit(
+        display,
+        "NPU209",
+        f"the row {names} of a table by device gets one for the NPU beside it",
+        with_rows(set(texts), _for_npu, {} if loads else texts),
+        writes_npu=True,
+    )
+
+
+def _hold(work: Work, key: ast.expr, value: ast.expr) -> Finds:
+    """A row for CUDA beside one for the NPU: nothing in it changes."""
+    for node in (*ast.walk(key), *ast.walk(value)):
+        work.take(node)
+    yield work.keep(key, REASON)
+    yield work.keep(value, REASON)
+
+
+def _calls(rows: list[tuple[ast.expr, ast.expr]]) -> bool:
+    """True when a row's value does something: written twice, it would happen twice."""
+    return any(
+        isinstance(node, (ast.Await, ast.NamedExpr, ast.Yield, ast.ListComp, ast.DictComp))
+        or (isinstance(node, ast.Call) and not isinstance(value, ast.Lambda) and not _harmless(node))
+        for _, value in rows
+        for node in ast.walk(value)
+    )
+
+
+def _harmless(call: ast.Call) -> bool:
+    func = call.func
+    last = last_name(func)
+    return last in ("format", "str", "int", "device", "get", "dict", "list", "set", "tuple")
+
+
+def looked_up_by_device(work: Work, display: ast.Dict) -> bool:
+    """True when the file shows that a table's keys are compared with devices."""
+    if is_map_location(display):
+        return True
+    slots = work.slots
+    above = parent(display)
+    if isinstance(above, ast.Subscript) and above.value is display:
+        return holds(slots, above.slice, DEVICE)
+    if isinstance(above, ast.Attribute) and above.attr == "get":
+        call = parent(above)
+        return isinstance(call, ast.Call) and bool(call.args) and holds(slots, call.args[0], DEVICE)
+    if isinstance(above, ast.Compare):
+        return holds(slots, above.left, DEVICE)
+    reached: set[str] = set()
+    if isinstance(above, ast.Assign):
+        for target in above.targets:
+            reached.update(store_slots(slots, target, ()))
+    elif isinstance(above, ast.AnnAssign):
+        reached.update(store_slots(slots, above.target, ()))
+    else:
+        reached.update(place.detail for place in places(slots, display) if place.kind == "slot")
+    roots = {slots.find(slot) for slot in reached}
+    if any(DEVICE in slots.marks.get(root, ()) for root in roots):
+        return True  # a table that goes where a device goes: map_location
+    if not roots:
+        return False
+    by_root = work.between_visits.get("look-ups by slot")
+    if by_root is None:
+        by_root = work.between_visits["look-ups by slot"] = _lookups(work)
+    return any(holds(slots, key, DEVICE) for root in roots for key in by_root.get(root, ()))
+
+
+def _lookups(work: Work) -> dict[str, list[ast.expr]]:
+    """The keys of the look-ups of a file (`t[k]`, `t.get(k)`, `k in t`) by the slot of the table."""
+    found: list[tuple[ast.expr, ast.expr]] = []
+    for node in work.scan.subscripts:
+        if not isinstance(node.slice, (ast.Constant, ast.Slice)):
+            found.append((node.value, node.slice))
+    for call in work.scan.calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("get", "pop") and call.args:
+            found.append((call.func.value, call.args[0]))
+    for compare in work.scan.compares:
+        if len(compare.ops) == 1 and isinstance(compare.ops[0], (ast.In, ast.NotIn)):
+            found.append((compare.comparators[0], compare.left))
+    keys: dict[str, list[ast.expr]] = {}
+    for table, key in found:
+        if (slot := work.slots.of(table)) is not None:
+            keys.setdefault(work.slots.find(slot), []).append(key)
+    return keys
+
+
+def _for_npu(key: str) -> str:
+    """The text of the key of the new row."""
+    if key.count("cuda") != 1:
+        raise CannotRewrite("the key does not spell the device as one literal")
+    return key.replace("cuda", "npu")

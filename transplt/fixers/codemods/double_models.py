@@ -1,0 +1,133 @@
+"""Models that compute in 64-bit floats, which an NPU refuses in the operators that models are made of.
+
+Matrix products, convolutions and norms of CANN take float32, float16 and bfloat16 only (rules/support/card_limits.json
+gives the place of each list); a cast to float64 of what lies on the card gives float32 instead, which no longer fits
+inputs that came as float64.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Effort
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.codemods.reductions import is_cpu, is_double, names_device
+from transplt.flow.default_type import double_defaults
+from transplt.flow.last_value import last_value
+from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name
+from transplt.syntax.scan import parent, statement
+
+fixer = Fixer(__name__, code="NPU136", rank=262, needs=(b"double", b"float64", b"Double"))
+
+_MESSAGE = "this model computes in 64-bit floats, which matrix products, convolutions and norms of an NPU refuse"
+_DEFAULT = "all that has no type becomes float64, which matrix products, convolutions and norms of an NPU refuse"
+_HELP = "make the model and what goes into it float32"
+#: What a module has and a tensor has not. Optimizers have other names of these, and no `.to`.
+_OF_MODULES = ("parameters", "named_parameters", "train", "eval", "modules", "named_modules", "buffers")
+_MOVERS = ("cuda", "npu", "to")
+
+
+@fixer.on(ast.Module)
+def models_of_float64(work: Work, tree: ast.Module) -> Finds:
+    """Report modules that become float64 and lie on the card, and a default type that makes all of them so."""
+    for name in ("double", "to"):
+        for node in by_place(work.scan.attributes.get(name, ())):
+            call = call_of(node)
+            if call is None or not _becomes_double(work, call, name):
+                continue
+            made = _without_moves(node.value)
+            if _is_module(work, made) and _on_card(work, call, made):
+                yield work.note(
+                    call, fixer.code, _MESSAGE, api="torch.nn.Module.double", help=_HELP, effort=Effort.MEDIUM
+                )
+    if b"cuda" in work.source.utf8 or b"npu" in work.source.utf8:
+        for given in double_defaults(work.scan, work.names):
+            yield work.note(given, fixer.code, _DEFAULT, api="torch.float64", help=_HELP, effort=Effort.MEDIUM)
+
+
+def _becomes_double(work: Work, call: ast.Call, name: str) -> bool:
+    if name == "double":
+        return not call.args and not call.keywords
+    return any(is_double(work, given) for given in (*call.args[:2], keyword_of(call, "dtype")) if given is not None)
+
+
+def _without_moves(node: ast.expr) -> ast.expr:
+    """The model in `Net().cuda().train()`."""
+    while (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in (*_MOVERS, "train", "eval", "double", "float")
+    ):
+        node = node.func.value
+    return node
+
+
+def _is_module(work: Work, made: ast.expr) -> bool:
+    if isinstance(made, ast.Call):
+        return _makes_module(work, made)
+    if not isinstance(made, (ast.Name, ast.Attribute)):
+        return False
+    value = last_value(work.scan, made) if isinstance(made, ast.Name) else None
+    value = None if value is None else _without_moves(value)
+    return _is_used_as_one(work, made) or (isinstance(value, ast.Call) and _makes_module(work, value))
+
+
+def _makes_module(work: Work, call: ast.Call) -> bool:
+    full = work.names.qualified(call.func) or ""
+    if full.startswith("torch.nn.") and last_name(call.func)[:1].isupper() and full != "torch.nn.Parameter":
+        return True
+    name = getattr(call.func, "id", "")
+    if any(isinstance(node, ast.ClassDef) and node.name == name and _is_model(node) for node in work.scan.tree.body):
+        return True
+    stored = statement(call)
+    if not isinstance(stored, ast.Assign) or _without_moves(stored.value) is not call:
+        return False
+    return any(_is_used_as_one(work, target) for target in stored.targets)
+
+
+def _is_used_as_one(work: Work, name: ast.expr) -> bool:
+    return any(
+        call_of(node) is not None and _same(node.value, name)
+        for method in _OF_MODULES
+        for node in work.scan.attributes.get(method, ())
+    )
+
+
+def _is_model(node: ast.ClassDef) -> bool:
+    return any(last_name(base).endswith("Module") for base in node.bases)
+
+
+def _on_card(work: Work, call: ast.Call, made: ast.expr) -> bool:
+    """True for a model that this call, those around it or another statement of the file put on the card."""
+    node: ast.AST = call
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if _moves(work, node):
+            return True
+        node = node.func.value
+    above = parent(call)
+    while isinstance(above, ast.Attribute) and (outer := call_of(above)) is not None:
+        if _moves(work, outer):
+            return True
+        above = parent(outer)
+    if isinstance(made, ast.Call):
+        return False
+    return any(
+        (other := call_of(node)) is not None and _same(_without_moves(node.value), made) and _moves(work, other)
+        for name in _MOVERS
+        for node in work.scan.attributes.get(name, ())
+    )
+
+
+def _moves(work: Work, call: ast.Call) -> bool:
+    last = last_name(call.func)
+    if last in ("cuda", "npu"):
+        return True
+    given = arguments_of(call)
+    return last == "to" and any(names_device(work, each) and not is_cpu(each) for each in given)
+
+
+def _same(node: ast.expr, other: ast.expr) -> bool:
+    """True for two spellings of one variable, read or set."""
+    return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == ast.unparse(other)

@@ -1,0 +1,251 @@
+"""Code that is compiled for CUDA: extension modules, sources built at run time, operators registered for CUDA.
+
+Nothing of this is rewritten: a renamed extension does not exist. The names end in a finding with an effort.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.base.finding import Effort, Level
+from transplt.edits.edit import Finds, Note
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.codemods.packages import GOES_ON, can_fail
+from transplt.flow.callees import FOREIGN
+from transplt.flow.cuda_builds import BUILDERS, KERNEL_TEXT, builds_for_cuda
+from transplt.flow.reach import CUDA_PART
+from transplt.rules.kernels import kernel_called, kernel_in_module, kernels_among, replacement
+from transplt.rules.packages import package_imported_as, what_to_do
+from transplt.syntax.asks import last_name
+from transplt.syntax.modules import import_base
+from transplt.syntax.names import IMPORT_CALLS, assigned_value
+from transplt.syntax.scan import FUNCTIONS, chain, parent
+
+fixer = Fixer(__name__, code="NPU553", rank=130)
+
+_REGISTRARS = frozenset({"impl", "register_kernel", "custom_op", "fallthrough_kernel", "define"})
+_COMPILED = "{} looks like an extension compiled for CUDA"
+_WHEN_IMPORTED = "CUDA sources are compiled when the file is imported: without nvcc the import fails"
+_EXTENSIONS = frozenset({"CUDAExtension", "CppExtension"})
+_NATIVE = re.compile(r"\.(?:cu|cuh|c|cc|cpp|cxx)\Z")
+_FOUND_LATER = "files that the build looks for"
+_REPLACE = "replace it by torch operators, or build its kernels for the NPU (triton-ascend, Ascend C, NpuExtension)"
+
+
+@fixer.on(ast.Import)
+def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
+    for alias in node.names:
+        yield from _import(work, node, alias)
+
+
+@fixer.on(ast.Call, name=BUILDERS)
+def built(work: Work, call: ast.Call) -> Finds:
+    yield from _build(work, call)
+
+
+@fixer.on(ast.Call, last="CUDAExtension")
+def holds_known_operators(work: Work, call: ast.Call) -> Finds:
+    """Say which operators of the extension have a counterpart, by its name and those of its sources."""
+    words = [node.value for node in ast.walk(call) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    stems = [re.split(r"[/\\]", word)[-1].partition(".")[0] for word in words if not word.startswith("-")]
+    rows = [row for stem in stems if (row := kernel_in_module(stem)) is not None]
+    rows = list({row["name"]: row for row in [*rows, *kernels_among(stems)]}.values())
+    if rows:
+        names = ", ".join(row["name"] for row in rows)
+        message = f"this extension holds operators that have something in their place on NPU: {names}"
+        help_text = "; ".join(replacement(row) for row in rows)
+        yield work.note(call.func, "NPU292", message, level=Level.INFO, api=names, help=help_text)
+
+
+@fixer.on(ast.Module)
+def extensions_of_a_build(work: Work, tree: ast.Module) -> Finds:
+    """Remark the names of extensions and their sources: what else is said of them is one thing to do."""
+    if any(word in work.source.utf8 for word in (b"Extension", b"cpp_extension", b"extra_cuda_cflags")):
+        for call in work.scan.calls:
+            yield from _declared(work, call)
+
+
+def _declared(work: Work, call: ast.Call) -> Finds:
+    name = _declared_name(work, call)
+    if name:
+        inner = [each.value for each in ast.walk(call) if isinstance(each, ast.Constant)]
+        words = [value for value in inner if isinstance(value, str)]
+        sources = list(dict.fromkeys(word.replace("\\", "/") for word in words if _NATIVE.search(word)))
+        if not sources and any(word.endswith(".pyx") for word in words):
+            return
+        message = f"the extension {name} is built from {', '.join(sources) or _FOUND_LATER}"
+        yield work.note(call.func, "NPU860", message, level=Level.INFO, api=name)
+
+
+def _declared_name(work: Work, call: ast.Call) -> str:
+    """The full name of the extension that a call builds; empty for other calls."""
+    keywords = {each.arg: each.value for each in call.keywords}
+    last = last_name(call.func)
+    builds = last in _EXTENSIONS or (work.names.qualified(call.func) in BUILDERS and builds_for_cuda(call))
+    if not builds and isinstance(call.func, ast.Name):
+        found = work.names.lookup(call.func.id, work.scan.scope_of(call))
+        bindings = found[1] if found is not None else []
+        builds = any(last_name(value) in _EXTENSIONS for each in bindings if (value := assigned_value(each.node)))
+    if not builds and ("sources" not in keywords or not ("extra_cuda_cflags" in keywords or _is_setup(work))):
+        return ""
+    value = keywords.get("name", call.args[0] if call.args else None)
+    name = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
+    package = keywords.get("module")
+    if name and isinstance(package, ast.Constant) and isinstance(package.value, str):
+        return f"{package.value}.{name}"
+    return name
+
+
+def _is_setup(work: Work) -> bool:
+    return work.scan.path.rpartition("/")[2] == "setup.py"
+
+
+@fixer.on(ast.Constant)
+def named_in_a_string(work: Work, node: ast.Constant) -> Finds:
+    yield from _string(work, node, str(node.value))
+
+
+@fixer.on(ast.Module)
+def called_as_an_operator(work: Work, tree: ast.Module) -> Finds:
+    for name in [name for name in work.scan.attributes if "cuda" in name]:
+        for attribute in work.scan.attributes[name]:
+            if (work.names.qualified(attribute) or "").startswith("torch.ops."):
+                yield from _report(work, attribute, f"the operator {name}")
+
+
+def _report(work: Work, node: ast.expr | ast.alias, what: str) -> Finds:
+    if work.take(node):
+        name = what.rpartition(" ")[2]
+        yield work.note(node, "NPU553", _message(node, what), api=name, help=_instead(name), effort=Effort.HIGH)
+
+
+def _message(node: ast.AST, what: str) -> str:
+    message = _COMPILED.format(what)
+    return f"{message}; {GOES_ON}" if can_fail(node) else message
+
+
+def _instead(name: str) -> str:
+    """What takes the place of a compiled module or operator, where the catalogue of kernels or packages knows it."""
+    row = kernel_in_module(name) or kernel_called(name)
+    if row is not None:
+        return replacement(row)
+    package = package_imported_as(name)
+    return what_to_do(package) if package is not None else _REPLACE
+
+
+# --- extension modules -----------------------------------------------------------------------------------------------
+
+
+def _import(work: Work, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> Finds:
+    if isinstance(node, ast.Import):
+        module = alias.name
+        if _is_extension(work, module):
+            yield from _report(work, alias, module)
+        return
+    base = import_base(work.scan.path, node)
+    if _is_extension(work, base) and (not node.level or work.project.reach.builds(base)):
+        start = work.source.extent(node)[0]
+        end = work.source.extent(alias)[1]
+        if work.take(node):
+            message = _message(node, base)
+            note = Note((start, end), "NPU553", Level.MANUAL, message, base, _instead(base), Effort.HIGH)
+            yield note
+    elif work.project.reach.builds(f"{base}.{alias.name}") or (
+        node.level and node.module is None and work.project.known and _is_extension(work, f"{base}.{alias.name}")
+    ):
+        yield from _report(work, alias, alias.name)
+
+
+def _is_extension(work: Work, module: str) -> bool:
+    """True for a module that the project builds, or one named for CUDA that is neither the project's Python code nor
+    a library the rules know.
+    """
+    parts = module.split(".")
+    if work.project.reach.builds(module):
+        return True
+    if not any(CUDA_PART.search(part) and part.lower() != "cuda" for part in parts):
+        return False
+    if parts[0] == "torch" or parts[0] in FOREIGN or work.rules.resolve(module) is not None:
+        return False
+    known = work.project.canonical(module)
+    return not any(name in work.project.modules for name in (known, module)) and known not in work.project.defined
+
+
+def _string(work: Work, node: ast.Constant, value: str) -> Finds:
+    call = _call_around(node)
+    if call is None:
+        if KERNEL_TEXT.search(value) and work.take(node):
+            yield from _kernel(work, node)
+        return
+    func = call.func
+    last = last_name(func)
+    if last in IMPORT_CALLS and call.args and call.args[0] is node:
+        if not value.startswith(".") and _is_extension(work, value):
+            yield from _report(work, node, value)
+    elif last == "load_library":
+        if CUDA_PART.search(value):
+            yield from _report(work, node, value)
+    elif last == "CUDAExtension":
+        if work.take(node):
+            yield work.keep(node, "reported-extension")
+    elif last in _REGISTRARS and value.lower() == "cuda" and _registers(work, func):
+        if work.take(node):
+            yield work.note(
+                node,
+                "NPU555",
+                "an operator is registered for CUDA",
+                api=f"torch.library.{last}",
+                help="register an implementation for the NPU: device type 'npu', dispatch key PrivateUse1",
+                effort=Effort.MEDIUM,
+            )
+    elif KERNEL_TEXT.search(value) and work.take(node):
+        yield from _kernel(work, node)
+
+
+def _call_around(node: ast.AST) -> ast.Call | None:
+    """The nearest call in whose arguments a string stands, through lists, dicts and keywords."""
+    above = parent(node)
+    while isinstance(above, (ast.List, ast.Tuple, ast.Dict, ast.keyword, ast.BinOp, ast.Call)):
+        if isinstance(above, ast.Call):
+            last = last_name(above.func)
+            if last not in ("join", "str", "abspath", "Path", "glob"):
+                return above
+        above = parent(above)
+    return None
+
+
+def _registers(work: Work, func: ast.expr) -> bool:
+    full = work.names.qualified(func)
+    if full is not None:
+        return full.startswith("torch.library.")
+    # `lib.impl("op", fn, "CUDA")` on a torch.library.Library
+    return isinstance(func, ast.Attribute) and func.attr == "impl"
+
+
+# --- sources built at run time ---------------------------------------------------------------------------------------
+
+
+def _build(work: Work, call: ast.Call) -> Finds:
+    """`load(...)` and `load_inline(...)` when they are given CUDA sources; the finding covers the whole call."""
+    if builds_for_cuda(call) and work.take(call):
+        yield work.note(
+            call,
+            "NPU554",
+            _WHEN_IMPORTED if _at_import(work, call) else "CUDA sources are compiled when the program runs",
+            api=work.names.qualified(call.func) or "",
+            help=_REPLACE,
+            effort=Effort.HIGH,
+        )
+
+
+def _at_import(work: Work, call: ast.Call) -> bool:
+    """True for a call that every import of the file makes: in no function, and under no condition."""
+    if any(isinstance(above, (ast.Try, ast.If, *FUNCTIONS)) for above in chain(call)):
+        return False
+    return work.scan.scope_of(call).kind in ("module", "class")
+
+
+def _kernel(work: Work, node: ast.Constant) -> Finds:
+    yield work.note(node, "NPU554", "the source of a CUDA kernel in a string", help=_REPLACE, effort=Effort.HIGH)

@@ -1,0 +1,276 @@
+"""Gates: what a program asks about the GPU before it decides, where the answer of an NPU means something else.
+
+Renames that carry the meaning over (`is_available`, `device_count`, `is_bf16_supported`) are in the tables; so are the
+findings for names that have no counterpart. Here is what needs the place: whether an answer is only shown, and
+what is done with the properties and the name of a device.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Effort, Level
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.flow.shown import only_shown
+from transplt.syntax.asks import call_of
+from transplt.syntax.scan import parent
+from transplt.trees.expressions import module_named
+
+fixer = Fixer(__name__, code="NPU241", rank=300)
+
+_CAPABILITY = "torch.cuda.get_device_capability"
+_PROPERTIES = "torch.cuda.get_device_properties"
+_NAME = "torch.cuda.get_device_name"
+#: Attributes of device properties without a value on NPU, and what to ask instead.
+#: Ascend/pytorch, torch_npu/csrc/npu/Module.cpp of all release branches: up to 2.4 they do not exist at all; later they
+#: are None, but for multi_processor_count in 2.6, 2.8 and 2.13, which is the number of vector cores.
+_CORES = "ask for vector_core_num or cube_core_num (torch 2.1, and 2.5 on)"
+_MISSING = {
+    "major": "there is no compute capability on NPU: ask for what the number stands for, such as "
+    "torch.npu.is_bf16_supported()",
+    "minor": "there is no compute capability on NPU: ask for what the number stands for",
+    "multi_processor_count": _CORES,
+    "max_threads_per_multi_processor": "there are no threads of this kind on NPU",
+    "max_threads_per_block": "there are no threads of this kind on NPU",
+    "warp_size": "there are no warps on NPU",
+    "regs_per_multiprocessor": "there are no such registers on NPU",
+    "shared_memory_per_block": "there is no shared memory of this kind on NPU",
+    "shared_memory_per_block_optin": "there is no shared memory of this kind on NPU",
+    "shared_memory_per_multiprocessor": "there is no shared memory of this kind on NPU",
+    "gcnArchName": "a name of ROCm: torch.npu.get_device_name() names the chip",
+    "is_integrated": "not filled on NPU",
+    "is_multi_gpu_board": "not filled on NPU",
+    "clock_rate": "npu-smi shows it",
+    "memory_clock_rate": "npu-smi shows it",
+    "memory_bus_width": "npu-smi shows it",
+    "pci_bus_id": "npu-smi shows it",
+}
+#: What a comparison of the capability says about 8.0 and later: the tuple, and its first number.
+_AMPERE_TUPLE = {(ast.GtE, "(8, 0)"): True, (ast.Lt, "(8, 0)"): False}
+_AMPERE_MAJOR = {(ast.GtE, "8"): True, (ast.Gt, "7"): True, (ast.Lt, "8"): False, (ast.LtE, "7"): False}
+#: Names of test helpers that say whether there is a CUDA device, by the package that has them.
+_TEST_PACKAGES = ("torch.testing._internal", "transformers.testing_utils", "accelerate.test_utils", "diffusers.utils")
+_TEST_WORDS = ("cuda", "multigpu", "torch_gpu", "multi_gpu", "nccl")
+
+
+@fixer.on(ast.Module)
+def questions_about_the_card(work: Work, tree: ast.Module) -> Finds:
+    attributes, names = work.scan.attributes, work.scan.names
+    for last, look in _BY_NAME:
+        for node in [*attributes.get(last, ()), *names.get(last, ())]:
+            yield from look(work, node)
+
+
+@fixer.on(ast.Attribute, last="hip")
+def not_a_card_of_amd(work: Work, node: ast.Attribute) -> Finds:
+    yield from _nvidia_only(work, node)
+
+
+@fixer.on(ast.Import)
+def helpers_of_tests(work: Work, statement: ast.Import | ast.ImportFrom) -> Finds:
+    yield from _test_helpers(work, statement)
+
+
+def _capability(work: Work, node: ast.expr) -> Finds:
+    """A capability that is only printed: the call must not fail, its value does not matter."""
+    call = call_of(node)
+    if call is None or work.names.qualified(node) != _CAPABILITY:
+        return
+    if not only_shown(call):
+        yield from _ampere(work, node, call)
+    elif isinstance(node, ast.Attribute) and work.names.qualified(node.value) == "torch.cuda" and work.take(node):
+        local = work.source.slice(*work.source.extent(node.value))
+        if not local.endswith(".cuda"):
+            work.taken.discard(id(node))
+            return
+        yield Edit(
+            node,
+            "NPU240",
+            f"{_CAPABILITY} -> torch.npu.get_device_capability (None on NPU; it is only shown)",
+            module_named("npu"),
+            api=_CAPABILITY,
+            writes_npu=True,
+        )
+
+
+def _ampere(work: Work, node: ast.expr, call: ast.Call) -> Finds:
+    """A test for capability 8.0, the first with bf16: mostly it stands for just that, but only the reader knows."""
+    above = parent(call)
+    side: ast.expr = call
+    if isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Constant) and above.slice.value == 0:
+        side, above = above, parent(above)
+    if not (isinstance(above, ast.Compare) and above.left is side and len(above.ops) == 1):
+        return
+    wanted = (type(above.ops[0]), ast.unparse(above.comparators[0]))
+    answer = (_AMPERE_TUPLE if side is call else _AMPERE_MAJOR).get(wanted)
+    torch = node.value.value if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) else None
+    if answer is None or torch is None or work.names.qualified(torch) != "torch" or not work.take(node):
+        return
+    text = f"{work.source.slice(*work.source.extent(torch))}.npu.is_bf16_supported()"
+    if not answer:
+        text = f"(not {text})" if isinstance(parent(above), (ast.UnaryOp, ast.Compare, ast.BinOp)) else f"not {text}"
+    yield Edit(
+        above,
+        "NPU249",
+        f"a test for compute capability 8.0 -> {text}",
+        text,
+        level=Level.UNSAFE,
+        api=_CAPABILITY,
+        help=f"if it asks for bf16, write {text} (--unsafe-fixes does); there is no compute capability on NPU",
+        effort=Effort.LOW,
+        writes_npu=True,
+    )
+
+
+def _version(work: Work, node: ast.expr) -> Finds:
+    """`torch.version.cuda` that is only printed prints None: nothing to do."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, (ast.Attribute, ast.Name)):
+        return
+    before = node.value.attr if isinstance(node.value, ast.Attribute) else node.value.id
+    if before != "version" or work.names.qualified(node) != "torch.version.cuda":
+        return
+    if only_shown(node) and work.take(node):
+        yield work.note(
+            node,
+            "NPU240",
+            "torch.version.cuda is only shown: it is None on NPU",
+            level=Level.INFO,
+            api="torch.version.cuda",
+            help="torch_npu.version.cann and torch_npu.__version__ name the versions that matter there",
+        )
+
+
+def _cudnn(work: Work, node: ast.expr) -> Finds:
+    """The version of cuDNN that is only printed."""
+    call = call_of(node)
+    if call is None or work.names.qualified(node) != "torch.backends.cudnn.version" or not only_shown(call):
+        return
+    if work.take(node):
+        message = "the version of cuDNN is only shown: it is None on NPU"
+        yield work.note(node, "NPU240", message, level=Level.INFO, api="torch.backends.cudnn.version")
+
+
+# --- properties and names of devices ---------------------------------------------------------------------------------
+
+
+def _uses(work: Work, call: ast.Call) -> list[ast.expr]:
+    """The call itself, or the reads of the one variable that it is assigned to."""
+    above = parent(call)
+    if not (isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name)):
+        return [call]
+    target = above.targets[0]
+    if len(work.scan.scope_of(target).bindings.get(target.id, ())) != 1:
+        return []
+    return [*work.names.uses(target)]
+
+
+def _properties(work: Work, node: ast.expr) -> Finds:
+    call = call_of(node)
+    if call is None or work.names.qualified(node) != _PROPERTIES:
+        return
+    for use in _uses(work, call):
+        above = parent(use)
+        if isinstance(above, ast.Attribute) and above.attr in _MISSING and not only_shown(above):
+            yield work.note(
+                above,
+                "NPU241",
+                f"the properties of an NPU have no {above.attr}",
+                api=f"{_PROPERTIES}().{above.attr}",
+                help=f"None or missing there; {_MISSING[above.attr]}",
+                effort=Effort.LOW,
+            )
+
+
+def _chip_name(work: Work, node: ast.expr) -> Finds:
+    call = call_of(node)
+    if call is None or work.names.qualified(node) != _NAME:
+        return
+    for use in _uses(work, call):
+        compared = _compared(use)
+        if compared is not None:
+            yield work.note(
+                compared,
+                "NPU242",
+                "the name of the device is compared with one of NVIDIA or AMD",
+                api=_NAME,
+                help="an NPU is called Ascend910B3 and the like, so this never holds: decide what it should do here",
+                effort=Effort.LOW,
+            )
+
+
+def _compared(node: ast.expr) -> ast.expr | None:
+    """The comparison with a literal in which a text is used, None when there is none."""
+    current: ast.AST = node
+    while True:
+        above = parent(current)
+        if isinstance(above, ast.Compare):
+            sides = [above.left, *above.comparators]
+            literal = any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides)
+            return above if literal else None
+        if isinstance(above, ast.Attribute) and isinstance(parent(above), ast.Call):
+            call = parent(above)
+            assert isinstance(call, ast.Call)
+            if above.attr in ("startswith", "endswith", "find"):
+                return call
+            if above.attr not in ("lower", "upper", "strip"):
+                return None
+            current = call
+            continue
+        return None
+
+
+def _nvidia_only(work: Work, node: ast.Attribute) -> Finds:
+    """`torch.cuda.is_available() and torch.version.hip is None`: asks for a card of NVIDIA, and would take an NPU."""
+    if work.names.qualified(node) != "torch.version.hip":
+        return
+    current: ast.AST = node
+    above = parent(node)
+    denied = False
+    while isinstance(above, (ast.Compare, ast.UnaryOp, ast.BoolOp)):
+        if isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
+            denied = True
+        if isinstance(above, ast.Compare):
+            denied = isinstance(above.ops[0], (ast.Is, ast.Eq))
+        if isinstance(above, ast.BoolOp):
+            asks = any("is_available" in ast.dump(value) for value in above.values if value is not current)
+            if denied and asks and isinstance(above.op, ast.And):
+                yield work.note(
+                    above,
+                    "NPU243",
+                    "this asks for a GPU that is not AMD's; an NPU passes the test too",
+                    api="torch.version.hip",
+                    help="if what follows is for NVIDIA alone, ask for it: torch.version.cuda is not None",
+                    effort=Effort.LOW,
+                )
+            return
+        current, above = above, parent(above)
+
+
+# --- tests that ask for CUDA -----------------------------------------------------------------------------------------
+
+
+def _test_helpers(work: Work, statement: ast.Import | ast.ImportFrom) -> Finds:
+    """Helpers of test packages that are false without CUDA: what they guard is skipped and nobody sees it."""
+    if not isinstance(statement, ast.ImportFrom) or not (statement.module or "").startswith(_TEST_PACKAGES):
+        return
+    for alias in statement.names:
+        if any(word in alias.name.lower() for word in _TEST_WORDS):
+            yield work.note(
+                alias,
+                "NPU244",
+                f"{alias.name} asks for CUDA: on NPU the tests that it guards are skipped without a word",
+                api=f"{statement.module}.{alias.name}",
+                help="guard them with torch.npu.is_available() (or the package's own helper for any accelerator)",
+                effort=Effort.LOW,
+            )
+
+
+_BY_NAME = (
+    ("get_device_capability", _capability),
+    ("cuda", _version),
+    ("version", _cudnn),
+    ("get_device_properties", _properties),
+    ("get_device_name", _chip_name),
+)

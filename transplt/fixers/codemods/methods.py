@@ -1,0 +1,347 @@
+"""Methods and attributes of tensors and modules: `.cuda(...)`, `.is_cuda`, also when they are named in a string."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Effort
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.flow.callees import FOREIGN
+from transplt.flow.own_cuda import own_cuda
+from transplt.syntax.asks import call_of, last_name
+from transplt.syntax.names import SELF
+from transplt.syntax.scan import parent
+from transplt.trees import names
+from transplt.trees.literals import words_in_literal
+
+fixer = Fixer(__name__, code="NPU210", rank=420)
+
+_NEW = {"cuda": "npu", "is_cuda": "is_npu"}
+#: Names under which programs keep their settings.
+_SETTINGS = ("args", "opt", "opts", "cfg", "config", "hparams", "params", "FLAGS", "flags", "conf", "options")
+#: Frameworks whose tensors have a `.cuda()` of their own.
+_FRAMEWORKS = frozenset({"paddle", "mxnet", "chainer", "tensorflow", "jittor", "oneflow", "mindspore", "tinygrad"})
+#: How many links of `a.b().c[0]...` are followed to what made the value.
+_LONGEST_CHAIN = 50
+_OWN_DATA = "own-data"
+
+
+@fixer.on(ast.Module)
+def what_hangs_on_a_value(work: Work, tree: ast.Module) -> Finds:
+    """Rename what hangs on a value; names that resolve to a module are the business of `rename`."""
+    if not any(old in work.scan.attributes for old in _NEW) and not any(s.value in _NEW for s in work.scan.strings):
+        return
+    other = _other_framework(work)
+    for old, new in _NEW.items():
+        for node in work.scan.attributes.get(old, ()):
+            if other and work.names.qualified(node) is None:
+                yield work.keep(node, "library-name", other)
+            else:
+                yield from _attribute(work, node, old, new)
+    for string in work.scan.strings:
+        if string.value in _NEW:
+            yield from _named(work, string, str(string.value))
+
+
+def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
+    if id(node) in work.taken:
+        return
+    full = work.names.qualified(node)
+    if full is not None:
+        root = full.split(".")[0]
+        if root in FOREIGN:
+            yield work.keep(node, "library-name", root)
+            return
+        if root == "torch" and work.rules.resolve(full) is not None:
+            return  # by its full name
+        if root != "torch" and not _is_project_object(work, full.rpartition(".")[0]):
+            used = isinstance(parent(node), (ast.Attribute, ast.Call)) and _receiver(node) not in _SETTINGS
+            project = work.slots.own.project_name(full) is not None
+            yield work.keep(node, "package-name", root) if used and not project else work.keep(node, "no-method")
+            return
+    if root := _foreign_receiver(work, node.value):
+        yield work.keep(node, "library-name", root)
+        return
+    if not isinstance(node.ctx, ast.Load):
+        yield work.keep(node, _OWN_DATA)
+        return
+    if _own_class(work, node, old):
+        yield work.keep(node, "own-member")
+        return
+    if old == "cuda" and not _is_called(node):
+        yield from _uncalled(work, node)
+        return
+    if _own_data(work, node, old):
+        yield work.keep(node, _OWN_DATA)
+        return
+    if old == "is_cuda" and _may_be_stored(work, node):
+        if work.take(node):
+            yield work.note(
+                node,
+                "NPU217",
+                "`.is_cuda` is an attribute of tensors, and a class that this file knows stores one of that name too",
+                api="torch.Tensor.is_cuda",
+                help="write `.is_npu` if this is a tensor; if it is the project's own flag, leave it",
+            )
+        return
+    if base := _foreign_base(work, node):
+        if work.take(node):
+            yield work.note(
+                node,
+                "NPU216",
+                f"super().{old} is that of {base}, which may have no .{new}",
+                api=f"{base}.{old}",
+                help=f"see whether {base} moves to the NPU by .{new}() or .to('npu'), and call that here",
+            )
+        return
+    if work.take(node):
+        yield _renamed(node, old, new)
+
+
+def _renamed(node: ast.Attribute, old: str, new: str) -> Edit:
+    brackets = "()" if old == "cuda" else ""
+    return Edit(
+        node,
+        "NPU210" if old == "cuda" else "NPU211",
+        f".{old}{brackets} -> .{new}{brackets}",
+        names.attribute_named(new),
+        api=f"torch.Tensor.{old}",
+        writes_npu=True,
+    )
+
+
+# --- whose attribute it is -------------------------------------------------------------------------------------------
+
+
+def _is_project_object(work: Work, owner: str) -> bool:
+    """True for something in a module of the project (an object), False for modules and for other packages."""
+    known = work.project.canonical(owner)
+    module, _, last = known.rpartition(".")
+    return known not in work.project.modules and module in work.project.modules and last not in FOREIGN
+
+
+def _other_framework(work: Work) -> str:
+    """The framework of a file that uses another one than torch, else empty."""
+    if work.scan.root.stars:
+        return ""
+    roots = {
+        binding.target.split(".")[0]
+        for scope in work.scan.scopes.values()
+        for bindings in scope.bindings.values()
+        for binding in bindings
+        if binding.kind == "import"
+    }
+    if any(root == "torch" or root.startswith(("torch_", "torchvision")) for root in roots):
+        return ""
+    return min(roots & _FRAMEWORKS, default="")
+
+
+def _foreign_receiver(work: Work, node: ast.expr) -> str:
+    """The library that made the value whose attribute is read, when its file shows it and it is not torch."""
+    for _ in range(_LONGEST_CHAIN):
+        if not isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+            break
+        node = node.func if isinstance(node, ast.Call) else node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    found = work.names.lookup(node.id, work.scan.scope_of(node))
+    if found is None:
+        return node.id if node.id in FOREIGN else ""
+    makers: set[str] = set()
+    for binding in found[1]:
+        if binding.kind == "import":
+            makers.add(binding.target.split(".")[0])
+        elif binding.kind == "assign":
+            above = parent(binding.node)
+            value = above.value if isinstance(above, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) else None
+            full = work.names.qualified(value.func) if isinstance(value, ast.Call) else None
+            makers.add(full.split(".")[0] if full else "")
+        else:
+            makers.add("")
+        if not makers <= FOREIGN or len(makers) > 1:  # a name that is assigned thousands of times is read as often
+            return ""
+    return makers.pop() if makers else ""
+
+
+def _foreign_base(work: Work, node: ast.Attribute) -> str:
+    """The class that `super()` reaches, when another library defines it and it does not look like an nn.Module."""
+    call = node.value
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "super"):
+        return ""
+    above: ast.AST = node
+    while not isinstance(above, (ast.ClassDef, ast.Module)):
+        above = parent(above)
+    if not isinstance(above, ast.ClassDef):
+        return ""
+    for base in above.bases:
+        full = work.names.qualified(base)
+        if full is None or full.split(".")[0] == "torch" or work.slots.own.project_name(full) is not None:
+            continue
+        last = full.rpartition(".")[2]
+        if not last.endswith(("Module", "Model", "Net", "Layer", "Tensor", "Mixin", "Base", "Head")):
+            return full
+    return ""
+
+
+def _own_class(work: Work, node: ast.Attribute, old: str) -> str:
+    """The class of the project whose own `cuda` or `is_cuda` is read, where the object is known to be one."""
+    value = node.value
+    if isinstance(value, ast.Call):
+        owner = work.slots.own.definition(value.func)
+    elif isinstance(value, ast.Name):
+        known = work.slots.own.class_named(value)
+        owner = work.slots.own.class_around(node) if value.id in SELF else known
+    else:
+        owner = None
+    if owner is None:
+        return ""
+    owner = work.project.canonical(owner)
+    found = next((each for each in (owner, *work.project.reach.above(owner)) if f"{each}.{old}" in _own_cuda(work)), "")
+    return found.rpartition(".")[2]
+
+
+def _own_cuda(work: Work) -> frozenset[str]:
+    key = "classes with a cuda of their own"
+    if key not in work.between_visits:
+        work.between_visits[key] = work.project.own_cuda | own_cuda(work.slots)
+    found: frozenset[str] = work.between_visits[key]
+    return found
+
+
+def _may_be_stored(work: Work, node: ast.Attribute) -> bool:
+    """True where an object may be of a class that stores `is_cuda`: the file defines or names such a class."""
+    if _stored_on(work, "is_cuda"):
+        return True
+    classes = {each.rpartition(".")[0] for each in _own_cuda(work) if each.endswith(".is_cuda")}
+    if not classes:
+        return False
+    bindings = (binding for found in work.scan.root.bindings.values() for binding in found if binding.kind == "import")
+    named = {work.project.canonical(binding.target) for binding in bindings}
+    return any(each in named or each.rpartition(".")[0] == work.slots.own.module for each in classes)
+
+
+def _is_called(node: ast.Attribute) -> bool:
+    """True for a method that is called, also as one of two: `(a.cuda if gpu else a.cpu)()`."""
+    current: ast.AST = node
+    above = parent(current)
+    while isinstance(above, ast.IfExp) and above.test is not current:
+        current, above = above, parent(above)
+    return isinstance(above, ast.Call) and above.func is current
+
+
+def _own_data(work: Work, node: ast.Attribute, old: str) -> bool:
+    """`self.cuda(...)` or `self.is_cuda` where the class itself stores that attribute, or a flag of that name."""
+    value = node.value
+    own = isinstance(value, ast.Name) and value.id in SELF
+    if old == "is_cuda":
+        flag = "is_cuda" in work.project.flags or bool(_stored_on(work, old))
+        return flag and (_receiver(node) in _SETTINGS or (own and bool(_stored_on(work, old))))
+    return own and any(isinstance(target, ast.Name) and target.id in SELF for target in _stored_on(work, old))
+
+
+def _stored(work: Work, name: str) -> bool:
+    """True when the project keeps data under an attribute of that name."""
+    if name in work.project.flags or name in work.project.cuda_data:
+        return True
+    return bool(_stored_on(work, name))
+
+
+def _stored_on(work: Work, name: str) -> list[ast.expr]:
+    """The objects whose attribute of that name the file writes or deletes; looked for once."""
+    key = f"objects with a stored {name}"
+    if key not in work.between_visits:
+        every = work.scan.attributes.get(name, ())
+        work.between_visits[key] = [each.value for each in every if not isinstance(each.ctx, ast.Load)]
+    found: list[ast.expr] = work.between_visits[key]
+    return found
+
+
+def _receiver(node: ast.Attribute) -> str:
+    value = node.value
+    return value.id if isinstance(value, ast.Name) else value.attr if isinstance(value, ast.Attribute) else ""
+
+
+# --- without a call --------------------------------------------------------------------------------------------------
+
+
+def _uncalled(work: Work, node: ast.Attribute) -> Finds:
+    """`x.cuda` without a call: mostly a flag of the project (`args.cuda`), sometimes a bound method."""
+    if _stored(work, "cuda") or _is_condition(node) or _receiver(node) in _SETTINGS:
+        yield work.keep(node, _OWN_DATA)
+    elif work.take(node):
+        yield work.note(
+            node,
+            "NPU212",
+            "`.cuda` is taken here without being called",
+            api="torch.Tensor.cuda",
+            help="if it is the method of a tensor or module, write `.npu`; if it is data, leave it",
+            effort=Effort.LOW,
+        )
+
+
+def _is_condition(node: ast.AST) -> bool:
+    """True where only a truth value makes sense."""
+    above = parent(node)
+    if isinstance(above, (ast.If, ast.IfExp, ast.While, ast.Assert)):
+        return above.test is node
+    if isinstance(above, ast.UnaryOp):
+        return isinstance(above.op, ast.Not)
+    if isinstance(above, ast.Compare):
+        return True
+    return isinstance(above, ast.BoolOp)
+
+
+# --- getattr(x, "cuda")() --------------------------------------------------------------------------------------------
+
+
+def _named(work: Work, node: ast.Constant, old: str) -> Finds:
+    """`getattr(x, 'cuda')()`, `hasattr(x, 'cuda')`, `operator.methodcaller('cuda')` follow the attribute they name."""
+    call = parent(node)
+    if not isinstance(call, ast.Call) or node not in call.args or id(node) in work.taken:
+        return
+    last = last_name(call.func)
+    if last == "methodcaller":
+        moves = call.args[0] is node
+    elif last in ("getattr", "hasattr") and len(call.args) > 1 and call.args[1] is node:
+        receiver = call.args[0]
+        full = work.names.qualified(receiver)
+        if full is not None and full.split(".")[0] == "torch":
+            moves = last == "getattr" and full == "torch"
+        elif root := _foreign_receiver(work, receiver):
+            yield work.keep(node, "library-name", root)
+            return
+        elif _stored(work, old) or _receiver_name(receiver) in _SETTINGS:
+            yield work.keep(node, _OWN_DATA)
+            return
+        elif last == "getattr":
+            moves = call_of(call) is not None or old == "is_cuda"
+        else:
+            moves = old == "is_cuda" or _called_on(work, receiver)
+    else:
+        return
+    text = work.source.slice(*work.source.extent(node))
+    if not moves or text.count(old) != 1 or not work.take(node):
+        return
+    new = _NEW[old]
+    yield Edit(
+        node,
+        "NPU218",
+        f"the method named in {last}: {old} -> {new}",
+        words_in_literal({old: new}),
+        api=f"torch.Tensor.{old}",
+        writes_npu=True,
+    )
+
+
+def _receiver_name(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _called_on(work: Work, receiver: ast.expr) -> bool:
+    """True when the file calls `.cuda()` on the same expression."""
+    wanted = ast.dump(receiver)
+    return any(
+        call_of(node) is not None and ast.dump(node.value) == wanted for node in work.scan.attributes.get("cuda", ())
+    )

@@ -1,0 +1,410 @@
+"""Imports: `import torch.cuda as tc`, `from torch.cuda.amp import autocast as ac`, `from torch import cuda`.
+
+The local name follows the new one where nobody outside can tell; else it stays through `as`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from transplt.base.finding import Effort, Level
+from transplt.base.text.cuda_words import mentions_cuda
+from transplt.edits.edit import Decides, Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.codemods.args import accepts
+from transplt.rules.rule import Kind, Rule, needs_torch_npu
+from transplt.syntax.annotations import is_annotation
+from transplt.syntax.asks import call_of
+from transplt.syntax.modules import import_base, module_name
+from transplt.syntax.scan import parent
+from transplt.syntax.scopes import Binding, Scope
+from transplt.trees.names import modules_imported, names_imported
+from transplt.trees.transform import New
+
+fixer = Fixer(__name__, code="NPU003", rank=110)
+
+_SPEAKS_TO_US = re.compile(rb"transplt:")
+
+
+def local_target(work: Work, binding: Binding, base: str) -> str:
+    """Full name that an imported local name stands for after the import has been rewritten.
+
+    `base` is the full name it stands for now.
+    """
+    matched = work.rules.resolve(base)
+    if matched is None:
+        return base
+    rule, prefix = matched
+    new = _renamed(work, rule, prefix)
+    if new is None or (rule.kind is Kind.MODULE and rule.listed and prefix != base):
+        return base
+    if isinstance(binding.node, ast.Import) and "." not in base:
+        return base
+    return new + base[len(prefix) :]
+
+
+def _renamed(work: Work, rule: Rule, prefix: str) -> str | None:
+    if not rule.renames:
+        return None
+    if rule.user and rule.kind is Kind.FUNC and "." not in rule.new:
+        parent_name = prefix.rpartition(".")[0]
+        moved = work.rules.builtin.modules.get(parent_name)
+        return f"{moved.new if moved else parent_name}.{rule.new}"
+    return rule.new
+
+
+@fixer.on(ast.Import)
+def import_statement(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
+    """Rewrite an import statement; before references, which follow the names chosen here."""
+    if isinstance(node, ast.Import):
+        yield from _plain(work, node)
+    else:
+        yield from _from(work, node)
+
+
+# --- import a.b as c ---------------------------------------------------------------------------------------------
+
+
+def _plain(work: Work, node: ast.Import) -> Finds:
+    new_names: dict[int, str] = {}
+    first: Rule | None = None
+    level = Level.SAFE
+    said: list[str] = []
+    for index, alias in enumerate(node.names):
+        if alias.name.split(".")[0] not in work.rules.roots:
+            continue
+        matched = work.rules.resolve(alias.name)
+        if matched is None or ("." not in matched[1] and not matched[0].user and matched[0].renames):
+            continue
+        rule, prefix = matched
+        new = _renamed(work, rule, prefix)
+        if new is None:
+            yield from work.note_rule(alias, rule, alias.name)
+            continue
+        target = new + alias.name[len(prefix) :]
+        text = _plain_text(work, alias, target)
+        if text is None and len(node.names) == 1:
+            yield _from_instead(node, alias, rule, target)
+            return
+        if text is None:
+            yield work.note(
+                alias,
+                rule.code,
+                f"{alias.name} is no module in torch_npu that could be imported under a name",
+                api=alias.name,
+                help=f"write `from {target.rpartition('.')[0]} import {target.rpartition('.')[2]}`",
+            )
+            continue
+        new_names[index] = text
+        first = first or rule
+        level = rule.level
+        said.append(f"{alias.name} -> {text.split(' as ')[0]}")
+    if first is not None:
+        writes = any(needs_torch_npu(text.split(" as ")[0]) for text in new_names.values())
+        yield Edit(
+            node,
+            first.code,
+            f"import {', '.join(said)}",
+            modules_imported({index: text.split(" as ")[0] for index, text in new_names.items()}),
+            level=level,
+            api=node.names[min(new_names)].name,
+            writes_npu=writes,
+            user=first.user,
+            asked=first.similar,
+        )
+
+
+def _from_instead(node: ast.Import, alias: ast.alias, rule: Rule, target: str) -> Edit:
+    """`import torch.cuda.nvtx as n` -> `from torch.npu import mstx as n`: the target is an object, no module."""
+    module, _, name = target.rpartition(".")
+    text = f"from {module} import {name}" + (f" as {alias.asname}" if alias.asname != name else "")
+    return Edit(
+        node,
+        rule.code,
+        f"import {alias.name} -> {target}",
+        text,
+        level=rule.level,
+        api=alias.name,
+        help=rule.help,
+        writes_npu=needs_torch_npu(target),
+        user=rule.user,
+        asked=rule.similar,
+    )
+
+
+def _plain_text(work: Work, alias: ast.alias, target: str) -> str | None:
+    if alias.asname:
+        module = work.rules.importable(target)
+        return f"{module} as {alias.asname}" if module else None
+    root = target.split(".")[0]
+    if root != alias.name.split(".")[0]:
+        return target
+    # Without `as` the statement binds the root only; torch.npu is registered, what lies below is an attribute of it.
+    return "torch.npu" if target.startswith("torch.npu.") else target
+
+
+# --- from a.b import c as d --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Moved:
+    """One imported name: where it comes from now, and how it is called here.
+
+    `member`: `module` is a class in the place of a module, from which nothing can be imported.
+    """
+
+    module: str
+    name: str
+    asname: str | None
+    rule: Rule | None
+    member: bool = False
+    taken: bool = False  # of a member: the name of its class means something else here
+
+
+def _from(work: Work, node: ast.ImportFrom) -> Finds:
+    if node.level:
+        return
+    base = import_base(work.scan.path, node)
+    if base.split(".")[0] not in work.rules.roots and not work.rules.user.last_names:
+        return
+    scope = work.scan.scope_of(node)
+    moved: list[_Moved] = []
+    notes = len(work.notes)
+    for alias in node.names:
+        moved.append((yield from _move(work, node, alias, base, scope)))
+    said_of_names = work.notes[notes:]
+    if said_of_names:
+        # What is said of a name that cannot move is said of the module in front of it too.
+        said_of_names[0].extent = (work.source.extent(node)[0], said_of_names[0].extent[1])
+    changed = [item for item in moved if item.rule is not None]
+    if not changed:
+        return
+    rule = changed[0].rule
+    assert rule is not None
+    said = [
+        f"{base}.{alias.name} -> {item.module}.{item.name}"
+        for alias, item in zip(node.names, moved, strict=True)
+        if item.rule is not None
+    ]
+    writes = any(needs_torch_npu(f"{item.module}.{item.name}") for item in changed)
+    differs = dict.fromkeys(item.rule.differs for item in changed if item.rule is not None and item.rule.differs)
+    modules = list(dict.fromkeys(item.module for item in moved))
+    if said_of_names:
+        # What needs a person goes first: a marker above the statement then stands above its line.
+        modules.sort(key=lambda module: any(item.module == module and item.rule is not None for item in moved))
+    indent = statement_separator(work, node)
+    if len(modules) == 1 and not moved[0].member:
+        names = [None if item.rule is None else (item.name, item.asname) for item in moved]
+        new: New = names_imported(moved[0].module, names)
+    else:
+        new = _split(moved, modules, indent)
+    yield Edit(
+        node,
+        rule.code,
+        f"from {base} import: {', '.join(said)}" + "".join(f" ({text})" for text in differs),
+        new,
+        level=rule.level,
+        api=f"{base}.{node.names[moved.index(changed[0])].name}",
+        help=rule.help,
+        writes_npu=writes,
+        user=rule.user,
+        asked=rule.similar,
+    )
+
+
+def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: Scope) -> Decides[_Moved]:
+    stays = _Moved(base, alias.name, alias.asname, None)
+    if alias.name == "*":
+        star = work.rules.resolve(base)
+        if star is not None and star[0].renames:
+            yield work.note(
+                node,
+                "NPU402",
+                f"`from {base} import *`: the names it brings are not known",
+                api=base,
+                help="import the names that are used one by one, then run transplt again",
+                effort=Effort.LOW,
+            )
+        elif star is not None:
+            yield from work.note_rule(node, star[0], base)
+        return stays
+    full = f"{base}.{alias.name}"
+    local = alias.asname or alias.name
+    by_user = work.rules.user.last_names.get(alias.name) if alias.asname is None else None
+    if by_user is not None and work.slots.own.project_name(full) is not None:
+        by_user = None  # the project's own: its definition would not follow
+    matched = work.rules.resolve(full)
+    if matched is None and by_user is None:
+        return stays
+    if matched is None:
+        target, rule = full, by_user
+    else:
+        rule, prefix = matched
+        new = _renamed(work, rule, prefix)
+        if new is None:
+            yield from work.note_rule(alias, rule, full)
+            if by_user is None:
+                return stays
+            target, rule = full, by_user
+        elif rule.kind is Kind.MODULE and rule.listed and prefix != full:
+            yield work.note(
+                alias,
+                "NPU601",
+                f"{full} is not in the tables of torch.cuda names",
+                level=Level.UNKNOWN,
+                api=full,
+                help="look the name up in the torch_npu documentation",
+                effort=Effort.MEDIUM,
+            )
+            return stays
+        elif rule.otherwise is not None and prefix == full and not _similar_fits(work, rule, local, scope):
+            yield from work.note_rule(alias, rule.otherwise, full)
+            return stays
+        else:
+            target = new + full[len(prefix) :]
+    if by_user is not None and "." not in by_user.new:
+        if not _is_called(work, local, scope):
+            by_user = None
+            if matched is None:
+                return stays
+        else:
+            target, rule = f"{target.rpartition('.')[0]}.{by_user.new}", by_user
+    assert rule is not None
+    if target == full:
+        return stays
+    module, _, name = target.rpartition(".")
+    importable = work.rules.importable(module)
+    if importable is None or _is_class(module):
+        taken = module.rpartition(".")[2] in scope.bindings
+        return _Moved(module, name, local, rule, member=True, taken=taken)
+    module = importable
+    if alias.asname is not None or name == local:
+        return _Moved(module, name, alias.asname, rule)
+    binding = _binding_of(scope, local, node)
+    if binding is not None and _may_rename(work, scope, local, name, rule.user):
+        work.renamed[binding] = name
+        return _Moved(module, name, None, rule)
+    if binding is not None:
+        work.renamed[binding] = local  # the import brings the new name under the old one: its uses stay
+    yield work.keep(alias, "import-alias")
+    return _Moved(module, name, local, rule)
+
+
+def _is_class(path: str) -> bool:
+    """True for `torch.nn.SyncBatchNorm`, by its capital: an import of what it has works the same from a module."""
+    package, _, last = path.rpartition(".")
+    return bool(package) and last[:1].isupper()
+
+
+def _binding_of(scope: Scope, local: str, node: ast.ImportFrom) -> Binding | None:
+    return next((binding for binding in scope.bindings.get(local, ()) if binding.node is node), None)
+
+
+def _may_rename(work: Work, scope: Scope, local: str, new: str, user: bool) -> bool:
+    """A local name may change when one import binds it, the new name is free, and no other file can see it."""
+    if len(scope.bindings.get(local, ())) != 1 or not (user or mentions_cuda(local.encode().lower())):
+        return False
+    if new in work.scan.names or work.scan.binds(new):
+        return False
+    if _switched_off(work, local, scope):
+        return False  # the import, or a use, would keep the old name
+    if scope.kind == "module":
+        if "__all__" in scope.bindings or work.scan.path.endswith("__init__.py"):
+            return False
+        if f"{module_name(work.scan.path)}.{local}" in work.project.used_names:
+            return False
+    return not _named_in_string(work, local)
+
+
+def _switched_off(work: Work, local: str, scope: Scope) -> bool:
+    """True when the settings or a comment may leave the import of a name, or a use of it, as it is."""
+    if work.settings.ignored_codes(work.scan.path):
+        return True
+    source = work.source
+    lines = [source.position(found.start())[0] for found in _SPEAKS_TO_US.finditer(source.utf8)]
+    if not lines:
+        return False
+    places: list[ast.AST] = [*(binding.node for binding in scope.bindings[local]), *work.scan.names.get(local, ())]
+    for place in places:
+        first, last = _lines_of(place)
+        at = bisect_left(lines, first)
+        if at < len(lines) and lines[at] <= last:
+            return True
+    return False
+
+
+def _lines_of(node: ast.AST) -> tuple[int, int]:
+    """The first and the last line of a node's statement; of a compound one, of its header as far as the node."""
+    last, at = node, node
+    while not isinstance(at, ast.stmt):
+        last = at if hasattr(at, "end_lineno") else last
+        at = parent(at)
+    whole = at if isinstance(at, ast.stmt) and not hasattr(at, "body") else last
+    return getattr(at, "lineno", 1), getattr(whole, "end_lineno", None) or 1
+
+
+def _named_in_string(work: Work, local: str) -> bool:
+    """True when a string is the name, or an annotation in quotes mentions it."""
+    word = re.compile(rf"\b{re.escape(local)}\b")
+    return any(
+        node.value == local or (word.search(str(node.value)) and is_annotation(node)) for node in work.scan.strings
+    )
+
+
+def _is_called(work: Work, local: str, scope: Scope) -> bool:
+    for name in work.scan.names.get(local, ()):
+        above = parent(name)
+        if isinstance(above, ast.Call) and above.func is name:
+            found = work.names.lookup(local, work.scan.scope_of(name))
+            if found is not None and found[0] is scope:
+                return True
+    return False
+
+
+def _similar_fits(work: Work, rule: Rule, local: str, scope: Scope) -> bool:
+    """True when each use of an imported name can become that of the similar API; else the import must not move."""
+    conditional = rule.skip_if is not None
+    for name in work.scan.names.get(local, ()):
+        found = work.names.lookup(local, work.scan.scope_of(name))
+        if found is None or found[0] is not scope or not isinstance(name.ctx, ast.Load):
+            continue
+        call = call_of(name)
+        if call is None:
+            if conditional:
+                return False
+        elif not accepts(rule, call):
+            return False
+    return True
+
+
+def _split(moved: list[_Moved], modules: list[str], separator: str) -> str:
+    """One statement for each module, and an assignment for each name of a class that stands in for a module."""
+    lines = []
+    for module in modules:
+        items = [item for item in moved if item.module == module]
+        if items[0].member:
+            package, _, holder = module.rpartition(".")
+            # Where its name is taken, the class goes by the first of the names, which is the last to be set.
+            by = items[0].asname if items[0].taken else holder
+            lines.append(f"from {package} import {holder}" + (f" as {by}" if by != holder else ""))
+            lines += [
+                f"{item.asname} = {by}.{item.name}" for item in sorted(items, key=lambda item: item.asname == by)
+            ]
+            continue
+        names = [item.name if item.asname in (None, item.name) else f"{item.name} as {item.asname}" for item in items]
+        lines.append(f"from {module} import {', '.join(names)}")
+    return separator.join(lines)
+
+
+def statement_separator(work: Work, node: ast.stmt) -> str:
+    """What stands between two statements that take the place of one: a new line as deep, or `; ` on a shared line."""
+    text = work.source.line_text(node.lineno)
+    before = text.encode()[: node.col_offset].decode()
+    after = work.source.line_text(node.end_lineno or node.lineno).encode()[node.end_col_offset :].decode().strip()
+    if before.strip() or after.startswith(";"):
+        return "; "
+    return work.source.newline() + before

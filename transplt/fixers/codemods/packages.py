@@ -1,0 +1,94 @@
+"""Packages bound to CUDA: one finding a package and file, at the import that matters most.
+
+An import that the program can do without (in a `try` that catches ImportError, or behind a question such as
+`if is_xformers_available():`) is a remark: nothing has to be done for the program to run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.base.finding import Level
+from transplt.edits.edit import Finds, Note
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.rules.rule import Rule
+from transplt.syntax.asks import last_name
+from transplt.syntax.scan import parent
+
+fixer = Fixer(__name__, code="NPU501", rank=120)
+
+#: What is said of an import for which `can_fail` holds.
+GOES_ON = "the program goes on where it cannot be imported"
+
+_CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)
+
+
+@fixer.on(ast.Module)
+def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
+    """Turn the imports that rules report into findings, one for each rule."""
+    groups: dict[str, list[tuple[ast.alias | ast.stmt, Rule, str]]] = {}
+    for node, rule, api in sorted(work.packages, key=lambda item: (item[0].lineno, item[0].col_offset)):
+        if _is_own(work, node, api):
+            yield work.keep(node, "own-module")
+        else:
+            groups.setdefault(rule.old, []).append((node, rule, api))
+    for members in groups.values():
+        needed = [member for member in members if not can_fail(member[0])]
+        node, rule, api = (needed or members)[0]
+        if needed:
+            level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
+            yield _note(work, node, rule, api, level, rule.message)
+        else:
+            yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {GOES_ON}")
+        for other, _, _ in members:
+            if other is not node:
+                yield work.keep(other, "reported-package")
+
+
+def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:
+    """True when the project builds the package, or holds a module below it: `bert/nvidia/model.py` is nvidia.model."""
+    above = parent(node)
+    path = (above.module or "") if isinstance(above, ast.ImportFrom) else api
+    return work.project.reach.builds(api) or ("." in path and work.project.holds_below(path))
+
+
+def _note(work: Work, node: ast.alias | ast.stmt, rule: Rule, api: str, level: Level, message: str) -> Note:
+    effort = rule.effort if level is Level.MANUAL else None
+    return Note(work.source.extent(node), rule.code, level, message, api, rule.help, effort)
+
+
+def can_fail(node: ast.AST) -> bool:
+    """True for an import without which the program goes on."""
+    while not isinstance(node, ast.Module):
+        above = parent(node)
+        if isinstance(above, ast.Try) and node in above.body and any(_goes_on(h) for h in above.handlers):
+            return True
+        if isinstance(above, ast.If) and node in above.body and _asks(above.test):
+            return True
+        node = above
+    return False
+
+
+def _goes_on(handler: ast.ExceptHandler) -> bool:
+    """True for `except ImportError` that does not raise again or leave."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    caught = {last_name(kind) for kind in kinds if kind is not None}
+    if handler.type is not None and not caught & _CAUGHT:
+        return False
+    for statement in handler.body:
+        if isinstance(statement, ast.Raise):
+            return False
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and last_name(call.func) in ("exit", "_exit"):
+            return False
+    return True
+
+
+def _asks(test: ast.expr) -> bool:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return False
+    names = (last_name(node) for node in ast.walk(test))
+    return any(_ASKS.search(name) for name in names)

@@ -1,0 +1,100 @@
+"""Tables of NVIDIA product names that give what a card can do: an NPU is in none of them.
+
+`{"A100": 312e12}[torch.cuda.get_device_name()]` raises on an NPU, and a default makes the utilisation that is printed
+wrong.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.base.finding import Effort
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.flow.callees import PROSE_CALLS
+from transplt.syntax.asks import string_of
+from transplt.syntax.scan import FUNCTIONS, parent
+
+_PRODUCTS = tuple(
+    name.encode() for name in ("A100 H100 H200 V100 B200 P100 A6000 L40 RTX Tesla a100 h100 v100 \"T4\" 'T4'").split()
+)
+_PRODUCT = re.compile(
+    r"(?<![A-Za-z0-9])(?:A100|A800|H100|H200|H800|H20|B100|B200|GB200|V100S?|P100|P40|K80|T4|L4|L40S?|A10G?|A30|A40|"
+    r"A[456]000|(?:RTX|GTX)[ _-]?\w+|TITAN\w*|Tesla\b.*|GeForce\b.*)(?![A-Za-z0-9])",
+    re.I,
+)
+_ABOUT = re.compile(r"flop|tflop|mfu|peak|throughput|bandwidth|tops\b", re.I)
+#: From here on a number counts operations or bytes of a second.
+_MANY = 1e9
+
+fixer = Fixer(__name__, code="NPU275", rank=320, needs=_PRODUCTS, words=("flops", "mfu", "a100", "h100", "v100"))
+
+
+@fixer.on(ast.Module)
+def tables_of_products(work: Work, tree: ast.Module) -> Finds:
+    """Report tables and comparisons with names of products that lead to large numbers."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            found = _in_table(work, node)
+        elif isinstance(node, ast.If) and not _is_elif(node):
+            found = _in_chain(work, node)
+        else:
+            found = None
+        if found is not None and work.take(found):
+            for each in ast.walk(found):  # one finding speaks for all names in it
+                if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                    work.take(each)
+            yield work.note(
+                found,
+                fixer.code,
+                "what a card can do is looked up by the name of an NVIDIA product",
+                help="add the NPU by the name that torch.npu.get_device_name() gives, with the figures of its sheet",
+                effort=Effort.LOW,
+            )
+
+
+def _in_table(work: Work, node: ast.Dict) -> ast.expr | None:
+    names = [key for key in node.keys if (name := string_of(key)) is not None and _PRODUCT.search(name)]
+    if not names or 2 * len(names) < len(node.keys):
+        return None
+    numbers = [each.value for each in ast.walk(node) if isinstance(each, ast.Constant)]
+    large = any(isinstance(number, (int, float)) and number >= _MANY for number in numbers)
+    figures = any(type(number) in (int, float) for number in numbers)
+    return node if large or (figures and _is_about_figures(work, node)) else None
+
+
+def _in_chain(work: Work, node: ast.If) -> ast.expr | None:
+    """`if "A100" in name: return 312e12`"""
+    if not any((text := string_of(each)) is not None and _PRODUCT.search(text) for each in ast.walk(node.test)):
+        return None
+    numbers = [each.value for stmt in node.body for each in ast.walk(stmt) if isinstance(each, ast.Constant)]
+    large = any(isinstance(number, (int, float)) and number >= _MANY for number in numbers)
+    figures = any(type(number) in (int, float) for number in numbers)
+    return node.test if large or (figures and _is_about_figures(work, node)) else None
+
+
+def _is_elif(node: ast.If) -> bool:
+    above = parent(node)
+    return (
+        isinstance(above, ast.If)
+        and above.orelse == [node]
+        and any(isinstance(each, ast.Constant) and _PRODUCT.search(str(each.value)) for each in ast.walk(above.test))
+    )
+
+
+def _is_about_figures(work: Work, node: ast.AST) -> bool:
+    """True where the name of what is assigned, or of the function around, speaks of figures."""
+    here: ast.AST = node
+    while not isinstance(here, ast.Module):
+        if isinstance(here, (ast.Assign, ast.AnnAssign)):
+            targets = here.targets if isinstance(here, ast.Assign) else [here.target]
+            if any(_ABOUT.search(ast.unparse(target)) for target in targets):
+                return True
+        if isinstance(here, ast.Call) and getattr(here.func, "attr", getattr(here.func, "id", "")) in PROSE_CALLS:
+            return False
+        if isinstance(here, FUNCTIONS):
+            return bool(_ABOUT.search(here.name))
+        here = parent(here)
+    return False

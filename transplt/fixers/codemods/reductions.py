@@ -1,0 +1,190 @@
+"""64-bit floats that are summed over the ranks: HCCL refuses them.
+
+ProcessGroupHCCL checks the type before all_reduce, reduce and reduce_scatter and raises for float64 on every card
+before Ascend 950 (`checkSupportedDataType`, torch_npu/csrc/distributed/ProcessGroupHCCL.cpp, from the branches for
+torch 2.1 to master). Meters that count in float64 (`torch.tensor([count, total], dtype=torch.float64)`) meet it first.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Effort, Level
+from transplt.edits.edit import Finds, Note
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.flow.default_type import sets_double
+from transplt.flow.last_value import last_value
+from transplt.flow.marks import DEVICE, marks_by_name
+from transplt.rules.card_limits import collectives_under, limit_text
+from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.names import assigned_value
+from transplt.syntax.scan import parent
+
+fixer = Fixer(__name__, code="NPU314", rank=260)
+
+_LIMIT = "sum of float64"
+_REDUCTIONS = collectives_under(_LIMIT)
+_DOUBLE = frozenset({"torch.float64", "torch.double"})
+_MADE = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "tensor"))
+#: Methods that hand on the type of a tensor.
+_SAME_TYPE = frozenset({"cuda", "npu", "clone", "contiguous", "detach", "view", "reshape", "requires_grad_"})
+
+
+@fixer.on(ast.Call, name=(f"torch.distributed.{name}" for name in sorted(_REDUCTIONS)))
+def reduced(work: Work, call: ast.Call) -> Finds:
+    """Report a float64 tensor on the device that goes into a reduction."""
+    given = call.args[0] if call.args else keyword_of(call, "tensor")
+    value = _value(work, given)
+    typed = _double(work, value) if value is not None else None
+    last, limit = last_name(call.func), limit_text(_LIMIT)
+    if not _on_device(work, value) or last not in _REDUCTIONS:
+        return
+    if typed is None:
+        if given is not None and value is not None and _of_default_type(work, value) and _default_is_double(work):
+            yield work.note(
+                given,
+                fixer.code,
+                f"{limit.message.format(name=last)}, and the default type of this program is float64",
+                api=f"torch.distributed.{last}",
+                help=limit.help,
+            )
+        return
+    extent = work.source.extent(typed)
+    work.withdraw_notes(lambda note: note.code == "NPU127" and _inside(note.extent, extent))
+    yield Note(
+        extent,
+        fixer.code,
+        Level.MANUAL,
+        limit.message.format(name=last),
+        f"torch.distributed.{last}",
+        limit.help,
+        Effort.LOW,
+    )
+
+
+def _value(work: Work, given: ast.expr | None) -> ast.expr | None:
+    """What a variable was given last, or an attribute in the only statement of the file that sets it."""
+    if isinstance(given, ast.Name):
+        return last_value(work.scan, given)
+    if isinstance(given, ast.Attribute) and isinstance(given.value, ast.Name):
+        stores = [parent(each) for each in work.scan.stores if each.attr == given.attr]
+        values = [each.value for each in stores if isinstance(each, (ast.Assign, ast.AnnAssign))]
+        return values[0] if len(values) == len(stores) == 1 else None
+    return given
+
+
+def is_double(work: Work, dtype: ast.expr) -> bool:
+    """True for float64, also where a variable, an attribute or the default of a parameter holds it."""
+    if work.names.qualified(dtype) in _DOUBLE:
+        return True
+    if isinstance(dtype, ast.Name):
+        found = work.names.lookup(dtype.id, work.scan.scope_of(dtype))
+        bindings = found[1] if found is not None else []
+        for binding in bindings:
+            if binding.kind == "param" and (default := default_of(binding.node)) is not None:
+                return work.names.qualified(default) in _DOUBLE
+            if binding.kind == "assign":
+                value = assigned_value(binding.node)
+                return value is not None and len(bindings) == 1 and work.names.qualified(value) in _DOUBLE
+        return False
+    value = _value(work, dtype)
+    return value is not None and value is not dtype and work.names.qualified(value) in _DOUBLE
+
+
+def default_of(arg: ast.AST) -> ast.expr | None:
+    """The default of a parameter."""
+    args = parent(arg)
+    if not isinstance(args, ast.arguments):
+        return None
+    positional = [*args.posonlyargs, *args.args]
+    pairs = [*zip(reversed(positional), reversed(args.defaults), strict=False)]
+    pairs += [(arg_, given) for arg_, given in zip(args.kwonlyargs, args.kw_defaults, strict=True) if given is not None]
+    return next((default for each, default in pairs if each is arg), None)
+
+
+def _of_default_type(work: Work, value: ast.expr) -> bool:
+    """True for a tensor of floats that is made without a type."""
+    while isinstance(value, ast.Call):
+        if keyword_of(value, "dtype") is not None:
+            return False
+        full = work.names.qualified(value.func)
+        if full in _MADE:
+            return full != "torch.tensor" or any(
+                isinstance(node, ast.Constant) and isinstance(node.value, float) for node in ast.walk(value)
+            )
+        if not isinstance(value.func, ast.Attribute) or value.func.attr not in (*_SAME_TYPE, "to"):
+            return False
+        if value.func.attr == "to" and not all(names_device(work, arg) for arg in value.args):
+            return False
+        value = value.func.value
+    return False
+
+
+def _default_is_double(work: Work) -> bool:
+    """True where the program sets float64 as the type of all that has none."""
+    if work.project.default_is_double:
+        return True
+    return sets_double(work.scan, work.names)
+
+
+def _inside(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _double(work: Work, value: ast.expr | None) -> ast.expr | None:
+    """The part of an expression that makes its tensor float64."""
+    while isinstance(value, ast.Call):
+        func = value.func
+        dtype = keyword_of(value, "dtype")
+        if dtype is not None:
+            return dtype if is_double(work, dtype) else None
+        if not isinstance(func, ast.Attribute):
+            return None
+        if func.attr == "DoubleTensor" or (func.attr == "double" and not value.args):
+            return value
+        if func.attr in ("to", "type"):
+            named = next((arg for arg in value.args if work.names.qualified(arg) in _DOUBLE), None)
+            if named is not None or not all(names_device(work, arg) for arg in value.args):
+                return named
+        elif func.attr not in _SAME_TYPE:
+            return None
+        value = func.value
+    return None
+
+
+def _on_device(work: Work, value: ast.expr | None) -> bool:
+    """True when an expression puts its tensor on a device that is not the CPU."""
+    while isinstance(value, ast.Call):
+        func = value.func
+        device = keyword_of(value, "device")
+        if device is not None:
+            return not is_cpu(device)
+        if not isinstance(func, ast.Attribute):
+            return False
+        if func.attr in ("cuda", "npu"):
+            return True
+        if func.attr == "to" and value.args and names_device(work, value.args[0]):
+            return not is_cpu(value.args[0])
+        if func.attr == "DoubleTensor":
+            return (work.names.qualified(func) or "").startswith("torch.cuda.")
+        value = func.value
+    return False
+
+
+def on_device(work: Work, given: ast.expr) -> bool:
+    """True for a tensor that some statement of the file puts on a device that is not the CPU."""
+    return _on_device(work, _value(work, given))
+
+
+def names_device(work: Work, node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return work.names.qualified(node.func) == "torch.device"
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (str, int))
+    last = last_name(node)
+    return DEVICE in marks_by_name(last)
+
+
+def is_cpu(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "cpu"

@@ -1,0 +1,98 @@
+"""Calls that run with an old torch and raise with those that torch_npu is there for.
+
+Facts: rules/support/refused_calls.json. Beside them: autograd functions of the old style, whose methods are not static
+("Legacy autograd function with non-static forward method", torch/csrc/autograd/python_function.cpp since torch 1.5),
+and `loss.data[0]` ("invalid index of a 0-dim tensor", torch 0.5 and newer).
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from typing import Any
+
+from transplt.base.settings import TORCH_VERSIONS
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.rules.tables import read_table
+from transplt.syntax.asks import keyword_of, lacks, last_name
+
+_FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+
+
+@cache
+def _calls() -> dict[str, tuple[dict[str, Any], ...]]:
+    found: dict[str, tuple[dict[str, Any], ...]] = {}
+    for row in read_table("support/refused_calls.json")["calls"]:
+        found[row["name"]] = (*found.get(row["name"], ()), row)
+    return found
+
+
+fixer = Fixer(
+    __name__,
+    code="NPU293",
+    rank=365,
+    needs=(b"torch",),
+    words=("stft(", "torch.fft(", ".data[0]", "torch.autograd", "verbose=", "onnx"),
+)
+
+
+@fixer.on(ast.Call, name=tuple(_calls()))
+def refused(work: Work, call: ast.Call) -> Finds:
+    """Report a call that the torch of the migration refuses."""
+    name = work.names.qualified(call.func)
+    for row in _calls().get(name or "", ()):
+        if not _since(row["since"], work.settings.torch_version):
+            continue
+        if "lacks" in row:
+            wrong = lacks(call, row["lacks"], row["index"]) is True
+        else:
+            wrong = "called" in row or keyword_of(call, row["keyword"]) is not None
+        if wrong:
+            yield work.note(call.func, fixer.code, row["message"], api=row["name"], help=row["help"])
+
+
+def _since(first: str, version: str) -> bool:
+    return first not in TORCH_VERSIONS or TORCH_VERSIONS.index(version) >= TORCH_VERSIONS.index(first)
+
+
+@fixer.on(ast.ClassDef)
+def methods_that_have_to_be_static(work: Work, node: ast.ClassDef) -> Finds:
+    """Report an autograd function whose forward is a plain method."""
+    if not any(work.names.qualified(base) in _FUNCTIONS for base in node.bases):
+        return
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "forward" and not _is_static(node, method):
+            yield work.note(
+                node.bases[0],
+                fixer.code,
+                f"{node.name} is an autograd function of the old style: torch refuses a forward that is not static",
+                api="torch.autograd.Function",
+                help="make forward and backward @staticmethod with ctx as the first argument, and call apply",
+            )
+
+
+def _is_static(owner: ast.ClassDef, method: ast.FunctionDef) -> bool:
+    if any(last_name(each) == "staticmethod" for each in method.decorator_list):
+        return True
+    return any(
+        isinstance(each, ast.Assign)
+        and isinstance(each.value, ast.Call)
+        and last_name(each.value.func) == "staticmethod"
+        and any(isinstance(at, ast.Name) and at.id == method.name for at in each.targets)
+        for each in owner.body
+    )
+
+
+@fixer.on(ast.Subscript)
+def first_of_a_loss(work: Work, node: ast.Subscript) -> Finds:
+    """Report `loss.data[0]`: a loss has no dimension since torch 0.4."""
+    value, index = node.value, node.slice
+    if not (isinstance(value, ast.Attribute) and value.attr == "data"):
+        return
+    if not (isinstance(index, ast.Constant) and index.value == 0 and isinstance(node.ctx, ast.Load)):
+        return
+    if last_name(value.value).lower().endswith("loss"):
+        message = "a loss has no dimension that could be indexed since torch 0.4: this raises"
+        yield work.note(node, fixer.code, message, api="torch.Tensor.data", help="write .item()")

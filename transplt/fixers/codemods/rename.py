@@ -1,0 +1,224 @@
+"""References by full name: `torch.cuda.is_available`, whatever the file calls it.
+
+The rule of the longest prefix decides; what follows the prefix moves along. A user's rule comes first and owns the
+names it replaced, built-in rules still act on the rest.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Effort, Level
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.codemods.args import carry_over
+from transplt.fixers.codemods.module import local_target
+from transplt.rules.rule import Kind, Rule, needs_torch_npu
+from transplt.syntax.asks import dotted
+from transplt.trees.names import dotted as dotted_name
+
+fixer = Fixer(__name__, code="NPU002", rank=410)
+#: What rules of the user's name is theirs before a fixer of ours changes it.
+first = Fixer(__name__, code="NPU002", rank=155)
+
+
+@first.on(ast.Module)
+def references_of_the_user(work: Work, tree: ast.Module) -> Finds:
+    """Rename every reference that resolves to a name that a rule of the user's renames."""
+    user = work.rules.user
+    for node, base in work.names.references() if user.names or user.modules else ():
+        if _is_the_users(work, node, base):
+            yield from _reference(work, node, base)
+
+
+@fixer.on(ast.Module)
+def references(work: Work, tree: ast.Module) -> Finds:
+    """Rename every reference that resolves to a name the rules know."""
+    for node, base in work.names.references():
+        if (work.renamed or base.split(".", 1)[0] in work.rules.roots) and not _is_the_users(work, node, base):
+            yield from _reference(work, node, base)
+
+
+def _is_the_users(work: Work, name: ast.Name, base: str) -> bool:
+    found = work.rules.user.resolve(full_name(name, base))
+    return found is not None and found[0].renames
+
+
+def _reference(work: Work, name: ast.Name, base: str) -> Finds:
+    links = dotted(name)
+    full = full_name(name, base)
+    binding = work.names.import_of(name)
+    held = local_target(work, binding, base) if binding is not None else _alias_target(work, base)
+    local = work.renamed.get(binding, name.id) if binding is not None else name.id
+    if binding is None and base != held and len(links) == 1:
+        # A name for a module (`c = torch.cuda`): the assignment moves, the uses follow by themselves.
+        return
+    user = work.rules.user.resolve(full)
+    matched = user or work.rules.builtin.resolve(full)
+    if matched is None:
+        if local != name.id:
+            yield from _rename_root(work, name, local, base)
+        return
+    rule, prefix = matched
+    depth = prefix.count(".") - base.count(".")
+    target = _target(work, rule, prefix, user is not None)
+    if target is None or rule.kind is Kind.UNSUPPORTED:
+        # What stands behind a name given by assignment is reported where it is assigned.
+        told = depth == 0 and binding is None and base != name.id
+        if not rule.imports_only and depth >= 0 and not told and id(links[depth]) not in work.taken:
+            yield from work.note_rule(links[depth], rule, full)
+        if local != name.id:
+            yield from _rename_root(work, name, local, base)
+        return
+    if depth == 0 and binding is not None and isinstance(binding.node, ast.Import) and name.id == base:
+        # `import apex`: the import binds the module's own name, which the uses have to follow.
+        if (yield from carry_over(work, rule, name, full)) and work.take_for(rule, name):
+            yield from _follow(work, rule, name, target, full)
+        return
+    if depth < 0 or (depth == 0 and binding is not None):
+        # The import itself carries the new name; arguments may still have to change.
+        if depth == 0:
+            yield from carry_over(work, rule, links[0], full)
+        if local != name.id:
+            yield from _rename_root(work, name, local, base)
+        return
+    if _unknown_member(rule, prefix, full):
+        yield from _report_member(work, rule, links, full, prefix, base)
+        return
+    node = links[depth]
+    if not (yield from carry_over(work, rule, node, full)):
+        return
+    if not work.take_for(rule, node):
+        return
+    yield from _rename(work, rule, node, name, local, held, base, prefix, target, full)
+
+
+def full_name(name: ast.Name, base: str) -> str:
+    """What the longest chain of attributes on a name stands for, which itself stands for `base`."""
+    return ".".join([base, *(node.attr for node in dotted(name) if isinstance(node, ast.Attribute))])
+
+
+def _target(work: Work, rule: Rule, prefix: str, user: bool) -> str | None:
+    """The full new name for a matched prefix; None when the name has none."""
+    if not rule.renames:
+        return None
+    new = rule.new
+    if user and rule.kind is Kind.FUNC and "." not in new:
+        new = f"{prefix.rpartition('.')[0]}.{new}"
+    if user and rule.kind is Kind.FUNC and "." not in rule.new:
+        # The user replaced the last name only; the module in front of it is still ours to move.
+        module, _, last = new.rpartition(".")
+        moved = work.rules.builtin.modules.get(module)
+        if moved is not None:
+            return f"{moved.new}.{last}"
+    return new
+
+
+def _unknown_member(rule: Rule, prefix: str, full: str) -> bool:
+    return rule.kind is Kind.MODULE and rule.listed and full != prefix
+
+
+def _report_member(work: Work, rule: Rule, links: list[ast.expr], full: str, prefix: str, base: str) -> Finds:
+    depth = min(prefix.count(".") - base.count(".") + 1, len(links) - 1)
+    yield work.note(
+        links[depth],
+        "NPU601",
+        f"{full} is not in the tables of torch.cuda names",
+        level=Level.UNKNOWN,
+        api=full,
+        help="look the name up in the torch_npu documentation; if it is the project's own, no change is needed",
+        effort=Effort.MEDIUM,
+    )
+
+
+def _rename(
+    work: Work,
+    rule: Rule,
+    node: ast.expr,
+    name: ast.Name,
+    local: str,
+    held: str,
+    base: str,
+    prefix: str,
+    target: str,
+    full: str,
+) -> Finds:
+    suffix = prefix[len(base) :]
+    writes_npu = needs_torch_npu(target)
+    imports: tuple[str, ...] = ()
+    if target == held + suffix and local == name.id:
+        return
+    if target.startswith(held + "."):
+        text = local + target[len(held) :]
+    else:
+        text = target
+        imports = needed_import(work, target, name)
+    if text == work.source.slice(*work.source.extent(node)):
+        return
+    yield Edit(
+        node,
+        rule.code,
+        _say(rule, full, target + full[len(prefix) :]),
+        dotted_name(text),
+        level=rule.level,
+        api=full,
+        help=rule.help,
+        writes_npu=writes_npu,
+        user=rule.user,
+        asked=rule.similar,
+        imports=imports,
+    )
+
+
+def _follow(work: Work, rule: Rule, name: ast.Name, target: str, full: str) -> Finds:
+    yield Edit(
+        name,
+        rule.code,
+        _say(rule, full, target + full[len(name.id) :]),
+        dotted_name(target),
+        level=rule.level,
+        api=full,
+        writes_npu=needs_torch_npu(target),
+        user=rule.user,
+        asked=rule.similar,
+    )
+
+
+def _say(rule: Rule, old: str, new: str) -> str:
+    note = f" ({rule.differs})" if rule.differs else ""
+    return f"{old} -> {new}{note}"
+
+
+def _rename_root(work: Work, name: ast.Name, local: str, base: str) -> Finds:
+    user = work.rules.user
+    if work.take(name):
+        yield Edit(
+            name,
+            "NPU401",
+            f"{name.id} is imported as {local} now",
+            local,
+            api=name.id,
+            # It belongs to the rule that the import follows.
+            user=user.resolve(base) is not None or base.rpartition(".")[2] in user.last_names,
+        )
+
+
+def _alias_target(work: Work, base: str) -> str:
+    """What an alias by assignment (`c = torch.cuda`) stands for after its own right-hand side has moved."""
+    matched = work.rules.resolve(base)
+    if matched is None or not matched[0].renames:
+        return base
+    rule, prefix = matched
+    return rule.new + base[len(prefix) :]
+
+
+def needed_import(work: Work, target: str, where: ast.expr) -> tuple[str, ...]:
+    """The module to import so that a dotted name works where it is written; none when its root is bound."""
+    root = target.split(".")[0]
+    if root == "torch_npu" or "." not in target:
+        return ()
+    found = work.names.lookup(root, work.scan.scope_of(where))
+    if found is not None:
+        return ()
+    return ("torch",) if root == "torch" else (target.rpartition(".")[0],)

@@ -1,0 +1,76 @@
+"""What a setup.py asks for: packages bound to CUDA, pins that are too old for NPUs, and torch without torch-npu.
+
+Read are the lists that `setup(...)` gets as install_requires and its like, in place or through a name of the module.
+Other dependency files are read by transplt/files/dependency_files.py. Facts: rules/support/third_party.json.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from transplt.base.text.requirement import normalised, requirement_in
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.rules.packages import BOUND, advice_on_requirement
+from transplt.rules.releases import release_of
+
+_LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
+#: The code of torch-npu that nothing asks for, as in transplt/files/dependencies/said.py.
+ASKED_NOWHERE, TORCH_NPU = "NPU844", "torch-npu"
+
+fixer = Fixer(__name__, code=BOUND, rank=100, needs=(b"setup",), words=_LISTS)
+
+
+@fixer.on(ast.Call, last="setup")
+def asks_for_packages(work: Work, call: ast.Call) -> Finds:
+    """One finding for each package of the call that needs something else on Ascend."""
+    said: set[tuple[str, str]] = set()
+    yield from _without_torch_npu(work, call)
+    for node in _strings(work, call):
+        asked = requirement_in(str(node.value).strip())
+        advice = advice_on_requirement(asked.name, asked.versions) if asked is not None else None
+        if asked is None or advice is None or (advice.code, asked.name.lower()) in said:
+            continue
+        said.add((advice.code, asked.name.lower()))
+        if work.take(node):
+            yield work.note(node, advice.code, advice.message, api=advice.package or asked.name, help=advice.help)
+
+
+def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
+    """One finding where the package needs torch and does not ask for torch-npu."""
+    asked = [(node, requirement_in(str(node.value).strip())) for node in _strings(work, call)]
+    names = [normalised(each.name) for _, each in asked if each is not None]
+    release = release_of(work.settings.torch_version)
+    if TORCH_NPU in names or "torch" not in names or not release.torch_npu:
+        return
+    node = next(node for node, each in asked if each is not None and normalised(each.name) == "torch")
+    help_text = f'add "torch-npu=={release.torch_npu}" to the list; it goes with torch {release.torch}'
+    message = "the package asks for torch, and not for torch-npu"
+    yield work.note(node, ASKED_NOWHERE, message, api=TORCH_NPU, help=help_text)
+
+
+def _strings(work: Work, call: ast.Call) -> Iterator[ast.Constant]:
+    """The string constants in the values of the four keywords; the keys of extras_require are no requirements."""
+    for keyword in call.keywords:
+        if keyword.arg not in _LISTS:
+            continue
+        waiting: list[ast.expr] = [keyword.value]
+        if isinstance(keyword.value, ast.Name):
+            waiting = [
+                each.value
+                for each in work.scan.tree.body
+                if isinstance(each, ast.Assign)
+                and any(isinstance(at, ast.Name) and at.id == keyword.value.id for at in each.targets)
+            ]
+        while waiting:
+            node = waiting.pop(0)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node
+            elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+                waiting.extend(node.elts)
+            elif isinstance(node, ast.Dict):
+                waiting.extend(node.values)
+            elif isinstance(node, ast.BinOp):
+                waiting.extend((node.left, node.right))

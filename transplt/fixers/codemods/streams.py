@@ -1,0 +1,122 @@
+"""Handles of streams and events, and torch's private CUDA functions.
+
+`torch.cuda.Stream.cuda_stream` is `npu_stream` on the NPU. torch_npu._C has functions of its own in the place of some
+of torch._C's private ones (torch_npu/csrc/npu/Module.cpp); none is documented, so they are findings.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Effort
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.syntax.names import assigned_value
+from transplt.syntax.scan import parent
+from transplt.trees.names import attribute_named
+
+fixer = Fixer(__name__, code="NPU129", rank=310)
+
+_HANDLES = {"cuda_stream": "npu_stream", "cuda_event": "npu_event"}
+_MAKERS = frozenset(
+    f"torch.cuda.{name}" for name in "Stream ExternalStream Event current_stream default_stream streams.Stream".split()
+)
+#: Private functions that torch_npu._C has under the name with `npu`, in all branches from v2.1.0 to master.
+_PRIVATE = frozenset(
+    "_cuda_init _cuda_emptyCache _cuda_getDefaultStream _cuda_setStream _cuda_synchronize _cuda_getDeviceCount "
+    "_cuda_setDevice _cuda_getDevice _cuda_maybeExchangeDevice _cuda_memoryStats _cuda_getAllocatorBackend "
+    "_cuda_getCheckpointState _cuda_setCheckpointPoolState _cuda_releasePool _cuda_beginAllocateToPool".split()
+)
+
+
+@fixer.on(ast.Attribute, last=tuple(_HANDLES))
+def handle(work: Work, node: ast.Attribute) -> Finds:
+    """Rename a handle whose owner is certain."""
+    yield from _handle(work, node, node.attr, _HANDLES[node.attr])
+
+
+@fixer.on(ast.Module)
+def private_functions(work: Work, tree: ast.Module) -> Finds:
+    if b"_C" not in work.source.utf8:
+        return
+    for attr in sorted(work.scan.attributes):
+        if _of_cuda(attr) and attr not in ("cuda", "is_cuda"):
+            for node in work.scan.attributes[attr]:
+                if work.names.qualified(node.value) == "torch._C":
+                    yield from _private(work, node, attr)
+    for statement in work.scan.imports:
+        if isinstance(statement, ast.ImportFrom) and statement.module == "torch._C":
+            for alias in statement.names:
+                if _of_cuda(alias.name):
+                    yield from _private(work, alias, alias.name)
+
+
+def _of_cuda(name: str) -> bool:
+    lowered = name.lower()
+    return any(word in lowered for word in ("cuda", "nccl", "cudnn"))
+
+
+def _handle(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
+    if not isinstance(node.ctx, ast.Load):
+        return
+    if _is_made_by_torch(work, node.value):
+        if work.take(node):
+            yield Edit(
+                node,
+                "NPU105",
+                f".{old} -> .{new}",
+                attribute_named(new),
+                api=f"torch.cuda.{'Stream' if 'stream' in old else 'Event'}.{old}",
+                writes_npu=True,
+            )
+        return
+    stored = any(not isinstance(other.ctx, ast.Load) for other in work.scan.attributes.get(old, ()))
+    if stored or (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
+        return  # data of the project's own
+    if work.take(node):
+        yield work.note(
+            node,
+            "NPU128",
+            f"`.{old}` is a CUDA handle if this is a stream or event of torch",
+            help=f"write .{new} then; if it is data of the project's own, leave it",
+        )
+
+
+def _is_made_by_torch(work: Work, node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return work.names.qualified(node.func) in _MAKERS
+    if not isinstance(node, ast.Name):
+        return False
+    found = work.names.lookup(node.id, work.scan.scope_of(node))
+    if found is None or any(binding.kind != "assign" for binding in found[1]):
+        return False
+    values = [assigned_value(binding.node) for binding in found[1]]
+    return all(isinstance(value, ast.Call) and work.names.qualified(value.func) in _MAKERS for value in values)
+
+
+def _private(work: Work, node: ast.Attribute | ast.alias, name: str) -> Finds:
+    if not work.take(node):
+        return
+    if isinstance(node, ast.Attribute) and _asked_before(node, name):
+        yield work.keep(node, "asked-before")
+        return
+    known = f"torch_npu._C.{name.replace('_cuda_', '_npu_')} does the same" if name in _PRIVATE else ""
+    yield work.note(
+        node,
+        "NPU129",
+        f"torch._C.{name} is a private function of CUDA builds of torch",
+        api=f"torch._C.{name}",
+        help=known or "use the public function of torch.npu that does this",
+        effort=Effort.LOW if known else Effort.MEDIUM,
+    )
+
+
+def _asked_before(node: ast.AST, name: str) -> bool:
+    """True inside `if hasattr(torch._C, "name")` or the test itself."""
+    while not isinstance(node, ast.Module):
+        node = parent(node)
+        test = node.test if isinstance(node, (ast.If, ast.IfExp)) else node if isinstance(node, ast.BoolOp) else None
+        if test is not None and any(isinstance(n, ast.Constant) and n.value == name for n in ast.walk(test)):
+            return True
+    return False

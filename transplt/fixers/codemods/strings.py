@@ -1,0 +1,256 @@
+"""Strings that name a device or a backend become NPU strings where they reach such a place; the rest stay."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.base.finding import Effort
+from transplt.base.text.lexer import one_plain_literal
+from transplt.edits.edit import Edit, Finds, Note
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.codemods.cuda_text import explain
+from transplt.flow.callees import NEEDS_A_CARD, OTHER_DEVICES, SIMULATORS
+from transplt.flow.device_or_backend import verdict
+from transplt.flow.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING, whole_value
+from transplt.flow.marks import BACKEND, DEVICE
+from transplt.flow.place import Place
+from transplt.flow.reached import places
+from transplt.flow.shown import only_shown
+from transplt.flow.slots import Slots
+from transplt.rules.rule import Kind
+from transplt.syntax.asks import has_key
+from transplt.syntax.scan import parent
+from transplt.trees.literals import words_in_literal
+
+fixer = Fixer(__name__, code="NPU201", rank=550)
+
+DOTTED = re.compile(r"torch\.(?:\w+\.)*\w+")
+
+_BEGINS = re.compile(r"cuda(?:$|[:,; ])", re.I)
+
+
+@fixer.on(ast.Module)
+def strings_of_the_file(work: Work, tree: ast.Module) -> Finds:
+    """Decide for each string that holds a CUDA word and that no other fixer has claimed."""
+    if not work.scan.strings:
+        return
+    slots = work.slots
+    for outer in work.strings_left():
+        value = whole_value(outer)
+        if DEVICE_STRING.fullmatch(value):
+            yield from _decide(work, slots, outer, value, DEVICE)
+        elif value in BACKEND_STRINGS or (BACKENDS_STRING.fullmatch(value) and "nccl" in value):
+            yield from _decide(work, slots, outer, value, BACKEND)
+        elif DOTTED.fullmatch(value):
+            yield from _dotted(work, outer, value)
+        else:
+            yield from _other(work, slots, outer, value)
+
+
+def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -> Finds:
+    found = places(slots, node)
+    said = verdict(slots, found, wanted)
+    if said != wanted and value.isupper() and wanted == BACKEND:
+        yield from _other(work, slots, node, value)  # a label or a name as a rule
+    elif said != wanted:
+        yield from _stays(work, node, value, said, found, wanted)
+    elif wanted == DEVICE and _asks_cuda(work, node):
+        yield work.keep(node, "reported-beside")
+    elif wanted == DEVICE:
+        word = value[:4]
+        new = "NPU" if word.isupper() else "Npu" if word[0].isupper() else "npu"
+        yield from _replace(work, node, "NPU201", f"device string {value!r}", ((word, new),))
+    else:
+        word, new = ("NCCL", "HCCL") if value.isupper() else ("nccl", "hccl")
+        pairs = ((word, new), ("cuda", "npu")) if "cuda" in value else ((word, new),)
+        yield from _replace(work, node, "NPU301", f"backend {value!r}", pairs)
+
+
+def _replace(work: Work, node: ast.expr, code: str, what: str, pairs: tuple[tuple[str, str], ...]) -> Finds:
+    if not work.take(node):
+        return
+    text = work.source.slice(*work.source.extent(node))
+    if not one_plain_literal(text, [old for old, _ in pairs]):
+        yield work.note(
+            node,
+            "NPU202",
+            f"{what} is not written as one plain literal",
+            help=f"write it as one literal with {pairs[0][1]} in place of {pairs[0][0]}",
+        )
+        return
+    yield Edit(
+        node,
+        code,
+        f"{what} -> {_swap(what.split(' ', 1)[1], pairs)}",
+        words_in_literal(dict(pairs)),
+        api=what,
+        writes_npu=True,
+    )
+
+
+def _asks_cuda(work: Work, node: ast.expr) -> bool:
+    """True for the argument of a call that stays with CUDA: `torch.cuda.get_device_capability("cuda")[0] >= 8`."""
+    inner: ast.AST = node
+    call = parent(node)
+    while isinstance(call, ast.keyword) or (
+        isinstance(call, ast.Call) and work.names.qualified(call.func) == "torch.device"
+    ):
+        inner, call = call, parent(call)
+    if not isinstance(call, ast.Call) or inner is call.func or only_shown(call):
+        return False
+    full = work.names.qualified(call.func) or ""
+    found = work.rules.resolve(full) if full.startswith("torch.cuda.") else None
+    return found is not None and found[0].kind is Kind.UNSUPPORTED
+
+
+def _of_another(work: Work, node: ast.expr, value: str, library: str) -> Note:
+    return work.note(
+        node,
+        "NPU273",
+        f"{value!r} is the device of {library or 'a simulator or a renderer'}, not one of torch",
+        help=f"{library or 'a simulator that needs a card of NVIDIA'} has none beside an NPU: let it run on the CPU, "
+        "and move what it gives to the NPU",
+        effort=Effort.MEDIUM,
+    )
+
+
+def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
+    for old, new in pairs:
+        text = text.replace(old, new)
+    return text
+
+
+_REASONS = {"prose": "text", "key": "key", "flag": "flag", "exported": "own-string"}
+
+
+def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place], wanted: str) -> Finds:
+    """A string that spells a device or a backend and is not rewritten: kept for a reason, or a finding."""
+    what = "device" if wanted == DEVICE else "backend"
+    code = "NPU203" if wanted == DEVICE else "NPU302"
+    if said in _REASONS:
+        yield work.keep(node, _REASONS[said])
+    elif said == "row":
+        yield from _row(work, node, value, next(place.other for place in found if place.kind == "row"))
+    elif said == "foreign":
+        root = next(place.detail for place in found if place.kind == "foreign")
+        if root in NEEDS_A_CARD and all(place.kind == "foreign" for place in found):
+            yield _of_another(work, node, value, root)
+        elif all(place.kind == "foreign" for place in found):
+            yield work.keep(node, "library-device", root)
+        else:
+            yield work.note(
+                node,
+                code,
+                f"the string {value!r} reaches {root} beside other code",
+                help=f"give {root} its own name of the device, and torch 'npu'",
+            )
+    elif said == "simulator":
+        named = {place.detail for place in found if place.kind == "simulator"}
+        yield _of_another(work, node, value, min(named & OTHER_DEVICES - SIMULATORS, default=""))
+    elif said == "kernel":
+        yield work.note(
+            node,
+            "NPU208",
+            f"{value!r} says for which device an operator's kernel is",
+            help="register a kernel for the NPU ('npu', dispatch key PrivateUse1); another name alone makes none",
+            effort=Effort.HIGH,
+        )
+    elif wanted == DEVICE and not value.islower():
+        yield work.keep(node, "no-device")
+    else:
+        yield work.note(
+            node,
+            code,
+            f"the string {value!r} reaches no place that is known to take a {what}",
+            help=f"if it names a {what}, write {'npu' if what == 'device' else 'hccl'}; if it is a name, leave it",
+        )
+
+
+def _row(work: Work, node: ast.expr, value: str, display: ast.expr | None) -> Finds:
+    if isinstance(display, ast.Dict) and has_key(display, "npu"):
+        yield work.keep(node, "row-there")
+        return
+    yield work.note(
+        node,
+        "NPU213",
+        f"a table has a row for {value!r} and none for the NPU",
+        help="if the table is looked up by device type, add a row for 'npu'; if its keys are names, leave it",
+    )
+
+
+def _dotted(work: Work, node: ast.expr, value: str) -> Finds:
+    """A full name in a string: mock targets, import_module, type names."""
+    matched = work.rules.resolve(value)
+    above = parent(node)
+    if isinstance(above, ast.Expr):
+        yield work.keep(node, "text")
+        return
+    if matched is not None and matched[0].kind is Kind.MODULE and matched[1] == value and _is_own_key(work, node):
+        yield work.keep(node, _REASONS["key"])
+        return
+    if matched is not None and not matched[0].renames:
+        yield from work.note_rule(node, matched[0], value, "named in a string")
+        return
+    if matched is None or (matched[0].listed and matched[1] != value):
+        yield work.note(
+            node,
+            "NPU204",
+            f"{value!r} names something of CUDA in a string",
+            help="name what stands in its place on the NPU",
+            effort=Effort.LOW,
+        )
+        return
+    rule, prefix = matched
+    new = rule.new + value[len(prefix) :]
+    if not work.take(node):
+        return
+    old_text = value
+    if not one_plain_literal(work.source.slice(*work.source.extent(node)), [old_text]):
+        yield work.note(node, "NPU202", f"{value!r} is not written as one plain literal", help=f"write {new!r}")
+        return
+    yield Edit(
+        node,
+        "NPU205",
+        f"{value!r} in a string -> {new!r}",
+        words_in_literal({old_text: new}),
+        api=value,
+        writes_npu=True,
+    )
+
+
+def _is_own_key(work: Work, node: ast.expr) -> bool:
+    """True for the key of an entry (`states["torch.cuda"]`): checkpoints are read by it; `sys.modules` is Python's."""
+    above = parent(node)
+    if isinstance(above, ast.Subscript):
+        return above.slice is node and work.names.qualified(above.value) != "sys.modules"
+    if isinstance(above, ast.Dict):
+        return any(key is node for key in above.keys)
+    if not isinstance(above, ast.Call) or not isinstance(above.func, ast.Attribute):
+        return False
+    return above.func.attr in ("get", "pop", "setdefault") and above.args[:1] == [node]
+
+
+def _other(work: Work, slots: Slots, node: ast.expr, value: str) -> Finds:
+    """Strings that hold a CUDA word among other text."""
+    found = places(slots, node)
+    short = len(value) < 40 and " " not in value and "cuda" in value
+    if short and any(place.kind == "compare" and place.detail == "regex" for place in found):
+        if verdict(slots, found, DEVICE) == DEVICE:
+            yield from _replace(work, node, "NPU201", f"pattern of device strings {value!r}", (("cuda", "npu"),))
+            return
+    elif short and _BEGINS.match(value) and _certainly_device(slots, found):
+        yield work.note(
+            node,
+            "NPU202",
+            f"the string {value!r} reaches a place that takes a device, and is not written as one",
+            help="write the device of the NPU in its place",
+        )
+        return
+    yield from explain(work, node, value, found)
+
+
+def _certainly_device(slots: Slots, found: list[Place]) -> bool:
+    places_ = [place for place in found if place.kind in (DEVICE, "compare", "slot", "named")]
+    return bool(places_) and len(places_) == len(found) and verdict(slots, found, DEVICE) == DEVICE

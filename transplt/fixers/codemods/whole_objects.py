@@ -1,0 +1,114 @@
+"""Checkpoints with more in them than tensors and plain values, which `torch.load` refuses since torch 2.6.
+
+From 2.6 on `weights_only` is True where a call does not say otherwise (torch/serialization.py,
+`_default_to_weights_only`; torch_npu/utils/serialization.py goes by it). An `argparse.Namespace`, a configuration
+object or a whole module in the file then ends the load with an UnpicklingError. That a value is such an object shows
+in attributes that no tensor, container or text has: `args.lr`, `model.parameters`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from typing import TypeGuard
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.flow.last_value import last_value
+from transplt.rules.tables import read_table
+from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.scan import FUNCTIONS, chain, parent
+
+fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b".save",))
+
+_PLAIN = frozenset({"state_dict", "vars", "dict", "get_state", "asdict", "to_dict", "tolist", "item"})
+_PICKLES = tuple(f"{each}.{name}" for each in ("pickle", "dill", "cloudpickle", "joblib") for name in ("dump", "dumps"))
+_HELP = "where the file is trusted load it with weights_only=False, or save vars(args), or the state_dict() of a module"
+
+
+@fixer.on(ast.Module)
+def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
+    """Report `torch.save` of dicts that hold such objects, and of the objects themselves."""
+    if b"weights_only=False" in work.source.utf8 or b"weights_only = False" in work.source.utf8:
+        return
+    for call in _saves(work):
+        saved = call.args[0] if call.args else keyword_of(call, "obj")
+        objects = [value for value in parts_saved(work, saved) if _is_object(work, value)] if saved is not None else []
+        if objects:
+            names = dict.fromkeys(work.text(value) for value in objects)
+            message = f"torch.load refuses this checkpoint since torch 2.6: it holds {', '.join(names)}"
+            yield work.note(objects[0], fixer.code, message, api="torch.save", help=_HELP)
+
+
+def saved_objects(work: Work) -> Iterator[ast.expr]:
+    """What a file pickles: the first argument of torch.save and its wrappers, of pickle.dump and its relatives."""
+    for call in (*_saves(work), *work.calls_by_name(_PICKLES)):
+        saved = call.args[0] if call.args else keyword_of(call, "obj")
+        if saved is not None:
+            yield saved
+
+
+def _saves(work: Work) -> Iterator[ast.Call]:
+    """Calls of torch.save, and of functions of the file that hand all their arguments on to it (`save_on_master`)."""
+    wrappers = set()
+    for node in work.scan.attributes.get("save", ()):
+        call = parent(node)
+        if not isinstance(call, ast.Call) or call.func is not node or work.names.qualified(node) != "torch.save":
+            continue
+        if call.args and isinstance(call.args[0], ast.Starred):
+            wrappers |= {above.name for above in chain(call) if isinstance(above, FUNCTIONS)}
+        else:
+            yield call
+    for name in sorted(wrappers):
+        for use in work.scan.names.get(name, ()):
+            call = parent(use)
+            if isinstance(call, ast.Call) and call.func is use:
+                yield call
+
+
+def parts_saved(work: Work, saved: ast.expr) -> Iterator[ast.expr]:
+    """The values of a dict that is saved, or what is saved itself."""
+    found = last_value(work.scan, saved) if isinstance(saved, ast.Name) else saved
+    if isinstance(found, ast.Dict):
+        yield from found.values
+    elif isinstance(found, ast.Call) and isinstance(found.func, ast.Name) and found.func.id == "dict":
+        yield from (keyword.value for keyword in found.keywords)
+    else:
+        yield saved
+
+
+def _is_object(work: Work, value: ast.expr) -> bool:
+    """True for a name whose attributes say that it is no tensor, container, number or text."""
+    reads: list[ast.expr]
+    if isinstance(value, ast.Name):
+        if _is_plain(last_value(work.scan, value)):
+            return False
+        scope = work.scan.scope_of(value)
+        reads = [each for each in work.scan.names.get(value.id, ()) if work.scan.scope_of(each) is scope]
+    elif _is_own(value):
+        reads = [each for each in work.scan.attributes.get(value.attr, ()) if _is_own(each)]
+    else:
+        return False
+    above = [parent(each) for each in reads]
+    return any(isinstance(node, ast.Attribute) and node.attr not in _common() for node in above)
+
+
+def _is_own(node: ast.expr) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _is_plain(value: ast.expr | None) -> bool:
+    """True for what surely loads again: a state_dict(), vars(...), a dict."""
+    if isinstance(value, ast.Call):
+        func = value.func
+        return last_name(func) in _PLAIN
+    return isinstance(value, (ast.Dict, ast.DictComp, ast.Constant))
+
+
+@cache
+def _common() -> frozenset[str]:
+    members = read_table("support/torch_names.json")["tensor_members"]
+    plain = (dict, list, set, str, int, float, tuple)
+    return frozenset([*members, *(name for kind in plain for name in dir(kind)), "astype"])

@@ -1,0 +1,188 @@
+"""Gradients that no wrapper exchanges: the ranks take their mean in front of each step.
+
+The mean of means is the mean, so that a place more does no harm. It is taken before gradients are clipped or unscaled:
+a rank that found an overflow would skip a step that the others make.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.definitions import define
+from transplt.fixers.distributed.bench import Bench
+from transplt.fixers.distributed.effects import Effects
+from transplt.fixers.distributed.wrapping import remark_rates
+from transplt.program.optimizers import Step, find_optimizers
+from transplt.program.program import enclosing_function, text_of
+from transplt.syntax.asks import block_of, by_place, ends, last_name
+from transplt.syntax.scan import chain, parent, statement
+
+CODE = "NPU351"
+_MESSAGE = "the mean of the gradients over the ranks"
+_READS = ("clip_grad", "unscale_", "get_grad_norm", "grad_norm")
+
+
+def write_averages(bench: Bench, effects: Effects) -> None:
+    """The function that averages, its calls, and equal parameters at the start, in the file on the bench."""
+    own = [step for step in bench.verdict.steps if step.file is bench.file]
+    made = [call for file, call in find_optimizers(bench.program) if file is bench.file]
+    targets = [(call, target) for call in made if (target := _target(call)) is not None]
+    done: set[tuple[int, str]] = set()
+    for step in own:
+        _before_step(bench, bench.average, step, done)
+    blocks: dict[int, list[tuple[ast.stmt, ast.expr]]] = {}
+    for call, target in targets:
+        if not bench.verdict.varying.alike(bench.file, call):
+            why = "not every rank may come by here, and all ranks have to begin with the same parameters"
+            bench.left(call, why, "send those of rank 0 where all ranks come by: dist.broadcast(parameter.detach(), 0)")
+        elif (node := _on_card_from(bench, call)) is not None:
+            blocks.setdefault(id(block_of(node)), []).append((node, target))
+    for every in blocks.values():
+        last = max((node for node, _ in every), key=ends)
+        _begin_alike(bench, last, [text_of(bench.file, target) for _, target in every])
+    remark_rates(bench)
+    _buffers(bench, effects)
+
+
+def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
+    """The statement behind which what an optimizer was given is on its card; None where that is somewhere else.
+
+    A module that makes its own optimizer goes to the card later. All ranks have drawn the same parameters then.
+    """
+    function, node = enclosing_function(call), statement(call)
+    own = any(isinstance(each, ast.Name) and each.id == "self" for given in call.args for each in ast.walk(given))
+    if function is not None and function.name == "__init__" and own and isinstance(parent(function), ast.ClassDef):
+        return None
+    block = block_of(node)
+    for later in block[block.index(node) + 1 :]:
+        moved = later.value if isinstance(later, (ast.Expr, ast.Assign)) else None
+        func = moved.func if isinstance(moved, ast.Call) else None
+        moves = isinstance(func, ast.Attribute) and func.attr in ("to", "cuda", "npu")
+        if moves and isinstance(func, ast.Attribute) and bench.models.origin(bench.file, func.value) is not None:
+            node = later
+    return node
+
+
+def _target(call: ast.Call) -> ast.expr | None:
+    """The variable that an optimizer is kept in."""
+    above = parent(call)
+    if isinstance(above, ast.Assign) and len(above.targets) == 1:
+        target = above.targets[0]
+        return target if isinstance(target, (ast.Name, ast.Attribute)) else None
+    return None
+
+
+def _begin_alike(bench: Bench, after: ast.stmt, optimizers: list[str]) -> None:
+    """All ranks begin with the parameters of rank 0."""
+    groups = " + ".join(f"{each}.param_groups" for each in optimizers)
+    lines = [
+        f"for group in {groups}:",
+        '    for parameter in group["params"]:',
+        *(f"        {line}" for line in bench.sent("parameter")),
+    ]
+    bench.after(after, bench.together(lines), CODE, "all ranks begin with the parameters of rank 0")
+
+
+def define_average(bench: Bench) -> None:
+    """The function that averages, in each file that makes steps."""
+    if not any(step.file is bench.file for step in bench.verdict.steps):
+        return
+    dist = bench.dist
+    bench.average = bench.new_name("average_gradients", "average_gradients_over_ranks")
+    body = [
+        "for group in optimizer.param_groups:",
+        '    for parameter in group["params"]:',
+        "        if parameter.grad is not None:",
+        f"            {dist}.all_reduce(parameter.grad)",
+        f"            parameter.grad /= {dist}.get_world_size()",
+    ]
+    lines = [
+        f"def {bench.average}(optimizer):",
+        '    """Give each rank the mean of the gradients of all ranks."""',
+        *(f"    {line}" for line in bench.together(body)),
+    ]
+    why = f"{_MESSAGE}, since no wrapper serves: {bench.verdict.averaging}"
+    define(bench, lines, CODE, why)
+
+
+def _before_step(bench: Bench, name: str, step: Step, done: set[tuple[int, str]]) -> None:
+    text = text_of(bench.file, step.optimizer)
+    if step.closure is not None:
+        for file, call in bench.training.backwards:
+            if file is bench.file and enclosing_function(call) is step.closure:
+                bench.after(statement(call), [f"{name}({text})"], CODE, _MESSAGE)
+                _closure_loss(bench, step, call)
+        return
+    for node in {id(each): each for each in (_first_reader(bench, step), *_readers_apart(bench, step))}.values():
+        if (id(node), text) not in done:
+            done.add((id(node), text))
+            bench.before(node, [f"{name}({text})"], CODE, _MESSAGE)
+
+
+def _first_reader(bench: Bench, step: Step) -> ast.stmt:
+    """The statement in front of a step from which on gradients are read: clipped, unscaled, looked at."""
+    node = statement(step.call)
+    block = block_of(node)
+    index = block.index(node)
+    backwards = {id(call) for _, call in bench.training.backwards}
+    first = index
+    for at in range(index - 1, -1, -1):
+        inner = list(ast.walk(block[at]))
+        if any(id(each) in backwards for each in inner):
+            break
+        if any(_reads_gradients(each) for each in inner):
+            first = at
+    return block[first]
+
+
+def _readers_apart(bench: Bench, step: Step) -> list[ast.stmt]:
+    """Statements of the function of a step, outside of its block, that read gradients before it."""
+    found = []
+    block = block_of(statement(step.call))
+    for call in by_place(bench.file.scan.calls):
+        if enclosing_function(call) is enclosing_function(step.call) and _reads_gradients(call):
+            node = statement(call)
+            apart = node not in block and not any(above in block for above in chain(node))
+            if apart and call.lineno < step.call.lineno:
+                found.append(node)
+    return found
+
+
+def _reads_gradients(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return last_name(node.func).startswith(_READS)
+    return isinstance(node, ast.Attribute) and node.attr == "grad"
+
+
+def _closure_loss(bench: Bench, step: Step, call: ast.Call) -> None:
+    """What a closure returns decides the step: it is the mean over the ranks."""
+    assert isinstance(call.func, ast.Attribute) and step.closure is not None
+    loss = call.func.value
+    returned = [
+        node.value
+        for node in bench.file.scan.returns
+        if enclosing_function(node) is step.closure and isinstance(node.value, ast.Name)
+    ]
+    if not isinstance(loss, ast.Name) or not returned or returned[0].id != loss.id:
+        return
+    mean = bench.new_name(f"mean_{loss.id}")
+    bench.after(statement(call), bench.mean(mean, loss.id), "NPU345", f"the mean of {loss.id} over the ranks")
+    for node in returned:
+        bench.change(node, "NPU345", f"the mean of {loss.id} over the ranks", mean)
+
+
+def _buffers(bench: Bench, effects: Effects) -> None:
+    """Running statistics are those of rank 0 wherever a model is evaluated, as a wrapper would have it."""
+    if not any(b"BatchNorm" in file.source.utf8 for file in bench.program.files):
+        return
+    for node in by_place(bench.file.scan.attributes.get("eval", ())):
+        call = parent(node)
+        stored = parent(call)
+        if not isinstance(call, ast.Call) or call.args or not isinstance(stored, ast.Expr):
+            continue
+        if bench.models.origin(bench.file, node.value) is None or not effects.runs_after_start(call):
+            continue
+        if bench.verdict.varying.alike(bench.file, call):
+            text = text_of(bench.file, node.value)
+            lines = [f"for buffer in {text}.buffers():", *(f"    {line}" for line in bench.sent("buffer"))]
+            bench.before(stored, bench.together(lines), CODE, "all ranks evaluate with the statistics of rank 0")

@@ -1,0 +1,163 @@
+"""Static checks of what `distributed` wrote: what would hang or fail on several cards is not handed out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from transplt.fixers.distributed.paths import Walk, begins_group, needs_group
+from transplt.flow.facts import ProjectFacts
+from transplt.program.imports import imports_of
+from transplt.program.optimized import parameters_given
+from transplt.program.optimizers import find_optimizers, find_steps
+from transplt.program.program import Program, Slot, Value, build
+from transplt.program.ranks import divided
+from transplt.program.trained import handed_on
+from transplt.program.values import origins
+from transplt.syntax.asks import begins, last_name
+from transplt.syntax.scan import chain, statement
+
+_TRAINING = ("backward", "step")
+#: What may give back a wrapped model, by a part of its name.
+_WRAPPING = ("Parallel", "wrap", "prepare", "initialize", "compile", "deepcopy", "parallel")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A place in an output that does not hold, and why."""
+
+    path: str
+    line: int
+    sentence: str
+
+
+def problems(outputs: Mapping[str, bytes], entry: str, project: ProjectFacts) -> list[Problem]:
+    """What does not hold in the program of the main file `entry`, whose `outputs` are the files of the project by path.
+
+    Nothing on which processes wait for each other, and no step, stands under a condition on the rank; nothing asks
+    for a rank before the process group is there, in other scripts that share the code neither; `.module` is asked of
+    what is wrapped; there is one process group; what an optimizer trains is exchanged.
+    """
+    project = replace(project, sources=dict(outputs))
+    program = build(entry, project)
+    if not program.files or program.files[0].path != entry:
+        return [Problem(entry, 1, "the main file cannot be read")]
+    found = [*_under_a_rank(program), *_on_paths(program), *_bare_modules(program)]
+    found += [*_other_scripts(program), *_apart(program)]
+    return sorted(set(found), key=lambda each: (each.path, each.line, each.sentence))
+
+
+def _under_a_rank(program: Program) -> Iterator[Problem]:
+    for each in divided(program, training=True):
+        kind = "a training step" if each.what in _TRAINING else "a collective"
+        yield Problem(each.file.path, each.call.lineno, f"{kind} that not every rank reaches: {each.what}()")
+
+
+def _on_paths(program: Program) -> Iterator[Problem]:
+    walk = Walk(program)
+    walk.main()
+    for file, call, what in walk.early:
+        yield Problem(file.path, call.lineno, f"{what} before the process group is there")
+    for file, call in walk.second:
+        yield Problem(file.path, call.lineno, "a second process group on one path")
+    if not any(begins_group(file, call) for file in program.files for call in file.scan.calls):
+        yield Problem(program.files[0].path, 1, "no process group is made")
+
+
+def _other_scripts(program: Program) -> Iterator[Problem]:
+    """Other main files of the project that run the same code and make no process group."""
+    project = program.project
+    shared = {file.path for file in program.files if any(needs_group(file, call) for call in file.scan.calls)}
+    others = {path for each in shared for path in imports_of(project).entries(each)} - {program.files[0].path}
+    for path in sorted(others):
+        walk = Walk(build(path, project))
+        walk.main()
+        for at, call, what in walk.early:
+            if at.path in shared:
+                yield Problem(at.path, call.lineno, f"{what} without a process group when {path} runs this")
+
+
+# --- gradients --------------------------------------------------------------------------------------------------------
+
+
+def _apart(program: Program) -> Iterator[Problem]:
+    """Steps with gradients of one rank: no wrapper around the model, and no mean over the ranks."""
+    steps = find_steps(program)
+    calls = [(file, call) for file in program.files for call in file.scan.calls]
+    if not steps or any(last_name(call.func) == "all_reduce" and _of_gradients(call) for _, call in calls):
+        return
+    wrapped: set[Slot] = set()
+    wraps = [(file, call) for file, call in calls if last_name(call.func) == "DistributedDataParallel"]
+    for file, call in wraps:
+        stored = statement(call)
+        held = [*call.args[:1], *(stored.targets if isinstance(stored, ast.Assign) else ())]
+        for slot in filter(None, (program.slot(file, each) for each in held)):
+            wrapped.update((slot, *origins(program, slot, handed_on)))
+    if not wraps:
+        yield Problem(steps[0].file.path, steps[0].call.lineno, "a step with the gradients of one rank")
+    for file, call in find_optimizers(program) if wraps else ():
+        given = parameters_given(program, file, call)
+        same = {each: (each, *origins(program, each, handed_on)) for each in given.origins}
+        apart = sorted(each[2] for each in given.origins if wrapped.isdisjoint(same[each]))
+        if given.complete and apart:
+            yield Problem(file.path, call.lineno, f"an optimizer of {apart[0]}, whose gradients no rank exchanges")
+
+
+def _of_gradients(call: ast.Call) -> bool:
+    return any(isinstance(each, ast.Attribute) and each.attr == "grad" for each in ast.walk(call))
+
+
+# --- .module ---------------------------------------------------------------------------------------------------------
+
+
+def _bare_modules(program: Program) -> Iterator[Problem]:
+    for file in program.files:
+        for node in sorted(file.scan.attributes.get("module", ()), key=begins):
+            slot = program.slot(file, node.value)
+            if slot is None or not isinstance(node.ctx, ast.Load) or _asked(node):
+                continue
+            leaves = list(_leaves(program, slot, set()))
+            if leaves and not any(_may_wrap(program, leaf) for leaf in leaves):
+                name = last_name(node.value)
+                yield Problem(file.path, node.lineno, f"{name}.module, and nothing wraps {name}")
+
+
+def _asked(node: ast.AST) -> bool:
+    """True where a condition around a node asks what it is: `model.module if hasattr(model, "module") else model`."""
+    tests = [above.test for above in (node, *chain(node)) if isinstance(above, (ast.If, ast.IfExp))]
+    tests += [above for above in chain(node) if isinstance(above, ast.BoolOp)]
+    inside = [inner for test in tests for inner in ast.walk(test)]
+    return any(isinstance(each, ast.Call) and last_name(each.func) in ("hasattr", "isinstance") for each in inside)
+
+
+def _leaves(program: Program, slot: Slot, seen: set[Slot]) -> Iterator[Value | None]:
+    """The expressions from which a variable has its value; None for one that is not known."""
+    if slot in seen:
+        return
+    seen.add(slot)
+    values = program.values.get(slot)
+    if not values:
+        yield None
+    for value in values or ():
+        above = program.slot(value.file, value.node) if isinstance(value.node, (ast.Name, ast.Attribute)) else None
+        if above is not None and value.index is None:
+            yield from _leaves(program, above, seen)
+        else:
+            yield value if isinstance(value.node, ast.Call) and value.index is None else None
+
+
+def _may_wrap(program: Program, leaf: Value | None) -> bool:
+    if leaf is None or not isinstance(leaf.node, ast.Call):
+        return True
+    names = [last_name(call.func) for call in ast.walk(leaf.node) if isinstance(call, ast.Call)]
+    if any(part in name for part in _WRAPPING for name in names):
+        return True
+    made = program.callee(leaf.file, leaf.node)
+    if made is None:  # a class of another library may wrap
+        calls = [call for call in ast.walk(leaf.node) if isinstance(call, ast.Call)]
+        known = [leaf.file.names.qualified(call.func) or "" for call in calls]
+        return any(name and not name.startswith("torch.nn.") for name in known)
+    inside = [node for node in ast.walk(made) if isinstance(node, (ast.Attribute, ast.Call))]
+    called = any(last_name(node.func).endswith(("Parallel", "wrap")) for node in inside if isinstance(node, ast.Call))
+    return called or any(isinstance(node, ast.Attribute) and node.attr == "module" for node in inside)

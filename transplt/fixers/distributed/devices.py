@@ -1,0 +1,103 @@
+"""A card that the script chose by number becomes the card of the rank."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.fixers.distributed.bench import Bench
+from transplt.program.cards import chosen_card
+from transplt.syntax.asks import block_of, by_place
+from transplt.syntax.scan import parent, statement
+from transplt.trees.calls import without_first, without_last
+from transplt.trees.literals import words_in_literal
+from transplt.trees.transform import refusing
+
+_CODE = "NPU334"
+_NUMBERED = re.compile(r"cuda:(\d+)")
+_VISIBLE = ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
+
+
+def claim(bench: Bench) -> None:
+    """Claim what other codemods would move to a card by its number."""
+    for node in by_place(bench.file.scan.strings):
+        found = _NUMBERED.fullmatch(str(node.value))
+        if found is None or isinstance(parent(node), (ast.JoinedStr, ast.Expr)):
+            continue
+        if not isinstance(parent(node), ast.Compare) and not _is_default(node):
+            plain = "cuda:0" in bench.work.text(node)
+            new = words_in_literal({"cuda:0": "npu"}) if plain else refusing("not a plain string")
+            bench.change(node, _CODE, "'cuda:0' -> 'npu', the card of the rank", new, writes_npu=True)
+    for each in ast.walk(bench.file.scan.tree):
+        if not isinstance(each, (ast.JoinedStr, ast.BinOp, ast.Call)) or isinstance(parent(each), ast.Compare):
+            continue
+        if (part := _counted(each)) is not None:
+            bench.work.taken.add(id(part))
+            bench.change(each, _CODE, "a card by its number -> 'npu', the card of the rank", '"npu"', writes_npu=True)
+    for call in bench.file.scan.calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda":
+            _moved(bench, call)
+        elif bench.file.names.qualified(call.func) == "torch.device" and len(call.args) == 2:
+            bench.rewrite(call, _CODE, "a card by its number -> the card of the rank", without_last)
+            continue
+        if (chosen := chosen_card(bench.file, call)) is not None:
+            _choose(bench, call, chosen)
+
+
+def _counted(node: ast.JoinedStr | ast.BinOp | ast.Call) -> ast.expr | None:
+    """The text of `f"cuda:{n}"`, `"cuda:" + str(n)`, `"cuda:%d" % n` and `"cuda:{}".format(n)`."""
+    if isinstance(node, ast.JoinedStr):
+        text, rest = (node.values[0], len(node.values) == 2) if node.values else (None, False)
+    elif isinstance(node, ast.BinOp):
+        text, rest = node.left, isinstance(node.op, (ast.Add, ast.Mod))
+    else:
+        func = node.func
+        named = isinstance(func, ast.Attribute) and func.attr == "format"
+        text, rest = (func.value, True) if named and isinstance(func, ast.Attribute) else (None, False)
+    if not rest or not isinstance(text, ast.Constant):
+        return None
+    return text if text.value in ("cuda:", "cuda:%d", "cuda:%s", "cuda:{}", "cuda:{:d}") else None
+
+
+def _is_default(node: ast.Constant) -> bool:
+    """A default of a flag: the flag names one card, and the user may name another."""
+    above = parent(node)
+    return isinstance(above, ast.keyword) and above.arg in ("choices", "help")
+
+
+def _moved(bench: Bench, call: ast.Call) -> None:
+    """`.cuda(0)`, `.cuda(args.gpu)`: without what says which card."""
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    if len(call.args) == 1 and not starred and not (bench.file.names.qualified(call.func) or "").startswith("torch."):
+        bench.change(call, _CODE, ".cuda(n) -> .npu(), the card of the rank", without_first)
+
+
+def _choose(bench: Bench, call: ast.Call, chosen: ast.expr) -> None:
+    """A card that is chosen by an argument: `with torch.cuda.device(args.gpu):`, `.cuda(device=0)`, `.to(0)`."""
+    why, name = "a card by its number -> the card of the rank", bench.file.names.qualified(call.func)
+    if name == "torch.cuda.device":
+        bench.change(chosen, _CODE, why, f"{bench.torch}.npu.current_device()", writes_npu=True)
+    elif name == "torch.device" and len(call.args) + len(call.keywords) == 2:
+        bench.change(call, _CODE, why, f'{bench.torch}.device("npu")', writes_npu=True)
+    elif name != "torch.device" or len(call.args) == 1:
+        bench.change(chosen, _CODE, why, '"npu"', writes_npu=True)
+
+
+def write_devices(bench: Bench) -> None:
+    """Take out what chooses the card of the whole process."""
+    for call in bench.file.scan.calls:
+        if bench.file.names.qualified(call.func) == "torch.cuda.set_device":
+            _remove(bench, statement(call), "the start sets the card of the rank")
+    for subscript in bench.file.scan.subscripts:
+        if not isinstance(subscript.ctx, ast.Store) or not isinstance(subscript.slice, ast.Constant):
+            continue
+        if subscript.slice.value in _VISIBLE and isinstance(statement(subscript), ast.Assign):
+            _remove(bench, statement(subscript), "the launch script chooses the cards")
+
+
+def _remove(bench: Bench, node: ast.stmt, why: str) -> None:
+    """Take a statement out; a block that held nothing else gets `pass`."""
+    if not bench.fits(node):
+        bench.left(node, f"take this out: {why}", "and leave the rest of the line", code="NPU335")
+        return
+    bench.remove(node, _CODE, why, only=len(block_of(node)) == 1)

@@ -1,0 +1,303 @@
+"""What has to happen once: files, logs, downloads and progress bars are those of rank 0."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from transplt.edits.rewrite import rendered
+from transplt.fixers.distributed.bench import Bench
+from transplt.fixers.distributed.downloads import AT_ONCE, Downloads
+from transplt.fixers.distributed.once import WRITES, fetches, happens_once, opens_to_write
+from transplt.fixers.distributed.varying import runs_in_worker
+from transplt.fixers.distributed.waits import write_waits
+from transplt.program.acting import acts
+from transplt.program.files import names_and_attributes
+from transplt.program.program import Function, enclosing_function
+from transplt.program.reached import reached_functions
+from transplt.syntax.asks import arguments_of, begins, block_of, by_place, keyword_of, last_name
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
+from transplt.trees.expressions import and_also, only_if
+
+_CODE = "NPU343"
+_MESSAGE = "once, by rank 0"
+_TQDM = frozenset(
+    {"tqdm.tqdm", "tqdm.trange", "tqdm.auto.tqdm", "tqdm.auto.trange", "tqdm.notebook.tqdm", "tqdm.std.tqdm"}
+)
+_WRITERS = frozenset(
+    {
+        "torch.utils.tensorboard.SummaryWriter",
+        "torch.utils.tensorboard.writer.SummaryWriter",
+        "tensorboardX.SummaryWriter",
+    }
+)
+_ELSEWHERE = ("Dataset", "Module", "Function", "Sampler", "Loss")
+
+
+class Effects:
+    """Guards the effects of one file."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.reached = reached_functions(bench.program)
+        self.downloads = Downloads(bench)
+        self.averaged: set[int] = set()  # ids of statements in front of which all ranks take the mean of a loss
+
+    def runs_after_start(self, node: ast.AST) -> bool:
+        """True for code that the program runs once the process group is there."""
+        file, start = self.bench.file, self.bench.start
+        function = enclosing_function(node)
+        if function is None:
+            if file is not start.file or start.function is not None:
+                return False
+            return begins(start.first) <= begins(node)
+        if function is start.function:
+            return begins(start.first) <= begins(node)
+        outer = [above for above in chain(node) if isinstance(above, FUNCTIONS)]
+        if not any(above in self.reached for above in outer):
+            return False
+        classes = [above for above in chain(node) if isinstance(above, ast.ClassDef)]
+        bases = [last_name(base) for cls in classes for base in cls.bases]
+        if any(name.endswith(_ELSEWHERE) for name in bases) and not _saves_itself(node, function, bases):
+            return False
+        return not _in_worker(function) and function not in self.downloads.fetching
+
+    def _may_wait(self, node: ast.AST) -> bool:
+        return self.runs_after_start(node) and not self.downloads.covers(node)
+
+    def write(self) -> None:
+        """All effects of the file."""
+        self._progress()
+        self._writers()
+        self._runs()
+        self.downloads.write(self.runs_after_start, self.reached)
+        self._folders()
+        write_waits(self.bench, self._may_wait)
+        done: set[int] = set()
+        self._files()
+        for block in self._write_blocks():
+            self._guard(block, done)
+        for call in by_place(self.bench.file.scan.calls):
+            node = parent(call)
+            guarded = any(id(above) in done for above in (node, *chain(node)))
+            if isinstance(node, ast.Expr) and not guarded and self._is_effect(call):
+                self._guard(block_of(node), done)
+
+    def _write_blocks(self) -> Iterator[list[ast.stmt]]:
+        for call in self.bench.file.scan.calls:
+            if getattr(call.func, "id", "") == "open":
+                node = statement(call)
+                if isinstance(node, ast.With) and self._is_writing(node):
+                    yield block_of(node)
+
+    def _is_writing(self, node: ast.With) -> bool:
+        """True for `with open(path, "w") as f:` whose body only writes."""
+        for item in node.items:
+            call = item.context_expr
+            if not isinstance(call, ast.Call) or not opens_to_write(call):
+                return False
+        if not self.runs_after_start(node) or not all(_only_writes(inner) for inner in node.body):
+            return False
+        written = [call for inner in node.body for call in ast.walk(inner) if isinstance(call, ast.Call)]
+        return not any(acts(self.bench.models, self.bench.file, each) for call in written for each in call.args)
+
+    def _is_effect(self, call: ast.Call) -> bool:
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        known = happens_once(self.bench.file, call)
+        if not known and owner is not None and "writer" in last_name(owner).lower():
+            known = last_name(call.func) in ("close", "flush") and self._is_writer(owner)
+        return known and self.runs_after_start(call)
+
+    def _guard(self, block: list[ast.stmt], done: set[int]) -> None:
+        """Put each run of neighbouring effects of a block under one condition."""
+        run: list[ast.stmt] = []
+        for node in [*block, None]:
+            fits = node is not None and self._guardable(node)
+            apart = id(node) in self.averaged or (fits and bool(self._acting(node)))
+            if not fits or apart:  # a mean, or what has an effect of its own, stands in front of the condition
+                if run and id(run[0]) not in done:
+                    done.update(id(item) for item in run)
+                    self._under(block, run)
+                run = []
+            if node is not None and fits:
+                run.append(node)
+
+    def _guardable(self, node: ast.stmt) -> bool:
+        if isinstance(node, ast.With):
+            return self._is_writing(node)
+        if isinstance(node, ast.If):
+            return False
+        return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and self._is_effect(node.value)
+
+    def _under(self, block: list[ast.stmt], run: list[ast.stmt]) -> None:
+        bench = self.bench
+        above = parent(run[0])
+        if not bench.fits(*run):
+            bench.left(
+                run[0],
+                "every rank does this, and the line cannot be parted",
+                f"put it under `if {bench.rank_0}:`",
+            )
+            return
+        self._hoist(run)
+        only = isinstance(above, ast.If) and block is above.body and run == block and not above.orelse
+        if only and isinstance(above, ast.If) and not (set(map(id, run)) & self.averaged):
+            condition = bench.rank_0
+            if not self._is_elif(above) and not _calls(above.test):
+                bench.change(above.test, _CODE, _MESSAGE, and_also(condition))
+                return
+        bench.wrap(run, f"if {bench.rank_0}:", _CODE, _MESSAGE)
+
+    def _is_elif(self, node: ast.If) -> bool:
+        return self.bench.file.source.line_text(node.lineno).lstrip().startswith("elif")
+
+    def _acting(self, node: ast.stmt | None) -> list[ast.expr]:
+        """The arguments of a print that do more than give a value: all ranks have to do that."""
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call, ast.Call):
+            return []
+        given = arguments_of(call)
+        return [each for each in given if acts(self.bench.models, self.bench.file, each)]
+
+    def _hoist(self, run: list[ast.stmt]) -> None:
+        """Give what acts a name in front of the condition."""
+        bench = self.bench
+        for argument in self._acting(run[0]):
+            text = rendered(bench.file.source, argument, [edit for edit in bench.edits if edit.rewrites])
+            if "\n" in text or isinstance(argument, ast.Starred):
+                text = " ".join(line.strip() for line in text.splitlines())
+            name = bench.new_name("value", "shown_value")
+            bench.withdraw(argument)
+            bench.before(run[0], [f"{name} = {text}"], _CODE, "all ranks do this, rank 0 alone shows it")
+            bench.rewrite(argument, _CODE, "what all ranks have done", name)
+            self.averaged.add(id(run[0]))
+
+    # --- one theme each ----------------------------------------------------------------------------------------------
+
+    def _progress(self) -> None:
+        bench = self.bench
+        for call in bench.file.scan.calls:
+            name = bench.file.names.qualified(call.func)
+            if name in _TQDM and keyword_of(call, "disable") is None and self.runs_after_start(call):
+                bench.change(
+                    call,
+                    _CODE,
+                    "one progress bar, of rank 0",
+                    with_keyword("disable", bench.not_rank_0),
+                    beside=True,
+                )
+
+    def _writers(self) -> None:
+        bench = self.bench
+        for call in bench.file.scan.calls:
+            if bench.file.names.qualified(call.func) not in _WRITERS:
+                continue
+            stored = parent(call)
+            slot = bench.program.slot(bench.file, stored.targets[0]) if isinstance(stored, ast.Assign) else None
+            uses = [node for node in names_and_attributes(bench.file) if bench.program.slot(bench.file, node) == slot]
+            if slot is not None and self.runs_after_start(call) and all(map(self._is_written_to, uses)):
+                bench.change(call, _CODE, "TensorBoard is written by rank 0", only_if(bench.rank_0))
+            else:
+                bench.remark(
+                    call,
+                    "NPU352",
+                    "each rank makes a TensorBoard log here, and rank 0 alone writes into its own",
+                    "logs of the other ranks are empty; make the writer on rank 0 only, where nothing else asks for it",
+                )
+
+    def _files(self) -> None:
+        """A file that is written here and there: the other ranks write into nothing."""
+        bench = self.bench
+        for call in bench.file.scan.calls:
+            if not opens_to_write(call) or not self.runs_after_start(call):
+                continue
+            node = statement(call)
+            if isinstance(node, ast.With) and self._guardable(node):
+                continue
+            nothing = f"{bench.standard('os')}.devnull"
+            bench.rewrite(call.args[0], _CODE, "rank 0 alone writes this file", only_if(bench.rank_0, nothing))
+
+    def _is_written_to(self, node: ast.Name | ast.Attribute) -> bool:
+        """True for `writer.add_scalar(...)` and the like, which will stand under a condition on the rank."""
+        above = parent(node)
+        call = parent(above) if isinstance(above, ast.Attribute) else None
+        if not isinstance(node.ctx, ast.Load):
+            return True
+        return isinstance(call, ast.Call) and isinstance(parent(call), ast.Expr) and self._is_effect(call)
+
+    def _is_writer(self, owner: ast.expr) -> bool:
+        slot = self.bench.program.slot(self.bench.file, owner)
+        for value in self.bench.program.values.get(slot, ()) if slot else ():
+            if isinstance(value.node, ast.Call) and value.file.names.qualified(value.node.func) in _WRITERS:
+                return True
+        return False
+
+    def _runs(self) -> None:
+        bench = self.bench
+        for call in bench.file.scan.calls:
+            if bench.file.names.qualified(call.func) != "wandb.init" or not self.runs_after_start(call):
+                continue
+            if keyword_of(call, "mode") is None and not any(keyword.arg is None for keyword in call.keywords):
+                value = f'None if {bench.rank_0} else "disabled"'
+                bench.change(call, _CODE, "one run of wandb, of rank 0", with_keyword("mode", value), beside=True)
+            else:
+                bench.left(
+                    call,
+                    "every rank makes a run of wandb here",
+                    'give it mode="disabled" where dist.get_rank() is not 0',
+                    code="NPU344",
+                )
+
+    def _folders(self) -> None:
+        """All ranks make a folder at once: none of them may mind that it is there."""
+        bench = self.bench
+        for call in bench.file.scan.calls:
+            name = bench.file.names.qualified(call.func) or ""
+            if enclosing_function(call) not in self.reached and bench.file is not bench.start.file:
+                continue
+            method = isinstance(call.func, ast.Attribute) and call.func.attr == "mkdir" and not name
+            if name == "os.makedirs" or method:
+                if keyword_of(call, "exist_ok") is None and len(call.args) < (3 if name else 1):
+                    new = with_keyword("exist_ok", "True")
+                    bench.change(call, _CODE, "all ranks make this folder", new, beside=True)
+            elif name == "os.mkdir" and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
+                new = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
+                bench.change(call, _CODE, "all ranks make this folder", new)
+            elif fetches(bench.file, call) and self._runs_before_start(call):
+                bench.left(
+                    call,
+                    f"{AT_ONCE}, and there is no process group yet",
+                    "download it before the run, or below init_process_group, rank 0 first",
+                    code="NPU344",
+                )
+            elif fetches(bench.file, call) and self.runs_after_start(call):
+                self.downloads.left(call, "")
+
+    def _runs_before_start(self, call: ast.Call) -> bool:
+        start = self.bench.start
+        at_hand = self.bench.file is start.file and enclosing_function(call) is start.function
+        return at_hand and not self.runs_after_start(call)
+
+
+def _saves_itself(node: ast.AST, function: ast.AST | None, bases: list[str]) -> bool:
+    """True for what a method of a model writes to a file, as `save` does; what it runs forth and back stays."""
+    writes = isinstance(node, ast.Call) and last_name(node.func) in ("save", "save_file")
+    return writes and bases == ["Module"] and "save" in str(getattr(function, "name", "")).lower()
+
+
+def _in_worker(function: Function) -> bool:
+    return runs_in_worker(function) or function.name in ("__len__", "forward")
+
+
+def _only_writes(node: ast.stmt) -> bool:
+    """True for a statement that does nothing but write, in loops and conditions too."""
+    if isinstance(node, (ast.For, ast.If)):
+        return all(_only_writes(inner) for inner in [*node.body, *node.orelse])
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return False
+    return last_name(node.value.func) in WRITES
+
+
+def _calls(node: ast.expr) -> bool:
+    return any(isinstance(inner, ast.Call) for inner in ast.walk(node))

@@ -1,0 +1,128 @@
+"""`transplt distributed` on one file, before the codemods see it: whether it is written to, and what it claims."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Effort, Level
+from transplt.edits.edit import Finds, Note
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.distributed.bench import LEFT, hand_over, put_on_bench
+from transplt.fixers.distributed.devices import claim
+from transplt.fixers.distributed.recognise import Setup, setups
+from transplt.fixers.distributed.start import Start, find_start
+from transplt.fixers.distributed.verdict import Refusal, Verdict, judge
+from transplt.fixers.distributed.wrapping import claim_data_parallel
+from transplt.program.files import File, own_file
+from transplt.program.models import Models, find_models
+from transplt.program.program import Program, Slot, build, text_of
+from transplt.program.ranks import divided
+from transplt.program.training import Training, find_training
+from transplt.program.wraps import Wrap, find_wrap
+
+_REFUSED = "this script was not made distributed"
+fixer = Fixer(__name__, code="NPU330", rank=-1, theme="distributed")
+
+
+@fixer.on(ast.Module)
+def first_look(work: Work, tree: ast.Module) -> Finds:
+    """Take the file on the bench, if the main file reaches it."""
+    own = own_file(work)
+    if why := work.settings.refusal:
+        if own.path == work.settings.entry and tree.body:
+            yield _left_whole(work, tree, why)
+        return
+    program = build(work.settings.entry, work.project, own)
+    if own not in program.files:
+        return
+    if found := setups(program):
+        yield from _explained(work, [setup for setup in found if setup.file is own])
+        yield from _divided(work, program, own)
+        return
+    read = _read(program, work.settings.targets)
+    if isinstance(read, Training):
+        if own is program.files[0]:
+            yield from _nothing(work, tree, read)
+        return
+    start, models, wraps, verdict = read
+    if verdict.refusals:
+        yield from _refused(work, own, program, verdict.refusals)
+        return
+    bench = put_on_bench(work, own, start, models, {} if verdict.averaging else wraps, verdict)
+    claim(bench)
+    claim_data_parallel(bench)
+    yield from hand_over(bench)
+
+
+_Read = tuple[Start, Models, dict[Slot, Wrap], Verdict]
+#: What was read of the last program: the files of one are looked at one after the other.
+_LAST: list[tuple[Program, tuple[str, ...], _Read | Training]] = []
+
+
+def _read(program: Program, targets: tuple[str, ...]) -> _Read | Training:
+    """What is known of a program, and the verdict on it; only what trains where that is nothing to work with."""
+    if _LAST and _LAST[0][0] is program and _LAST[0][1] == targets:
+        return _LAST[0][2]
+    start, training = find_start(program), find_training(program)
+    found: _Read | Training = training
+    if start is not None and training.backwards:
+        models = find_models(program, training, targets)
+        wraps = {origin: wrap for origin in models.origins if (wrap := find_wrap(models, origin)) is not None}
+        found = (start, models, wraps, judge(models, wraps, targets))
+    _LAST[:] = [(program, targets, found)]
+    return found
+
+
+def _explained(work: Work, found: list[Setup]) -> Finds:
+    for setup in found:
+        yield work.note(
+            setup.node,
+            "NPU331" if setup.spawns else fixer.code,
+            f"this program runs in several processes already ({setup.what}): nothing is added to it",
+            level=Level.INFO,
+            help="the launch script starts it once, and it starts its processes"
+            if setup.spawns
+            else "torchrun gives RANK, LOCAL_RANK and WORLD_SIZE in the environment, and no --local_rank argument",
+        )
+
+
+def _divided(work: Work, program: Program, own: File) -> Finds:
+    """Collectives of the user's own that not every rank reaches."""
+    for each in divided(program):
+        if each.file is own:
+            yield work.note(
+                each.call,
+                "NPU350",
+                f"a collective that not every rank reaches: {each.what}, under `{text_of(own, each.test)}`",
+                help="call it on all ranks, and keep under the condition what only one of them does with the result",
+                effort=Effort.MEDIUM,
+            )
+
+
+def _refused(work: Work, own: File, program: Program, refusals: list[Refusal]) -> Finds:
+    """Say in each file what stands in the way there, and in the main file that something does."""
+    main = program.files[0]
+    for refusal in refusals:
+        if refusal.file is own:
+            yield work.note(refusal.node, refusal.code, f"{_REFUSED}: {refusal.why}", help=refusal.help)
+    if own is main and not any(refusal.file is own for refusal in refusals):
+        first = refusals[0]
+        why = f"{first.why} ({first.file.path}, line {first.node.lineno})"
+        yield _left_whole(work, main.scan.tree, why, first.help)
+
+
+def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
+    if not tree.body:
+        return
+    why = (
+        "no backward pass is in sight of the main file"
+        if not training.backwards
+        else "the main file calls nothing that trains"
+    )
+    do = "give -m the file that trains, or make the process group and wrap the model by hand"
+    yield _left_whole(work, tree, why, do)
+
+
+def _left_whole(work: Work, tree: ast.Module, why: str, do: str = "make the script distributed by hand") -> Note:
+    return work.note(tree.body[-1], LEFT, f"{_REFUSED}: {why}", help=do)

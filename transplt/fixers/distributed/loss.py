@@ -1,0 +1,196 @@
+"""Losses that are shown are those of all ranks; gradients are exchanged once for each step of the optimizer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from transplt.fixers.distributed.bench import Bench
+from transplt.fixers.distributed.effects import Effects
+from transplt.fixers.distributed.shares import write_lengths
+from transplt.program.loops import Loop, lifted, loops_around
+from transplt.program.losses import loss_readers
+from transplt.program.program import enclosing_function, text_of
+from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.scan import FUNCTIONS
+
+
+def write_means(bench: Bench, effects: Effects) -> None:
+    """Before a loss is read in a training loop, or below it, all ranks take the mean of it."""
+    for loop, readers in loss_readers(bench.training, bench.file):
+        _average(bench, effects, loop.body, readers)
+
+
+def write_counts(bench: Bench) -> None:
+    """A sum over the share of the rank is divided by the length of the share; sums as losses are a finding."""
+    write_lengths(bench)
+    for call in bench.file.scan.calls:
+        value = keyword_of(call, "reduction")
+        if isinstance(value, ast.Constant) and value.value == "sum" and _in_training(bench, call):
+            bench.remark(
+                call,
+                "NPU346",
+                "this loss is a sum, and gradients are averaged over the ranks",
+                "its gradients are 1/W of those of the global batch; the sum over a card's batch is as before",
+            )
+
+
+def _in_training(bench: Bench, call: ast.Call) -> bool:
+    """True for a call in a function that trains, or in one that is called there."""
+    function = enclosing_function(call)
+    if function is None or function in bench.training.functions:
+        return True
+    return any(bench.training.in_region(file, site) for file, site in bench.program.call_sites.get(function, ()))
+
+
+def _average(bench: Bench, effects: Effects, block: list[ast.stmt], readers: list[ast.Name]) -> None:
+    """Average before the first reader of a block; readers in conditions of their own are averaged there."""
+    apart = [node for node in readers if id(node) not in bench.verdict.varying.same]
+    if apart:
+        bench.remark(
+            apart[0],
+            "NPU346",
+            f"{apart[0].id} is that of one rank here",
+            "the condition may differ between ranks, so the ranks cannot take the mean inside of it",
+        )
+        readers = [node for node in readers if node not in apart]
+    here = [node for node in readers if _direct(node, block)]
+    rest = [node for node in readers if node not in here]
+    if here:
+        first = min(lifted(node, block) or 0 for node in here)
+        followers = [node for node in readers if (lifted(node, block) or 0) >= first]
+        rest = [node for node in readers if (lifted(node, block) or 0) < first]
+        _put_mean(bench, effects, block[first], followers)
+    inner: dict[int, list[ast.Name]] = {}
+    for node in rest:
+        index = lifted(node, block)
+        if index is not None:
+            inner.setdefault(index, []).append(node)
+    for index, nodes in inner.items():
+        holder = block[index]
+        for branch in _branches(holder):
+            inside = [node for node in nodes if lifted(node, branch) is not None]
+            if not inside:
+                continue
+            _average(bench, effects, branch, inside)
+
+
+def _branches(node: ast.stmt) -> list[list[ast.stmt]]:
+    found = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
+    return [block for block in found if isinstance(block, list) and block and isinstance(block[0], ast.stmt)]
+
+
+def _direct(node: ast.AST, block: list[ast.stmt]) -> bool:
+    """True for a reader before which the block can take the mean: not inside of a condition or loop of it.
+
+    What a condition or the header of a `for` reads is read whenever the block runs; of an `elif`, all ranks can take
+    the mean above the `if`, too.
+    """
+    index = lifted(node, block)
+    if index is None:
+        return False
+    holder = block[index]
+    if isinstance(holder, ast.If):
+        return any(node in ast.walk(test) for test in _tests(holder))
+    if isinstance(holder, (ast.For, ast.AsyncFor)):
+        return node in ast.walk(holder.iter)
+    if isinstance(holder, (ast.While, ast.Try)):
+        return False
+    if isinstance(holder, ast.With):  # `with autocast(): loss = ...` has the loss of this round within
+        named = (each for each in ast.walk(holder) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
+        return isinstance(node, ast.Name) and all(each.id != node.id for each in named)
+    return not isinstance(holder, (*FUNCTIONS, ast.ClassDef))
+
+
+def _tests(node: ast.If) -> Iterator[ast.expr]:
+    """The condition of an `if`, and those of its `elif`."""
+    yield node.test
+    while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+        node = node.orelse[0]
+        yield node.test
+
+
+def _put_mean(bench: Bench, effects: Effects, before: ast.stmt, readers: list[ast.Name]) -> None:
+    if not bench.fits(before):
+        bench.remark(
+            readers[0], "NPU346", f"{readers[0].id} is that of one rank here", "take the mean over the ranks by hand"
+        )
+        return
+    lines: list[str] = []
+    means: dict[str, str] = {}
+    for node in readers:
+        if node.id not in means:
+            mean = means[node.id] = bench.free_name(f"mean_{node.id}")
+            lines += bench.mean(mean, node.id)
+        mean = means[node.id]
+        bench.change(node, "NPU345", f"the mean of {node.id} over the ranks", mean)
+    bench.before(before, lines, "NPU345", f"the mean of {', '.join(means)} over the ranks")
+    effects.averaged.add(id(before))
+
+
+# --- steps -----------------------------------------------------------------------------------------------------------
+
+
+def write_accumulation(bench: Bench) -> None:
+    """`with model.no_sync()` around the passes between which the optimizer makes no step."""
+    for file, call in bench.training.backwards:
+        loop = next((loop for loop in loops_around(call) if not isinstance(loop, ast.AsyncFor)), None)
+        if file is not bench.file or loop is None:
+            continue
+        step = next((node for node in loop.body if _is_conditional_step(node)), None)
+        backward = lifted(call, loop.body)
+        if step is None or backward is None or loop.body.index(step) <= backward:
+            continue
+        assert isinstance(step, ast.If)
+        _without_sync(bench, loop, step, backward)
+
+
+def _is_conditional_step(node: ast.stmt) -> bool:
+    """`if (i + 1) % n == 0: optimizer.step()`."""
+    if not isinstance(node, ast.If) or not any(
+        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(node.test)
+    ):
+        return False
+    for inner in node.body:
+        for call in ast.walk(inner):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "step":
+                name = last_name(call.func.value).lower()
+                if "opt" in name or "scaler" in name:
+                    return True
+    return False
+
+
+def _without_sync(bench: Bench, loop: Loop, step: ast.If, backward: int) -> None:
+    runs = [
+        (index, node.func)
+        for index, item in enumerate(loop.body[: backward + 1])
+        for node in ast.walk(item)
+        if isinstance(node, ast.Call) and bench.models.origin(bench.file, node.func) is not None
+    ]
+    names = {text_of(bench.file, func) for _, func in runs}
+    nodes = loop.body[runs[0][0] : backward + 1] if runs else []
+    counted = {n.id for n in ast.walk(step.test) if isinstance(n, ast.Name)}
+    assigned = {
+        n.id for item in nodes for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    if len(names) != 1 or not bench.fits(*nodes) or counted & assigned or _counts_later(loop, step, counted):
+        bench.left(
+            step,
+            "gradients are accumulated here, and every backward pass exchanges them",
+            "run the passes without a step of the optimizer under `with model.no_sync():`",
+        )
+        return
+    test = text_of(bench.file, step.test)
+    if "\n" in test:
+        test = " ".join(line.strip() for line in test.splitlines())
+    header = f"with {bench.standard('contextlib')}.nullcontext() if {test} else {names.pop()}.no_sync():"
+    bench.wrap(nodes, header, "NPU349", "gradients are exchanged once for each step of the optimizer")
+
+
+def _counts_later(loop: Loop, step: ast.If, counted: set[str]) -> bool:
+    """True when a counter of the condition changes between the passes and the step."""
+    for item in loop.body[: loop.body.index(step)]:
+        for node in ast.walk(item):
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id in counted:
+                return True
+    return False

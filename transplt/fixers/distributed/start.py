@@ -1,0 +1,170 @@
+"""Where a program begins to work with models, loaders or cards: the processes have to know each other by then."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from transplt.fixers.distributed.draws import DRAWS, seeded
+from transplt.fixers.distributed.once import happens_once, opens_to_write
+from transplt.fixers.distributed.orders import ORDERS
+from transplt.program.program import LOADERS, File, Function, Program
+from transplt.program.reached import reached_functions
+from transplt.syntax.asks import is_main_guard, keyword_of, last_name
+from transplt.syntax.scan import FUNCTIONS
+
+_TOUCHING = frozenset({"cuda", "npu", "to", "parameters", "backward", "load_state_dict", "DataParallel"})
+#: Functions of the program that are run before the process group is there, unless they touch a card.
+_SETTING_UP = re.compile(r"arg|pars|opt|conf|setting|seed|logg|setup|init")
+_FOLDERS = frozenset({"makedirs", "mkdir", "SummaryWriter", "tqdm", "trange"})
+_EXITS = frozenset({"exit", "quit", "_exit", "SystemExit"})
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where the process group begins and ends: before `first`, after `last` (before it when `last_exits`).
+
+    `guard` asks for an `if __name__ == "__main__":` of its own. `function` is the one that holds it, None at module
+    level. Without `last` the group ends at exit.
+    """
+
+    file: File
+    first: ast.stmt
+    last: ast.stmt | None
+    last_exits: bool = False
+    guard: bool = False
+    function: Function | None = None
+
+
+def find_start(program: Program) -> Start | None:
+    """Where the main file begins to work; None when that cannot be seen."""
+    file = program.files[0]
+    body = [node for node in file.scan.tree.body if not _is_definition(node)]
+    main = next((node for node in reversed(body) if is_main_guard(node)), None)
+    touching = _Touching(program)
+    first = next((node for node in body if node is not main and touching.any(file, node)), None)
+    if first is not None:
+        first = _before_effects(program, body, first)
+        if main is None:
+            return _ended(file, first, body)
+        assert isinstance(main, ast.If)
+        return _ended(file, first, main.body, guard=True)
+    if main is None:
+        return None
+    assert isinstance(main, ast.If)
+    inside = next((node for node in main.body if touching.any(file, node)), None)
+    if inside is None:
+        return None
+    inside = _before_effects(program, main.body, inside)
+    function = _entered(program, file, inside)
+    if function is not None:
+        within = next((node for node in function.body if touching.any(file, node)), function.body[0])
+        within = _before_effects(program, function.body, within)
+        return Start(file, within, None, function=function)
+    return _ended(file, inside, main.body)
+
+
+def _ended(file: File, first: ast.stmt, body: list[ast.stmt], *, guard: bool = False) -> Start:
+    last = body[-1]
+    if _exits(last):
+        holds = any(isinstance(node, ast.Call) and not _is_exit(node) for node in ast.walk(last))
+        if holds or last is first:
+            return Start(file, first, None, guard=guard)
+        return Start(file, first, last, last_exits=True, guard=guard)
+    return Start(file, first, last, guard=guard)
+
+
+def _before_effects(program: Program, body: list[ast.stmt], first: ast.stmt) -> ast.stmt:
+    """The first statement that calls a function which prints or writes: it asks for the rank then."""
+    file = program.files[0]
+    for node in body[: body.index(first)]:
+        if any(isinstance(inner, ast.Call) and _keeps_writing(file, inner) for inner in ast.walk(node)):
+            return node
+        for function in reached_functions(program, [node]):
+            owner = program.owner[function]
+            calls = [inner for inner in ast.walk(function) if isinstance(inner, ast.Call)]
+            if any(happens_once(owner, call) or last_name(call.func) in _FOLDERS for call in calls):
+                return node
+    return first
+
+
+def _keeps_writing(file: File, call: ast.Call) -> bool:
+    """True for a call that opens what one rank alone is to write."""
+    known = file.names.qualified(call.func) == "wandb.init" or last_name(call.func) == "SummaryWriter"
+    return known or opens_to_write(call)
+
+
+def _is_definition(node: ast.stmt) -> bool:
+    return isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom))
+
+
+def _entered(program: Program, file: File, node: ast.stmt) -> Function | None:
+    """The main function, when its caller does not come back: `sys.exit(main())`, `fire.Fire(main)`, click."""
+    if not isinstance(node, (ast.Expr, ast.Raise)):
+        return None
+    call = node.value if isinstance(node, ast.Expr) else node.exc
+    if not isinstance(call, ast.Call):
+        return None
+    callee = program.callee(file, call)
+    if isinstance(callee, FUNCTIONS):
+        return callee if callee.decorator_list and program.owner[callee] is file else None
+    for argument in call.args:
+        inner = argument.func if isinstance(argument, ast.Call) else argument
+        if isinstance(inner, (ast.Name, ast.Attribute)):
+            found = program.definition(file, inner)
+            if isinstance(found, FUNCTIONS) and program.owner[found] is file:
+                return found
+    return None
+
+
+def _exits(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Raise):
+        return True
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _is_exit(node.value)
+
+
+def _is_exit(call: ast.Call) -> bool:
+    return last_name(call.func) in _EXITS
+
+
+class _Touching:
+    """Whether code, or what it calls, works with models, loaders or cards."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.known: dict[ast.AST, bool] = {}
+        self.seeded = seeded(program)
+
+    def any(self, file: File, node: ast.AST) -> bool:
+        pending = [node]
+        while pending:
+            at = pending.pop()
+            if isinstance(at, (*FUNCTIONS, ast.Lambda)) and at is not node:
+                continue
+            if isinstance(at, ast.Call) and self.call(file, at):
+                return True
+            pending.extend(ast.iter_child_nodes(at))
+        return False
+
+    def call(self, file: File, call: ast.Call) -> bool:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _TOUCHING:
+            return True
+        name = file.names.qualified(call.func) or ""
+        if name in LOADERS or name in ORDERS or any(keyword.arg == "download" for keyword in call.keywords):
+            return True
+        drawn = name.startswith("torch.") and last_name(call.func) in DRAWS and keyword_of(call, "generator") is None
+        if drawn and not self.seeded:  # what nobody seeds is drawn alike behind the start only
+            return True
+        callee = self.program.callee(file, call)
+        if callee is None:
+            return False
+        if not _SETTING_UP.search(str(getattr(callee, "name", "")).lower()):
+            return True
+        if callee not in self.known:
+            self.known[callee] = False
+            owner = self.program.owner[callee]
+            body = getattr(callee, "body", [])
+            inside = [inner for node in body for inner in (node.body if isinstance(node, FUNCTIONS) else [node])]
+            self.known[callee] = any(self.any(owner, node) for node in inside)
+        return self.known[callee]

@@ -1,0 +1,498 @@
+"""What differs between the ranks: what is read from a share of the data or drawn, and all that comes of it.
+
+A condition on such a value sends ranks different ways. That is harmless around a print; around a backward pass, a step
+or a collective the other ranks wait for ever, or train apart.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from transplt.fixers.distributed.draws import DRAWS
+from transplt.program.environments import is_environment
+from transplt.program.loops import counts, loops_around
+from transplt.program.optimizers import Step
+from transplt.program.program import File, Function, Slot, enclosing_function
+from transplt.program.ranks import divides
+from transplt.program.training import Training
+from transplt.syntax.asks import arguments_of, last_name, place_in_block
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+
+#: What asks for files. Ranks that ask one after the other, while one of them writes, may get different answers.
+ASKS = frozenset(
+    "exists lexists isfile is_file isdir is_dir getsize stat access listdir scandir walk iterdir glob iglob "
+    "rglob".split()
+)
+_SAMPLES = frozenset({"sample", "rsample"})
+_CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now".split())
+_KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
+_SAME = frozenset({"len", "isinstance", "type", "range", "id", "hasattr"})
+_ENDS = frozenset({"exit", "_exit", "quit"})
+#: What is raised on all ranks alike.
+_EVERYWHERE = frozenset(
+    "KeyboardInterrupt SystemExit StopIteration ImportError ModuleNotFoundError FileNotFoundError AttributeError "
+    "NameError NotImplementedError".split()
+)
+_MISSING = frozenset({"FileNotFoundError"})
+
+
+class Varying:
+    """The variables of a program whose value differs between ranks. `same`: ids of expressions that are made alike."""
+
+    def __init__(self, training: Training, steps: list[Step], same: set[int]) -> None:
+        self.training, self.program, self.same = training, training.program, same
+        self.slots: dict[Slot, list[ast.AST]] = {}  # with the nodes from which on they differ
+        self.steps = {id(step.call) for step in steps}
+        self.sharded = {id(loop) for _, loop, loaders in training.loops if loaders}
+        self.backwards = {id(call) for _, call in training.backwards}
+        self.inside = _run_in(training)
+        self._nodes = [(file, node) for file in self.program.files for node in ast.walk(file.scan.tree)]
+        self._asked: set[ast.AST] = set()
+        self._returns: dict[ast.AST, bool] = {}
+        self._files: _OfFiles | None = None
+        given = {
+            self.program.parameter_slot(function, arg.arg)
+            for file in self.program.files
+            for function in file.scan.functions
+            for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        }
+        self._alone = True
+        self._spread(given)  # what differs whatever functions are given
+        functions = [function for file in self.program.files for function in file.scan.functions]
+        self._returns = {function: self._returned(function) for function in functions}
+        self._alone = False
+        self.slots.clear()
+        self._spread(set())
+
+    # --- values ------------------------------------------------------------------------------------------------------
+
+    def varies(self, file: File, node: ast.expr | None) -> bool:
+        """True for an expression that may have another value on each rank."""
+        if node is None or id(node) in self.same or isinstance(node, (ast.Constant, ast.Lambda)):
+            return False
+        if isinstance(node, ast.Call):
+            return self._call(file, node)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            slot = self.program.slot(file, node)
+            if slot is not None and any(_may_follow(node, source) for source in self.slots.get(slot, ())):
+                return True
+            return isinstance(node, ast.Attribute) and node.attr != "dtype" and self.varies(file, node.value)
+        if isinstance(node, ast.Subscript) and last_name(node.value) == "shape":
+            return False  # batches are of one size on all ranks
+        if isinstance(node, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            return False
+        return any(self.varies(file, child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)) or (
+            isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp))
+            and any(self.varies(file, generator.iter) for generator in node.generators)
+        )
+
+    def _call(self, file: File, call: ast.Call) -> bool:
+        if (begins := self._begins(file, call)) is not None:
+            return begins
+        func, callee = call.func, self.program.callee(file, call)
+        given = arguments_of(call)
+        given_apart = any(self.varies(file, each.value if isinstance(each, ast.Starred) else each) for each in given)
+        if isinstance(callee, FUNCTIONS):
+            passed_on = given_apart and (self._alone or self._passes_on(callee))
+            return passed_on or self._returned(callee)
+        return given_apart or (isinstance(func, ast.Attribute) and self.varies(file, func.value))
+
+    def _begins(self, file: File, call: ast.Call) -> bool | None:
+        """Whether a call gives what differs, or what does not, whatever it is given; None where that decides."""
+        func, last = call.func, last_name(call.func)
+        known = file.names.qualified(func) or ""
+        if known in _CLOCK:
+            return True
+        if known.startswith("torch.") and last in DRAWS and self._in_training(file, call):
+            return True
+        asked = func.value if isinstance(func, ast.Attribute) and last in ("step", "reset") else None
+        own = asked is None or self.program.callee(file, call) is not None
+        if asked is not None and not own and is_environment(self.program, file, asked):
+            return True
+        if isinstance(func, ast.Name) and last in _SAME:
+            return False
+        if isinstance(func, ast.Attribute) and (last in ("size", "numel") or (last in _SAMPLES and not known)):
+            return last in _SAMPLES and self._in_training(file, call)
+        return None
+
+    def _passes_on(self, function: Function) -> bool:
+        """True for a function that may return what differs when what it is given does."""
+        if function in self._asked:
+            return True
+        self._asked.add(function)
+        owner = self.program.owner[function]
+        found = any(self.varies(owner, value) for value in self.program.returns(function))
+        self._asked.discard(function)
+        return found
+
+    def _returned(self, function: Function) -> bool:
+        """True for a function that returns what differs by itself, whatever it is given here.
+
+        A method may return what other calls have left in its object.
+        """
+        if function in self._asked:
+            return False
+        if function not in self._returns or isinstance(parent(function), ast.ClassDef):
+            owner = self.program.owner[function]
+            self._asked.add(function)
+            self._returns[function] = any(self.varies(owner, value) for value in self.program.returns(function))
+            self._asked.discard(function)
+        return self._returns[function]
+
+    def _in_training(self, file: File, node: ast.AST) -> bool:
+        """True for code that runs in the training loop, where each rank draws for itself."""
+        return enclosing_function(node) in self.inside or self.training.in_region(file, node)
+
+    def _spread(self, without: set[Slot]) -> None:
+        before = -1
+        while before != sum(map(len, self.slots.values())):
+            before = sum(map(len, self.slots.values()))
+            if without:
+                self._returns.clear()
+            for slot, values in self.program.values.items():
+                for value in () if slot in without else values:
+                    if self.varies(value.file, value.node) or self._under(value.file, value.node):
+                        self._add(slot, value.node)
+            for file, node in self._nodes:
+                self._bound(file, node)
+
+    def _bound(self, file: File, node: ast.AST) -> None:
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            if id(node) in self.sharded:
+                if counts(node):
+                    return  # the loader is asked with next()
+                target = node.target
+                call = node.iter
+                counted = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "enumerate"
+                if counted and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+                    target = target.elts[1]
+                self._mark(file, target)
+            elif self.varies(file, node.iter):
+                self._mark(file, node.target)
+        elif isinstance(node, ast.comprehension):
+            if self.varies(file, node.iter):
+                self._mark(file, node.target)
+        elif isinstance(node, ast.AugAssign):
+            if self.varies(file, node.value) or self._under(file, node):
+                self._mark(file, node.target)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Subscript) and self.varies(file, node.value):
+                    self._mark(file, target.value)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
+            if self.program.callee(file, node) is not None:
+                return  # what a method of the program keeps, it assigns
+            if any(self.varies(file, each) for each in node.args if not isinstance(each, ast.Starred)):
+                self._mark(file, node.func.value)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "next" and node.args:
+            stored = statement(node)
+            for target in stored.targets if isinstance(stored, ast.Assign) and self._reads_share(file, node) else ():
+                self._mark(file, target)
+
+    def _reads_share(self, file: File, node: ast.expr) -> bool:
+        loops = [loop for at, loop, loaders in self.training.loops if at is file and loaders]
+        return any(loop in chain(node) for loop in loops if isinstance(loop, ast.While) or counts(loop))
+
+    def _mark(self, file: File, node: ast.expr) -> None:
+        if isinstance(node, (ast.Tuple, ast.List)):
+            for item in node.elts:
+                self._mark(file, item)
+        elif isinstance(node, (ast.Starred, ast.Subscript)):
+            self._mark(file, node.value)
+        elif (slot := self.program.slot(file, node)) is not None:
+            self._add(slot, node)
+
+    def _add(self, slot: Slot, source: ast.AST) -> None:
+        known = self.slots.setdefault(slot, [])
+        if not any(each is source for each in known):
+            known.append(source)
+
+    def _under(self, file: File, node: ast.AST) -> bool:
+        """True for what is assigned under a condition that differs between ranks."""
+        for above in chain(node):
+            if isinstance(above, FUNCTIONS):
+                return False
+            if isinstance(above, (ast.If, ast.While)) and self.varies(file, above.test):
+                return not any(inner is node for inner in ast.walk(above.test))
+        return False
+
+    # --- ways --------------------------------------------------------------------------------------------------------
+
+    def alike(self, file: File, node: ast.AST, *, files: bool = False) -> bool:
+        """True when all ranks come by a node as often, as far as its own function and its callers tell.
+
+        All ranks find the same files, unless one of them writes meanwhile: `files` says that this may be.
+        """
+        apart = self.around(file, node, files=files)
+        return not apart and self.called_alike(enclosing_function(node), files=files)
+
+    def called_alike(self, function: Function | None, seen: set[ast.AST] | None = None, *, files: bool) -> bool:
+        """True when all ranks call a function as often, as far as its callers in sight tell."""
+        seen = set() if seen is None else seen
+        if function is None or function in seen:
+            return True
+        seen.add(function)
+        if runs_in_worker(function):
+            return False  # there is no process group
+        return all(
+            not self.around(at, call, files=files) and self.called_alike(enclosing_function(call), seen, files=files)
+            for at, call in self.sites(function)
+        )
+
+    def sites(self, function: Function) -> list[tuple[File, ast.Call]]:
+        """The calls in sight of a function, of a constructor those that make an object."""
+        found = list(self.program.call_sites.get(function, ()))
+        if function.name == "__init__":
+            for made, calls in self.program.call_sites.items():
+                if isinstance(made, ast.ClassDef) and self.program.constructor(made) is function:
+                    found += calls
+        return found
+
+    def around(self, file: File, node: ast.AST, *, files: bool) -> list[ast.AST]:
+        """What of a node's own function may bring one rank to the node and another one past it, innermost first:
+        conditions (with `files` those on files, too), loops, `try`, lambdas, and the function itself where it may have
+        returned before.
+        """
+        found: list[ast.AST] = []
+        below = node
+        for above in chain(node):
+            if isinstance(below, ast.stmt):
+                found += self._left_before(file, below, files=files)
+            if isinstance(above, FUNCTIONS):
+                break
+            if self._sends_past(file, above, node, files=files):
+                found.append(parent(above) if isinstance(above, ast.ExceptHandler) else above)
+            below = above
+        return found
+
+    def _sends_past(self, file: File, above: ast.AST, node: ast.AST, *, files: bool) -> bool:
+        if isinstance(above, (ast.If, ast.While, ast.IfExp)):
+            return self._apart(file, above.test, files=files)
+        if isinstance(above, (ast.For, ast.AsyncFor)):
+            counted = id(above) not in self.sharded and node is not above.iter
+            return counted and self._rounds_apart(file, above.iter, files=files)
+        if isinstance(above, ast.Try):
+            last = above.finalbody[:1]
+            ended = bool(last) and getattr(node, "lineno", 0) >= last[0].lineno
+            everywhere = _EVERYWHERE - _MISSING if files else _EVERYWHERE
+            parts = not ended and any(_may_part(each, everywhere) for each in above.handlers)
+            return parts and self._goes_on(above, set())
+        if isinstance(above, ast.Match):
+            return self._apart(file, above.subject, files=files)
+        if isinstance(node, ast.Call):  # what stands in an expression is lifted out of it, a call is not
+            if isinstance(above, ast.BoolOp):
+                before = itertools.takewhile(lambda each: each is not node and each not in chain(node), above.values)
+                return any(self._apart(file, each, files=files) for each in before)
+            if isinstance(above, ast.comprehension):
+                return any(self._apart(file, each, files=files) for each in above.ifs)
+            if isinstance(above, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+                tests = [each for generator in above.generators for each in generator.ifs]
+                heads = [generator.iter for generator in above.generators]
+                return any(self._apart(file, each, files=files) for each in tests) or any(
+                    self._rounds_apart(file, each, files=files) for each in heads
+                )
+        return isinstance(above, (ast.ExceptHandler, ast.Lambda))
+
+    def _left_before(self, file: File, node: ast.stmt, *, files: bool) -> list[ast.AST]:
+        """The loop or function that a rank may have left above a statement, by a condition in the same block."""
+        if isinstance(node, FUNCTIONS):
+            return []
+        block, place = place_in_block(node)
+        around = loops_around(node)
+        found: list[ast.AST] = []
+        for test in (inner for item in block[:place] for inner in own_nodes(item) if isinstance(inner, ast.If)):
+            leaving = [each for each in own_nodes(test) if isinstance(each, (ast.Return, ast.Break, ast.Continue))]
+            function = enclosing_function(node)
+            trains = function in self.training.functions  # what has no files then does not train at all
+            if not leaving or not self._apart(file, test.test, files=files and not trains):
+                continue
+            if function is not None and any(isinstance(each, ast.Return) for each in leaving):
+                found.append(function)
+            found += [loop for loop in around for each in leaving if loops_around(each)[:1] == [loop]]
+        return found
+
+    def _apart(self, file: File, test: ast.expr, *, files: bool) -> bool:
+        """True for a condition that differs between ranks, or asks for the rank, or (with `files`) for files."""
+        return self.varies(file, test) or divides(test) or (files and self._of_files(file, test))
+
+    def _rounds_apart(self, file: File, over: ast.expr, *, files: bool) -> bool:
+        """True for what a loop may go round more often over on one rank, or (with `files`) what hangs on files."""
+        return self._counts_apart(file, over) or (files and self._of_files(file, over))
+
+    def _of_files(self, file: File, node: ast.expr) -> bool:
+        """True for what hangs on files that may be there, or not yet."""
+        if self._files is None:
+            self._files = _OfFiles(self.training, [], set())
+        return self._files.varies(file, node)
+
+    def _counts_apart(self, file: File, node: ast.expr) -> bool:
+        """True for a loop that may go round more often on one rank: to a number, or over what is kept now and then."""
+        if isinstance(node, ast.Call):
+            name = last_name(node.func)
+            if name == "range":
+                return any(self.varies(file, argument) for argument in node.args)
+            inner = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
+            return any(self._counts_apart(file, argument) for argument in inner)
+        slot = self.program.slot(file, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        return any(self._under(file, source) for source in self.slots.get(slot, ())) if slot else False
+
+    def partings(self) -> Iterator[tuple[File, ast.expr | ast.stmt]]:
+        """The conditions, loops and handlers that send ranks different ways around what they have to do together."""
+        for file, node in self._nodes:
+            if isinstance(node, (ast.If, ast.While)) and self.varies(file, node.test):
+                if self._parts(file, node):
+                    yield file, node.test
+            elif isinstance(node, (ast.For, ast.AsyncFor)) and id(node) not in self.sharded:
+                if self._counts_apart(file, node.iter) and self._together(file, node.body):
+                    yield file, node.iter
+            elif isinstance(node, ast.Try):
+                handlers = [handler for handler in node.handlers if _may_part(handler)]
+                trains = self._together(file, node.body) and self._goes_on(node, set())
+                if any(trains or self._parts(file, handler) for handler in handlers):
+                    yield file, node
+
+    def _goes_on(self, node: ast.AST, seen: set[ast.AST]) -> bool:
+        """True when something runs behind a statement: in its function, or where that is called."""
+        if loops_around(node):
+            return True
+        function = enclosing_function(node)
+        for above in [node, *chain(node)]:
+            if isinstance(above, FUNCTIONS):
+                break
+            block, place = place_in_block(above) if isinstance(above, ast.stmt) else ([], 0)
+            if any(not isinstance(item, (ast.Return, ast.Pass)) for item in block[place + 1 :]):
+                return True
+        if function is None or function in seen:
+            return False
+        seen.add(function)
+        return any(self._goes_on(statement(call), seen) for _, call in self.program.call_sites.get(function, []))
+
+    def _parts(self, file: File, node: ast.If | ast.While | ast.ExceptHandler) -> bool:
+        if self._together(file, [*node.body, *getattr(node, "orelse", [])]):
+            return True
+        if isinstance(node, ast.While):
+            return False
+        for inner in ast.walk(node):
+            if isinstance(inner, (ast.Break, ast.Continue)):
+                loop = next(iter(loops_around(inner)), None)
+                if loop is not None and loop not in ast.walk(node) and self._together(file, loop.body):
+                    return True
+            elif isinstance(inner, ast.Return) and (function := enclosing_function(node)) is not None:
+                rest = [item for item in function.body if (item.end_lineno or 0) >= node.lineno]
+                if enclosing_function(inner) is function and self._together(file, rest):
+                    return True
+        return False
+
+    def _together(self, file: File, body: list[ast.stmt]) -> bool:
+        """True for statements that make a step or a backward pass, or call what does."""
+        pending: list[ast.AST] = list(body)
+        while pending:
+            node = pending.pop()
+            if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+                continue
+            if isinstance(node, ast.Call):
+                if id(node) in self.steps or id(node) in self.backwards:
+                    return True
+                made = isinstance(self.program.callee(file, node), ast.ClassDef)
+                if not made and self.training.trains(file, node):
+                    return True
+            pending.extend(ast.iter_child_nodes(node))
+        return False
+
+    def rates(self) -> Iterator[tuple[File, ast.expr]]:
+        """Values that set a learning rate and differ between ranks."""
+        for file, node in self._nodes:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
+                if "sched" in last_name(node.func.value).lower() and node.args and self.varies(file, node.args[0]):
+                    yield file, node.args[0]
+            elif isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
+                key = target.slice
+                if isinstance(key, ast.Constant) and key.value == "lr" and self.varies(file, node.value):
+                    yield file, node.value
+
+
+class _OfFiles(Varying):
+    """What hangs on files. All ranks see the same where nobody writes them meanwhile: no barrier may count on it."""
+
+    def __init__(self, training: Training, steps: list[Step], same: set[int]) -> None:
+        words = [word.encode() for word in ASKS]
+        self.asks = any(word in file.source.utf8 for file in training.program.files for word in words)
+        if self.asks:
+            super().__init__(training, steps, same)
+
+    def varies(self, file: File, node: ast.expr | None) -> bool:
+        return self.asks and super().varies(file, node)
+
+    def _begins(self, file: File, call: ast.Call) -> bool | None:
+        last = last_name(call.func)
+        if last in ASKS and self.program.callee(file, call) is None:
+            return True
+        return False if isinstance(call.func, ast.Name) and last in _SAME - {"len", "range"} else None
+
+    def _bound(self, file: File, node: ast.AST) -> None:
+        if not isinstance(node, (ast.For, ast.AsyncFor)) or id(node) not in self.sharded:
+            super()._bound(file, node)
+
+
+def runs_in_worker(function: Function) -> bool:
+    """True for what the workers of a loader run, by its name."""
+    return function.name in ("__getitem__", "worker_init_fn") or "collate" in function.name
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and what it holds, without functions and lambdas that it defines."""
+    pending = [node]
+    while pending:
+        at = pending.pop()
+        if not isinstance(at, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            yield at
+            pending.extend(ast.iter_child_nodes(at))
+
+
+def _may_follow(node: ast.AST, source: ast.AST) -> bool:
+    """False for a node that runs before what makes a variable differ: above it in one function, with no loop around."""
+    function = enclosing_function(node)
+    if enclosing_function(source) is not function or getattr(node, "lineno", 0) >= getattr(source, "lineno", 0):
+        return True
+    if function is not None and any(isinstance(above, FUNCTIONS) for above in chain(function)):
+        return True
+    around = loops_around(node)
+    return any(above in around for above in chain(source))
+
+
+def _run_in(training: Training) -> set[ast.AST]:
+    """The functions that are called, directly or not, where something trains in a loop."""
+    program = training.program
+    calls: dict[ast.AST, list[tuple[File, ast.Call]]] = {}
+    pending: list[tuple[File, ast.Call]] = []
+    for file in program.files:
+        for call in file.scan.calls:
+            function = enclosing_function(call)
+            if training.in_region(file, call):
+                pending.append((file, call))
+            elif function is not None:
+                calls.setdefault(function, []).append((file, call))
+    found: set[ast.AST] = set()
+    while pending:
+        file, call = pending.pop()
+        callee = program.callee(file, call)
+        function = program.constructor(callee) if callee is not None else None
+        if function is not None and function not in found:
+            found.add(function)
+            pending += calls.get(function, [])
+    return found
+
+
+def _may_part(handler: ast.ExceptHandler, everywhere: frozenset[str] = _EVERYWHERE) -> bool:
+    """True for a handler that may run on some ranks only, and behind which the program goes on.
+
+    Not so where it raises or ends the program, and where what it catches happens on all ranks: the end of the data.
+    """
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    if handler.type is not None and all(last_name(kind) in everywhere for kind in kinds):
+        return False
+    last = handler.body[-1]
+    call = last.value if isinstance(last, ast.Expr) else None
+    return not isinstance(last, ast.Raise) and not (isinstance(call, ast.Call) and last_name(call.func) in _ENDS)

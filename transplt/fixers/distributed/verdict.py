@@ -1,0 +1,411 @@
+"""Whether a program can be made distributed as a whole, and how its gradients are exchanged.
+
+A program is converted whole or left whole: what stands in the way is said once, and nothing is written then. Where each
+model runs through its wrapper once for each backward pass, DistributedDataParallel exchanges the gradients. Where it
+does not (methods of the model in the loss, several backward passes over one forward pass, optimizers over what is no
+model), the ranks take the mean of the gradients in front of each step: slower, and right for any such program.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from transplt.fixers.distributed.varying import Varying
+from transplt.flow.callees import DATA_PARALLEL
+from transplt.program.cards import chosen_card, is_cpu_device, on_card
+from transplt.program.files import names_and_attributes
+from transplt.program.imports import imports_of
+from transplt.program.layers import dropped_output, leaves_layers_out
+from transplt.program.losses import loss_readers
+from transplt.program.models import Models, is_optimizer, spelled
+from transplt.program.optimized import given_to
+from transplt.program.optimizers import Step, find_optimizers, find_steps
+from transplt.program.passes import Passes, find_passes
+from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
+from transplt.program.values import values_of
+from transplt.program.wraps import Wrap, before_wrap, early_uses
+from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name, string_of
+from transplt.syntax.scan import chain, parent, statement
+
+_TALKING = frozenset({"patch_replication_callback", "SynchronizedBatchNorm1d", "SynchronizedBatchNorm2d"})
+_BY_HAND = (
+    "parameters are changed by hand here, without an optimizer whose gradients could be averaged",
+    "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
+)
+_HOGS = frozenset({"torch.multiprocessing.Process", "multiprocessing.Process", "torch.multiprocessing.Pool"})
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What stands in the way of a whole program: where, why, and what to do."""
+
+    file: File
+    node: ast.expr | ast.stmt
+    why: str
+    help: str
+    code: str = "NPU332"
+
+
+@dataclass(slots=True)
+class Verdict:
+    """`refusals` leave the program whole; `averaging` says why gradients are averaged without a wrapper, if so."""
+
+    refusals: list[Refusal]
+    averaging: str
+    steps: list[Step]
+    varying: Varying
+    unused: frozenset[Slot] = frozenset()
+
+
+def judge(models: Models, wraps: dict[Slot, Wrap], targets: tuple[str, ...]) -> Verdict:
+    """The verdict on a program."""
+    steps = find_steps(models.program)
+    varying = _varying(models, steps)
+    refusals = [*_without_card(models), *_numbers(models), *_parts(varying), *_foreign(models)]
+    refusals += [*_by_hand(models, steps), *_on_host(models)]
+    passes = find_passes(models)
+    why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps) or _wrapped_apart(varying, wraps)
+    if not why and any(step.closure is not None for step in steps):
+        why = "a closure works out the loss anew, and what it returns decides the step"
+    if why and not steps and not refusals:
+        file, call = models.training.backwards[0]
+        help_ = "call optimizer.step() in the program of the main file, or average the gradients by hand"
+        refusals.append(Refusal(file, call, "where an optimizer makes its step cannot be seen", help_))
+    if why and targets:
+        refusals += _targets(models, why)
+    if why:
+        refusals += [*_data_parallel(models, why), *_beside_optimizers(models)]
+    return Verdict(refusals, why, steps, varying, frozenset() if why else _unused(models, passes))
+
+
+def _varying(models: Models, steps: list[Step]) -> Varying:
+    """What differs between ranks when the ranks take the mean of each loss that is read where all of them come by."""
+    training = models.training
+    readers = [
+        (file, node)
+        for file in models.program.files
+        for _, nodes in loss_readers(training, file)
+        for node in nodes
+        if not any(isinstance(above, ast.While) and node in ast.walk(above.test) for above in chain(node))
+    ]  # what `while` reads is read anew in each round: no line in front of it has taken the mean
+    first = Varying(training, steps, {id(node) for _, node in readers})
+    same = {id(node) for file, node in readers if first.alike(file, node)}
+    return first if len(same) == len(readers) else Varying(training, steps, same)
+
+
+# --- what stands in the way ------------------------------------------------------------------------------------------
+
+
+def _without_card(models: Models) -> Iterator[Refusal]:
+    if not on_card(models.program):
+        file, call = models.training.backwards[0]
+        yield Refusal(
+            file,
+            call,
+            "nothing of this program is on a card",
+            "move the model and the data to the card first: model.to(device)",
+        )
+
+
+def _numbers(models: Models) -> Iterator[Refusal]:
+    """Cards that the program tells apart: parts of it would all go to the card of the rank."""
+    for file in models.program.files:
+        for node in by_place(file.scan.strings):
+            value = string_of(node) or ""
+            number = value.partition("cuda:")[2] if value.startswith("cuda:") else ""
+            if number.isdigit() and number != "0" and not isinstance(parent(node), (ast.Expr, ast.JoinedStr)):
+                yield _card(file, node, number)
+        for call in file.scan.calls:
+            moves = isinstance(call.func, ast.Attribute) and call.func.attr == "cuda" and len(call.args) == 1
+            if file.names.qualified(call.func) == "torch.cuda.set_device" and not isinstance(parent(call), ast.Expr):
+                why = "every rank would use one card here"
+                yield Refusal(file, call, why, "take it out: the start of the program sets the card", "NPU335")
+            chosen = call.args[0] if moves and file.names.qualified(call.func) is None else chosen_card(file, call)
+            given = chosen.value if isinstance(chosen, ast.Constant) else 0
+            if type(given) is int and given > 0:
+                yield _card(file, call, given)
+
+
+def _card(file: File, node: ast.expr, number: object) -> Refusal:
+    why = f"every rank would use card {number} here"
+    return Refusal(file, node, why, "write 'cuda', the card of the rank, and run transplt again", "NPU335")
+
+
+def _parts(varying: Varying) -> Iterator[Refusal]:
+    for file, node in varying.partings():
+        yield Refusal(
+            file,
+            node,
+            "this differs between ranks, and steps or backward passes hang on it: ranks would wait for ever",
+            "let all ranks decide alike, by what they all have: arguments, counters, a value reduced over the ranks",
+        )
+    for file, value in varying.rates():
+        yield Refusal(
+            file,
+            value,
+            "the learning rate hangs on a value of one rank here, so the ranks would train apart",
+            "give it a value that all ranks have, such as one of the validation, or reduce it over the ranks first",
+        )
+
+
+def _foreign(models: Models) -> Iterator[Refusal]:
+    """Relatives of DataParallel, batch norms that talk to each other, processes that share a model."""
+    for file in models.program.files:
+        for call in by_place(file.scan.calls):
+            name = file.names.qualified(call.func) or ""
+            last = last_name(call.func)
+            relative = last.startswith("DataParallel") and name not in DATA_PARALLEL
+            if relative or last in _TALKING:
+                yield _own_parallel(file, call, last)
+            elif keyword_of(call, "sparse") is not None and last.startswith("Embedding"):
+                value = keyword_of(call, "sparse")
+                if not isinstance(value, ast.Constant) or value.value:
+                    yield Refusal(
+                        file, call, "HCCL reduces no sparse gradients", "make this embedding with sparse=False"
+                    )
+            elif name in _HOGS and (target := keyword_of(call, "target")) is not None:
+                function = models.program.definition(file, target)
+                if function in models.training.functions:
+                    yield Refusal(
+                        file,
+                        call,
+                        "this program trains in processes of its own that share one model",
+                        "train in one process, and let torchrun start one for each card",
+                    )
+        for cls in file.scan.classes:
+            if any(file.names.qualified(base) in DATA_PARALLEL for base in cls.bases):
+                yield _own_parallel(file, cls, cls.name)
+
+
+def _own_parallel(file: File, node: ast.expr | ast.stmt, name: str) -> Refusal:
+    return Refusal(
+        file,
+        node,
+        f"{name} spreads a model over several cards of one process",
+        "take it out (nn.SyncBatchNorm is the batch norm over all ranks), and run transplt again",
+    )
+
+
+def _by_hand(models: Models, steps: list[Step]) -> Iterator[Refusal]:
+    """Parameters that the program changes by itself."""
+    if steps or find_optimizers(models.program):
+        return
+    for file, _ in models.training.backwards:
+        for node in file.scan.attributes.get("grad", ()):
+            if isinstance(statement(node), (ast.AugAssign, ast.Expr, ast.Assign)):
+                yield Refusal(file, node, *_BY_HAND)
+                return
+
+
+def _beside_optimizers(models: Models) -> Iterator[Refusal]:
+    """`p.data.add_(p.grad, alpha=-lr)` beside an optimizer: no step stands in front of which gradients are averaged."""
+    for file in models.program.files:
+        for node in file.scan.attributes.get("grad", ()):
+            stored = statement(node)
+            changed: ast.expr | None = None
+            if isinstance(stored, ast.AugAssign):
+                changed = stored.target
+            elif isinstance(stored, ast.Expr) and isinstance(stored.value, ast.Call):
+                func = stored.value.func
+                changed = func.value if isinstance(func, ast.Attribute) and func.attr in ("add_", "sub_") else None
+            owner = changed.value if isinstance(changed, ast.Attribute) and changed.attr == "data" else changed
+            same = isinstance(owner, ast.Name) and isinstance(node.value, ast.Name) and owner.id == node.value.id
+            if same and models.training.in_region(file, node):
+                yield Refusal(file, stored, *_BY_HAND)
+                return
+
+
+def _on_host(models: Models) -> Iterator[Refusal]:
+    """A model that is given the CPU as a device of its own: HCCL exchanges nothing that lies there."""
+    for file in models.program.files:
+        for call in by_place(file.scan.calls):
+            if not isinstance(models.program.callee(file, call), ast.ClassDef):
+                continue
+            for argument in arguments_of(call):
+                held = values_of(models.program, file, argument) if isinstance(argument, ast.Name) else []
+                if held and all(is_cpu_device(at.names, value) for at, value in held):
+                    why = "a part of what trains is put on the CPU here, and HCCL exchanges nothing that lies there"
+                    yield Refusal(file, call, why, "put all of it on the card, and run transplt again")
+
+
+def _targets(models: Models, why: str) -> Iterator[Refusal]:
+    file, call = models.training.backwards[0]
+    yield Refusal(
+        file,
+        call,
+        f"no model can be wrapped as -t asks: {why}",
+        "leave -t out: the gradients of all optimizers are averaged over the ranks then",
+    )
+
+
+def _data_parallel(models: Models, why: str) -> Iterator[Refusal]:
+    for file in models.program.files:
+        for call in by_place(file.scan.calls):
+            if file.names.qualified(call.func) in DATA_PARALLEL:
+                yield Refusal(
+                    file,
+                    call,
+                    f"DataParallel cannot become DistributedDataParallel here: {why}",
+                    "take DataParallel out, and run transplt again",
+                )
+
+
+def runs_elsewhere(program: Program, file: File) -> bool:
+    """True for a file that other scripts of the project import, too."""
+    main = program.files[0].path
+    return any(path != main for path in imports_of(program.project).entries(file.path))
+
+
+# --- how gradients are exchanged -------------------------------------------------------------------------------------
+
+
+def _unseen_optimizer(models: Models, steps: list[Step]) -> str:
+    """A step of an optimizer that nothing in sight makes: what it trains may have no wrapper."""
+    program = models.program
+    for step in steps:
+        held = values_of(program, step.file, step.optimizer)
+        made = [(at, value) for at, value in held if isinstance(value, ast.Call)]
+        seen = any(is_optimizer(at, value) or program.callee(at, value) is not None for at, value in made)
+        if not seen and (made or not find_optimizers(program)):
+            return f"where {text_of(step.file, step.optimizer)} is made cannot be seen"
+    return ""
+
+
+def _wrapped_apart(varying: Varying, wraps: dict[Slot, Wrap]) -> str:
+    """A wrapper that only some ranks would make, for which they wait for each other."""
+    for wrap in wraps.values():
+        if not varying.alike(wrap.file, wrap.after):
+            return f"not every rank may come by where {wrap.name} has to be wrapped"
+    return ""
+
+
+def _why_averaging(models: Models, wraps: dict[Slot, Wrap], passes: Passes) -> str:
+    """Why no wrapper can exchange the gradients of this program; empty when it can."""
+    program = models.program
+    if not models.origins:
+        return "which models train cannot be seen" if find_optimizers(program) else ""
+    for origin in models.origins:
+        name = spelled(origin)
+        wrap = wraps.get(origin)
+        if wrap is None:
+            return f"the place where {name} has to be wrapped cannot be seen"
+        if not wrap.in_place and len({enclosing_function(node) for _, node in stores_of(program, origin)}) > 1:
+            return f"{name} is made in several places"
+        if any(isinstance(value.node, ast.Constant) for value in program.values.get(origin, ())):
+            return f"{name} may be None"
+        if early_uses(models, wrap):
+            return f"{name} is used by a function before it can be wrapped"
+        if not wrap.in_place and (node := _handed_over(models, wrap)) is not None:
+            return f"{name} is handed over in line {node.lineno} before it can be wrapped"
+        if _frozen_later(models, wrap):
+            return f"parameters of {name} are frozen or freed after it can be wrapped"
+        if runs_elsewhere(program, wrap.file):
+            return f"{wrap.file.path} is part of other scripts, which have no process group"
+    for file, call in find_optimizers(program):
+        given = given_to(models, file, call)
+        if not given.complete:
+            return f"what the optimizer in line {call.lineno} trains is not the whole of a model"
+        apart = next((slot for slot in given.origins if slot not in models.origins), None)
+        if apart is not None:
+            return f"{apart[2]} has an optimizer"
+    if not passes.complete:
+        return "the program is too long to follow all of its forward and backward passes"
+    for origin in models.origins:
+        name = spelled(origin)
+        if origin in passes.around:
+            node = passes.around[origin][1]
+            return f"{ast.unparse(node)} in line {node.lineno} runs {name} without its forward"
+        if origin in passes.twice:
+            node = passes.twice[origin][1]
+            return f"the backward pass in line {node.lineno} goes through {name} a second time"
+        if (dropped := dropped_output(models, origin)) is not None:
+            return f"an output of {name} is thrown away in line {dropped.lineno}, and its layers get no gradients there"
+        if origin not in passes.run:
+            return f"{name} is not seen to run where it trains"
+        if (line := _state_elsewhere(models, origin)) is not None:
+            return f"{line} reads the state of {name} through an object that cannot be followed"
+    return ""
+
+
+def _state_elsewhere(models: Models, origin: Slot) -> str | None:
+    """Where the state of a model is read or loaded through an object whose class is not known: with what names?"""
+    for file in models.program.files:
+        for word in ("state_dict", "load_state_dict"):
+            for node in file.scan.attributes.get(word, ()):
+                owner = node.value
+                same = isinstance(owner, ast.Attribute) and owner.attr == origin[2] and origin[0] == "self"
+                if same and models.program.slot(file, owner) is None:
+                    return f"line {node.lineno} of {file.path}"
+    return None
+
+
+def _handed_over(models: Models, wrap: Wrap) -> ast.expr | None:
+    """Where an object is made of the bare model before it is wrapped, such as a loss, an average or a trainer."""
+    program = models.program
+    for node in names_and_attributes(wrap.file):
+        if not isinstance(node.ctx, ast.Load) or program.slot(wrap.file, node) != wrap.origin:
+            continue
+        if not before_wrap(wrap.file, node, wrap):
+            continue
+        above = parent(node)
+        if isinstance(above, ast.keyword):
+            above = parent(above)
+        if isinstance(above, ast.Call) and above.func is not node:
+            made = program.callee(wrap.file, above)
+            stored = isinstance(statement(above), ast.Assign)
+            name = wrap.file.names.qualified(above.func) or ""
+            if isinstance(made, ast.ClassDef) or (
+                stored and name.startswith("torch.nn.") and name not in DATA_PARALLEL
+            ):
+                return node
+    return None
+
+
+def _frozen_later(models: Models, wrap: Wrap) -> bool:
+    """True when what is trained of a model changes behind the place where it is wrapped."""
+    program = models.program
+    for file in program.files:
+        for store in [*file.scan.stores, *file.scan.attributes.get("requires_grad_", ())]:
+            if store.attr not in ("requires_grad", "requires_grad_"):
+                continue
+            nodes: list[ast.expr] = [store.value]
+            for above in chain(store):
+                if isinstance(above, (ast.For, ast.AsyncFor)):
+                    nodes.append(above.iter)
+            inner = [each for node in nodes for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute))]
+            if not any(program.slot(file, each) in (wrap.origin, *_same(models, wrap.origin)) for each in inner):
+                continue
+            if isinstance(store.ctx, ast.Load) and call_of(store) is None:
+                continue
+            if not before_wrap(file, store, wrap) and not _in_class_of(store):
+                return True
+    return False
+
+
+def _same(models: Models, origin: Slot) -> list[Slot]:
+    return [slot for slot, first in models.wrapped.items() if first == origin]
+
+
+def _in_class_of(node: ast.AST) -> bool:
+    """True inside of a model: what it freezes of itself when it is made."""
+    function = enclosing_function(node)
+    return function is not None and function.name == "__init__"
+
+
+# --- parameters that a step may leave out ----------------------------------------------------------------------------
+
+
+def _unused(models: Models, passes: Passes) -> frozenset[Slot]:
+    """Models of the program with a layer that a forward pass may leave out, and that run once for a backward pass."""
+    found = set()
+    for origin in models.origins:
+        if passes.forwards.get(origin, 0) > 1:
+            continue
+        for value in models.program.values.get(origin, ()):
+            for call in [node for node in ast.walk(value.node) if isinstance(node, ast.Call)]:
+                made = models.program.callee(value.file, call)
+                if isinstance(made, ast.ClassDef) and leaves_layers_out(models.program, made):
+                    found.add(origin)
+    return frozenset(found)

@@ -1,0 +1,144 @@
+"""The wrapper of a model: in the place of DataParallel, or behind all that sets the model up."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.fixers.distributed.bare import write_bare, write_renewed
+from transplt.fixers.distributed.bench import Bench
+from transplt.flow.callees import DATA_PARALLEL
+from transplt.program.models import is_optimizer
+from transplt.program.wraps import Wrap, buffers_apart, is_moved
+from transplt.syntax.asks import block_of, call_of, last_name
+from transplt.syntax.scan import chain, parent, statement
+from transplt.trees.calls import only_argument
+from transplt.trees.expressions import wrapped_anew
+
+_REPLACED = "DataParallel is replaced by DistributedDataParallel"
+_LR = "the global batch is W times the one of a card, and the learning rate stays as it is"
+_LR_HELP = (
+    "consider scaling it (linearly for SGD, by the square root for Adam) with a warm-up, or divide batch_size by W"
+)
+
+
+def claim_data_parallel(bench: Bench) -> None:
+    """DataParallel around the models of this file, before other codemods move what it is given."""
+    for wrap in bench.wraps.values():
+        if wrap.file is bench.file and wrap.in_place:
+            _turn(bench, wrap.parallel[0], _options(bench, wrap))
+        elif wrap.file is bench.file:
+            _unwrap(bench, wrap.parallel)
+
+
+def _options(bench: Bench, wrap: Wrap) -> str:
+    """What the wrapper of a model is told besides the card."""
+    apart = ", broadcast_buffers=False" if buffers_apart(bench.models, wrap.origin) else ""
+    return apart + (", find_unused_parameters=True" if wrap.origin in bench.verdict.unused else "")
+
+
+def _turn(bench: Bench, call: ast.Call, options: str) -> None:
+    """`nn.DataParallel(model)` becomes the wrapper in its place, around the model on its card."""
+    above = parent(call)
+    moved = call_of(above) if isinstance(above, ast.Attribute) and above.attr == "cuda" else None
+    around = f"device_ids=[{bench.torch}.npu.current_device()]{options}"
+    name = bench.parallel
+    bench.work.take(call.func)
+    outer = moved if moved is not None and not moved.args else call
+    if outer is not call:  # the .cuda() behind it goes to the model
+        bench.work.take(above)
+    new = wrapped_anew(name, "npu", around, behind=outer is not call)
+    bench.change(outer, "NPU336", _REPLACED, new, writes_npu=True)
+
+
+def _unwrap(bench: Bench, calls: tuple[ast.Call, ...]) -> None:
+    """Unwrap `nn.DataParallel(model)`: the model is wrapped once, behind all that sets it up."""
+    for call in calls:
+        if not call.args or isinstance(call.args[0], ast.Starred):
+            bench.left(call, "DataParallel without a model in front", "take it out: the model is wrapped below")
+            continue
+        stored = statement(call)
+        assert isinstance(stored, ast.Assign)
+        same = bench.work.text(call.args[0]) == bench.work.text(stored.targets[0])
+        above = parent(stored)
+        bench.work.take(call.func)
+        if stored.value is call and same:
+            alone = (
+                isinstance(above, ast.If)
+                and not above.orelse
+                and all(item is stored or _prints(item) for item in above.body)
+            )
+            gone = above if alone else stored
+            assert isinstance(gone, ast.stmt)
+            if bench.fits(gone):
+                bench.remove(gone, "NPU336", _REPLACED, only=len(block_of(gone)) == 1)
+                continue
+        bench.change(call, "NPU336", _REPLACED, only_argument)
+
+
+def _prints(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return False
+    return last_name(node.value.func) in ("print", "info")
+
+
+def write_models(bench: Bench) -> None:
+    """The wrapper of each model, the bare model where that is meant, and what cannot be seen of them."""
+    own, training, wraps = bench.file, bench.training, bench.wraps
+    for wrap in wraps.values():
+        if wrap.file is own:
+            _write_wrap(bench, wrap)
+    write_bare(bench)
+    for wrap in wraps.values():
+        write_renewed(bench, wrap)
+    file, call = training.backwards[0]
+    if not wraps and file is own:
+        wanted = " or ".join(bench.work.settings.targets)
+        bench.left(
+            call,
+            f"no model named {wanted} goes to an optimizer" if wanted else "which model trains here cannot be seen",
+            "name the variable with -t, or wrap it: model = DistributedDataParallel(model, device_ids=[...])",
+            code="NPU338",
+        )
+    remark_rates(bench)
+
+
+def remark_rates(bench: Bench) -> None:
+    """Say what the batch of all cards means for the learning rate of each optimizer."""
+    own = bench.file
+    for made in own.scan.attributes.get("parameters", ()):
+        holder = next(
+            (above for above in chain(made) if isinstance(above, ast.Call) and is_optimizer(own, above)), None
+        )
+        if holder is not None:
+            bench.remark(holder, "NPU348", _LR, _LR_HELP)
+
+
+def _write_wrap(bench: Bench, wrap: Wrap) -> None:
+    """`model = DistributedDataParallel(model, ...)` behind the statement."""
+    if wrap.in_place:
+        return
+    if not bench.fits(wrap.after):
+        bench.left(
+            wrap.after,
+            f"{wrap.name} has to be wrapped in DistributedDataParallel here, and this line cannot be parted",
+            "write the statements on lines of their own and run transplt again",
+        )
+        return
+    options, torch = _options(bench, wrap), bench.torch
+    model = wrap.name if is_moved(bench.models, wrap) else f"{wrap.name}.npu()"  # the wrapper takes it on its card only
+    text = f"{wrap.name} = {bench.parallel}({model}, device_ids=[{torch}.npu.current_device()]{options})"
+    why = ", a layer of which a forward pass may leave out" if "unused" in options else ""
+    bench.after(wrap.after, [text], "NPU336", f"{wrap.name} in DistributedDataParallel{why}")
+
+
+def write_asked(bench: Bench) -> None:
+    """`isinstance(model, nn.DataParallel)` asks for the wrapper that there is now."""
+    scan = bench.file.scan
+    nodes: list[ast.expr] = [*scan.attributes.get("DataParallel", ()), *scan.names.get("DataParallel", ())]
+    for node in nodes:
+        above = parent(node)
+        call = parent(above) if isinstance(above, ast.Tuple) else above
+        asked = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "isinstance"
+        if asked and bench.file.names.qualified(node) in DATA_PARALLEL:
+            bench.work.taken.discard(id(node))
+            bench.change(node, "NPU336", "the wrapper is DistributedDataParallel", bench.parallel)

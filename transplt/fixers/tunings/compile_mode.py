@@ -1,0 +1,25 @@
+"""`torch.npu.set_compile_mode(jit_compile=False)` in the main file: operators come from binaries."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.tunings.entry import write_below_imports
+from transplt.fixers.tunings.writer import writer_for
+
+fixer = Fixer(__name__, code="NPU752", rank=210, theme="tune:compile-mode")
+
+_LINE = "npu.set_compile_mode(jit_compile=False)"
+_ALREADY = (b"set_compile_mode", b"jitCompile")
+
+
+@fixer.on(ast.Module)
+def operators_from_binaries(work: Work, tree: ast.Module) -> Finds:
+    """Write the switch unless the program has one."""
+    if writer := writer_for(work, fixer):
+        message = "operators come from binaries instead of being compiled for each shape"
+        write_below_imports(writer, _LINE, _ALREADY, fixer.code, message)
+        yield from writer.found

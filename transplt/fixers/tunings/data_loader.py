@@ -1,0 +1,252 @@
+"""`data-loader`: memory is pinned where batches go to the device, workers stay alive from epoch to epoch.
+
+Pinned host memory is what makes copies asynchronous; workers that stay need not be started again for every epoch.
+`pin_memory_device` is written up to the last version of torch that heeds it (see codemods.data_loader).
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.codemods.data_loader import LAST_CUDA_PINNING, LOADERS
+from transplt.fixers.tunings.copies import copies_of
+from transplt.fixers.tunings.keywords import add_keyword
+from transplt.fixers.tunings.reading import WRAPPERS, Reading, calls_here, reading
+from transplt.fixers.tunings.writer import writer_for
+from transplt.program.loops import repeated
+from transplt.program.program import File, class_name, text_of
+from transplt.program.training import Loader
+from transplt.program.values import uses
+from transplt.rules.versions import versions_of
+from transplt.syntax.asks import is_dotted, keyword_of, lacks, last_name
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+
+fixer = Fixer(__name__, code="NPU756", rank=320, theme="tune:data-loader", needs=(b"DataLoader",))
+
+API = "torch.utils.data.DataLoader"
+_PIN = "pinned memory lets the copies to the device run beside the computation"
+_WORKERS = "the workers stay alive from epoch to epoch"
+#: Places of the arguments of DataLoader.
+PLACES = {"batch_size": 1, "batch_sampler": 4, "num_workers": 5, "collate_fn": 6, "pin_memory": 7, "drop_last": 8}
+_MOVES = frozenset({"cuda", "npu", "to"})
+#: What may be asked of a dataset without changing it.
+_ASKING = frozenset({"__len__", "__getitem__", "get_labels", "get_class_names", "num_classes"})
+
+
+@fixer.on(ast.Module)
+def arguments_of_loaders(work: Work, tree: ast.Module) -> Finds:
+    """Look at the loaders of a file."""
+    writer = writer_for(work, fixer)
+    if writer is None:
+        return
+    found = reading(work)
+    old = work.settings.torch_version in versions_of(f"<={LAST_CUDA_PINNING}")
+    loaders = {id(loader.call): loader for loader in found.loaders_in(work.scan.path)}
+    for known, call in calls_here(work, [loader.call for loader in loaders.values()]):
+        loader = loaders[id(known)]
+        if should_pin(found, loader):
+            add_keyword(writer, call, fixer.code, _PIN, "pin_memory", "True", api=API)
+            if old and lacks(call, "pin_memory_device", 99):
+                add_keyword(writer, call, fixer.code, _PIN, "pin_memory_device", '"npu"', api=API)
+        workers = _workers(found, loader)
+        if workers:
+            add_keyword(writer, call, fixer.code, _WORKERS, "persistent_workers", workers, api=API)
+    yield from writer.found
+
+
+def given(call: ast.Call, name: str) -> ast.expr | None:
+    """The value of an argument of DataLoader, by its keyword or its place."""
+    at = PLACES[name]
+    return keyword_of(call, name) or (call.args[at] if len(call.args) > at else None)
+
+
+def is_constant(node: ast.expr | None, *values: object) -> bool:
+    """True for one of some constants."""
+    return isinstance(node, ast.Constant) and any(node.value is value for value in values)
+
+
+# --- pinned memory ---------------------------------------------------------------------------------------------------
+
+
+def pinned(loader: Loader) -> bool:
+    """True for a loader that pins memory for certain."""
+    return is_constant(given(loader.call, "pin_memory"), True)
+
+
+def should_pin(found: Reading, loader: Loader) -> bool:
+    """True for a loader without `pin_memory` whose batches, all made on the host, are copied to the device."""
+    call = loader.call
+    if not lacks(call, "pin_memory", PLACES["pin_memory"]):
+        return False
+    readers = found.readers[id(call)]
+    if not all(reader.loop is not None and copies_of(reader.file, reader.loop) for reader in readers):
+        return False
+    return not _makes_device_tensors(found, loader)
+
+
+def _makes_device_tensors(found: Reading, loader: Loader) -> bool:
+    """True when what a loader draws from may hold tensors that are on the device already: they cannot be pinned."""
+    call, program = loader.call, found.program
+    pending: list[tuple[File, ast.AST]] = [
+        (loader.file, node)
+        for node in (call.args[0] if call.args else keyword_of(call, "dataset"), given(call, "collate_fn"))
+        if node is not None
+    ]
+    seen: set[int] = set()
+    while pending:
+        file, node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in _MOVES:
+                return True
+            if isinstance(inner, ast.keyword) and inner.arg == "device" and not is_cpu(inner.value):
+                return True
+            if isinstance(inner, (ast.Name, ast.Attribute)) and isinstance(inner.ctx, ast.Load):
+                slot = program.slot(file, inner)
+                for held in program.values.get(slot, ()) if slot else ():
+                    pending.append((held.file, held.node))
+                made = program.definition(file, inner)
+                if made is not None:
+                    pending.append((program.owner[made], made))
+    return False
+
+
+def is_cpu(node: ast.expr) -> bool:
+    """True for the string "cpu"."""
+    return isinstance(node, ast.Constant) and node.value == "cpu"
+
+
+# --- workers ---------------------------------------------------------------------------------------------------------
+
+
+def _workers(found: Reading, loader: Loader) -> str:
+    """What to write for `persistent_workers`, empty where workers must not stay or none is sure to be there."""
+    call = loader.call
+    workers = given(call, "num_workers")
+    if not lacks(call, "persistent_workers", 99) or workers is None or loader.by_key:
+        return ""
+    if isinstance(workers, ast.Constant):
+        text = "True" if isinstance(workers.value, int) and workers.value > 0 else ""
+    else:
+        text = f"{text_of(loader.file, workers)} > 0" if is_dotted(workers) else ""
+    if not text or not _read_again(found, loader) or _changes_dataset(found, loader):
+        return ""
+    return text
+
+
+def _read_again(found: Reading, loader: Loader) -> bool:
+    """True for a loader that is made once and read by loops, one after the other, more than once."""
+    readers = found.readers[id(loader.call)]
+    loops = [(reader.file, reader.loop) for reader in readers if reader.loop is not None]
+    if len(loops) < len(readers) or repeated(found.program, loader.call):
+        return False  # `iter(loader)` starts the workers that stay from the beginning, also for those who still read
+    held = {id(loop) for _, loop in loops}
+    for file, loop in loops:
+        if sum(id(each) == id(loader) for each in found.read_by[id(loop)]) > 1:
+            return False
+        if any(id(above) in held for above in chain(loop)) or not repeated(found.program, loop):
+            return False
+        if any(isinstance(inner, ast.Call) and _reads(found, file, inner, loader) for inner in _body(loop)):
+            return False
+    slots, whole = found.held(loader.call)
+    read = uses(found.program, slots)
+    if any(sum(loop.iter in chain(node) or loop.iter is node for _, node in read) > 1 for _, loop in loops):
+        return False  # `zip(loader, loader)`
+    return bool(slots) and whole and all(_harmless(found, file, node) for file, node in read)
+
+
+def _body(loop: ast.For | ast.AsyncFor) -> list[ast.AST]:
+    return [node for item in loop.body for node in ast.walk(item)]
+
+
+def _reads(found: Reading, file: File, call: ast.Call, loader: Loader) -> bool:
+    """True for a call of a function of the program that reads the loader too, while a loop reads it."""
+    callee = found.program.callee(file, call)
+    if not isinstance(callee, FUNCTIONS):
+        return False
+    return any(callee in chain(reader.node) for reader in found.readers[id(loader.call)])
+
+
+def _harmless(found: Reading, file: File, node: ast.expr) -> bool:
+    """True for a use of a loader that neither starts it again nor hands it to code that is not in sight."""
+    above = parent(node)
+    if isinstance(above, ast.Starred):
+        return False
+    if isinstance(above, ast.keyword):
+        above = parent(above)
+    if isinstance(above, (ast.For, ast.AsyncFor, ast.Assign, ast.AnnAssign, ast.Return, ast.Tuple, ast.List)):
+        return True
+    if isinstance(above, ast.Attribute):
+        return not (isinstance(parent(above), ast.Call) and above.attr in ("__iter__", "_get_iterator"))
+    if isinstance(above, ast.Call):
+        last = last_name(above.func)
+        if last in WRAPPERS - {"iter", "list", "tuple"} or last == "len":
+            return True
+        return found.program.callee(file, above) is not None
+    return isinstance(above, (ast.If, ast.IfExp, ast.Compare, ast.BoolOp, ast.UnaryOp))
+
+
+def _changes_dataset(found: Reading, loader: Loader) -> bool:
+    """True when something is done to the dataset that workers which stay would not see."""
+    call = loader.call
+    slots, _ = found.held(call)
+    for file, node in uses(found.program, slots):
+        above = parent(node)
+        held = isinstance(above, ast.Attribute) and above.attr in ("dataset", "collate_fn", "batch_sampler")
+        if held and isinstance(above, ast.Attribute) and _touches(found, file, above):
+            return True
+    dataset = call.args[0] if call.args else keyword_of(call, "dataset")
+    if dataset is None or _keeps_state(found, loader.file, dataset):
+        return True
+    if not isinstance(dataset, (ast.Name, ast.Attribute)):
+        return False
+    return any(
+        _touches(found, file, node)
+        for file, node in found.others(loader.file, dataset)
+        if file is not loader.file or node.lineno > statement(call).lineno or repeated(found.program, node)
+    )
+
+
+def _keeps_state(found: Reading, file: File, dataset: ast.expr) -> bool:
+    """True for a dataset that remembers something when it is read: a fresh worker would have forgotten it."""
+    program = found.program
+    slot = program.slot(file, dataset) if isinstance(dataset, (ast.Name, ast.Attribute)) else None
+    made = [(value.file, value.node) for value in program.values.get(slot, ())] if slot else [(file, dataset)]
+    for at, value in made:
+        for call in ast.walk(value):
+            cls = program.callee(at, call) if isinstance(call, ast.Call) else None
+            if not isinstance(cls, ast.ClassDef):
+                continue
+            name = class_name(program.owner[cls], cls)
+            methods = [program.method(name, each) for each in ("__getitem__", "__iter__", "__next__")]
+            for node in (node for method in methods if method is not None for node in ast.walk(method)):
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                    return True
+    return False
+
+
+def _touches(found: Reading, file: File, node: ast.expr) -> bool:
+    """True for a method that is called on a dataset, something stored in it, and a call that gets it."""
+    above = parent(node)
+    if isinstance(above, ast.Attribute):
+        if not isinstance(above.ctx, ast.Load):
+            return True
+        if isinstance(parent(above), ast.Call) and parent(above).func is above:  # type: ignore[attr-defined]
+            return above.attr not in _ASKING
+        return above.attr in ("transform", "dataset", "datasets", "transforms") and _touches(found, file, above)
+    if isinstance(above, ast.Subscript) and above.value is node:
+        return not isinstance(above.ctx, ast.Load)
+    if isinstance(above, ast.keyword):
+        above = parent(above)
+    if isinstance(above, ast.Call):
+        if file.names.qualified(above.func) in LOADERS:
+            return False
+        last = last_name(above.func)
+        known = file.names.qualified(above.func) or ""
+        return not (last in ("len", "print", "isinstance", "str") or known.startswith("torch.utils.data."))
+    return False

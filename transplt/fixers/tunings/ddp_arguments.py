@@ -1,0 +1,317 @@
+"""`ddp-arguments`: buffers that never change are not sent before each forward, gradients are not copied into buckets.
+
+DistributedDataParallel sends all buffers of rank 0 to the others before each forward pass. That is lost time where no
+buffer changes while the model runs, and where SyncBatchNorm keeps them alike. Up to torch 2.12 the argument is
+`broadcast_buffers`, which also leaves out the one time they are sent when the wrapper is made; 2.13 deprecates it for
+`forward_sync_buffers`, which does not (torch/nn/parallel/distributed.py; pytorch pull requests 100729 and 178054).
+
+`gradient_as_bucket_view` saves the memory of one copy of all gradients. The fused optimizers of torch_npu put gradients
+into storage of their own, and take the size of what is there for that of the gradient (npu_fused_optim_base.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.base.settings import Settings
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.fixers.tunings.keywords import add_keyword
+from transplt.fixers.tunings.reading import calls_here, layers_and_all
+from transplt.fixers.tunings.writer import writer_for
+from transplt.program.program import File, Program, Slot, enclosing_function
+from transplt.rules.versions import versions_of
+from transplt.syntax.asks import keyword_of, lacks, last_name
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+
+fixer = Fixer(__name__, code="NPU755", rank=310, theme="tune:ddp-arguments",
+              needs=(b"DistributedDataParallel", b"DDP"))  # fmt: skip
+
+API = "torch.nn.parallel.DistributedDataParallel"
+_WRAPPERS = frozenset({API, "torch.nn.parallel.distributed.DistributedDataParallel"})
+_BUFFERS = "no buffer of the model changes while it runs: rank 0 need not send them before each forward pass"
+_SYNCED = "SyncBatchNorm keeps the buffers of all ranks alike: rank 0 need not send them before each forward pass"
+_VIEWS = "gradients live in the buckets that are summed: no second copy of them in memory"
+_PLACES = {"broadcast_buffers": 4, "gradient_as_bucket_view": 10, "forward_sync_buffers": 99}
+#: Layers and functions whose buffers change while a model runs.
+_RUNNING = re.compile(rb"BatchNorm|InstanceNorm|spectral_norm|SpectralNorm|QuantStub|fake_quant|Observer")
+_RUNNING_BUT_SYNCED = re.compile(rb"spectral_norm|SpectralNorm|QuantStub|fake_quant|Observer")
+#: Libraries of models whose buffers nobody sees here.
+_MODELS = re.compile(
+    rb"\b(?:torchvision|timm|transformers|segmentation_models|monai|mmcv|mmengine|mmdet|fairseq|diffusers|lightning|"
+    rb"detectron2|torchaudio|torch_geometric|vector_quantize_pytorch|kornia|efficientnet_pytorch|open_clip|clip)\b"
+)
+_MAKERS = frozenset(
+    "ones zeros tensor full arange linspace logspace eye tril triu ones_like zeros_like full_like as_tensor meshgrid "
+    "cumprod cumsum cat stack exp log sqrt sin cos pow outer einsum bool float long to view reshape expand repeat "
+    "unsqueeze squeeze transpose permute flatten masked_fill repeat_interleave clone T sum round clamp flip type "
+    "from_numpy array half int register_buffer triu_ tril_ log1p reciprocal item size numel len range list tuple "
+    "append get_window hann_window hamming_window".split()
+)
+#: What may be given parameters without an effect on their gradients.
+_COUNTERS = frozenset(
+    "sum list filter next len any all zip enumerate print sorted tuple iter max min map format numel named append "
+    "extend dict set reversed to norm prod isinstance".split()
+)
+#: Methods that write into a tensor and are no names of layers.
+_WRITES = re.compile(r"(?<!_)_$")
+
+
+@fixer.on(ast.Module)
+def wrappers(work: Work, tree: ast.Module) -> Finds:
+    """Look at the wrappers of a file."""
+    writer = writer_for(work, fixer)
+    if writer is None or not work.calls_by_name(_WRAPPERS):
+        return
+    program = layers_and_all(work)
+    here = [file for file in program.files if file.path == work.scan.path]
+    calls = [call for file in here for call in file.scan.calls if file.names.qualified(call.func) in _WRAPPERS]
+    for known, call in calls_here(work, calls):
+        _buffers(writer, program, here[0], known, call)
+        _views(writer, program, call)
+    yield from writer.found
+
+
+def _buffers(writer: Writer, program: Program, file: File, known: ast.Call, call: ast.Call) -> None:
+    settings = writer.work.settings
+    later = "forward_sync_buffers" if settings.torch_version not in versions_of("<=2.12") else ""
+    if not all(lacks(call, name, _PLACES[name]) for name in ("broadcast_buffers", "forward_sync_buffers")):
+        return
+    name = later or "broadcast_buffers"
+    at_start = not later  # what is not sent when the wrapper is made has to be alike on all ranks by itself
+    synced = _synced(program, file, known)
+    if synced:
+        missed = at_start and _loads_on_one_rank(program)
+        if not (missed or _RUNNING_BUT_SYNCED.search(_layers(program)) or _changing(program, at_start)):
+            add_keyword(writer, call, fixer.code, _SYNCED, name, "False", api=API)
+            return
+    if not _MODELS.search(_text(program)) and not _registered(program):
+        return  # there is nothing to send
+    running = synced or _RUNNING.search(_layers(program)) or _MODELS.search(_text(program))
+    if not running and _own_model(program, file, known) and not _changing(program, at_start):
+        add_keyword(writer, call, fixer.code, _BUFFERS, name, "False", api=API)
+        return
+    writer.remark(
+        call,
+        fixer.code,
+        "rank 0 sends all buffers of the model before each forward pass",
+        f"pass {name}=False if the model has no buffers that change (running statistics), or if only rank 0 "
+        "evaluates and saves it",
+    )
+
+
+def _text(program: Program) -> bytes:
+    return b"\n".join(file.source.utf8 for file in program.files)
+
+
+def _layers(program: Program) -> bytes:
+    """The names in a program: what is written in comments and strings makes no layer."""
+    names: set[str] = set()
+    for file in program.files:
+        names |= {*file.scan.names, *file.scan.attributes}
+        names |= {alias.name for node in file.scan.imports for alias in node.names}
+    return "\n".join(sorted(names)).encode()
+
+
+def _registered(program: Program) -> bool:
+    """True when a layer of the program may have buffers."""
+    names = _layers(program)
+    return bool(_RUNNING.search(names)) or b"register_buffer" in names or b"Buffer" in names
+
+
+def _synced(program: Program, file: File, call: ast.Call) -> bool:
+    """True when the model went through convert_sync_batchnorm for certain before it is wrapped."""
+    model = _model(call)
+    slot = program.slot(file, model) if model is not None else None
+    for other in file.scan.calls:
+        last = getattr(other.func, "attr", "")
+        if last != "convert_sync_batchnorm" or enclosing_function(other) is not enclosing_function(call):
+            continue
+        stored = statement(other)
+        targets = stored.targets if isinstance(stored, ast.Assign) else []
+        held = slot is not None and any(program.slot(file, target) == slot for target in targets)
+        # Whoever gets to the call came by the conversion: it stands above, in a block around the call.
+        if (held or other in [*call.args]) and other.lineno <= call.lineno and (parent(stored) in chain(call)):
+            return True
+    return False
+
+
+def _model(call: ast.Call) -> ast.expr | None:
+    if call.args and not isinstance(call.args[0], ast.Starred):
+        return call.args[0]
+    return keyword_of(call, "module")
+
+
+def _own_model(program: Program, file: File, call: ast.Call) -> bool:
+    """True when all values that the model may be come from classes and functions of the program."""
+    model = _model(call)
+    if model is None:
+        return False
+    pending: list[tuple[File, ast.expr]] = [(file, model)]
+    seen: set[int] = set()
+    made = 0
+    while pending:
+        at, node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and node.func.attr in (
+                "to",
+                "cuda",
+                "npu",
+                "train",
+                "eval",
+                "float",
+            ):
+                pending.append((at, node.func.value))
+                continue
+            full = at.names.qualified(node.func) or ""
+            if full in ("torch.compile", "copy.deepcopy") or full in _WRAPPERS:
+                pending += [(at, argument) for argument in node.args[:1]]
+                continue
+            callee = program.callee(at, node)
+            if callee is None and not full.startswith("torch.nn."):
+                return False
+            if isinstance(callee, FUNCTIONS):
+                results = list(program.returns(callee))
+                if not results:
+                    return False
+                pending += [(program.owner[callee], result) for result in results]
+            else:
+                made += 1
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            slot: Slot | None = program.slot(at, node)
+            values = program.values.get(slot, []) if slot else []
+            if not values or any(value.index is not None for value in values):
+                return False
+            pending += [(value.file, value.node) for value in values]
+        else:
+            return False
+    return made > 0
+
+
+def _changing(program: Program, at_start: bool) -> bool:
+    """True when a buffer may change while the model runs, or (`at_start`) may be made differently on the ranks."""
+    names: set[str] = set()
+    for file in program.files:
+        for call in file.scan.calls:
+            last = getattr(call.func, "attr", "")
+            if last == "Buffer" or getattr(call.func, "id", "") == "Buffer":
+                return True
+            if last != "register_buffer":
+                continue
+            if not call.args or not isinstance(call.args[0], ast.Constant) or not isinstance(call.args[0].value, str):
+                return True
+            names.add(call.args[0].value)
+            made = call.args[1] if len(call.args) > 1 else None
+            if at_start and (made is None or not _made_alike(program, file, made)):
+                return True
+    if not names:
+        return False
+    return any(_written(file, name) for file in program.files for name in names)
+
+
+def _written(file: File, name: str) -> bool:
+    """True when something is stored in an attribute of that name, or one of its methods writes into it."""
+    for node in file.scan.attributes.get(name, ()):
+        if not isinstance(node.ctx, ast.Load):
+            return True
+        above = parent(node)
+        while isinstance(above, ast.Subscript) and above.value is node:
+            if not isinstance(above.ctx, ast.Load):
+                return True
+            node, above = above, parent(above)  # type: ignore[assignment]
+        if isinstance(above, ast.Attribute) and (_WRITES.search(above.attr) or above.attr == "data"):
+            return True
+        if isinstance(above, ast.keyword) and above.arg == "out":
+            return True
+    return False
+
+
+def _made_alike(program: Program, file: File, node: ast.expr, depth: int = 0) -> bool:
+    """True for a tensor that every rank makes alike: from constants and arithmetic, nothing random, nothing read."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call):
+            last = last_name(inner.func)
+            if last not in _MAKERS:
+                return False
+        elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+            slot = program.slot(file, inner)
+            for value in program.values.get(slot, ()) if slot else ():
+                if depth > 5 or not _made_alike(program, value.file, value.node, depth + 1):
+                    return False
+    return True
+
+
+def _loads_on_one_rank(program: Program) -> bool:
+    """True when a checkpoint is loaded under a condition that speaks of the rank: the others get it from rank 0."""
+    for file in program.files:
+        for node in file.scan.attributes.get("load_state_dict", ()):
+            for above in chain(node):
+                if isinstance(above, ast.If) and "rank" in ast.dump(above.test):
+                    return True
+    return False
+
+
+# --- gradients -------------------------------------------------------------------------------------------------------
+
+
+def _views(writer: Writer, program: Program, call: ast.Call) -> None:
+    """`gradient_as_bucket_view=True` where plain optimizers of torch are all that touches gradients."""
+    if not lacks(call, "gradient_as_bucket_view", _PLACES["gradient_as_bucket_view"]):
+        return
+    if not _plain_gradients(program, writer.work.settings):
+        return
+    add_keyword(writer, call, fixer.code, _VIEWS, "gradient_as_bucket_view", "True", api=API)
+
+
+def _plain_gradients(program: Program, settings: Settings) -> bool:
+    if settings.amp == "apex" or any("optimizer" in name for name, _ in settings.tune):
+        return False  # optimizers that put gradients into storage of their own
+    if re.search(rb"NpuFused|apex|deepspeed|fairscale|accelerate", _text(program)):
+        return False
+    optimizers = 0
+    for file in program.files:
+        for call in file.scan.calls:
+            known = file.names.qualified(call.func) or ""
+            if known.startswith("torch.optim.") and ".lr_scheduler" not in known and ".swa_utils" not in known:
+                optimizers += 1
+            elif _other_optimizer(known, call) and program.callee(file, call) is None:
+                return False
+        if any(not _known_taker(program, file, node) for node in file.scan.attributes.get("parameters", ())):
+            return False
+        for node in file.scan.attributes.get("grad", ()):
+            if not isinstance(node.ctx, ast.Load):
+                return False
+            above = parent(node)
+            if isinstance(above, ast.Attribute) and above.attr in ("detach_", "data", "set_", "resize_"):
+                return False
+    return optimizers > 0
+
+
+def _other_optimizer(known: str, call: ast.Call) -> bool:
+    """True for a class that is called like an optimizer and is none of torch's."""
+    last = last_name(call.func)
+    by_name = last[:1].isupper() and re.search(
+        "Adam|SGD|Lamb|LAMB|Lars|LARS|Lion|RMSprop|Adagrad|Adafactor|Optim", last
+    )
+    return bool(by_name) or known.startswith(("timm.optim.", "bitsandbytes.", "apex.")) or last == "create_optimizer"
+
+
+def _known_taker(program: Program, file: File, node: ast.Attribute) -> bool:
+    """True when what gets `x.parameters()` is an optimizer of torch, a function in sight, or only counts them."""
+    for above in chain(node):
+        if isinstance(above, ast.stmt):
+            return True
+        if isinstance(above, ast.Call) and above.func is not node:
+            known = file.names.qualified(above.func) or ""
+            last = last_name(above.func)
+            if known.startswith(("torch.optim.", "torch.nn.utils.")) or program.callee(file, above) is not None:
+                return True
+            if last not in _COUNTERS:
+                return False
+    return True

@@ -1,0 +1,156 @@
+"""`drop-last`: the last, smaller batch of an epoch is left out of training, so that all steps see the same shapes.
+
+Only loaders that nothing else reads than loops that train: a validation needs all of its data.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.tunings.data_loader import API, PLACES, given, is_constant
+from transplt.fixers.tunings.keywords import add_keyword
+from transplt.fixers.tunings.reading import WRAPPERS, Reader, Reading, calls_here, reading
+from transplt.fixers.tunings.writer import writer_for
+from transplt.program.program import File, Slot, enclosing_function
+from transplt.program.training import Loader
+from transplt.program.values import uses
+from transplt.syntax.asks import keyword_of, lacks, last_name
+from transplt.syntax.scan import FUNCTIONS, parent
+
+fixer = Fixer(__name__, code="NPU757", rank=330, theme="tune:drop-last", needs=(b"DataLoader",))
+
+_MESSAGE = "every step of an epoch has batches of one shape; data that fills no batch is left out of the epoch"
+
+
+@fixer.on(ast.Module)
+def batches_of_one_shape(work: Work, tree: ast.Module) -> Finds:
+    """Look at the loaders of a file with which something trains."""
+    writer = writer_for(work, fixer)
+    if writer is None:
+        return
+    found = reading(work)
+    loaders = {id(loader.call): loader for loader in found.loaders_in(work.scan.path)}
+    for known, call in calls_here(work, [loader.call for loader in loaders.values()]):
+        loader = loaders[id(known)]
+        if not _batches(loader) or not _only_trains(found, loader):
+            continue
+        if divided := _share_of_all(found, loader):
+            writer.left(
+                call,
+                "drop_last=True would leave data out of the epoch, and the script divides by the size of the dataset "
+                f"in line {divided.lineno}",
+                "divide by the number of samples that were seen, then pass drop_last=True",
+                fixer.code,
+            )
+            continue
+        add_keyword(writer, call, fixer.code, _MESSAGE, "drop_last", "True", api=API)
+    yield from writer.found
+
+
+def _batches(loader: Loader) -> bool:
+    """True for a loader that makes batches of several samples of a dataset and says nothing of the last one."""
+    call = loader.call
+    if loader.by_key or not lacks(call, "drop_last", PLACES["drop_last"]):
+        return False
+    size = given(call, "batch_size")
+    if (
+        size is None
+        or is_constant(size, None, 1)
+        or not (lacks(call, "batch_sampler", 4) or is_constant(given(call, "batch_sampler"), None))
+    ):
+        return False
+    dataset = call.args[0] if call.args else keyword_of(call, "dataset")
+    made = last_name(dataset.func) if isinstance(dataset, ast.Call) else ""
+    return made != "Subset"  # of a few samples, to try something out
+
+
+def _only_trains(found: Reading, loader: Loader) -> bool:
+    """True when loops that train read a loader, and nothing else is handed it."""
+    readers = found.readers[id(loader.call)]
+    named = any(loader.call is each.call for _, _, loaders in found.training.loops for each in loaders)
+    if not named or not all(_trains(found, reader) and len(found.read_by[id(reader.node)]) == 1 for reader in readers):
+        return False  # a loop over several loaders may validate with one of them
+    if _made_for_several(found, loader):
+        return False
+    slots, whole = found.held(loader.call)
+    return whole and all(_known(found, file, node) for file, node in uses(found.program, slots))
+
+
+def _trains(found: Reading, reader: Reader) -> bool:
+    """True for a loop with a backward pass in it, or in a function that it calls and that is in sight."""
+    if reader.loop is None or not reader.trains:
+        return False
+    backward = {id(call) for _, call in found.training.backwards}
+    for item in reader.loop.body:
+        for node in ast.walk(item):
+            if isinstance(node, ast.Call):
+                if id(node) in backward:
+                    return True
+                callee = found.program.callee(reader.file, node)
+                if isinstance(callee, FUNCTIONS) and callee in found.training.functions:
+                    return True
+    return False
+
+
+def _made_for_several(found: Reading, loader: Loader) -> bool:
+    """True for a loader that a function makes which is called more than once."""
+    function = enclosing_function(loader.call)
+    seen: set[ast.AST] = set()
+    while function is not None and function not in seen:
+        seen.add(function)
+        sites = found.program.call_sites.get(function, [])
+        if len(sites) > 1:
+            return True
+        function = enclosing_function(sites[0][1]) if sites else None
+    return False
+
+
+def _known(found: Reading, file: File, node: ast.expr) -> bool:
+    above = parent(node)
+    if isinstance(above, ast.keyword):
+        above = parent(above)
+    if not isinstance(above, ast.Call) or above.func is node:
+        return True
+    last = last_name(above.func)
+    return last in WRAPPERS or last in ("len", "next", "print") or found.program.callee(file, above) is not None
+
+
+def _share_of_all(found: Reading, loader: Loader) -> ast.expr | None:
+    """A division by the size of the loader's dataset: what is summed up over fewer samples then comes out too small."""
+    program = found.program
+    dataset = loader.call.args[0] if loader.call.args else keyword_of(loader.call, "dataset")
+    wanted: set[Slot | None] = {*found.held(loader.call)[0]}
+    named = isinstance(dataset, (ast.Name, ast.Attribute))
+    same = {id(node) for _, node in found.others(loader.file, dataset)} if named and dataset is not None else set()
+    for file in program.files:
+        for call in file.scan.calls:
+            if getattr(call.func, "id", "") != "len" or len(call.args) != 1 or not _divides(parent(call), call):
+                continue
+            sized = call.args[0]
+            if id(sized) in same:
+                return call
+            if isinstance(sized, ast.Attribute) and _is_data(sized) and program.slot(file, _owner(sized)) in wanted:
+                return call
+    return None
+
+
+def _divides(above: ast.AST, node: ast.expr) -> bool:
+    """True for `x / node` and `x /= node`."""
+    if isinstance(above, ast.BinOp):
+        return isinstance(above.op, ast.Div) and above.right is node
+    return isinstance(above, ast.AugAssign) and isinstance(above.op, ast.Div) and above.value is node
+
+
+def _is_data(node: ast.Attribute) -> bool:
+    """True for what a loader draws from, whose length is that of the dataset."""
+    return node.attr in ("dataset", "sampler", "data_source")
+
+
+def _owner(node: ast.expr) -> ast.expr:
+    """`loader` of `loader.dataset` and `loader.batch_sampler.sampler`."""
+    while isinstance(node, ast.Attribute) and node.attr in ("dataset", "sampler", "data_source", "batch_sampler"):
+        node = node.value
+    return node

@@ -1,0 +1,118 @@
+"""`extensions`: for each CUDAExtension what is left of it without CUDA: its C++ sources, or the path without it."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Effort
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.tunings.writer import switched_off, writer_for
+from transplt.program.program import read_file
+from transplt.syntax.asks import keyword_of
+from transplt.syntax.scan import chain, parent
+
+fixer = Fixer(__name__, code="NPU759", rank=350, theme="tune:extensions", needs=(b"CUDAExtension",))
+
+_MISSING = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "OSError"})
+
+
+@fixer.on(ast.Call, name="torch.utils.cpp_extension.CUDAExtension")
+def what_is_left_of_it(work: Work, call: ast.Call) -> Finds:
+    """Say what becomes of an extension, in the place of the general finding."""
+    writer = writer_for(work, fixer)
+    if writer is None or switched_off(work, call.func, fixer.code):
+        return
+    name, sources = _name(call), _sources(call)
+    kernels = [source for source in sources or () if source.endswith((".cu", ".cuh"))]
+    others = [source for source in sources or () if not source.endswith((".cu", ".cuh"))]
+    start, end = work.source.extent(call.func)
+    work.withdraw_notes(lambda note: note.code == "NPU550" and start <= note.extent[0] < end)
+    optional = name and _optional(work, name)
+    if optional:
+        message = f"the project runs without {name}: {optional} imports it in a try with a way around it"
+        help_ = "take this extension out of ext_modules; the path without it runs on the NPU"
+        effort = Effort.LOW
+    elif kernels:
+        message = f"{name or 'this extension'} holds CUDA kernels: {', '.join(kernels)}"
+        help_ = (
+            "write the kernels as torch operators or in Ascend C; build what is left with "
+            f"torch_npu.utils.cpp_extension.NpuExtension({name!r}, {others!r})"
+        )
+        effort = Effort.HIGH
+    elif others:
+        message = f"{name or 'this extension'} has C++ sources alone: {', '.join(others)}"
+        help_ = (
+            "if they include no CUDA header, build them with "
+            f"torch_npu.utils.cpp_extension.NpuExtension({name!r}, {others!r})"
+        )
+        effort = Effort.MEDIUM
+    else:
+        message = f"{name or 'this extension'} builds sources that cannot be seen here"
+        help_ = (
+            "leave the .cu sources out, write them as torch operators or in Ascend C, and build the others with "
+            "torch_npu.utils.cpp_extension.NpuExtension"
+        )
+        effort = Effort.HIGH
+    writer.left(call.func, message, help_, fixer.code, effort)
+    yield from writer.found
+
+
+def _name(call: ast.Call) -> str:
+    node = call.args[0] if call.args else keyword_of(call, "name")
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _sources(call: ast.Call) -> list[str] | None:
+    """The sources of an extension where they are written out."""
+    node = call.args[1] if len(call.args) > 1 else keyword_of(call, "sources")
+    if not isinstance(node, (ast.List, ast.Tuple)):
+        return None
+    found = []
+    for item in node.elts:
+        words = [
+            each.value for each in ast.walk(item) if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        ]
+        if not words:
+            return None
+        found.append("/".join(words) if isinstance(item, ast.Call) else words[-1])
+    return found
+
+
+def _optional(work: Work, name: str) -> str:
+    """A file that imports an extension in a try and goes on without it, empty when one needs it or none is seen."""
+    module = name.rpartition(".")[2]
+    ways = ""
+    for path, data in sorted(work.project.sources.items()):
+        if module.encode() not in data or not path.endswith(".py") or path == work.scan.path:
+            continue
+        file = read_file(path, data)
+        if file is None:
+            return ""
+        for node in file.scan.imports:
+            names = [alias.name for alias in node.names]
+            if isinstance(node, ast.ImportFrom):
+                names.append(node.module or "")
+            if not any(each.rpartition(".")[2] == module for each in names):
+                continue
+            if not _guarded(node):
+                return ""
+            ways = path
+    return ways
+
+
+def _guarded(node: ast.AST) -> bool:
+    """True in the body of a try whose handler of a failed import does not raise."""
+    inner = node
+    for above in chain(node):
+        if isinstance(above, ast.Try) and inner in above.body:
+            for handler in above.handlers:
+                kinds = [handler.type] if not isinstance(handler.type, ast.Tuple) else handler.type.elts
+                caught = handler.type is None or any(getattr(kind, "id", "") in _MISSING for kind in kinds)
+                if caught and not any(isinstance(each, ast.Raise) for item in handler.body for each in ast.walk(item)):
+                    return True
+        inner = above
+        if isinstance(above, ast.stmt) and isinstance(parent(above), ast.Module):
+            break
+    return False

@@ -1,0 +1,303 @@
+"""Calls of the package flash_attn, which cannot be built for NPUs, as calls of `torch_npu.npu_fusion_attention`.
+
+The package says what a fused operator has to know: half precision, the layout (batch, sequence, heads, size), masks
+that are aligned at the bottom right since 2.1 (at the top left before: the functions named unpadded).
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from transplt.edits.edit import Note
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.fixers.tunings import attention
+from transplt.fixers.tunings.attention import BY_HAND, CODE, Masks
+from transplt.fixers.tunings.call_texts import Bound, bind, rewritten
+from transplt.fixers.tunings.unused import certain_import, drop_unused
+from transplt.fixers.tunings.writer import switched_off
+from transplt.syntax.asks import by_place, is_dotted, root_name
+from transplt.syntax.scan import parent
+from transplt.trees.new_calls import Piece
+from transplt.trees.transform import Transform
+
+_TAIL = "dropout_p softmax_scale causal window_size softcap alibi_slopes deterministic return_attn_probs block_table"
+_OLD_TAIL = "dropout_p softmax_scale causal return_attn_probs deterministic"
+_HELP = "write the call of torch_npu.npu_fusion_attention by hand; transplt explain NPU760 shows how"
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """A function of flash_attn. `packed` is the dimension along which key and value (and query) are stacked."""
+
+    tensors: tuple[str, ...]
+    lengths: tuple[str, ...] = ()
+    old: bool = False
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        sizes = [name.replace("cu_seqlens", "max_seqlen") for name in self.lengths]
+        return (*self.tensors, *self.lengths, *sizes, *(_OLD_TAIL if self.old else _TAIL).split())
+
+
+_QKV, _Q_KV, _QKVS = ("q", "k", "v"), ("q", "kv"), ("qkv",)
+_TWO = ("cu_seqlens_q", "cu_seqlens_k")
+_FUNCTIONS = {
+    "flash_attn_func": _Function(_QKV),
+    "flash_attn_kvpacked_func": _Function(_Q_KV),
+    "flash_attn_qkvpacked_func": _Function(_QKVS),
+    "flash_attn_varlen_func": _Function(_QKV, _TWO),
+    "flash_attn_varlen_kvpacked_func": _Function(_Q_KV, _TWO),
+    "flash_attn_varlen_qkvpacked_func": _Function(_QKVS, ("cu_seqlens",)),
+    "flash_attn_unpadded_func": _Function(_QKV, _TWO, old=True),
+    "flash_attn_unpadded_kvpacked_func": _Function(_Q_KV, _TWO, old=True),
+    "flash_attn_unpadded_qkvpacked_func": _Function(_QKVS, ("cu_seqlens",), old=True),
+}
+_ASKS = frozenset({"callable", "hasattr", "isinstance", "print"})
+_MODULES = ("flash_attn.", "flash_attn.flash_attn_interface.")
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call of the package, and what goes in its place or why nothing does."""
+
+    node: ast.Call
+    name: str
+    new: Transform | str
+    masked: bool
+
+
+def _handed_on(work: Work) -> list[tuple[ast.expr, str]]:
+    """Functions of the package that get another name or are handed to somebody: `attend = flash_attn_func`."""
+    places = (ast.Assign, ast.AnnAssign, ast.Return, ast.IfExp, ast.Dict, ast.Tuple, ast.List, ast.keyword, ast.Call)
+    nodes: list[ast.expr] = [node for every in work.scan.names.values() for node in every]
+    nodes += [node for name in _FUNCTIONS for node in work.scan.attributes.get(name, ())]
+    called = {work.names.qualified(call.func) for call in work.scan.calls if _is_alias(work, call.func)}
+    found = []
+    for node in by_place(nodes):
+        full, above = work.names.qualified(node) or "", parent(node)
+        asked = isinstance(above, ast.Call) and (above.func is node or getattr(above.func, "id", "") in _ASKS)
+        is_read = isinstance(getattr(node, "ctx", None), ast.Load) and isinstance(above, places)
+        known = full.startswith(_MODULES) and full.rpartition(".")[2] in _FUNCTIONS and full not in called
+        if known and is_read and not asked:
+            found.append((node, full.rpartition(".")[2]))
+    return found
+
+
+def _is_alias(work: Work, func: ast.expr) -> bool:
+    """True for another name of a function that the file gives it, which is followed: its calls are looked at."""
+    found = work.names.lookup(func.id, work.scan.scope_of(func)) if isinstance(func, ast.Name) else None
+    return found is not None and any(binding.kind == "assign" for binding in found[1])
+
+
+def rewrite_calls(writer: Writer, masks: Masks) -> None:
+    """Rewrite the calls whose arguments can all be read; imports that are left over go."""
+    work = writer.work
+    calls: list[_Call] = []
+    for call in by_place(work.scan.calls):
+        full = work.names.qualified(call.func) or ""
+        name = full.rpartition(".")[2]
+        if not full.startswith("flash_attn.") or not name.startswith("flash_attn_"):
+            continue
+        if switched_off(work, call, CODE):
+            continue
+        function = _FUNCTIONS.get(name)
+        if function is None or full not in [module + name for module in _MODULES]:
+            writer.left(call, f"{full} has no counterpart that transplt writes", _HELP, BY_HAND)
+        else:
+            before = masks.asked
+            new = _new_call(writer, call, function, masks)
+            calls.append(_Call(call, name, new, masks.asked > before))
+    for node, name in _handed_on(work):
+        writer.left(node, f"{name} is called by another name, and what it gets there cannot be read", _HELP, BY_HAND)
+    attempts = _attempts(work, calls)
+    done: list[ast.expr] = []
+    for item in calls:
+        root = root_name(item.node.func)
+        if root is None or not (certain_import(work, root) or root.id in attempts):
+            writer.left(
+                item.node,
+                f"{item.name} stays: whether its import succeeds decides what the program does",
+                "make the fused operator of torch_npu a branch of its own beside it; transplt explain NPU760 shows how",
+                BY_HAND,
+            )
+        elif isinstance(item.new, str):
+            writer.left(item.node, f"{item.name} stays: {item.new}", _HELP, BY_HAND)
+        elif attention.replace(writer, item.node, f"flash_attn.{item.name}", item.new):
+            done.append(item.node.func)
+            masks.used = masks.used or item.masked
+    if done:
+        removed = drop_unused(writer, done, CODE)
+        for attempt in {id(node): node for node in attempts.values()}.values():
+            if work.settings.style != "portable":
+                writer.remove(attempt, CODE, "import of flash_attn, which nothing needs any more", only=False)
+                removed.append(attempt)
+        _settle(writer, removed)
+
+
+def _attempts(work: Work, calls: list[_Call]) -> dict[str, ast.Try]:
+    """The names that come from a `try` which can go as a whole, as all uses of all its names are rewritten."""
+    found: dict[str, ast.Try] = {}
+    by_root: dict[str, list[_Call]] = {}
+    for item in calls:
+        root = root_name(item.node.func)
+        if root is not None and certain_import(work, root) is None:
+            by_root.setdefault(root.id, []).append(item)
+    for items in by_root.values():
+        root = root_name(items[0].node.func)
+        node = _attempt(work, root) if root is not None else None
+        names = _names_of(node) if node is not None else None
+        if node is None or names is None or root is None:
+            continue
+        same = all(_same_alignment(item.name, line) for item in items for line in ast.walk(node))
+        whole = all(
+            len(work.scan.names.get(name, ())) == len(by_root.get(name, ()))
+            and not any(isinstance(item.new, str) for item in by_root.get(name, ()))
+            for name in names
+        )
+        if whole and same:
+            found[root.id] = node
+    return found
+
+
+def _attempt(work: Work, name: ast.Name) -> ast.Try | None:
+    """The `try` at module level that does nothing but import a name, or another of the same package in its place."""
+    found = work.names.lookup(name.id, work.scan.scope_of(name))
+    if found is None or found[0] is not work.scan.root:
+        return None
+    nodes = {id(above): above for binding in found[1] if isinstance(above := _attempt_around(binding.node), ast.Try)}
+    if len(nodes) != 1 or any(_attempt_around(binding.node) is None for binding in found[1]):
+        return None
+    node = next(iter(nodes.values()))
+    return node if not node.orelse and not node.finalbody else None
+
+
+def _attempt_around(node: ast.AST) -> ast.Try | None:
+    while not isinstance(node, ast.Module):
+        node = parent(node)
+        if isinstance(node, ast.Try):
+            return node if isinstance(parent(node), ast.Module) else None
+    return None
+
+
+def _names_of(node: ast.Try) -> set[str] | None:
+    """The names that a `try` imports or sets to None; None when it does anything else."""
+    names: set[str] = set()
+    for line in [*node.body, *(each for handler in node.handlers for each in handler.body)]:
+        if isinstance(line, ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in line.names)
+        elif isinstance(line, ast.Assign) and isinstance(line.value, ast.Constant):
+            names.update(target.id for target in line.targets if isinstance(target, ast.Name))
+        elif not isinstance(line, (ast.Pass, ast.Raise)):
+            return None
+    return names
+
+
+def _same_alignment(name: str, line: ast.AST) -> bool:
+    """True unless another import that may stand in aligns its causal mask at another corner."""
+    if not isinstance(line, ast.ImportFrom) or "qkvpacked" in name:
+        return True
+    return all(("unpadded" in alias.name) == ("unpadded" in name) for alias in line.names)
+
+
+def _new_call(writer: Writer, call: ast.Call, function: _Function, masks: Masks) -> Transform | str:
+    """The call of the fused operator, or the reason why there is none."""
+    work = writer.work
+    bound = bind(call, function.parameters)
+    if bound is None:
+        return "its arguments cannot all be read"
+    missing = [each for each in (*function.tensors, *function.lengths) if bound.get(each) is None]
+    if missing:
+        return f"its argument {missing[0]} cannot be read"
+    for each in ("softcap", "alibi_slopes", "deterministic", "return_attn_probs", "block_table"):
+        if not attention.is_nothing(bound.get(each)):
+            return f"npu_fusion_attention has no {each}"
+    query = bound.values[function.tensors[0]]
+    rank = 3 if function.lengths else 4
+    packed = function.tensors == _QKVS
+    heads, head = (attention.size(work, query, dim + packed, rank + packed) for dim in (rank - 2, rank - 1))
+    if not heads:
+        return "the number of heads cannot be read without computing the query twice"
+    pieces = _tensors(call, bound, function, rank)
+    pieces += [Piece(heads, "head_num"), Piece('"TND"' if function.lengths else '"BSND"', "input_layout")]
+    for new, length in zip(("actual_seq_qlen", "actual_seq_kvlen"), function.lengths * 2, strict=False):
+        node = bound.values[length]
+        if not is_dotted(node):
+            return f"{length} is computed in the call"
+        pieces.append(Piece("{}[1:].tolist()", new, bound.places[length]))
+    window = _window(bound, "")
+    if isinstance(window, str):
+        return window
+    mask = masks.of(attention.device(work, query)) if window or _causal(bound, function, "") else ""
+    masked = _window(bound, mask) if window else _causal(bound, function, mask)
+    assert isinstance(masked, list)
+    given = isinstance(bound.get("softmax_scale"), (ast.BinOp, ast.Constant))
+    scale = attention.scale(bound, "softmax_scale", head, given)
+    rest = attention.in_order(masked, attention.keep_prob(work, bound), scale)
+    return rewritten(work, call, attention.TARGET, [*pieces, *rest], "[0]")
+
+
+def _tensors(call: ast.Call, bound: Bound, function: _Function, rank: int) -> list[Piece]:
+    """Query, key and value."""
+    if function.tensors == _QKV:
+        by_name = {keyword.arg for keyword in call.keywords}
+        names = zip(_QKV, ("query", "key", "value"), strict=True)
+        return [Piece(keyword=new if old in by_name else "", place=bound.places[old]) for old, new in names]
+    pieces = [Piece(place=bound.places["q"])] if function.tensors == _Q_KV else []
+    packed = function.tensors[-1]
+    node = bound.values[packed]
+    simple = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    text = f"{{}}.unbind({rank - 2})" if simple else f"({{}}).unbind({rank - 2})"
+    return [*pieces, Piece(text, place=bound.places[packed], star="*")]
+
+
+def _causal(bound: Bound, function: _Function, mask: str) -> list[Piece]:
+    return attention.causal(bound, "causal", mask, 2 if function.old else 3)
+
+
+def _window(bound: Bound, mask: str) -> list[Piece] | str | None:
+    """The arguments for a sliding window, None for none, or why it cannot be taken over."""
+    node = bound.get("window_size")
+    if node is None:
+        return None
+    sides = [attention.number(each) for each in node.elts] if isinstance(node, (ast.Tuple, ast.List)) else []
+    if len(sides) != 2 or None in sides:
+        return "its window_size cannot be read"
+    left, right = (each if each is not None else -1 for each in sides)
+    causal = bound.get("causal")
+    if (left, right) == (-1, -1):
+        return None
+    if not attention.is_nothing(causal):
+        if not isinstance(causal, ast.Constant):
+            return "whether its window is causal cannot be read"
+        right = 0
+        if left < 0:
+            return None
+    place = bound.places["window_size"]
+    pieces = [Piece(mask, "atten_mask", place)]
+    pieces += [Piece(str(left), "pre_tockens")] if left >= 0 else []
+    pieces += [Piece(str(right), "next_tockens")] if right >= 0 else []
+    return [*pieces, Piece("4", "sparse_mode")]
+
+
+def _settle(writer: Writer, removed: list[ast.stmt]) -> None:
+    """Take back what was said of an import that goes, or say it of another import of the package that stays."""
+    work = writer.work
+    spans = [work.source.extent(node) for node in removed]
+    stays = next((node for node in work.scan.imports if node not in removed and _of_package(node)), None)
+
+    def of_removed(note: Note) -> bool:
+        inside = any(start <= note.extent[0] and note.extent[1] <= end for start, end in spans)
+        return inside and note.code == "NPU510"
+
+    if stays is None:
+        work.withdraw_notes(of_removed)
+        return
+    for note in filter(of_removed, work.notes):
+        note.extent = work.source.extent(stays)
+
+
+def _of_package(node: ast.Import | ast.ImportFrom) -> bool:
+    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    return any(name.split(".")[0] == "flash_attn" for name in names)

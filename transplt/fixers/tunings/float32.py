@@ -1,0 +1,227 @@
+"""`float32`: float64 tensors on the device become float32 where a meter or a sum over the ranks needs no more.
+
+HCCL sums no float64 (codemods.reductions says where), and float64 is not generally available on NPU (documentation of
+torch_npu, torch.Tensor.double). float32 counts exactly up to 2**24 = 16 777 216. What stays on the host stays float64.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Extent, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.fixers.tunings.writer import rewrite_unless_gone, rewrites, switched_off, writer_for
+from transplt.program.cards import is_device
+from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name
+from transplt.syntax.scan import parent
+from transplt.syntax.scopes import Binding
+from transplt.trees import names
+from transplt.trees.expressions import between, receiver
+
+fixer = Fixer(__name__, code="NPU770", rank=510, theme="tune:float32", needs=(b"double", b"float64", b"from_numpy"))
+
+_DOUBLE = {"torch.float64": "float32", "torch.double": "float"}
+_SUMMED = "float32 in place of float64, which HCCL does not sum; it counts exactly up to 16 777 216"
+_METER = "float32 in place of float64, which the NPU does not have in general; it counts exactly up to 16 777 216"
+_EARLY = "the values become float32 on the host: the same values, and no float64 on the device"
+_MAKERS = frozenset("tensor zeros ones full empty zeros_like ones_like as_tensor scalar_tensor".split())
+#: What reads a value, for whom float32 is as good.
+_READ = frozenset("item tolist cpu numpy size shape clone detach numel".split())
+_COLLECTIVES = frozenset("all_reduce reduce broadcast all_gather gather reduce_scatter".split())
+
+
+@fixer.on(ast.Module)
+def tensors_of_float64(work: Work, tree: ast.Module) -> Finds:
+    """Look at the float64 tensors of a file."""
+    if writer := writer_for(work, fixer):
+        _sums(writer)
+        _meters(writer)
+        if b"from_numpy" in work.source.utf8:
+            _early(writer)
+        yield from writer.found
+
+
+def _sums(writer: Writer) -> None:
+    """What codemods.reductions reports as a float64 that HCCL refuses."""
+    work = writer.work
+    settled = []
+    for note in work.notes:
+        node = _at(work, note.extent) if note.code == "NPU314" else None
+        if node is not None and _to_float32(writer, node, _SUMMED) and not switched_off(work, node, fixer.code):
+            settled.append(note)
+    work.withdraw_notes(lambda note: note in settled)
+
+
+def _at(work: Work, extent: tuple[int, int]) -> ast.expr | None:
+    """The dtype or the `.double()` that stands at a place."""
+    nodes: list[ast.expr] = [node for name in ("float64", "double") for node in work.scan.attributes.get(name, ())]
+    nodes += [node for name in ("float64", "double") for node in work.scan.names.get(name, ())]
+    nodes += [node for node in work.scan.calls if getattr(node.func, "attr", "") == "double"]
+    return next((node for node in nodes if work.source.extent(node) == extent), None)
+
+
+def _to_float32(writer: Writer, node: ast.expr, message: str) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "double":
+        return _renamed(writer, node.func, "float", message, "torch.Tensor.double")
+    new = _DOUBLE.get(writer.work.names.qualified(node) or "")
+    if new is None or not isinstance(node, ast.Attribute):
+        return False
+    return _renamed(writer, node, new, message, "torch.float64")
+
+
+def _renamed(writer: Writer, node: ast.Attribute, name: str, message: str, api: str) -> bool:
+    return rewrite_unless_gone(writer, node, fixer.code, message, names.attribute_named(name), api=api)
+
+
+# --- meters ----------------------------------------------------------------------------------------------------------
+
+
+def _meters(writer: Writer) -> None:
+    """`total = torch.zeros(2, dtype=torch.float64, device="cuda")` that is summed up, reduced and read."""
+    work = writer.work
+    taken = [edit.node for edit in rewrites(writer) if edit.code == fixer.code]
+    for name in _DOUBLE:
+        for node in by_place(work.scan.attributes.get(name.rpartition(".")[2], ())):
+            if node in taken or work.names.qualified(node) != name:
+                continue
+            made = _made_on_device(work, node)
+            if made is None or not _only_counts(work, made) or not _to_float32(writer, node, _METER):
+                continue
+            if not switched_off(work, node, fixer.code):
+                _forget(work, "NPU127", work.source.extent(node))
+
+
+def _forget(work: Work, code: str, extent: Extent) -> None:
+    """Take back what the migration says about a dtype that is another one now."""
+    work.withdraw_notes(lambda note: note.code == code and note.extent == extent)
+
+
+def _made_on_device(work: Work, dtype: ast.expr) -> ast.Name | None:
+    """The local name of a tensor that is made on the device with this dtype."""
+    keyword = parent(dtype)
+    call = parent(keyword)
+    if not isinstance(keyword, ast.keyword) or keyword.arg != "dtype" or not isinstance(call, ast.Call):
+        return None
+    full = work.names.qualified(call.func) or ""
+    if full.rpartition(".")[0] != "torch" or full.rpartition(".")[2] not in _MAKERS:
+        return None
+    device = keyword_of(call, "device")
+    there = device is not None and is_device(work.names, device)
+    above = parent(call)
+    whole: ast.expr = call
+    if isinstance(above, ast.Attribute) and above.attr in ("cuda", "npu", "to") and isinstance(parent(above), ast.Call):
+        whole = parent(above)  # type: ignore[assignment]
+        assert isinstance(whole, ast.Call)
+        there = above.attr != "to" or (len(whole.args) == 1 and is_device(work.names, whole.args[0]))
+    stored = parent(whole)
+    if not there or not isinstance(stored, ast.Assign) or len(stored.targets) != 1:
+        return None
+    target = stored.targets[0]
+    return target if isinstance(target, ast.Name) else None
+
+
+def _only_counts(work: Work, target: ast.Name) -> bool:
+    """True when a tensor is only added up, summed over the ranks and read: nothing else sees its dtype."""
+    scope = work.scan.scope_of(target)
+    if scope.kind != "function":
+        return False
+    reads = [node for node in work.scan.names.get(target.id, ()) if work.scan.scope_of(node) is scope]
+    if any(
+        binding.kind != "assign" or not _stores_itself(binding.node, target) for binding in scope.bindings[target.id]
+    ):
+        return False
+    # A nested function may see it too.
+    others = [node for node in work.scan.names.get(target.id, ()) if work.scan.scope_of(node) is not scope]
+    if any((found := work.names.lookup(node.id, work.scan.scope_of(node))) and found[0] is scope for node in others):
+        return False
+    last = _becomes_list(scope.bindings[target.id], target)
+    reads = [node for node in reads if node.lineno <= last]
+    return bool(reads) and all(_counts(work, node, target.id) for node in reads)
+
+
+def _becomes_list(bindings: list[Binding], target: ast.Name) -> float:
+    """The line of `x = x.tolist()` in the block of the first store: below it the name is no tensor."""
+    for binding in bindings:
+        above = parent(binding.node)
+        value = getattr(above, "value", None)
+        beside = binding.node is not target and parent(above) is parent(parent(target))
+        if beside and isinstance(value, ast.Call) and getattr(value.func, "attr", "") in ("tolist", "item"):
+            return float(value.lineno)
+    return float("inf")
+
+
+def _stores_itself(node: ast.AST, target: ast.Name) -> bool:
+    """True for the first store, for `x += ...`, and for `x = x.tolist()` and the like."""
+    if node is target:
+        return True
+    above = parent(node)
+    if isinstance(above, ast.AugAssign):
+        return True
+    value = getattr(above, "value", None)
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _READ:
+        return isinstance(value.func.value, ast.Name) and value.func.value.id == target.id
+    return False
+
+
+def _counts(work: Work, node: ast.expr, name: str) -> bool:
+    above = parent(node)
+    while isinstance(above, ast.Subscript) and above.value is node:
+        if isinstance(above.ctx, ast.Store):
+            return True
+        node, above = above, parent(above)
+    if isinstance(above, ast.AugAssign) and above.target is node:
+        return True
+    if isinstance(above, ast.Attribute):
+        return above.attr in _READ
+    if isinstance(above, ast.Call):
+        last = last_name(above.func)
+        full = work.names.qualified(above.func) or ""
+        if last in ("float", "int", "print"):
+            return True
+        return full == f"torch.distributed.{last}" and last in _COLLECTIVES and last != "gather"
+    if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div):
+        # total / count, both parts of it
+        return all(
+            name in {each.id for each in ast.walk(side) if isinstance(each, ast.Name)}
+            for side in (above.left, above.right)
+        )
+    return isinstance(above, (ast.FormattedValue,))
+
+
+# --- what is float32 in the end anyway --------------------------------------------------------------------------------
+
+
+def _early(writer: Writer) -> None:
+    """`torch.from_numpy(a).to(device)[t].float()`: the cast goes in front of the copy."""
+    work = writer.work
+    for method in by_place(work.scan.attributes.get("float", ())):
+        call, moved = call_of(method), method.value
+        if call is None or call.args or call.keywords:
+            continue
+        while isinstance(moved, ast.Subscript):
+            moved = moved.value
+        if not isinstance(moved, ast.Call) or not isinstance(moved.func, ast.Attribute):
+            continue
+        source = moved.func.value
+        if moved.func.attr not in ("to", "cuda", "npu") or not isinstance(source, ast.Call):
+            continue
+        if work.names.qualified(source.func) != "torch.from_numpy" or not _only_moves(work, moved):
+            continue
+        if switched_off(work, source, fixer.code) or switched_off(work, call, fixer.code):
+            continue
+        start, end = work.source.extent(source)
+        if any(start <= work.source.extent(edit.node)[0] < end for edit in rewrites(writer)):
+            continue
+        if rewrite_unless_gone(writer, source, fixer.code, _EARLY, between("", ".float()"), api="torch.Tensor.float"):
+            writer.rewrite(call, fixer.code, _EARLY, receiver, holes=(method.value,))
+
+
+def _only_moves(work: Work, call: ast.Call) -> bool:
+    """True for a copy to a device that says nothing of a dtype."""
+    assert isinstance(call.func, ast.Attribute)
+    given = arguments_of(call)
+    if any(keyword.arg not in ("device", "non_blocking") for keyword in call.keywords) or len(call.args) > 1:
+        return False
+    return call.func.attr != "to" or (bool(given) and is_device(work.names, given[0]))

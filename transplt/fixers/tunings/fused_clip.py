@@ -1,0 +1,99 @@
+"""clip_grad_norm_ over all parameters of a fused optimizer -> its own clipping of the packed gradients."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.tunings.optimizers import Made, Optimizers, optimizers_around
+from transplt.fixers.tunings.reach import Key, key, program_around
+from transplt.fixers.tunings.unused import drop_unused
+from transplt.fixers.tunings.writer import writer_for
+from transplt.program.optimizers import perhaps_missing
+from transplt.program.program import File, Program, enclosing_function
+from transplt.program.trained import model_of, trained
+from transplt.syntax.asks import by_place
+from transplt.trees.calls import calling, one_after_the_other
+from transplt.trees.departures import without_arguments
+from transplt.trees.transform import Transform
+
+fixer = Fixer(__name__, code="NPU751", rank=120, theme="tune:fused-clip")
+
+_CLIPS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_"})
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A clipping that `optimizer` can do; `dropped` are positions and keywords that go with the parameters."""
+
+    optimizer: str
+    dropped: tuple[str, ...]
+
+
+@fixer.on(ast.Module)
+def clippings(work: Work, tree: ast.Module) -> Finds:
+    """Change the clippings of this file that are over all parameters of one fused optimizer."""
+    writer = writer_for(work, fixer)
+    if writer is None or work.settings.amp == "apex":
+        return  # those of Ascend apex: transplt.fixers.amp.apex_replacements
+    program, found = program_around(work), optimizers_around(work)
+    if program is None or found is None:
+        return
+    asked = work.settings.asks_for("tune:fused-optimizer")
+    fused = [made for made in found.made if made.fused or (asked and not made.why)]
+    if not fused:
+        return
+    clips = _clips(program, work.scan.path, found, fused)
+    done = []
+    for call in by_place(work.scan.calls):
+        clip = clips.get(key(work.scan.path, call))
+        if clip is not None and writer.change_alone(
+            call, fixer.code, f"{clip.optimizer} clips its packed gradients at once", _clipped(clip)
+        ):
+            done.append(call.func)
+    drop_unused(writer, done, fixer.code)
+    yield from writer.found
+
+
+def _clips(program: Program, path: str, found: Optimizers, fused: list[Made]) -> dict[Key, Clip]:
+    clips = {}
+    file = next(file for file in program.files if file.path == path)
+    for call in file.scan.calls:
+        if file.names.qualified(call.func) in _CLIPS:
+            clip = _clip(program, file, call, found, fused)
+            if clip is not None:
+                clips[key(path, call)] = clip
+    return clips
+
+
+def _clip(program: Program, file: File, call: ast.Call, found: Optimizers, fused: list[Made]) -> Clip | None:
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    if any(isinstance(item, ast.Starred) for item in call.args) or None in given or len(call.args) > 3:
+        return None
+    dropped = [name for name in ("parameters", "error_if_nonfinite", "foreach") if name in given]
+    finite = given.get("error_if_nonfinite")
+    if finite is not None and not (isinstance(finite, ast.Constant) and not finite.value):
+        return None
+    model = model_of(program, file, call.args[0] if call.args else given.get("parameters"))
+    if model is None:
+        return None
+    holders = [made for made in found.made if trained(program, made.file, made.call) == model]
+    if not holders or any(made not in fused for made in holders):
+        return None
+    function = enclosing_function(call)
+    for slot, every in found.by_slot.items():
+        if set(every) != set(holders) or perhaps_missing(program, slot):
+            continue
+        nodes: list[ast.expr] = [*file.scan.names.get(slot[2], ()), *file.scan.attributes.get(slot[2], ())]
+        for node in by_place(nodes):
+            if enclosing_function(node) is function and program.slot(file, node) == slot:
+                return Clip(ast.unparse(node), tuple(dropped))
+    return None
+
+
+def _clipped(clip: Clip) -> Transform:
+    gone = without_arguments(*clip.dropped, first="parameters" not in clip.dropped)
+    return one_after_the_other(gone, calling(f"{clip.optimizer}.clip_grad_norm_fused_"))

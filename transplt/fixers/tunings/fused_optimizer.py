@@ -1,0 +1,97 @@
+"""torch.optim.AdamW and others -> torch_npu.optim.NpuFusedAdamW: one kernel a step for all parameters of a dtype."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.fixers.tunings.optimizers import CLASSES, Optimizers, class_of, optimizers_around
+from transplt.fixers.tunings.reach import key
+from transplt.fixers.tunings.unused import drop_unused
+from transplt.fixers.tunings.writer import writer_for
+from transplt.syntax.asks import by_place
+from transplt.syntax.scan import parent
+from transplt.trees.calls import calling, one_after_the_other, with_keyword, without_any_argument
+from transplt.trees.departures import without_arguments
+
+fixer = Fixer(__name__, code="NPU750", rank=110, theme="tune:fused-optimizer")
+
+
+@fixer.on(ast.Module)
+def optimizers(work: Work, tree: ast.Module) -> Finds:
+    """Change the optimizers of this file that can be, and what is said to them."""
+    writer = writer_for(work, fixer)
+    if writer is None or work.settings.amp == "apex":
+        return  # those of Ascend apex: transplt.fixers.amp.apex_replacements
+    found = optimizers_around(work)
+    if found is None:
+        return
+    path, done = work.scan.path, []
+    for call in by_place(work.scan.calls):
+        place = key(path, call)
+        if (made := found.by_key.get(place)) is not None:
+            if made.fused:
+                continue
+            if not made.why:
+                fused = CLASSES[made.name]
+                message = f"{ast.unparse(call.func)} becomes {fused}"
+                new = one_after_the_other(without_arguments(*made.dropped), calling(fused))
+                if writer.change_alone(call, fixer.code, message, new, writes_npu=True, api=f"torch.optim.{made.name}"):
+                    done.append(call.func)
+            elif not made.silent:
+                help_ = made.help or f"look at the page of {fixer.code} and write {CLASSES[made.name]} where it fits"
+                writer.left(call, f"torch.optim.{made.name} stays: {made.why}", help_, fixer.code)
+        elif place in found.zeroing:
+            writer.change(call, fixer.code, "the fused optimizers refuse set_to_none=True", without_any_argument)
+        elif place in found.modules:
+            message = "the gradients stay where the fused optimizers packed them"
+            writer.change(call, fixer.code, message, with_keyword("set_to_none", "False"), beside=True)
+    _references(writer, found)
+    drop_unused(writer, done, fixer.code)
+    yield from writer.found
+
+
+def _references(writer: Writer, found: Optimizers) -> None:
+    """Classes that are handed on instead of called: in tables, as a base, by `getattr`."""
+    work = writer.work
+    for node in _class_names(work):
+        above = parent(node)
+        if isinstance(above, ast.Call) and above.func is node:
+            continue
+        name = class_of(work.names.qualified(node) or "")
+        if isinstance(above, ast.ClassDef):
+            _said(writer, node, f"a class of the project is made from torch.optim.{name}", name)
+        elif isinstance(above, (ast.Dict, ast.Assign, ast.Call, ast.keyword, ast.List, ast.Tuple, ast.IfExp)):
+            asked = getattr(above.func, "id", "") if isinstance(above, ast.Call) else ""
+            tested = asked in ("isinstance", "issubclass", "hasattr") or (
+                isinstance(above, ast.Call) and (work.names.qualified(above.func) or "").startswith("inspect.")
+            )
+            if not tested:
+                _said(writer, node, f"torch.optim.{name} is called where its arguments are not in sight", name)
+    for call in work.scan.calls:
+        of_optim = call.args and work.names.qualified(call.args[0]) == "torch.optim"
+        if of_optim and getattr(call.func, "id", "") == "getattr":
+            writer.left(
+                call,
+                "which class of torch.optim this is cannot be seen",
+                f"for {', '.join(sorted(CLASSES))} torch_npu.optim has NpuFused forms",
+                fixer.code,
+            )
+
+
+def _said(writer: Writer, node: ast.expr, message: str, name: str) -> None:
+    writer.left(node, message, f"use {CLASSES[name]} there if its restrictions allow it", fixer.code)
+
+
+def _class_names(work: Work) -> list[ast.expr]:
+    nodes: list[ast.expr] = []
+    for local, uses in work.scan.names.items():
+        if any(b.kind == "import" for b in work.scan.root.bindings.get(local, ())):
+            nodes += [node for node in uses if isinstance(node.ctx, ast.Load)]
+    for name in CLASSES:
+        nodes += work.scan.attributes.get(name, ())
+    found = [node for node in nodes if class_of(work.names.qualified(node) or "")]
+    return by_place(found)

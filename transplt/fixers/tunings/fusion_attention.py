@@ -1,0 +1,162 @@
+"""`fusion-attention`: calls of attention become calls of `torch_npu.npu_fusion_attention`."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.fixers.tunings import attention, flash_attention
+from transplt.fixers.tunings.attention import NATIVE, Masks
+from transplt.fixers.tunings.call_texts import bind, rewritten
+from transplt.fixers.tunings.unused import drop_unused
+from transplt.fixers.tunings.values import attribute_values, describe, held, scripted
+from transplt.fixers.tunings.writer import switched_off, writer_for
+from transplt.syntax.asks import by_place, keyword_of
+from transplt.syntax.scan import chain
+from transplt.trees.new_calls import Piece
+
+fixer = Fixer(__name__, code=attention.CODE, rank=410, theme="tune:fusion-attention",
+              needs=(b"flash_attn", b"scaled_dot_product_attention"))  # fmt: skip
+
+SDPA = "torch.nn.functional.scaled_dot_product_attention"
+_PARAMETERS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
+_CONTEXTS = ("torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")
+
+
+@fixer.on(ast.Module)
+def attention_of_one_operator(work: Work, tree: ast.Module) -> Finds:
+    """Rewrite the calls whose facts can all be read, and say of the others which is missing."""
+    writer = writer_for(work, fixer)
+    if writer is None:
+        return
+    masks = Masks(writer)
+    if b"flash_attn" in work.source.utf8:
+        flash_attention.rewrite_calls(writer, masks)
+    if b"scaled_dot_product_attention" in work.source.utf8:
+        _native(writer, masks)
+    masks.write()
+    yield from writer.found
+
+
+def _native(writer: Writer, masks: Masks) -> None:
+    work = writer.work
+    calls = [call for call in work.scan.calls if work.names.qualified(call.func) == SDPA]
+    done: list[ast.expr] = []
+    for call in by_place(calls):
+        if switched_off(work, call, attention.CODE):
+            continue
+        before = masks.asked
+        why = _rewrite(writer, call, masks)
+        masks.used = masks.used or (not why and masks.asked > before)
+        if why:
+            writer.remark(
+                call,
+                NATIVE,
+                f"scaled_dot_product_attention stays: {why}",
+                "torch_npu runs it as the fused operator by itself where mask, rank and head size allow it",
+            )
+        else:
+            done.append(call.func)
+    drop_unused(writer, done, attention.CODE)
+
+
+def _rewrite(writer: Writer, call: ast.Call, masks: Masks) -> str:
+    """Write the call, or give the reason why not."""
+    work = writer.work
+    bound = bind(call, _PARAMETERS)
+    if bound is None or any(bound.get(name) is None for name in ("query", "key", "value")):
+        return "its arguments cannot all be read"
+    if why := _prevented(work, call):
+        return why
+    query = bound.values["query"]
+    tensors = [describe(work, bound.values[name]) for name in ("query", "key", "value")]
+    if any(tensor.rank != 4 for tensor in tensors):
+        return "that query, key and value have four dimensions cannot be read here"
+    if not tensors[0].origin or len({tensor.origin for tensor in tensors}) > 1:
+        return (
+            "that query, key and value have one dtype cannot be read here (autocast casts them for this call, "
+            "npu_fusion_attention takes them as they are)"
+        )
+    heads, head = (attention.size(work, query, dim, 4) for dim in (1, 3))
+    if not heads:
+        return "the number of heads cannot be read without computing the query twice"
+    names = {keyword.arg for keyword in call.keywords}
+    pieces = [
+        Piece(place=bound.places[name], keyword=name if name in names else "") for name in ("query", "key", "value")
+    ]
+    pieces += [Piece(heads, "head_num"), Piece('"BNSD"', "input_layout")]
+    no_mask = attention.is_nothing(bound.get("attn_mask"))
+    mask: list[Piece] = []
+    if not attention.is_nothing(bound.get("is_causal")):
+        if not no_mask:
+            return "it has a mask and is_causal"
+        mask = attention.causal(bound, "is_causal", masks.of(attention.device(work, query)), 2)
+    elif not no_mask:
+        given = _mask(work, bound.values["attn_mask"])
+        if isinstance(given, str):
+            return given
+        mask = [Piece("~{}", "atten_mask", bound.places["attn_mask"]), *given]
+    known = _is_number(work, bound.get("scale"))
+    rest = attention.in_order(mask, attention.keep_prob(work, bound), attention.scale(bound, "scale", head, known))
+    transform = rewritten(work, call, attention.TARGET, [*pieces, *rest], "[0]")
+    if not attention.replace(writer, call, SDPA, transform):
+        return "another edit changes it"
+    return ""
+
+
+def _prevented(work: Work, call: ast.Call) -> str:
+    """What around a call speaks against another operator."""
+    if scripted(work, call):
+        return "TorchScript does not know operators of torch_npu"
+    for above in chain(call):
+        if isinstance(above, (ast.With, ast.AsyncWith)):
+            for item in above.items:
+                func = item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
+                if work.names.qualified(func) in _CONTEXTS:
+                    return "the program chooses its kernel"
+    return ""
+
+
+def _is_number(work: Work, node: ast.expr | None) -> bool:
+    """True for a scale that cannot be None."""
+    if node is None:
+        return False
+    values = attribute_values(work, node) or [node]
+    return all(
+        isinstance(value, (ast.BinOp, ast.UnaryOp)) or (isinstance(value, ast.Constant) and value.value is not None)
+        for value in values
+    )
+
+
+def _mask(work: Work, node: ast.expr) -> list[Piece] | str:
+    """What a boolean mask of full size asks for besides itself, or why it cannot be taken over."""
+    made: ast.expr = node
+    lower = False
+    for _ in range(8):
+        if isinstance(made, ast.Name):
+            value = held(work, made)
+            if value is None or value.index is not None:
+                return f"the dtype and shape of the mask {work.text(node)} cannot be read here"
+            made = value.node
+        elif isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "tril":
+            function = work.names.qualified(made.func) == "torch.tril" and bool(made.args)
+            lower = lower or len(made.args) + len(made.keywords) == function or _zero_diagonal(made)
+            made = made.args[0] if function else made.func.value
+        else:
+            break
+    if isinstance(made, ast.Call) and work.names.qualified(made.func) == "torch.ones" and isinstance(node, ast.Name):
+        dtype = keyword_of(made, "dtype")
+        sizes = made.args[0].elts if len(made.args) == 1 and isinstance(made.args[0], ast.Tuple) else made.args
+        is_bool = dtype is not None and work.names.qualified(dtype) == "torch.bool"
+        if is_bool and len(sizes) == 2 and not any(isinstance(each, (ast.Constant, ast.Starred)) for each in sizes):
+            return [] if lower else [Piece("2", "inner_precise")]
+    return f"that the mask {work.text(node)} is boolean and of full size cannot be read here"
+
+
+def _zero_diagonal(call: ast.Call) -> bool:
+    return any(
+        key.arg == "diagonal" and isinstance(key.value, ast.Constant) and key.value.value == 0 for key in call.keywords
+    )

@@ -1,0 +1,123 @@
+"""The TF32 flags of CUDA -> the HF32 flags of the NPU."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from transplt.base.finding import Effort
+from transplt.edits.edit import Edit, Finds, Found
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.fixers.tunings.unused import drop_unused
+from transplt.fixers.tunings.writer import torch_name, writer_for
+from transplt.syntax.asks import by_place
+from transplt.syntax.scan import parent, statement
+
+fixer = Fixer(__name__, code="NPU754", rank=230, theme="tune:hf32")
+
+#: Flags that take True and False. Both sides have the same default: matrix products off, convolutions on.
+_FLAGS = {
+    "torch.backends.cuda.matmul.allow_tf32": "npu.matmul.allow_hf32",
+    "torch.backends.cudnn.allow_tf32": "npu.conv.allow_hf32",
+}
+#: Flags of torch 2.9 and newer that take "tf32" or "ieee".
+_PRECISIONS = {
+    "torch.backends.cuda.matmul.fp32_precision": "npu.matmul.allow_hf32",
+    "torch.backends.cudnn.conv.fp32_precision": "npu.conv.allow_hf32",
+}
+_SETTER = "torch.set_float32_matmul_precision"
+_LEVELS = {"highest": False, "high": True, "medium": True}
+_HELP = "the flags of torch.npu take True or False only"
+
+
+@fixer.on(ast.Module)
+def flags(work: Work, tree: ast.Module) -> Finds:
+    """Change what sets the flags; what reads them stays."""
+    writer = writer_for(work, fixer)
+    if writer is None:
+        return
+    for store in by_place(work.scan.stores):
+        full = work.names.qualified(store) or ""
+        assign = parent(store)
+        if not isinstance(assign, ast.Assign) or (full not in _FLAGS and full not in _PRECISIONS):
+            continue
+        if len(assign.targets) > 1:
+            help_ = "set the HF32 flag on a line of its own"
+            writer.left(store, f"{full} is set together with others", help_, fixer.code)
+        elif full in _FLAGS:
+            _flag(writer, store, full, assign.value)
+        else:
+            _precision(writer, store, full, assign.value)
+    for call in by_place(work.scan.calls):
+        if work.names.qualified(call.func) == _SETTER:
+            _setter(writer, call)
+    drop_unused(writer, list(_names(writer.found)), fixer.code)
+    for edit in writer.found:
+        if isinstance(edit, Edit) and isinstance(edit.where, tuple):
+            _forget(work, *edit.where)
+    yield from writer.found
+
+
+def _names(found: Iterable[Found]) -> Iterator[ast.expr]:
+    """The expressions that named what was replaced."""
+    for edit in found:
+        node = edit.where if isinstance(edit, Edit) else None
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            yield node.value.func
+        elif isinstance(node, ast.expr):
+            yield node
+
+
+def _flag(writer: Writer, store: ast.Attribute, full: str, value: ast.expr) -> None:
+    if _is_bool(value):
+        _change(writer, store, _FLAGS[full], full)
+    else:
+        writer.left(store, f"whether {full} gets True or False cannot be seen", _HELP, fixer.code)
+
+
+def _is_bool(value: ast.expr) -> bool:
+    if isinstance(value, ast.Constant):
+        return isinstance(value.value, bool)
+    if isinstance(value, ast.Call):
+        return getattr(value.func, "id", "") == "bool"
+    if isinstance(value, ast.UnaryOp):
+        return isinstance(value.op, ast.Not)
+    return isinstance(value, ast.Compare)
+
+
+def _precision(writer: Writer, store: ast.Attribute, full: str, value: ast.expr) -> None:
+    given = value.value if isinstance(value, ast.Constant) else None
+    if given not in ("tf32", "ieee"):
+        writer.left(store, f"which precision {full} gets cannot be seen", _HELP, fixer.code)
+        return
+    _change(writer, store, _PRECISIONS[full], full)
+    _replace(writer, value, f"the flag of torch.npu takes {given == 'tf32'}", str(given == "tf32"))
+
+
+def _setter(writer: Writer, call: ast.Call) -> None:
+    given = call.args[0] if call.args else next((keyword.value for keyword in call.keywords), None)
+    level = given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
+    if level not in _LEVELS or not isinstance(parent(call), ast.Expr):
+        message = f"which precision {_SETTER} gets cannot be seen"
+        writer.left(call, message, "set torch.npu.matmul.allow_hf32 where it is not highest", fixer.code, Effort.LOW)
+        return
+    text = f"{torch_name(writer)}.npu.matmul.allow_hf32 = {_LEVELS[level]}"
+    _forget(writer.work, *writer.work.source.extent(call))
+    _replace(writer, statement(call), "HF32 for matrix products, the NPU's counterpart of TF32", text)
+
+
+def _change(writer: Writer, store: ast.Attribute, new: str, full: str) -> None:
+    _forget(writer.work, *writer.work.source.extent(store))
+    _replace(writer, store, f"{full} becomes torch.{new}, the NPU's counterpart", f"{torch_name(writer)}.{new}")
+
+
+def _replace(writer: Writer, node: ast.expr | ast.stmt, message: str, text: str) -> None:
+    """An edit of a node that the migration has looked at already: it only said that the flag does nothing."""
+    writer.rewrite(node, fixer.code, message, text, writes_npu=True)
+
+
+def _forget(work: Work, start: int, end: int) -> None:
+    """Take back what the migration says between two places about flags that have an effect now."""
+    work.withdraw_notes(lambda note: note.code == "NPU504" and start <= note.extent[0] and note.extent[1] <= end)

@@ -1,0 +1,43 @@
+"""`int32`: indices that only look something up in an embedding are made in 32 bits.
+
+Targets of cross_entropy and nll_loss stay int64: PyTorch refuses other types there. The Ascend porting guide casts
+targets (`target.to(torch.int32)`), for torch 1.5 and 1.8; who asks for this tuning for that is told so at the loss.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.tunings.writer import rewrite_unless_gone, writer_for
+from transplt.program.indices import long_lookups
+from transplt.syntax.asks import by_place
+from transplt.trees.names import attribute_named
+
+_NEEDS = (b"mbedding", b"index_select", b"cross_entropy", b"nll_loss", b"CrossEntropyLoss", b"NLLLoss")
+fixer = Fixer(__name__, code="NPU771", rank=520, theme="tune:int32", needs=_NEEDS)
+
+_MESSAGE = "32-bit indices: the embedding takes them, and they are half the size"
+#: Losses whose targets are numbers of classes.
+_LOSSES = frozenset(
+    {*(f"torch.nn.functional.{name}" for name in ("cross_entropy", "nll_loss")),
+     *(f"torch.nn.{name}" for name in ("CrossEntropyLoss", "NLLLoss"))}
+)  # fmt: skip
+
+
+@fixer.on(ast.Module)
+def indices(work: Work, tree: ast.Module) -> Finds:
+    """Look at the casts and the ranges of a file."""
+    writer = writer_for(work, fixer)
+    if writer is None:
+        return
+    for node, new, api in long_lookups(work.scan, work.names):
+        rewrite_unless_gone(writer, node, fixer.code, _MESSAGE, attribute_named(new), api=api)
+    loss = next((call for call in by_place(work.scan.calls) if work.names.qualified(call.func) in _LOSSES), None)
+    if loss is not None:
+        why = "the targets of this loss stay 64-bit: the cast to int32 of the porting guide, for torch 1.5 and 1.8,"
+        help_ = "nothing is to be done; a script that casts them already may stop doing so"
+        writer.remark(loss, fixer.code, f"{why} is not needed since torch 2.1", help_)
+    yield from writer.found

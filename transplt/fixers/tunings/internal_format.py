@@ -1,0 +1,25 @@
+"""`torch.npu.config.allow_internal_format = False` in the main file: tensors stay in the plain layout."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.tunings.entry import write_below_imports
+from transplt.fixers.tunings.writer import writer_for
+
+fixer = Fixer(__name__, code="NPU753", rank=220, theme="tune:internal-format")
+
+_LINE = "npu.config.allow_internal_format = False"
+_ALREADY = (b"allow_internal_format", b"ALLOW_INTERNAL_FORMAT")
+
+
+@fixer.on(ast.Module)
+def plain_layout(work: Work, tree: ast.Module) -> Finds:
+    """Write the switch unless the program has one."""
+    if writer := writer_for(work, fixer):
+        message = "tensors keep the plain layout: no casts to private formats and back"
+        write_below_imports(writer, _LINE, _ALREADY, fixer.code, message)
+        yield from writer.found

@@ -1,0 +1,44 @@
+"""`jit-script`: where TorchScript stands between a model and what the NPU does with it."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.tunings.writer import writer_for
+from transplt.syntax.asks import by_place
+from transplt.syntax.scan import parent
+
+fixer = Fixer(__name__, code="NPU772", rank=530, theme="tune:jit-script", needs=(b"jit",))
+
+_SCRIPTS = frozenset({"torch.jit.script", "torch.jit.script_method", "torch.jit.script_if_tracing"})
+_HELP = (
+    "take the decorator out (or call the function itself), and measure: eager operators are what NPU kernels are for"
+)
+
+
+@fixer.on(ast.Module)
+def scripts(work: Work, tree: ast.Module) -> Finds:
+    """Say where code is compiled by TorchScript."""
+    writer = writer_for(work, fixer)
+    if writer is None:
+        return
+    named = ("script", "script_method", "script_if_tracing")
+    nodes: list[ast.expr] = [node for name in named for node in work.scan.attributes.get(name, ())]
+    nodes += [
+        node for names in work.scan.names.values() for node in names if not isinstance(parent(node), ast.Attribute)
+    ]
+    found = [node for node in nodes if (work.names.qualified(node) or "") in _SCRIPTS and _applied(node)]
+    for node in by_place(found):
+        writer.remark(node, fixer.code, f"{work.names.qualified(node)} has no fuser for the NPU", _HELP)
+    yield from writer.found
+
+
+def _applied(node: ast.expr) -> bool:
+    """True for a decorator and for the callee of a call; an alias or an argument says nothing yet."""
+    above = parent(node)
+    if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return node in above.decorator_list
+    return isinstance(above, ast.Call) and above.func is node

@@ -1,0 +1,179 @@
+"""The loop over batches of a program, and the loops around it: where step times, profilers and step counts go."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+from transplt.edits.work import Work
+from transplt.fixers.tunings.reach import Key, key, program_around, reach_of
+from transplt.program.loops import Loop, loops_around
+from transplt.program.optimizers import Step, find_steps
+from transplt.program.program import File, Program, enclosing_function, text_of
+from transplt.program.steps import runs_backward
+from transplt.program.training import Training, find_training, loaders_of
+from transplt.syntax.asks import last_name
+from transplt.syntax.scan import chain, statement
+
+_HANDS_ON = frozenset({"enumerate", "tqdm", "iter"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batches:
+    """A loop over batches with the loops that train around it in its function, the outermost last.
+
+    `calls` are the loops of the same file around the only call of that function, with their function; None when the
+    function is called from elsewhere, or from several places. `loader` is the text of what `batch_size` is asked of.
+    """
+
+    file: File
+    loop: Loop
+    around: tuple[Loop, ...]
+    calls: tuple[Loop, ...] | None
+    loader: str
+    steps: tuple[ast.stmt, ...]
+
+    @property
+    def outermost(self) -> Loop:
+        """The loop in which all training happens, as far as the file knows."""
+        return (self.loop, *self.around, *(self.calls or ()))[-1]
+
+
+def batch_loops(work: Work) -> tuple[list[Batches], ast.stmt | None]:
+    """The loops over batches in this file; the first backward pass of the file where it has none that can be seen."""
+    program, reach = program_around(work), reach_of(work)
+    if program is None:
+        return [], None
+    place = ("batches", id(program))
+    if place not in reach.kept:
+        reach.kept[place] = _find(program)
+    kept: Any = reach.kept[place]
+    found: list[Batches] = kept[0]
+    training: Training = kept[1]
+    here = [batches for batches in found if batches.file.path == work.scan.path]
+    lost = None
+    if not here:
+        for file, call in training.backwards:
+            if file.path == work.scan.path and lost is None and not _is_held(training, found, call):
+                lost = statement_at(work, key(file.path, statement(call)))
+    return here, lost
+
+
+def statement_at(work: Work, place: Key) -> ast.stmt | None:
+    """The statement of the file on the bench that stands where one of another parse stands."""
+    for node in ast.walk(work.scan.tree):
+        if isinstance(node, ast.stmt) and key(work.scan.path, node) == place:
+            return node
+    return None
+
+
+def _find(program: Program) -> tuple[list[Batches], Training]:
+    training, taken = find_training(program), find_steps(program)
+    reading = {id(loop) for _, loop, _ in training.loops}
+    regions = [(file, loop) for file, loop in training.regions]
+    with_loops = {id(enclosing_function(loop)) for _, loop in regions if enclosing_function(loop) is not None}
+    known = {id(loop) for _, loop in regions}
+    above = {id(loop): [outer for outer in loops_around(loop) if id(outer) in known] for _, loop in regions}
+    steps = {id(loop): bool(_within(loop, taken)) for _, loop in regions}
+    within: dict[int, list[Loop]] = {}
+    for _, loop in regions:
+        for outer in above[id(loop)]:
+            within.setdefault(id(outer), []).append(loop)
+    found = []
+    for file, loop in regions:
+        if not steps[id(loop)] and any(steps[id(outer)] for outer in above[id(loop)]):
+            continue  # it gathers the gradients of one step
+        inside = within.get(id(loop), [])
+        if steps[id(loop)]:
+            inside = [inner for inner in inside if steps[id(inner)]]
+        if id(loop) in reading:
+            inside = [inner for inner in inside if id(inner) in reading]
+        elif any(id(outer) in reading for outer in above[id(loop)]):
+            continue
+        if inside or _calls_loops(training, file, loop, with_loops) or not _makes_steps(program, taken, file, loop):
+            continue
+        found.append(_batches(program, training, taken, file, loop))
+    return found, training
+
+
+def _makes_steps(program: Program, taken: list[Step], file: File, loop: Loop) -> bool:
+    """True when an optimizer is stepped in a loop, or in a function of the program that it calls."""
+    if _within(loop, taken):
+        return True
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Call):
+            if runs_backward(file, node):
+                return True
+            callee = program.callee(file, node)
+            if callee is not None and _within(callee, taken):
+                return True
+    return False
+
+
+def _calls_loops(training: Training, file: File, loop: Loop, with_loops: set[int]) -> bool:
+    """True for a loop over epochs: what it calls has the loop over batches."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Call) and training.trains(file, node):
+            callee = training.program.callee(file, node)
+            if id(callee) in with_loops or callee is None:
+                return True
+    return False
+
+
+def _batches(program: Program, training: Training, taken: list[Step], file: File, loop: Loop) -> Batches:
+    regions = {id(region) for at, region in training.regions if at is file}
+    around = tuple(above for above in loops_around(loop) if id(above) in regions)
+    function = enclosing_function(loop)
+    calls: tuple[Loop, ...] | None = ()
+    if function is not None:
+        sites = program.call_sites.get(function, [])
+        if len(sites) > 1 or any(at is not file for at, _ in sites):
+            calls = None
+        elif sites:
+            calls = tuple(loops_around(sites[0][1]))
+            holder = enclosing_function(sites[0][1])
+            if (
+                holder is not None
+                and calls == ()
+                and any(loops_around(call) or at is not file for at, call in program.call_sites.get(holder, []))
+            ):
+                calls = None
+        elif not _is_called_by_name(program, function.name):
+            calls = None
+    return Batches(file, loop, around, calls, _loader(program, file, loop), _within(loop, taken))
+
+
+def _is_called_by_name(program: Program, name: str) -> bool:
+    """False for a function that is only called where the call cannot be resolved, such as a method of an object."""
+    return not any(file.scan.attributes.get(name) for file in program.files)
+
+
+def _loader(program: Program, file: File, loop: Loop) -> str:
+    """The text of a loader whose `batch_size` is a number; empty when that is not certain."""
+    if isinstance(loop, ast.While):
+        return ""
+    source = loop.iter
+    while isinstance(source, ast.Call) and source.args and last_name(source.func) in _HANDS_ON:
+        source = source.args[0]
+    if not isinstance(source, (ast.Name, ast.Attribute)):
+        return ""
+    loaders = loaders_of(program, file, source)
+    named = [{keyword.arg for keyword in loader.call.keywords} for loader in loaders]
+    sized = not any(names & {"batch_sampler", None} for names in named)
+    given = all(
+        len(loader.call.args) > 1 or "batch_size" in names for loader, names in zip(loaders, named, strict=True)
+    )
+    return text_of(file, source) if loaders and sized and given else ""
+
+
+def _within(node: ast.AST, taken: list[Step]) -> tuple[ast.stmt, ...]:
+    """The statements in a piece of code that step an optimizer, by place."""
+    found = [statement(step.call) for step in taken if node in chain(step.call)]
+    return tuple(sorted(found, key=lambda item: item.lineno))
+
+
+def _is_held(training: Training, found: list[Batches], call: ast.Call) -> bool:
+    """True when a backward pass is in, or is called from, a loop over batches of the program."""
+    function = enclosing_function(call)
+    return bool(found) and (function is not None or any(batches.loop in chain(call) for batches in found))

@@ -1,0 +1,70 @@
+"""`max-steps=N`: the training ends after N optimizer steps; what comes after it, such as the checkpoint, runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.fixers.tunings.instruments import MeasuredLoop, above, first_statement, global_lines, lines, only_one
+from transplt.fixers.tunings.loops import statement_at
+from transplt.fixers.tunings.reach import key
+from transplt.fixers.tunings.writer import value_of, writer_for
+from transplt.syntax.scan import parent
+
+fixer = Fixer(__name__, code="NPU782", rank=610, theme="tune:max-steps", on_request=True,
+              value=r"[1-9]\d*", example="100")  # fmt: skip
+
+
+@fixer.on(ast.Module)
+def last_step(work: Work, tree: ast.Module) -> Finds:
+    """Count the steps and leave each loop that trains at its head."""
+    if b"train_steps >=" not in work.source.utf8 and (writer := writer_for(work, fixer)):
+        place = only_one(writer, fixer.code, "max-steps")
+        if place is not None:
+            _write(writer, place, value_of(work, fixer))
+        yield from writer.found
+
+
+def _write(writer: Writer, place: MeasuredLoop, value: str) -> None:
+    if any(loop.orelse for loop in (place.loop, *place.around)):
+        writer.left(place.loop, "max-steps: a loop has an else branch", "leave the loop by hand", fixer.code)
+        return
+    message = f"the training ends after {value} steps"
+    name = writer.new_name("train_steps")
+    above(writer, place.outermost, [*global_lines(place, name), f"{name} = 0"], fixer.code, message)
+    if place.apart and place.function is not None:
+        above(writer, first_statement(place.function), [f"global {name}"], fixer.code, message)
+    leave = lines(writer, f"if {name} >= {value}:", "    break")
+    found = [statement_at(writer.work, key(writer.work.scan.path, step)) for step in last_steps(place.batches.steps)]
+    steps = [step for step in found if step is not None]
+    counted = bool(steps) and writer.fits(*steps)
+    for loop in place.around:
+        above(writer, loop.body[0], leave, fixer.code, message)
+    above(writer, place.loop.body[0], leave if counted else [*leave, f"{name} += 1"], fixer.code, message)
+    for step in steps if counted else ():
+        writer.after(step, [f"{name} += 1"], fixer.code, message)
+
+
+def last_steps(steps: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Of the optimizer steps of one pass those that end it: the last, and the last of each branch of an `if`."""
+    ordered = sorted(steps, key=lambda node: node.lineno)
+    return [step for index, step in enumerate(ordered) if all(_exclude(step, later) for later in ordered[index + 1 :])]
+
+
+def _exclude(first: ast.stmt, second: ast.stmt) -> bool:
+    """True when two statements stand in two branches of one `if`."""
+    branches = {id(node): branch for node, branch in _branches(first)}
+    return any(branches.get(id(node), branch) != branch for node, branch in _branches(second))
+
+
+def _branches(node: ast.AST) -> Iterator[tuple[ast.If, bool]]:
+    """The `if` statements around a node, and whether it stands in the branch for True."""
+    while not isinstance(node, ast.Module):
+        above = parent(node)
+        if isinstance(above, ast.If):
+            yield above, node in above.body
+        node = above

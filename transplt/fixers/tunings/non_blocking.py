@@ -1,0 +1,62 @@
+"""`non-blocking`: batches of a loader that pins memory go to the device without the host waiting for the copy.
+
+Only copies to the device: one to the host that does not wait hands out memory that is not written yet. Only batches
+that torch collated itself: what a function of the project's own makes may have a `.to` that takes nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.tunings.copies import changed_on_host, copies_of
+from transplt.fixers.tunings.data_loader import PLACES, given, is_constant, pinned, should_pin
+from transplt.fixers.tunings.keywords import add_keyword
+from transplt.fixers.tunings.reading import calls_here, has_loaders, reading
+from transplt.fixers.tunings.writer import writer_for
+from transplt.program.training import Loader
+from transplt.syntax.asks import lacks
+
+fixer = Fixer(__name__, code="NPU758", rank=340, theme="tune:non-blocking", needs=(b".to(", b".cuda(", b".npu("))
+
+_MESSAGE = "the batch comes from pinned memory: its copy to the device need not be waited for"
+
+
+@fixer.on(ast.Module)
+def copies_of_batches(work: Work, tree: ast.Module) -> Finds:
+    """Look at the loops of a file over loaders that pin memory."""
+    writer = writer_for(work, fixer)
+    if writer is None or not has_loaders(work):
+        return
+    found = reading(work)
+    pins = work.settings.asks_for("tune:data-loader") and not work.settings.per_file_ignores
+    copies: list[ast.Call] = []
+    loops = {id(reader.node): reader for readers in found.readers.values() for reader in readers}
+    for reader in loops.values():
+        if reader.file.path != work.scan.path or reader.loop is None:
+            continue
+        loaders = found.read_by[id(reader.node)]
+        if not all(
+            _collated(loader) and (pinned(loader) or (pins and should_pin(found, loader))) for loader in loaders
+        ):
+            continue
+        for call in copies_of(reader.file, reader.loop):
+            if _takes_it(call) and not changed_on_host(call, reader.loop):
+                copies.append(call)
+    for _, call in calls_here(work, copies):
+        add_keyword(writer, call, fixer.code, _MESSAGE, "non_blocking", "True", api="torch.Tensor.to")
+    yield from writer.found
+
+
+def _collated(loader: Loader) -> bool:
+    """True for a loader whose batches torch makes: tensors in lists, tuples and dicts."""
+    call = loader.call
+    collate = lacks(call, "collate_fn", PLACES["collate_fn"]) or is_constant(given(call, "collate_fn"), None)
+    return bool(collate) and not is_constant(given(call, "batch_size"), None)
+
+
+def _takes_it(call: ast.Call) -> bool:
+    """True for a call that says where to and at most a dtype by keyword, and nothing about waiting."""
+    return len(call.args) <= 1 and all(keyword.arg in ("device", "dtype") for keyword in call.keywords)

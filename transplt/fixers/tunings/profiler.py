@@ -1,0 +1,69 @@
+"""`profiler=N-M`: torch_npu.profiler around the steps N to M of the training.
+
+Behind the steps, each after a colon, stand what is recorded besides and where it goes: `shapes`, `memory` and `stacks`
+of operators, `simple` for the kernels of the NPU alone, `level=none|0|1|2` of CANN, `to=FOLDER`. Sources: the profiling
+section of the Ascend PyTorch porting guide; torch_npu/profiler/profiler.py and experimental_config.py.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.fixers.tunings.instruments import MeasuredLoop, above, global_lines, lines, only_one
+from transplt.fixers.tunings.writer import value_of, writer_for
+
+_OPTION = r"shapes|memory|stacks|simple|level=(?:none|[012])|to=[\w./-]+"
+_ONCE = r"(?!.*:(shapes|memory|stacks|simple|level|to)(?![^:=]).*:\1(?![^:=]))"
+fixer = Fixer(__name__, code="NPU781", rank=630, theme="tune:profiler", on_request=True,
+              value=rf"(?a:{_ONCE}[1-9]\d*-[1-9]\d*(?::(?:{_OPTION}))*)", example="5-10:shapes:level=1")  # fmt: skip
+
+FOLDER = "npu_profile"
+_RECORDED = {"shapes": "record_shapes", "memory": "profile_memory", "stacks": "with_stack"}
+
+
+@fixer.on(ast.Module)
+def profiled_steps(work: Work, tree: ast.Module) -> Finds:
+    """Start the profiler before the first pass over the data, tell it each step, stop it after the last pass."""
+    if b"torch_npu.profiler" not in work.source.utf8 and (writer := writer_for(work, fixer)):
+        place = only_one(writer, fixer.code, "profiler")
+        if place is not None:
+            steps, *options = value_of(work, fixer).split(":")
+            first, last = map(int, steps.split("-"))
+            given = {name: value for name, _, value in (option.partition("=") for option in options)}
+            _write(writer, place, first, last, given)
+        yield from writer.found
+
+
+def _write(writer: Writer, place: MeasuredLoop, first: int, last: int, options: dict[str, str]) -> None:
+    active, folder = last - first + 1, options.get("to", FOLDER)
+    message = f"the steps {first} to {last} are profiled into {folder.rstrip('/')}/"
+    name = writer.new_name("profiler", "npu_profiler")
+    profiler = "torch_npu.profiler"
+    recorded = [f"    {_RECORDED[option]}=True," for option in _RECORDED if option in options]
+    if "level" in options:
+        level = f"{profiler}.ProfilerLevel.Level{options['level'].replace('none', '_none')}"
+        recorded.append(f"    experimental_config={profiler}._ExperimentalConfig(profiler_level={level}),")
+    kinds = ("NPU",) if "simple" in options else ("CPU", "NPU")
+    above(
+        writer,
+        place.outermost,
+        lines(
+            writer,
+            *global_lines(place, name),
+            f"{name} = {profiler}.profile(",
+            f"    activities=[{', '.join(f'{profiler}.ProfilerActivity.{kind}' for kind in kinds)}],",
+            f"    schedule={profiler}.schedule(wait={first - 1}, warmup=1, active={active}, repeat=1),",
+            f'    on_trace_ready={profiler}.tensorboard_trace_handler("{folder}"),',
+            *recorded,
+            ")",
+            f"{name}.start()",
+        ),
+        fixer.code,
+        message,
+    )
+    above(writer, place.loop.body[0], [f"{name}.step()"], fixer.code, message)
+    writer.after(place.outermost, [f"{name}.stop()"], fixer.code, message)

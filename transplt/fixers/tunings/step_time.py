@@ -1,0 +1,55 @@
+"""`step-time`: prints the time of a step and the throughput after each pass over the data, without the first steps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.fixers.tunings.instruments import MeasuredLoop, above, lines, measured_loops
+from transplt.fixers.tunings.writer import torch_name, writer_for
+
+fixer = Fixer(__name__, code="NPU780", rank=620, theme="tune:step-time", on_request=True)
+
+#: Steps that are not timed: kernels are loaded and memory is allocated in them.
+SKIPPED = 5
+_MESSAGE = "the time of a step, printed after each pass over the data"
+
+
+@fixer.on(ast.Module)
+def clocks(work: Work, tree: ast.Module) -> Finds:
+    """Write the clock around every loop over batches."""
+    if b"timed_steps" not in work.source.utf8 and (writer := writer_for(work, fixer)):
+        found = measured_loops(writer, fixer.code, "step time")
+        if found:
+            _write(writer, found)
+        yield from writer.found
+
+
+def _write(writer: Writer, found: Sequence[MeasuredLoop]) -> None:
+    torch, time = torch_name(writer), writer.module("time", "time", "clock")
+    count, start = writer.new_name("timed_steps"), writer.new_name("timed_from")
+    each = writer.new_name("step_time")
+    begin = lines(
+        writer,
+        f"if {count} == {SKIPPED}:",
+        f"    {torch}.npu.synchronize()",
+        f"    {start} = {time}.perf_counter()",
+        f"{count} += 1",
+    )
+    for place in found:
+        loader = place.batches.loader
+        rate = f"{{{loader}.batch_size / {each}:.1f}} samples/s" if loader else f"{{1 / {each}:.2f}} steps/s"
+        end = lines(
+            writer,
+            f"if {count} > {SKIPPED}:",
+            f"    {torch}.npu.synchronize()",
+            f"    {each} = ({time}.perf_counter() - {start}) / ({count} - {SKIPPED})",
+            f'    print(f"step time {{{each} * 1000:.1f}} ms, {rate}")',
+        )
+        above(writer, place.loop, [f"{count} = 0"], fixer.code, _MESSAGE)
+        above(writer, place.loop.body[0], begin, fixer.code, _MESSAGE)
+        writer.after(place.loop, end, fixer.code, _MESSAGE)

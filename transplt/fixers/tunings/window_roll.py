@@ -1,0 +1,64 @@
+"""`window-roll`: `torch.roll` of the height and width of (N, H, W, C) becomes torch_npu.contrib.function.roll.
+
+Source: torch_npu/contrib/function/roll.py: it looks the elements up by indices that are made once for each size, shift
+and pair of axes, in both directions; it takes (x, shifts, dims) and raises unless x has four dimensions.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.tunings.values import scripted
+from transplt.fixers.tunings.writer import writer_for
+from transplt.flow.last_value import last_value
+from transplt.program.program import enclosing_function
+from transplt.program.shapes import is_window_roll
+from transplt.syntax.asks import keyword_of
+from transplt.syntax.scan import FUNCTIONS
+
+fixer = Fixer(__name__, code="NPU768", rank=470, theme="tune:window-roll")
+
+TARGET = "torch_npu.contrib.function.roll"
+_SHAPED = frozenset({"view", "reshape", "permute"})
+_KEEPS = frozenset({"contiguous", "clone", "detach"})
+
+
+@fixer.on(ast.Call, last="roll")
+def cyclic_shift_of_windows(work: Work, call: ast.Call) -> Finds:
+    """Rewrite a shift whose input is seen to have four dimensions."""
+    if not is_window_roll(work.names, call) or not call.args or scripted(work, call):
+        return
+    shifts = call.args[1] if len(call.args) > 1 else keyword_of(call, "shifts")
+    if not isinstance(shifts, ast.Tuple) or len(shifts.elts) != 2 or not _has_four(work, call.args[0], 0):
+        return
+    if writer := writer_for(work, fixer):
+        message = f"{work.text(call.func)} of windows -> {TARGET}"
+        writer.change_alone(call.func, fixer.code, message, TARGET, writes_npu=True, api="torch.roll")
+        yield from writer.found
+
+
+def _has_four(work: Work, node: ast.expr, depth: int) -> bool:
+    """True for a tensor that was last given four dimensions by `view(a, b, c, d)` and its like."""
+    if depth > 4:
+        return False
+    if isinstance(node, ast.Name):
+        given = last_value(work.scan, node)
+        return given is not None and _has_four(work, given, depth + 1)
+    if not isinstance(node, ast.Call):
+        return False
+    func = node.func
+    if isinstance(func, ast.Attribute):
+        if func.attr in _KEEPS:
+            return _has_four(work, func.value, depth + 1)
+        sizes = node.args
+        if len(sizes) == 1 and isinstance(sizes[0], (ast.Tuple, ast.List)):
+            sizes = sizes[0].elts
+        return func.attr in _SHAPED and len(sizes) == 4 and not any(isinstance(size, ast.Starred) for size in sizes)
+    bindings = work.scan.root.bindings.get(func.id, []) if isinstance(func, ast.Name) else []
+    if len(bindings) != 1 or not isinstance(bindings[0].node, FUNCTIONS):
+        return False
+    made = [line.value for line in work.scan.returns if enclosing_function(line) is bindings[0].node]
+    return bool(made) and all(value is not None and _has_four(work, value, depth + 1) for value in made)

@@ -1,0 +1,361 @@
+"""Where the argument of a call ends up: devices of torch, parameters of the project, flags, text for people."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from transplt.flow.callees import (
+    ABSL_CALLS,
+    COMMAND_CALLS,
+    COMMAND_MODULES,
+    FIELD_CALLS,
+    FOREIGN,
+    ITEM_CALLS,
+    OBJECTS,
+    OTHER_DEVICES,
+    PARSER_CALLS,
+    PICKS,
+    PROSE_CALLS,
+    PROSE_KEYWORDS,
+    REGEX_CALLS,
+    SIMULATOR_DEVICE,
+    TESTS,
+    WRAPPERS,
+)
+from transplt.flow.device_arguments import mark_of_argument
+from transplt.flow.marks import GENERIC, names_a_mark
+from transplt.flow.place import Path, Place, Up, Ways
+from transplt.flow.slots import Slots
+from transplt.flow.stores import inside
+from transplt.syntax.asks import index_in, last_name
+from transplt.syntax.names import assigned_value
+from transplt.syntax.scan import FUNCTIONS, parent
+
+
+class Argument(NamedTuple):
+    """An argument of a call: its keyword, or its position (else -1), and the containers around the value in it.
+
+    `full` and `last` are the callee's names, `root` the first part of the full name, or of what is written.
+    """
+
+    slots: Slots
+    call: ast.Call
+    keyword: str | None
+    position: int
+    path: Path
+    full: str
+    last: str
+    root: str
+
+    @property
+    def method(self) -> bool:
+        """True when something and a dot stand before the last name."""
+        return self.owner is not None
+
+    @property
+    def owner(self) -> ast.expr | None:
+        """What stands before that dot."""
+        return self.call.func.value if isinstance(self.call.func, ast.Attribute) else None
+
+    @property
+    def mark(self) -> str | None:
+        """DEVICE or BACKEND, where the call takes one here."""
+        argument = self.position if self.keyword is None else self.keyword
+        return mark_of_argument(self.full, self.last, self.method, argument)
+
+    @property
+    def target(self) -> str | None:
+        """Full name of the function or class that is called, when it is the project's own."""
+        return self.slots.own.definition(self.call.func)
+
+
+def ways_of_argument(slots: Slots, call: ast.Call, value: ast.AST, keyword: str | None, path: Path) -> Ways:
+    """The places that an argument of a call reaches, and where it goes on: what the first row says that applies."""
+    full = slots.names.qualified(call.func) or _one_or_no_context(slots, call.func)
+    root = full.split(".")[0] or _root(call.func)
+    argument = Argument(slots, call, keyword, index_in(call, "args", value), path, full, last_name(call.func), root)
+    return next(ways(argument) for applies, ways in _ROWS if applies(argument))
+
+
+def _one_or_no_context(slots: Slots, func: ast.expr) -> str:
+    """What a name stands for that is one context manager or none: `scope = autocast if amp else nullcontext`."""
+    if not isinstance(func, ast.Name):
+        return ""
+    found = slots.names.lookup(func.id, slots.scan.scope_of(func))
+    values: list[ast.expr] = []
+    for binding in found[1] if found is not None else ():
+        value = assigned_value(binding.node) if binding.kind == "assign" else None
+        if value is None:
+            return ""
+        values += [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    names = {slots.names.qualified(value) for value in values}
+    rest = names - {"contextlib.nullcontext", "contextlib.suppress"}
+    return (rest.pop() or "") if len(rest) == 1 < len(names) else ""
+
+
+def _root(node: ast.AST) -> str:
+    """The name that a chain of attributes, calls and subscripts begins with."""
+    while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _foreign(a: Argument) -> Ways:
+    yield Place("foreign", a.root)
+
+
+def _flag(a: Argument) -> Ways:
+    """An argument of `parser.add_argument` and its like: the default and the choices are values of the destination."""
+    if a.last == "Option" and (a.position == 0 or a.keyword == "default"):
+        yield Up(a.call, a.path)
+    elif a.position >= 0 or a.keyword == "dest":
+        yield Place("flag")
+    elif a.keyword in ("default", "choices", "const", "type", "envvar"):
+        name = destination(a.call)
+        yield Place("slot", _slot_in_function_below(a, name) or f"n:{name}")
+    else:
+        yield Place("help" if a.keyword == "help" else "prose", other=a.call)
+
+
+def _slot_in_function_below(a: Argument, name: str) -> str | None:
+    """The slot of a parameter or variable of the function that the call decorates."""
+    function = parent(a.call)
+    return a.slots.variable(name, a.slots.scan.scopes[function]) if isinstance(function, FUNCTIONS) else None
+
+
+def destination(call: ast.Call) -> str:
+    """The attribute that an `add_argument` call fills."""
+    for keyword in call.keywords:
+        if keyword.arg == "dest" and isinstance(keyword.value, ast.Constant):
+            return str(keyword.value.value)
+    names = [str(arg.value) for arg in call.args if isinstance(arg, ast.Constant)]
+    long = [name for name in names if name.startswith("--")] or names
+    return re.sub(r"^-+", "", long[0].partition("/")[0]).replace("-", "_") if long else ""
+
+
+def _absl_flag(a: Argument) -> Ways:
+    """An argument of `flags.DEFINE_string(name, default, help)` or `DEFINE_enum(name, default, values, help)`."""
+    name = next((str(arg.value) for arg in a.call.args[:1] if isinstance(arg, ast.Constant)), "")
+    if a.position == 0 or a.keyword == "name":
+        yield Place("flag")
+    elif a.position == 1 or a.keyword in ("default", "enum_values") or a.path:
+        yield Place("slot", f"n:{name}")
+    else:
+        yield Place("help", other=a.call)
+
+
+def _matched_text(a: Argument) -> Ways:
+    at = 2 if a.last == "sub" else 1
+    args = a.call.args
+    yield Place("compare", "regex", args[at]) if len(args) > at else Place("other", "a pattern")
+
+
+def _prose(a: Argument) -> Ways:
+    yield Place("prose")
+
+
+def _registers_a_kernel(a: Argument) -> bool:
+    """Where an operator's kernel is registered for a device: another name alone makes no kernel."""
+    last, keyword = a.last, a.keyword
+    if keyword == "device_types" or last in ("register_kernel", "impl_abstract", "fallthrough", "dispatch_key"):
+        return True
+    if a.full.startswith("torch.library.") or last in ("py_impl", "register_dispatch", "DispatchKey"):
+        return keyword in (None, "dispatch_key", "types", "device_types")
+    return last == "impl" and keyword in (None, "dispatch_key")
+
+
+def _kernel(a: Argument) -> Ways:
+    yield Place("kernel", a.last)
+
+
+def _names_an_operator(a: Argument) -> bool:
+    """Where an operator of one's own gets its name: `torch.library.define("cuda_ops::b", ...)`."""
+    if a.keyword is not None or a.path or a.position != 0:
+        return a.keyword in ("qualname", "op_name", "ns") and a.full.startswith("torch.library.")
+    return a.full.startswith("torch.library.") or (a.method and a.last == "impl" and len(a.call.args) > 1)
+
+
+def _operator(a: Argument) -> Ways:
+    yield Place("operator", a.last)
+
+
+def _is_for_a_simulator(a: Argument) -> bool:
+    """Where something else that computes on the card is told which one: the physics of a simulator, another library."""
+    if a.keyword is not None and SIMULATOR_DEVICE.search(a.keyword):
+        return True
+    return a.root in OTHER_DEVICES and (a.keyword in (None, "task_type") or names_a_mark(a.keyword or ""))
+
+
+def _simulator(a: Argument) -> Ways:
+    yield Place("simulator", a.root if a.root in OTHER_DEVICES else a.keyword or "")
+
+
+def _mark(a: Argument) -> Ways:
+    yield Place(a.mark or "")
+
+
+def _tested_string(a: Argument) -> Ways:
+    yield Place("compare", a.last, a.owner)
+
+
+def _tested_and_replaced(a: Argument) -> Ways:
+    yield from _tested_string(a)
+    yield from _result(a)
+
+
+def _other_side(a: Argument) -> Ways:
+    yield Place("compare", "in" if a.path else "", a.call.args[1 - a.position])
+
+
+def _length(a: Argument) -> Ways:
+    """`x[len("cuda"):]` says that x begins with the string."""
+    holder = parent(a.call)
+    if isinstance(holder, ast.Slice) or (isinstance(holder, ast.BinOp) and isinstance(parent(holder), ast.Slice)):
+        yield Up(a.call, ())
+    else:
+        yield Place("other", "a length")
+
+
+def _result(a: Argument) -> Ways:
+    yield Up(a.call, a.path)
+
+
+def _item(a: Argument) -> Ways:
+    yield Up(a.call, a.path[:-1])
+
+
+def _tuples(a: Argument) -> Ways:
+    yield Up(a.call, (*a.path[:-1], a.position, None))
+
+
+def _numbered(a: Argument) -> Ways:
+    yield Up(a.call, (*a.path[:-1], 1, None))
+
+
+def _entry(a: Argument) -> Ways:
+    name = a.keyword or ""
+    yield Place("named", name) if names_a_mark(name) else Up(a.call, (*a.path, name))
+
+
+def _looked_up(a: Argument) -> Ways:
+    """`d.get(key, default)`, `getattr(x, name, default)`: the default is the value, the key a name."""
+    by_getattr = a.last == "getattr"
+    if a.position == (2 if by_getattr else 1):
+        slot = a.slots.of(a.call)
+        if slot is not None:
+            yield Place("slot", slot)
+        yield Up(a.call, a.path)
+    elif by_getattr:
+        yield Place("probe", other=a.call)
+    else:
+        yield Place("key", other=a.owner)
+
+
+def _probe(a: Argument) -> Ways:
+    yield Place("probe", other=a.call)
+
+
+def _collection(a: Argument) -> Ways:
+    slot = a.slots.of(a.owner) if a.owner is not None else None
+    yield Place("slot", inside(slot, a.path)) if slot else Place("other", a.last)
+
+
+def _attribute(a: Argument) -> Ways:
+    name = a.keyword or ""
+    yield Place("named", name) if names_a_mark(name) or name in GENERIC else Place("slot", f"n:{name}")
+
+
+def _part(a: Argument) -> Ways:
+    yield Up(a.call, (*a.path, a.position))
+
+
+def _parametrized(a: Argument) -> Ways:
+    """The values of `pytest.mark.parametrize(names, values)` land in the parameters of the test below it."""
+    first = a.call.args[0] if a.call.args else None
+    names: list[str] = []
+    if isinstance(first, ast.Constant):
+        names = [name.strip() for name in str(first.value).split(",")]
+    elif isinstance(first, (ast.Tuple, ast.List)):
+        names = [str(e.value) for e in first.elts if isinstance(e, ast.Constant)]
+    inner = a.path[:-1]
+    at = inner[-1] if inner else None
+    if a.position == 0 or not names:
+        yield Place("other", "names of parameters")
+        return
+    name = names[0] if len(names) == 1 else names[at] if isinstance(at, int) and at < len(names) else ""
+    slot = _slot_in_function_below(a, name) if name else None
+    yield Place("slot", slot) if slot else Place("named", name)
+
+
+def _fixture(a: Argument) -> Ways:
+    function = parent(a.call)
+    if isinstance(function, FUNCTIONS):
+        yield Place("slot", f"r:{a.slots.own.module}.{function.name}")
+
+
+def _command(a: Argument) -> Ways:
+    yield Place("command", a.last)
+
+
+def _parameter(a: Argument) -> Ways:
+    name = a.keyword or ""
+    slot = a.slots.parameter(a.target or "", a.keyword, a.position)
+    yield Place("slot", inside(slot, a.path, name))
+    if names_a_mark(name):
+        yield Place("named", name)
+
+
+def _named(a: Argument) -> Ways:
+    yield Place("named", a.keyword or "")
+
+
+def _unknown(a: Argument) -> Ways:
+    yield Place("other", f"argument of {a.last or 'a call'}")
+
+
+#: What an argument is, and where it ends up then. The first row that applies decides.
+_ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Ways]], ...] = (
+    # another library, a command line, a pattern, a text for people
+    (lambda a: a.root in FOREIGN and a.last not in ("cdiv", "HParams"), _foreign),
+    (lambda a: a.last in PARSER_CALLS or (a.last == "Option" and a.root in ("typer", "click", "Option")), _flag),
+    (lambda a: a.last in ABSL_CALLS, _absl_flag),
+    (lambda a: a.full.startswith("re.") and a.last in REGEX_CALLS and a.position == 0, _matched_text),
+    (lambda a: a.keyword in PROSE_KEYWORDS or a.last in PROSE_CALLS, _prose),
+    (lambda a: a.last.endswith(("Error", "Exception", "Warning")), _prose),
+    (_is_for_a_simulator, _simulator),
+    # a device or a backend
+    (_names_an_operator, _operator),
+    (_registers_a_kernel, _kernel),
+    (lambda a: a.mark is not None, _mark),
+    # a test of a string
+    (lambda a: a.method and a.last in TESTS and a.position == 0, _tested_string),
+    (lambda a: a.method and a.last == "replace" and a.position == 1, _tested_and_replaced),
+    (lambda a: a.last.startswith("assert") and a.position in (0, 1) and len(a.call.args) > 1, _other_side),
+    (lambda a: a.last == "len" and a.position == 0, _length),
+    # what the call gives back, or is made of
+    (lambda a: a.last in WRAPPERS, _result),
+    (lambda a: a.last in PICKS, _item),
+    (lambda a: a.last in ("zip", "product") and a.position >= 0, _tuples),
+    (lambda a: a.last == "enumerate" and a.position == 0, _numbered),
+    (lambda a: a.last in FIELD_CALLS and a.keyword in ("default", "default_factory", "factory"), _result),
+    (lambda a: a.last in FIELD_CALLS and a.position == 0, _result),
+    (lambda a: a.last == "dict" and not a.method and a.keyword is not None, _entry),
+    # what is looked up, or kept
+    (lambda a: a.last in ("get", "getenv", "pop", "setdefault") and a.method, _looked_up),
+    (lambda a: a.last == "getattr", _looked_up),
+    (lambda a: a.last in ("hasattr", "setattr", "delattr") and a.position != 2, _probe),
+    (lambda a: a.last in ITEM_CALLS and a.method, _collection),
+    # pytest
+    (lambda a: a.last == "param" and a.position >= 0, _part),
+    (lambda a: a.last == "parametrize", _parametrized),
+    (lambda a: a.last == "fixture" and a.keyword == "params", _fixture),
+    # any other call
+    (lambda a: a.last in COMMAND_CALLS and a.position == 0 and a.root in COMMAND_MODULES, _command),
+    (lambda a: a.last in OBJECTS and a.keyword is not None, _attribute),
+    (lambda a: a.target is not None, _parameter),
+    (lambda a: a.keyword is not None, _named),
+    (lambda a: True, _unknown),
+)

@@ -1,0 +1,371 @@
+"""What the code of one file reaches, and where the answers of its gates go: `CodeFacts` for its project.
+
+The same object answers for the gates of the file when it is rewritten, so that both go by one reading.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from transplt.base.text.marks import Texts
+from transplt.flow.code import CodeFacts, Step, names_cuda_code
+from transplt.flow.code_pieces import State, Stored, Walk, stores_in
+from transplt.flow.cuda_builds import built_modules
+from transplt.flow.cuda_code import CudaCode
+from transplt.flow.libraries import is_library
+from transplt.flow.reached import places
+from transplt.flow.slots import Slots
+from transplt.flow.stores import store_slots
+from transplt.rules.rule_set import RuleSet
+from transplt.syntax.asks import is_property, last_name
+from transplt.syntax.conditions import Atom, implied, implies
+from transplt.syntax.modules import import_base
+from transplt.syntax.scan import FUNCTIONS, parent
+
+#: What marks a file whose functions end in kernels of its own, and the functions that do by their names.
+_KERNELS = Texts(
+    *rb"cpp_extension load_inline get_plugin custom_ops \b_C\b \b_ext\b .cu\b \btriton \bcupy\b numba".split()
+)
+_NAMED_KERNEL = re.compile(r"(?:^|_)cuda(?:$|_|\d)|Cuda[A-Z]|CUDA[A-Z]|(?:^|_)triton(?:$|_)", re.I)
+#: What a file says that builds extensions for CUDA.
+_EXTENSIONS = Texts(*b"CUDAExtension cuda_ext create_extension".split())
+#: Values that are no answer of a gate, and read no variable.
+_NO_ANSWERS = frozenset({ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.BinOp})
+_DECORATORS = ("triton.jit", "triton.autotune", "numba.cuda.jit", "cupy.fuse")
+
+
+@dataclass(slots=True)
+class FileCode:
+    """The pieces of one file, and the values that it stores."""
+
+    code: CudaCode
+    pieces: dict[str, list[Step]] = field(default_factory=dict)
+    stored: list[Stored] = field(default_factory=list)
+    passed: list[ast.expr] = field(default_factory=list)  # arguments of calls
+    _stored_in: list[list[str]] = field(default_factory=list)  # the slots of `stored`
+    _constants: dict[bool, dict[str, list[Stored]]] = field(default_factory=dict)
+    _walked: dict[tuple[int, State], tuple[State, list[Step]]] = field(default_factory=dict)  # by statement
+
+    @classmethod
+    def of(cls, slots: Slots, rules: RuleSet) -> FileCode:
+        """The pieces of a scanned file."""
+        made = cls(CudaCode(slots, rules))
+        scan, own = slots.scan, slots.own
+        made._walk(own.module, scan.tree.body)
+        kernels: bool | None = None  # asked where a function is called like a kernel alone
+        for node in scan.functions:
+            name = own.full_name(scan.scopes[node])
+            made._walk(name, node.body)
+            is_kernel = _is_kernel(slots, node)
+            if not is_kernel and _is_called_a_kernel(node.name):
+                kernels = is_kernel = _KERNELS.in_(scan.source.utf8) if kernels is None else kernels
+            if is_kernel:
+                made.pieces.setdefault(name, []).append(Step(f"@{node.name}"))
+        for each in scan.classes:
+            name = own.full_name(scan.scopes[each])
+            made._walk(name, each.body)
+            steps = [Step(ref) for base in each.bases for ref in made.code.held(base)]
+            methods = {item.name for item in each.body if isinstance(item, FUNCTIONS)}
+            steps += [
+                Step(f"{name}.{run}") for run in ("__init__", "forward", "backward", "__call__") if run in methods
+            ]
+            made.pieces.setdefault(name, []).extend(steps)
+        return made
+
+    @classmethod
+    def without_pieces(cls, slots: Slots, rules: RuleSet) -> FileCode:
+        """What a scanned file stores: its project knows the pieces already."""
+        made = cls(CudaCode(slots, rules))
+        scan = slots.scan
+        for holder in (scan.tree, *scan.functions, *scan.classes):  # as `of` walks
+            made.stored += stores_in(holder.body)
+        return made
+
+    def walk_over(self, nodes: Iterable[ast.AST]) -> list[Step]:
+        """What some code of the file reaches. The sides of gates overlap: a statement is walked once in each state."""
+        reached: list[Step] = []
+        here = State()
+        for node in nodes:
+            known = self._walked.get((id(node), here))
+            if known is None:
+                walk = Walk(self.code, tries=False)
+                known = self._walked[id(node), here] = walk.alone(node, here), walk.reached
+            here, steps = known
+            reached += steps
+        return reached
+
+    def _walk(self, name: str, body: Iterable[ast.AST]) -> None:
+        walk = Walk(self.code)
+        walk.block(body)
+        self.pieces.setdefault(name, []).extend(walk.reached)
+        for held, steps in walk.holders.items():
+            self.pieces.setdefault(f"={held}", []).extend(steps)
+        for condition, steps in walk.behind.items():
+            self.pieces.setdefault(f"?{condition}", []).extend(steps)
+        self.stored += walk.stored
+        self.passed += walk.values
+
+    # --- where answers go --------------------------------------------------------------------------------------------
+
+    def guards_of(self, value: ast.expr, atom: ast.expr, truth: bool) -> Iterator[str]:
+        """The guards that hold only if a part of a value has a truth value: `T slot` for `slot = gate and x`."""
+        slots = self.code.slots
+        for way in (True, False):
+            if implies(value, way, Atom(atom, truth)):
+                yield from (self.code.guard(slot, way) for slot in _carried_to(slots, value))
+
+    def guards_set_in(self, nodes: Iterable[ast.AST]) -> Iterator[str]:
+        """The guards that hold only if some code ran: of constants that only it returns or stores."""
+        ids = {id(node) for node in nodes}
+        for truth in (True, False) if ids else ():
+            for slot, stores in self._constant_stores(truth).items():
+                if all(_stands_in(each.statement, ids) for each in stores):
+                    yield self.code.guard(slot, truth)
+
+    def set_only_in(self, nodes: Iterable[ast.AST]) -> set[str]:
+        """The slots that are None, or false, unless some statements ran."""
+        ids = {id(node) for node in nodes}
+        inside: dict[str, bool] = {}
+        for each in self.stored:
+            if each.target is not None and _truth(each.value) != "F":
+                for slot in self._slots_of(each):
+                    inside[slot] = inside.get(slot, True) and id(each.statement) in ids
+        return {slot for slot, only in inside.items() if only}
+
+    def _constant_stores(self, truth: bool) -> dict[str, list[Stored]]:
+        """What gives a slot a truth value, or may; slots that hold other things than truth are left out."""
+        if truth not in self._constants:
+            found: dict[str, list[Stored]] = {}
+            other: set[str] = set()
+            if len(self._stored_in) != len(self.stored):
+                self._stored_in = [self._slots_of(each) for each in self.stored]
+            for each, slots in zip(self.stored, self._stored_in, strict=True):
+                said = _truth(each.value)
+                for slot in slots:
+                    if said == "data":
+                        other.add(slot)
+                    elif said == "?" or (said == "T") == truth:
+                        found.setdefault(slot, []).append(each)
+            self._constants[truth] = {slot: stores for slot, stores in found.items() if slot not in other}
+        return self._constants[truth]
+
+    def _slots_of(self, each: Stored) -> list[str]:
+        """The slots that a value is returned from, or stored in."""
+        slots = self.code.slots
+        if each.target is None:
+            function = function_around(each.statement)
+            if function is None:
+                return []
+            full = slots.own.full_name(slots.scan.scopes[function])
+            return [f"r:{full}", *([f"s:{full}"] if is_property(function) else [])]
+        if isinstance(each.target, (ast.Name, ast.Attribute)):
+            return store_slots(slots, each.target, ())
+        return []
+
+    # --- facts -------------------------------------------------------------------------------------------------------
+
+    def facts(self) -> CodeFacts:
+        """What the file says of its code to its project."""
+        scan, own = self.code.slots.scan, self.code.slots.own
+        modules = {alias.name for node in scan.imports if isinstance(node, ast.Import) for alias in node.names}
+        modules |= {import_base(scan.path, node) for node in scan.imports if isinstance(node, ast.ImportFrom)}
+        aliases = {
+            (name, binding.target)
+            for name, bindings in scan.root.bindings.items()
+            for binding in bindings
+            if binding.kind == "import" and not is_library(binding.target)
+        }
+        gates = self._gates()
+        return CodeFacts(
+            module=own.module,
+            pieces=tuple(sorted(self._telling({left for left, _ in gates}).items())),
+            gates=tuple(sorted(gates)),
+            aliases=tuple(sorted(aliases)),
+            stars=tuple(sorted(set(scan.root.stars))),
+            modules=tuple(sorted(name for name in modules if name and not is_library(name))),
+            classes=tuple(sorted(self._classes())),
+            extensions=tuple(sorted(self._extensions())),
+            defined=tuple(sorted(name for name, found in scan.root.bindings.items() if found[0].kind != "import")),
+            parameters=tuple(sorted(self._parameters())),
+            cuda_named=tuple(sorted(name for name in self._defined() if names_cuda_code(name))),
+        )  # fmt: skip
+
+    def _telling(self, gates: set[str]) -> dict[str, tuple[Step, ...]]:
+        """The pieces without what leads nowhere: to functions of this file that reach nothing, to values of no code."""
+        own = f"{self.code.slots.own.module}."
+        defined = {name for name in self._full_names() if name not in self.pieces}
+        with_bases = {name for name, _ in self._classes()}
+        pieces = {
+            name: dict.fromkeys(steps)
+            for name, steps in self.pieces.items()
+            if not (name.startswith("?") and "|v:" in name and name[1:] not in gates)
+        }
+        while True:
+            empty = {name for name, steps in pieces.items() if not steps} | defined
+            gone = 0
+            for name, steps in pieces.items():
+                kept = {
+                    step: None for step in steps if not self._leads_nowhere(step.ref, own, pieces, empty, with_bases)
+                }
+                gone += len(steps) - len(kept)
+                pieces[name] = kept
+            if not gone:
+                return {name: tuple(steps) for name, steps in pieces.items() if steps}
+
+    def _leads_nowhere(
+        self, ref: str, own: str, pieces: dict[str, dict[Step, None]], empty: set[str], with_bases: set[str]
+    ) -> bool:
+        if not ref.startswith("="):
+            return ref in empty
+        if ref in pieces:
+            return not pieces[ref]
+        owner = ref[3:].rpartition(".")[0]
+        if ref[1:3] == "s:":
+            return owner not in with_bases and f"{ref[3:]}" not in pieces
+        return "|v:" in ref or ref[3:].startswith(own)
+
+    def _full_names(self) -> Iterator[str]:
+        scan, own = self.code.slots.scan, self.code.slots.own
+        return (own.full_name(scan.scopes[node]) for node in (*scan.functions, *scan.classes))
+
+    def _classes(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The classes with bases that may be the project's own."""
+        slots = self.code.slots
+        found = []
+        for node in slots.scan.classes:
+            bases = tuple(full for base in node.bases if (full := slots.own.definition(base)) is not None)
+            if bases:
+                found.append((slots.own.full_name(slots.scan.scopes[node]), bases))
+        return found
+
+    def _gates(self) -> set[tuple[str, str]]:
+        slots = self.code.slots
+        walk = Walk(self.code)
+        found: set[tuple[str, str]] = set()
+        copies: list[tuple[ast.expr, bool, str]] = []
+        values = [each.value for each in self.stored if each.value is not None] + self.passed
+        for value in values if self.code.asks else ():
+            if type(value) in _NO_ANSWERS:
+                continue
+            for way in (True, False):
+                for atom in implied(value, way):
+                    if walk.asks_for_cuda(atom):
+                        found.update((self.code.guard(slot, way), "cuda") for slot in _carried_to(slots, value))
+                    elif said := walk.guard_of(atom):
+                        copies.append((value, way, said))
+        found.update(self._set_behind_guards())
+        asked = {name[1:] for name in self.pieces if name.startswith("?")}
+        said_here = {left for left, _ in found}
+        for value, way, said in copies:
+            if said in said_here or _is_telling(said):
+                found.update((self.code.guard(slot, way), said) for slot in _carried_to(slots, value))
+        for each in self.stored:
+            if asked and isinstance(each.value, (ast.Name, ast.Attribute, ast.BoolOp, ast.UnaryOp)):
+                for way, slot in ((way, slot) for slot in self._slots_of(each) for way in (True, False)):
+                    if (left := self.code.guard(slot, way)) in asked:
+                        found.update((left, walk.guard_of(atom)) for atom in implied(each.value, way))
+        return {(left, right) for left, right in found if right and left != right}
+
+    def _set_behind_guards(self) -> Iterator[tuple[str, str]]:
+        """The guards of slots that get a truth value only behind one other guard, each with that.
+
+        What `guards_set_in` says of the statements behind each guard: here the state of each store says where it is.
+        """
+        if not any(each.state.cuda or each.state.guards for each in self.stored):
+            return
+        for truth in (True, False):
+            for slot, stores in self._constant_stores(truth).items():
+                behind = _behind(stores[0].state)
+                for each in stores[1:]:
+                    if not behind:
+                        break
+                    behind &= _behind(each.state)
+                if behind:
+                    left = self.code.guard(slot, truth)
+                    yield from ((left, said) for said in behind)
+
+    def _parameters(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        asked = {name[5:].rpartition(".")[0] for name in self.pieces if name[:1] == "?" and name[2:5] == " p:"}
+        return ((name, names) for name, names in self.code.slots.own.parameters().items() if name in asked)
+
+    def _extensions(self) -> set[str]:
+        scan = self.code.slots.scan
+        if not _EXTENSIONS.in_(scan.source.utf8):
+            return set()
+        held = {
+            last_name(each.target)
+            for each in self.stored
+            if each.target is not None and last_name(each.value).endswith("CUDAExtension")
+        }
+        return {name for call in scan.calls for name in built_modules(call, held)}
+
+    def _defined(self) -> Iterator[str]:
+        scan = self.code.slots.scan
+        for node in (*scan.functions, *scan.classes):
+            yield node.name
+        for scope in scan.scopes.values():
+            yield from (name for name, found in scope.bindings.items() if found[0].kind in ("assign", "param"))
+        yield from (node.attr for node in scan.stores)
+
+
+def _carried_to(slots: Slots, value: ast.expr) -> Iterator[str]:
+    """The slots in which a value lands; what a property returns is its attribute."""
+    for place in places(slots, value):
+        if place.kind == "slot":
+            yield place.detail
+            if place.detail.startswith("r:") and isinstance(parent(value), ast.Return):
+                function = function_around(value)
+                if function is not None and is_property(function):
+                    yield f"s:{place.detail[2:]}"
+
+
+def _behind(state: State) -> set[str]:
+    """What is true wherever the walk is in a state: guards, and `cuda`."""
+    behind = {said for said, _, _ in state.guards}
+    return behind | {"cuda"} if state.cuda else behind
+
+
+def _truth(value: ast.expr | None) -> str:
+    """`T` or `F` for a constant truth value, `?` for an expression that may have either, `data` for other constants."""
+    if value is None:
+        return "F"
+    if not isinstance(value, ast.Constant):
+        return "?"
+    return "F" if value.value is None or value.value is False else "T" if value.value is True else "data"
+
+
+def function_around(node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The function in whose own statements a node stands."""
+    while not isinstance(node, ast.Module):
+        node = parent(node)
+        if isinstance(node, FUNCTIONS):
+            return node
+        if isinstance(node, (ast.ClassDef, ast.Lambda)):
+            return None
+    return None
+
+
+def _is_telling(said: str) -> bool:
+    return "cuda" in said.lower() or "gpu" in said.lower()
+
+
+def _is_kernel(slots: Slots, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    decorators = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
+    return any((slots.names.qualified(each) or last_name(each)) in _DECORATORS for each in decorators)
+
+
+def _is_called_a_kernel(name: str) -> bool:
+    return _NAMED_KERNEL.search(name) is not None and name not in ("cuda", "is_cuda", "_cuda")
+
+
+def _stands_in(node: ast.AST, ids: set[int]) -> bool:
+    """Whether a node is one of those with these ids, or stands in one."""
+    while id(node) not in ids:
+        above = parent(node)
+        if above is node:
+            return False
+        node = above
+    return True

@@ -1,0 +1,121 @@
+"""What only the CUDA side of a condition reaches, and whether all of it can run on an NPU: the one place that says so.
+
+The side is found by the form of the condition (transplt/syntax/conditions.py), or by the variable, the function or the
+attribute that carries its answer on. What it reaches is read in its file (code_facts.py) and followed over all files
+(transplt/flow/reach.py).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from transplt.flow.code_facts import FileCode
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.reach import MISSING, Reach
+from transplt.flow.reached import places
+from transplt.flow.slots import Slots
+from transplt.rules.rule_set import RuleSet
+from transplt.syntax.conditions import sides_of
+from transplt.syntax.scan import parent, statement
+
+#: A branch longer than this many lines is a program: what the user has to ask for in it is the user's decision. A test
+#: of one tensor guards no program.
+_LINES = 30
+_LINES_OF_A_TENSOR = 100
+
+
+class Answer(NamedTuple):
+    """Why a gate stays: what its CUDA side needs, or where it leads that nobody can follow (`followed` is False).
+
+    `everywhere` is False where a variable holds the answer, and other places ask it that lead to code of the NPU too.
+    """
+
+    why: str
+    followed: bool = True
+    everywhere: bool = True
+
+
+class CudaSide:
+    """The answers for the gates of one file."""
+
+    def __init__(self, slots: Slots, rules: RuleSet, project: ProjectFacts) -> None:
+        self.file = FileCode.without_pieces(slots, rules) if project.known else FileCode.of(slots, rules)
+        self.reach = project.reach if project.known else Reach.alone(self.file.facts())
+
+    def of(self, question: ast.expr, truth: bool, *, of_a_tensor: bool) -> Answer | None:
+        """Why a part of a condition has to stay that has a truth value on CUDA only; None where it may move."""
+        if _is_given_to_faiss(question):
+            return Answer("faiss", followed=True)
+        this, other, value = sides_of(question, truth)
+        why = self._needs(this, other, _LINES_OF_A_TENSOR if of_a_tensor else _LINES) if this else None
+        if why is not None:
+            return why
+        guards = list(self.file.guards_of(value, question, truth)) if value is not None else []
+        if this:
+            guards += self.file.guards_set_in(this)
+        needed, everywhere = self.reach.behind(guards)
+        return Answer(needed, MISSING not in needed, everywhere) if needed else None
+
+    def ran_by(self, question: ast.expr, truth: bool) -> list[ast.AST]:
+        """All that stands on the CUDA side of a question, and behind a local variable that holds its answer."""
+        this, _, value = sides_of(question, truth)
+        names = self.file.code.slots.names
+        for target in _names_of(self.file.code.slots, value) if value is not None else ():
+            for use in names.uses(target):
+                if isinstance(use.ctx, ast.Load):
+                    this = [*this, *sides_of(use, truth).this]
+        return [inner for node in this for inner in ast.walk(node)]
+
+    def withheld(self, stays: Iterable[ast.AST], side: Iterable[ast.AST]) -> str:
+        """What a side reads that only code sets which no longer runs; empty where there is none, or it is asked for."""
+        slots = self.file.code.slots
+        only = self.file.set_only_in(stays)
+        for node in side if only else ():
+            read = isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
+            if read and slots.of(node) in only:
+                return "" if isinstance(parent(node), (ast.Compare, ast.BoolOp, ast.If)) else ast.unparse(node)
+        return ""
+
+    def _needs(self, this: list[ast.AST], other: list[ast.AST], limit: int) -> Answer | None:
+        shared: set[str] | None = None  # what the other side reaches, too; it is long where there are many gates
+        short = _lines(this) <= limit
+        unfollowed = ""
+        for step in self.file.walk_over(this):
+            if any(self.reach.is_gate(guard) for guard in step.guards):
+                continue
+            direct = step.ref[:1] in "@+~" or not self.reach.leads_on(step.ref)
+            if step.option and not (short and direct):
+                continue
+            why = self.reach.why(step)
+            out = "" if why or unfollowed else self.reach.leads_out(step)
+            if not why and not out:
+                continue
+            if shared is None:
+                shared = {each.ref for each in self.file.walk_over(other)}
+            if step.ref in shared:
+                continue
+            if why:
+                return Answer(why, followed=MISSING not in why)
+            unfollowed = out
+        return Answer(unfollowed, followed=False) if unfollowed else None
+
+
+def _names_of(slots: Slots, value: ast.expr) -> list[ast.Name]:
+    """The local variables of its function that a value is assigned to, itself or as a part of a tuple."""
+    held = {place.detail for place in places(slots, value) if place.kind == "slot"}
+    stored = statement(value)
+    found = (node for node in ast.walk(stored) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    return [node for node in found if slots.of(node) in held]
+
+
+def _is_given_to_faiss(question: ast.expr) -> bool:
+    """True for `gpu=device.type == "cuda"` in a call of faiss, or of a class of the project that is called after it."""
+    option = parent(question)
+    call = parent(option) if isinstance(option, ast.keyword) and option.arg in ("gpu", "use_gpu") else None
+    return isinstance(call, ast.Call) and "faiss" in ast.unparse(call.func).lower()
+
+
+def _lines(nodes: list[ast.AST]) -> int:
+    return int(getattr(nodes[-1], "end_lineno", 0)) - int(getattr(nodes[0], "lineno", 0))

@@ -1,0 +1,103 @@
+"""Whether a string or an expression is a device or a backend: by its form, its slot, or the places it reaches.
+
+`wanted` is the mark that is asked for, DEVICE or BACKEND.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.flow.callees import HOSTS, SIMULATOR_DEVICE
+from transplt.flow.marks import BACKEND, DEVICE, GENERIC, WORDS
+from transplt.flow.place import Place
+from transplt.flow.slots import Slots
+from transplt.syntax.asks import last_name, string_of
+from transplt.syntax.names import SELF
+from transplt.syntax.scan import parent
+
+
+def verdict(slots: Slots, found: list[Place], wanted: str) -> str:
+    """What the places of a string say together: `wanted`, or the kind of place that keeps the string, or ""."""
+    kinds = {place.kind for place in found}
+    if "simulator" in kinds or any(
+        place.kind in ("slot", "named") and SIMULATOR_DEVICE.search(place.detail) for place in found
+    ):
+        return "simulator"
+    if "foreign" in kinds:
+        return "foreign"
+    said = _said(slots, found, wanted, kinds)
+    return "simulator" if said == wanted == DEVICE and _is_script_of_a_host(slots) else said
+
+
+def _is_script_of_a_host(slots: Slots) -> bool:
+    """True for a file that imports `bpy` and not torch: Blender runs it."""
+    modules = {alias.name for node in slots.scan.imports if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module or "" for node in slots.scan.imports if isinstance(node, ast.ImportFrom)}
+    roots = {module.partition(".")[0] for module in modules}
+    return not HOSTS.isdisjoint(roots) and "torch" not in roots
+
+
+def _said(slots: Slots, found: list[Place], wanted: str, kinds: set[str]) -> str:
+    for place in found:
+        if place.kind == wanted:
+            return wanted
+        if place.kind == "slot" and wanted in slots.marks_of(place.detail):
+            return wanted
+        if place.kind == "named" and WORDS[wanted].search(place.detail):
+            return wanted
+        if place.kind == "compare" and place.other is not None and holds(slots, place.other, wanted):
+            return wanted
+    for kind in ("key", "row", "flag", "probe", "kernel", "annotation", "environment", "exported", "command"):
+        if kind in kinds:
+            return kind
+    return "prose" if kinds and kinds <= {"prose", "help"} else ""
+
+
+def holds(slots: Slots, node: ast.expr, wanted: str) -> bool:
+    """True when an expression is known to hold a device (or its type), or a backend's name."""
+    if holds_by_form(slots, node, wanted):
+        return True
+    slot = slots.of(node)
+    return slot is not None and wanted in slots.marks_of(slot)
+
+
+def holds_by_form(slots: Slots, node: ast.expr, wanted: str) -> bool:
+    """As `holds`, by the form of the expression alone."""
+    if isinstance(node, ast.Name):
+        return False
+    if isinstance(node, ast.Attribute):
+        if wanted == DEVICE and node.attr == "type":
+            # What is compared as `x.type` with a device is a device, unless it is a configuration with a `type` entry.
+            plain = isinstance(node.value, ast.Name) and node.value.id not in SELF and node.value.id not in GENERIC
+            return (plain and _is_compared(node)) or holds_by_form(slots, node.value, wanted)
+        return wanted == DEVICE and node.attr in ("device", "device_type", "_device")
+    if isinstance(node, ast.Call):
+        last = last_name(node.func)
+        if last == "get_backend":
+            return wanted == BACKEND
+        if last in ("device", "get_default_device", "current_accelerator"):
+            full = slots.names.qualified(node.func) or ""
+            return wanted == DEVICE and full.startswith("torch.")
+        if last == "type" and not node.args and isinstance(node.func, ast.Attribute):
+            return wanted == DEVICE  # the name of a tensor's type holds the device: torch.npu.FloatTensor
+        if last == "str" and node.args:
+            return holds_by_form(slots, node.args[0], wanted)
+        if last in ("lower", "strip", "split", "partition", "upper", "rsplit", "casefold"):
+            return isinstance(node.func, ast.Attribute) and holds_by_form(slots, node.func.value, wanted)
+        if last == "getattr" and len(node.args) > 1:
+            key = node.args[1]
+            return isinstance(key, ast.Constant) and bool(WORDS[wanted].search(str(key.value)))
+    if isinstance(node, ast.Subscript):
+        entry = string_of(node.slice)
+        return bool(WORDS[wanted].search(entry)) if entry is not None else holds_by_form(slots, node.value, wanted)
+    if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.FormattedValue):
+        return holds_by_form(slots, node.values[0].value, wanted)
+    return False
+
+
+def _is_compared(node: ast.expr) -> bool:
+    """True for an expression that is compared, or looked up in a table."""
+    above = parent(node)
+    if isinstance(above, ast.Call):
+        return isinstance(above.func, ast.Attribute) and above.func.attr == "get" and above.args[:1] == [node]
+    return isinstance(above, (ast.Compare, ast.Match)) or (isinstance(above, ast.Subscript) and above.slice is node)

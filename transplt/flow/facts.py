@@ -1,0 +1,321 @@
+"""What files say to each other: the facts of one module, and their sum over a project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from transplt.flow.code import CodeFacts
+from transplt.flow.components import Components
+from transplt.flow.definition_facts import Renaming, Use, decide
+from transplt.flow.key_facts import KeyRead, KeyReads
+from transplt.flow.marks import GENERIC, marks_by_name
+from transplt.flow.reach import Reach
+from transplt.flow.vendored import Copy
+from transplt.syntax.names import SELF
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFacts:
+    """What one file tells the rest of its project; small and picklable.
+
+    `imports`: local module-level name -> full name it imports. `stars`: modules it imports everything from.
+    `defined`: its other module-level names. `used_from`: full names that it takes from other modules.
+    `links`: groups of slots that share their values. `marks`: (slot of a group, or alone; what its values are).
+    `parameters`: (function, its positional parameters) where a parameter holds a device or a backend.
+    `own_cuda`: `Class.cuda` and `Class.is_cuda` that are something else than those of tensors (see own_cuda.py).
+    `cuda_data`: `cuda` where it gives that name to attributes that are data. `flags`: destinations of command line
+    flags that mention cuda.
+    `bases`: (class, base) where the base may be the project's own. `instances`: (module-level name, its class).
+    `has_kernels`: it builds or imports CUDA kernels. `sets_double`: it makes float64 the default type.
+    `uses_cuda`: it speaks of CUDA. `handles_npu`: it chooses between CUDA and the NPU (see npu_choices.py).
+    `code`: what its code reaches that runs on CUDA alone (see reach.py).
+    `analysis`: what it says to the analysis, where that is asked for (transplt.engine.analysis.project reads it).
+    """
+
+    path: str
+    module: str
+    imports: tuple[tuple[str, str], ...] = ()
+    stars: tuple[str, ...] = ()
+    defined: tuple[str, ...] = ()
+    used_from: tuple[str, ...] = ()
+    links: tuple[tuple[str, ...], ...] = ()
+    marks: tuple[tuple[str, str], ...] = ()
+    parameters: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    own_cuda: tuple[str, ...] = ()
+    cuda_data: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    bases: tuple[tuple[str, str], ...] = ()
+    instances: tuple[tuple[str, str], ...] = ()
+    has_kernels: bool = False
+    sets_double: bool = False
+    uses_cuda: bool = False
+    handles_npu: bool = False
+    code: CodeFacts = field(default_factory=CodeFacts)
+    analysis: object = None
+    text: bytes = b""  # of the whole file, for those who read programs
+    imported: tuple[str, ...] = ()  # full names in its imports, by place, `m.*` for all of m; collected with the text
+    guarded: bool = False  # it has `if __name__ == "__main__":`
+    copy: Copy | None = None  # the copy of another package whose version it says
+    saved: tuple[tuple[str, bool], ...] = ()  # names of files it saves, and whether from the CPU (saved_files.py)
+    renames: tuple[tuple[str, str], ...] = ()  # (old, new) of the rules with `definitions`, and what it says of them
+    uses: tuple[Use, ...] = ()
+    reads: tuple[KeyRead, ...] = ()  # what it reads from configurations, command lines and the environment
+    gives: tuple[str, ...] = ()  # of a file that is not Python: names beside which it speaks of CUDA (given_values.py)
+
+
+@dataclass(slots=True)
+class ProjectFacts:
+    """The sum of all `ModuleFacts`. An empty one stands for a file seen without its project.
+
+    `reexports`: full name -> what of torch it stands for. `used_names`: full names that some file takes from another.
+    `parameters`, `own_cuda`, `cuda_data`, `flags` are those of all files, `defined` and `instances` by full name.
+    `portable`: at least a tenth of the files that speak of CUDA choose between it and the NPU.
+    """
+
+    known: bool = False
+    modules: dict[str, str] = field(default_factory=dict)  # module name -> path
+    suffixes: dict[str, str] = field(default_factory=dict)  # shorter dotted name -> module name, where unique
+    reexports: dict[str, str] = field(default_factory=dict)
+    used_names: frozenset[str] = frozenset()
+    taken_from: frozenset[str] = frozenset()  # paths of files from which others take something
+    slots: dict[str, str] = field(default_factory=dict)  # slot -> representative
+    marks: dict[str, frozenset[str]] = field(default_factory=dict)  # representative -> marks
+    parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    own_cuda: frozenset[str] = frozenset()
+    cuda_data: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+    kernel_modules: frozenset[str] = frozenset()
+    defined: frozenset[str] = frozenset()
+    portable: bool = False
+    default_is_double: bool = False
+    instances: dict[str, str] = field(default_factory=dict)
+    reach: Reach = field(default_factory=Reach)
+    packages: frozenset[str] = frozenset()  # names under which the project itself is imported
+    analysis: object = None  # the sum of what files say to the analysis
+    sources: dict[str, bytes] = field(default_factory=dict)  # path -> text, for those who read programs
+    imports: dict[str, tuple[str, ...]] = field(default_factory=dict)  # path -> paths of the files it imports, by place
+    guarded: frozenset[str] = frozenset()  # paths of files with a main guard
+    copies: tuple[Copy, ...] = ()  # copies of other packages in the tree, whose version is known
+    saved: tuple[tuple[str, bool], ...] = ()  # names of files that the project saves, and whether from the CPU
+    renamings: dict[str, Renaming] = field(default_factory=dict)  # by the old name of a rule with `definitions`
+    reads: KeyReads = field(default_factory=KeyReads)
+    given: frozenset[str] = frozenset()  # those of `reads` that get a word of CUDA outside of Python
+
+    @classmethod
+    def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
+        """The sum of the facts of all files, in any order."""
+        told = sorted(facts, key=lambda item: item.path)
+        every = [item for item in told if not item.gives]
+        joined = cls(known=True)
+        for item in every:
+            joined.modules.setdefault(item.module, item.path)
+        joined.suffixes = _suffixes(joined.modules)
+        joined.sources = {item.path: item.text for item in every if item.text}
+        joined.imports = {item.path: joined._imports(item) for item in every if item.imported}
+        joined.guarded = frozenset(item.path for item in every if item.guarded)
+        joined.packages = _packages(joined.modules)
+        joined.copies = tuple(item.copy for item in every if item.copy is not None)
+        joined.saved = tuple(sorted({each for item in every for each in item.saved}))
+        used: set[str] = set()
+        defined: set[str] = set()
+        for item in every:
+            for local, target in item.imports:
+                joined.reexports[f"{item.module}.{local}"] = target
+            used.update(joined.canonical(name) for name in (*item.used_from, *item.imported))
+            defined.update(f"{item.module}.{name}" for name in item.defined)
+            joined.parameters.update(dict(item.parameters))
+        names_of: dict[str, list[str]] = {}
+        for name in (*defined, *joined.reexports):
+            names_of.setdefault(name.rpartition(".")[0], []).append(name)
+        for item in every:
+            for star in item.stars:
+                source = joined.canonical(star)
+                if source in joined.modules:
+                    used.update(names_of.get(source, ()))
+        joined.reexports = {name: target for name, target in joined.reexports.items() if _is_torch(target)}
+        joined.used_names = frozenset(used)
+        whole = {target for item in every for _, target in item.imports}
+        joined.taken_from = frozenset(map(joined.path_of, used | whole)) - {""}
+        joined.defined = frozenset(defined)
+        joined.own_cuda = frozenset(name for item in every for name in item.own_cuda)
+        joined.cuda_data = frozenset(name for item in every for name in item.cuda_data)
+        joined.default_is_double = any(item.sets_double for item in every)
+        joined.flags = frozenset(name for item in every for name in item.flags)
+        joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
+        joined.instances = {name: joined.canonical(cls) for item in every for name, cls in item.instances}
+        joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
+        _join_slots(joined, every)
+        joined.reads = KeyReads.join((read for item in every for read in item.reads), joined.marks_of)
+        joined.given = frozenset(joined.reads.named().intersection(name for item in told for name in item.gives))
+        renames = dict.fromkeys(rename for item in every for rename in item.renames)
+        if renames:
+            uses = [use for item in every for use in item.uses]
+            joined.renamings = decide(renames, uses, joined.canonical, joined.modules.keys())
+        joined.reach = Reach.join(
+            [item.code for item in every], joined.canonical, frozenset(joined.modules), joined.packages
+        )
+        return joined
+
+    def marks_of(self, slot: str) -> frozenset[str]:
+        """What the values of a slot are in the project; a file that knows the slot may know more (Slots.marks_of)."""
+        return self.marks.get(self.slots.get(slot, slot), frozenset()) | marks_by_name(slot)
+
+    def global_slot(self, known: str) -> str:
+        """The slot of a module-level name, or of an attribute where a class or an instance is before the last dot."""
+        owner, _, name = known.rpartition(".")
+        if owner in self.instances:
+            return f"s:{self.instances[owner]}.{name}"
+        return f"s:{known}" if owner in self.defined and owner not in self.modules else f"g:{known}"
+
+    def used_by_others(self, path: str) -> bool:
+        """True for a file that another one imports; a file without its project is imported alone."""
+        return path in self.taken_from
+
+    def path_of(self, name: str) -> str:
+        """The file of the project that a full name leads to, empty for names of libraries."""
+        known = self.canonical(name)
+        while known and known not in self.modules:
+            known = known.rpartition(".")[0]
+        return self.modules[known] if known else ""
+
+    def _imports(self, item: ModuleFacts) -> tuple[str, ...]:
+        found = dict.fromkeys(map(self.path_of, item.imported))
+        return tuple(path for path in found if path in self.sources and path != item.path)
+
+    def holds_below(self, module: str) -> bool:
+        """True when a module of a package lies somewhere in the project: `bert/nvidia/model.py` is nvidia.model."""
+        return bool(module) and any(each.endswith(f".{module}") for each in self.modules)
+
+    def canonical(self, name: str) -> str:
+        """A full name with its module part as the project knows it (`utils.f` may be `src.utils.f`)."""
+        end = len(name)
+        while end > 0:
+            head = name[:end]
+            if head in self.modules:
+                return name
+            if head in self.suffixes:
+                return self.suffixes[head] + name[end:]
+            end = name.rfind(".", 0, end)
+        return name
+
+
+def _packages(modules: dict[str, str]) -> frozenset[str]:
+    """Modules and packages at the top, and packages in a folder that is no package itself, such as `src`."""
+    found = {module for module in modules if "." not in module}
+    for module in modules:
+        first, _, rest = module.partition(".")
+        package, dot, _ = rest.partition(".")
+        if dot and first not in modules and f"{first}.{package}" in modules:
+            found.add(package)
+    return frozenset(found)
+
+
+def _is_torch(target: str) -> bool:
+    return target == "torch" or target.startswith("torch.")
+
+
+def _suffixes(modules: dict[str, str]) -> dict[str, str]:
+    """Shorter names by which modules may be imported (`utils.f` for `src.utils.f`), where only one module fits."""
+    found: dict[str, str | None] = {}
+    for module in modules:
+        tail = module
+        while "." in tail:
+            tail = tail.partition(".")[2]
+            if tail not in modules:
+                found[tail] = None if tail in found else module
+    return {tail: module for tail, module in found.items() if module is not None}
+
+
+def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
+    shared = Components()
+    known: dict[str, str] = {}
+    named: list[tuple[str, str]] = []
+
+    def name(slot: str) -> str:
+        found = known.get(slot)
+        if found is None:
+            found = known[slot] = _known(joined, slot)
+            if found != slot:
+                shared.link(slot, found)  # files go on calling it by the name they know
+                named.extend((found, mark) for mark in marks_by_name(found))
+        return found
+
+    for item in every:
+        for group in item.links:
+            first = name(group[0])
+            for other in group[1:]:
+                shared.link(first, name(other))
+    marked = [(name(slot), mark) for item in every for slot, mark in item.marks] + named
+    slots = sorted(set(known) | set(known.values()))
+    bases = [(cls, joined.canonical(base)) for item in every for cls, base in item.bases]
+    for a, b in unify_attributes(slots, bases):
+        shared.link(a, b)
+    marks: dict[str, set[str]] = {}
+    for slot, mark in marked:
+        marks.setdefault(shared.find(slot), set()).add(mark)
+    joined.slots = {slot: shared.find(slot) for slot in shared.above}
+    joined.marks = {root: frozenset(found) for root, found in marks.items()}
+
+
+def unify_attributes(slots: Iterable[str], bases: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Pairs of attribute slots that are one: of a class and its bases, and of objects whose class can only be one.
+
+    `n:attr` (an attribute of some object) is that of a class when a single family of classes has an attribute of that
+    name; when several have, nobody can tell whose it is.
+    """
+    above: dict[str, list[str]] = {}
+    for cls, base in bases:
+        above.setdefault(cls, []).append(base)
+    owners: dict[str, set[str]] = {}
+    free: set[str] = set()
+    for slot in slots:
+        if slot.startswith("s:") and "<" not in slot:
+            owner, _, attr = slot[2:].rpartition(".")
+            owners.setdefault(attr, set()).add(owner)
+        elif slot.startswith("n:"):
+            free.add(slot[2:])
+    for attr in sorted(owners):
+        every = owners[attr]
+        roots = set()
+        for owner in sorted(every):
+            top, seen = owner, {owner}
+            queue = list(above.get(owner, ()))
+            while queue:
+                base = queue.pop()
+                if base in seen:
+                    continue
+                seen.add(base)
+                if base in every:
+                    top = base
+                    yield f"s:{owner}.{attr}", f"s:{base}.{attr}"
+                queue += above.get(base, ())
+            if top == owner:
+                roots.add(owner)
+        if len(roots) == 1 and attr in free and attr not in GENERIC:
+            yield f"n:{attr}", f"s:{roots.pop()}.{attr}"
+
+
+def _known(joined: ProjectFacts, slot: str) -> str:
+    """A slot under the name by which the project knows its module, and its parameter."""
+    kind, name = slot[:2], slot[2:]
+    if kind == "g:":
+        return joined.global_slot(joined.canonical(name))
+    if kind in ("p:", "r:", "s:"):
+        path, mark, index = name.partition(".#")
+        path = joined.canonical(path)
+        if not mark:
+            if kind == "p:" and path not in joined.modules:
+                # A class without a constructor of its own may have been taken for a function, or the reverse.
+                owner, _, last = path.rpartition(".")
+                if f"{owner}.__init__" in joined.parameters:
+                    return f"p:{owner}.__init__.{last}"
+            return f"{kind}{path}"
+        for owner in (path, f"{path}.__init__"):
+            names = joined.parameters.get(owner)
+            if names is not None:
+                at = int(index) + (1 if names[0] in SELF else 0)
+                if at < len(names):
+                    return f"p:{owner}.{names[at]}"
+        return f"p:{path}.#{index}"
+    return slot

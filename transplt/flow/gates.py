@@ -1,0 +1,149 @@
+"""Conditions on the device, and conditions that the user decides: what the parts of a condition are.
+
+A gate asks whether there is a CUDA device, or whether a value is on one. A flag is a variable that may hold the answer
+of one; an option is what the user asks for, or whether an import succeeded.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import lru_cache
+
+from transplt.flow.marks import DEVICE_NAME
+from transplt.flow.slots import Slots
+from transplt.syntax.asks import last_name, string_of
+from transplt.syntax.names import SELF
+from transplt.syntax.scan import chain
+
+_AVAILABLE = ("torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.is_initialized")
+#: Names under which programs keep their settings.
+SETTINGS = frozenset(
+    {"args", "opt", "opts", "cfg", "config", "hparams", "params", "FLAGS", "flags", "conf", "options", "hps"}
+)
+_CUDA_WORD = re.compile(r"cuda|gpu(?!s?_?mem)|on_device", re.I)
+_OPTION_WORD = re.compile(
+    r"(?:^|_)(?:has|have|use|with|enable|enabled|allow|want|try|do|no|not|is|fused|fuse|apex|flash|xformers|amp|fp16|half|bf16|"
+    r"fp8|int8|triton|tensorrt|trt|onnx|dali|nvtx|profile|profiling|debug|verbose|compile|jit|deepspeed|horovod|"
+    r"installed|support|supported|supports|available|avail|ok|version|found)(?:$|_)",
+    re.I,
+)
+_CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]+")
+_OUTSIDE = ("os.environ", "os.getenv", "sys.platform", "sys.version_info", "torch.__version__", "os.name", "platform.")
+
+
+def is_gate(slots: Slots, node: ast.expr) -> bool:
+    """True for a question that is true on CUDA only, by its own words."""
+    if isinstance(node, ast.NamedExpr):
+        return is_gate(slots, node.value)
+    if isinstance(node, ast.Attribute):
+        return node.attr == "is_cuda"
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "startswith" and node.args:
+            return _is_cuda(node.args[0])
+        return (slots.names.qualified(node.func) or "") in _AVAILABLE
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return isinstance(node.ops[0], (ast.Eq, ast.Is, ast.In)) and _names_cuda(slots, node)
+    return False
+
+
+def denies_cuda(slots: Slots, node: ast.expr) -> bool:
+    """True for a question that is false on CUDA only: `x.device.type != "cuda"`, `x.device.type == "cpu"`."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return False
+    if isinstance(node.ops[0], (ast.NotEq, ast.IsNot, ast.NotIn)):
+        return _names_cuda(slots, node)
+    cpu = any(string_of(side) == "cpu" for side in (node.left, node.comparators[0]))
+    return cpu and isinstance(node.ops[0], (ast.Eq, ast.Is))
+
+
+def _names_cuda(slots: Slots, node: ast.Compare) -> bool:
+    for side, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+        elements = side.elts if isinstance(side, (ast.Tuple, ast.List, ast.Set)) else [side]
+        if any(_is_cuda(element) for element in elements):
+            return True
+        if isinstance(other, ast.Constant) and isinstance(other.value, int) and isinstance(side, ast.Call):
+            return is_gate(slots, side)  # `torch.cuda.device_count() > 0` is asked by its operands
+    return False
+
+
+def _is_cuda(node: ast.expr) -> bool:
+    value = string_of(node)
+    if value is not None:
+        return value.startswith("cuda") and bool(DEVICE_NAME.fullmatch(value))
+    return (
+        isinstance(node, ast.Call)
+        and last_name(node.func) == "device"
+        and bool(node.args)
+        and (string_of(node.args[0]) or "").startswith("cuda")
+    )
+
+
+def speaks_of_cuda(node: ast.expr) -> bool:
+    """True for a flag that says by its name that it stands for CUDA: `use_cuda`, `args.gpu`."""
+    if isinstance(node, ast.Compare):
+        return any(speaks_of_cuda(side) for side in (node.left, *node.comparators))
+    return _has_cuda_word(last_name(node.func if isinstance(node, ast.Call) else node))
+
+
+@lru_cache(maxsize=10_000)
+def _has_cuda_word(name: str) -> bool:
+    return bool(_CUDA_WORD.search(name))
+
+
+@lru_cache(maxsize=10_000)
+def sounds_like_a_flag(name: str) -> bool:
+    """True for the name of something that is true or false: `use_kernel`, `on_gpu`."""
+    return bool(_CUDA_WORD.search(name) or _OPTION_WORD.search(name) or _CONSTANT.fullmatch(name))
+
+
+def is_option(slots: Slots, node: ast.expr) -> bool:
+    """True for what the user decides, or the machine that the program was installed on: not for data."""
+    if isinstance(node, ast.NamedExpr):
+        return is_option(slots, node.value)
+    if isinstance(node, ast.Compare):
+        if any(isinstance(side, ast.Constant) and side.value is None for side in node.comparators):
+            return _is_import_or_option(slots, node.left)
+        return any(_is_setting(slots, side) for side in (node.left, *node.comparators))
+    return _is_setting(slots, node) or (
+        isinstance(node, (ast.Name, ast.Attribute)) and _is_import_or_option(slots, node)
+    )
+
+
+@lru_cache(maxsize=10_000)
+def _names_an_option(name: str) -> bool:
+    return bool(_OPTION_WORD.search(name) or _CONSTANT.fullmatch(name))
+
+
+def _is_setting(slots: Slots, node: ast.expr) -> bool:
+    name = last_name(node.func) if isinstance(node, ast.Call) else last_name(node)
+    if name and _names_an_option(name):
+        return True
+    stack: list[ast.AST] = [node]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, ast.Name):
+            if inner.id in SETTINGS:
+                return True
+        elif isinstance(inner, ast.Attribute):
+            if inner.attr in SETTINGS and isinstance(inner.value, ast.Name) and inner.value.id in SELF:
+                return True
+            if (slots.names.qualified(inner) or "").startswith(_OUTSIDE):
+                return True
+            stack.append(inner.value)
+        elif not isinstance(inner, ast.Constant):
+            stack += ast.iter_child_nodes(inner)
+    return False
+
+
+def _is_import_or_option(slots: Slots, node: ast.expr) -> bool:
+    """A name that an import which may fail has bound, or one that is None until somebody sets it."""
+    if not isinstance(node, ast.Name):
+        return _is_setting(slots, node)
+    found = slots.names.lookup(node.id, slots.scan.scope_of(node))
+    if found is None:
+        return False
+    return _is_setting(slots, node) or any(
+        binding.kind == "import" or any(isinstance(above, ast.Try) for above in chain(binding.node))
+        for binding in found[1]
+    )

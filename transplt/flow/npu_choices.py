@@ -1,0 +1,235 @@
+"""Where a file chooses between the NPU and CUDA: a condition, a tuple or a pair of definitions that names both."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from itertools import pairwise
+
+from transplt.base.text.lexer import lex
+from transplt.base.text.source import Source
+from transplt.syntax.asks import following, place_in_block
+from transplt.syntax.scan import Scan
+
+#: What speaks of the NPU. `_` counts as a border: `is_npu_available`, `self.is_npu`.
+NPU = re.compile(rb"(?<![A-Za-z0-9])npu(?![A-Za-z0-9])|torch_npu|(?<![A-Za-z0-9])hccl(?![A-Za-z0-9])", re.I)
+#: What certainly deals with another accelerator; `args.no_cuda` or `gpu_id` may be the NPU's by now.
+_OTHER = re.compile(
+    rb"\.CUDA\b|torch\.(?:cuda|xpu|mlu|hpu|musa)\b|\bis_(?:torch_)?(?:cuda|xpu|mlu|hpu|musa)(?:_\w+)?\b"
+    rb"|['\"](?:(?:cuda|xpu|mlu|hpu|musa)(?::[^'\"]*)?|nccl)['\"]"
+)
+_NPU_END = re.compile(rb"npu(?![a-z0-9])")
+_NPU_NAME = re.compile(r"(?:^|_)npu(?:_|$)", re.I)
+_NAMED = re.compile(rb"cuda|xpu|mlu|hpu|musa|npu", re.I)
+_AVAILABLE = re.compile(rb"[\w.]*(?:is_available|_available)\(\)")
+_JOINED = re.compile(rb"\b(?:and|or|not)\b")
+_TRIPLE = (b'"""', b"'''")
+_EXPRESSIONS = (ast.IfExp, ast.BoolOp, ast.Dict, ast.Tuple, ast.List, ast.Set)
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+def mentions_npu(utf8: bytes) -> bool:
+    """A quick look at the text, comments included."""
+    lowered = utf8.lower()
+    if b"torch_npu" in lowered or b"hccl" in lowered:
+        return NPU.search(utf8) is not None
+    # `input` holds the word: a pattern that begins with a literal is fast, so the border before it is looked at here.
+    return any(not lowered[match.start() - 1 : match.start()].isalnum() for match in _NPU_END.finditer(lowered))
+
+
+def is_portable(source: Source, scan: Scan) -> bool:
+    """True for a file that chooses between the NPU and CUDA (or another accelerator)."""
+    places = npu_places(source)
+    return bool(places) and chooses(scan, choices(source, scan, places))
+
+
+def npu_places(source: Source) -> list[int]:
+    """Where live code or strings speak of the NPU; comments and strings in triple quotes left out."""
+    utf8 = source.utf8
+    found = [match.start() for match in NPU.finditer(utf8)]
+    if not found:
+        return []
+    areas = [
+        (each.start, each.end) for each in lex(utf8) if each.is_comment or utf8[each.end - 3 : each.end] in _TRIPLE
+    ]
+    starts = [start for start, _ in areas]
+    return [at for at in found if not (before := bisect_right(starts, at)) or areas[before - 1][1] <= at]
+
+
+def chooses(scan: Scan, choices: list[ast.AST]) -> bool:
+    """True when a file decides between the two; a table alone does not, for a migration adds rows to tables."""
+    return _defines_both(scan) or any(not isinstance(choice, ast.Dict) for choice in choices)
+
+
+def _defines_both(scan: Scan) -> bool:
+    """`is_npu_available` and `is_cuda_available` side by side."""
+    names = [node.name for node in (*scan.functions, *scan.classes)]
+    return any(_NPU_NAME.search(name) for name in names) and any("cuda" in name.lower() for name in names)
+
+
+def choices(source: Source, scan: Scan, places: list[int], *, arms: bool = False) -> list[ast.AST]:
+    """The nodes that name the NPU and CUDA as alternatives, found from the places that speak of the NPU.
+
+    With `arms` also statements of their own for CUDA beside a condition that asks for the NPU.
+    """
+    found: dict[int, ast.AST] = {}
+    inside = _Inside(source)
+    seen: set[int] = set()
+    for at in places:
+        for node in inside.around(scan.tree, at):
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if isinstance(node, (ast.If, ast.Match)):
+                heads = _heads(source, node)
+                if NPU.search(heads) and (_OTHER.search(heads) or _other_arm(source, node)):
+                    found[id(node)] = node
+            elif isinstance(node, _EXPRESSIONS):
+                start, end = source.extent(node)
+                if end - start < 4000 and _OTHER.search(source.utf8, start, end):
+                    found[id(node)] = node
+            if isinstance(node, ast.stmt):
+                found.update((id(twin), twin) for twin in _twins(source, node))
+                found.update((id(arm), arm) for arm in (_arms(source, node) if arms else ()))
+    return list(found.values())
+
+
+def _twins(source: Source, node: ast.stmt) -> list[ast.stmt]:
+    """Statements of the same block that say for CUDA what this one says for the NPU."""
+    head = _head(source, node)
+    if not NPU.search(head):
+        return []
+    block, at = place_in_block(node)
+    heads = ((twin, _head(source, twin)) for twin in block[max(0, at - 3) : at + 4])
+    return [twin for twin, line in heads if b"cuda" in line and line.replace(b"cuda", b"npu") == head]
+
+
+def _arms(source: Source, node: ast.stmt) -> list[ast.stmt]:
+    """What is done for CUDA where an `if npu: ...` stands beside it: `if cuda: ...`, or the same call for all."""
+    if not isinstance(node, ast.If) or not NPU.search(_heads(source, node)):
+        return []
+    block, at = place_in_block(node)
+    same = {_head(source, each) for each in node.body}
+    first, last = at, at
+    while first > 0 and isinstance(block[first - 1], ast.If):
+        first -= 1
+    while last + 1 < len(block) and isinstance(block[last + 1], ast.If):
+        last += 1
+    around = [each for each in block[first : last + 1] if isinstance(each, ast.If) and each is not node]
+    asked = _asked(_text(source, node.test))
+    found: list[ast.stmt] = [
+        each
+        for each in around
+        if asked and not each.orelse and _OTHER.search(test := _text(source, each.test)) and _asked(test) == asked
+    ]
+    heads = ((each, _head(source, each)) for each in block[max(0, first - 1) : first])
+    return found + [each for each, line in heads if b"cuda" in line and line.replace(b"cuda", b"npu") in same]
+
+
+def _asked(test: bytes) -> bytes:
+    """What a condition asks, whichever the accelerator: two that ask alike are arms of one choice; empty for others."""
+    if _JOINED.search(test):
+        return b""
+    return b"available" if _AVAILABLE.fullmatch(test) else _NAMED.sub(b"", test)
+
+
+def _head(source: Source, node: ast.stmt) -> bytes:
+    """The first line of a statement, lowered."""
+    start, end = source.extent(node)
+    return source.utf8[start:end].partition(b"\n")[0].lower().replace(b"nccl", b"hccl")
+
+
+def _other_arm(source: Source, node: ast.If | ast.Match) -> bool:
+    """`if npu: ... else: <CUDA>`, and `if npu: return ...` with CUDA's code after it."""
+    if isinstance(node, ast.Match):
+        return False
+    last = node
+    while len(last.orelse) == 1 and isinstance(last.orelse[0], ast.If):
+        last = last.orelse[0]
+    rest = last.orelse or (following(node) if isinstance(node.body[-1], _LEAVES) else [])
+    return any(_OTHER.search(source.utf8, *source.extent(statement)) for statement in rest)
+
+
+def _heads(source: Source, node: ast.If | ast.Match) -> bytes:
+    """The conditions of an if chain; the patterns of a match."""
+    if isinstance(node, ast.Match):
+        constants = [item for case in node.cases for item in ast.walk(case.pattern) if isinstance(item, ast.MatchValue)]
+        return b" ".join(_text(source, item.value) for item in constants)
+    tests = []
+    here: ast.stmt = node
+    while isinstance(here, ast.If):
+        tests.append(_text(source, here.test))
+        here = here.orelse[0] if len(here.orelse) == 1 else ast.Pass()
+    return b" ".join(tests)
+
+
+class _Inside:
+    """Which node inside of another one holds a byte offset; a block of 10,000 statements is gone through once."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.known: dict[int, tuple[list[int], list[tuple[int, int, ast.AST]], bool]] = {}
+
+    def around(self, tree: ast.Module, at: int) -> list[ast.AST]:
+        """The nodes around a byte offset, outermost first."""
+        found: list[ast.AST] = []
+        inner = self._holding(tree, at)
+        while inner is not None:
+            found.append(inner)
+            inner = self._holding(inner, at)
+        return found
+
+    def _holding(self, node: ast.AST, at: int) -> ast.AST | None:
+        if id(node) not in self.known:
+            nodes = self._nodes(node)
+            in_order = sorted(nodes, key=lambda item: item[:2])
+            apart = all(before[1] <= after[0] for before, after in pairwise(in_order))
+            self.known[id(node)] = [item[0] for item in in_order], in_order if apart else nodes, apart
+        starts, nodes, apart = self.known[id(node)]
+        if apart:
+            before = bisect_right(starts, at)
+            nodes = nodes[before - 1 : before] if before else []
+        return next((inner for start, end, inner in nodes if start <= at < end), None)
+
+    def _nodes(self, node: ast.AST) -> list[tuple[int, int, ast.AST]]:
+        """The expressions and statements right inside a node, the last first: (start, end, node)."""
+        found: list[tuple[int, int, ast.AST]] = []
+        stack = list(ast.iter_child_nodes(node))
+        while stack:
+            inner = stack.pop()
+            if isinstance(inner, (ast.expr, ast.stmt)):
+                start, end = self.source.extent(inner)
+                for decorator in getattr(inner, "decorator_list", ()):
+                    start = min(start, self.source.extent(decorator)[0])
+                found.append((start, end, inner))
+            else:
+                stack += ast.iter_child_nodes(inner)
+        return found
+
+
+def sides(source: Source, node: ast.AST) -> list[tuple[int, int]]:
+    """The ranges in which a choice deals with one accelerator or the other: they are handled."""
+    if not isinstance(node, ast.If) or not NPU.search(_heads(source, node)):
+        assert isinstance(node, (ast.expr, ast.stmt))
+        return [source.extent(node)]
+    found = []
+    here = node
+    while True:
+        test = _text(source, here.test)
+        found.append(source.extent(here.test))
+        if _OTHER.search(test) or NPU.search(test):
+            found += [source.extent(item) for item in here.body]
+        if len(here.orelse) != 1 or not isinstance(here.orelse[0], ast.If):
+            break
+        here = here.orelse[0]
+    if here.orelse:
+        found += [source.extent(item) for item in here.orelse]
+    elif isinstance(node.body[-1], _LEAVES) and NPU.search(_text(source, node.test)):
+        found += [source.extent(item) for item in following(node)]
+    return found
+
+
+def _text(source: Source, node: ast.expr) -> bytes:
+    start, end = source.extent(node)
+    return source.utf8[start:end]

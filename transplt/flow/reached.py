@@ -1,0 +1,304 @@
+"""The places that the value of an expression reaches, as far as its own file shows them: from a value up.
+
+Each step is a function of the slots of the file, the node above, the node whose value it is and the containers around
+that value; it yields places, and `Up` where the value goes on as that of the node above.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from transplt.flow.arguments import ways_of_argument
+from transplt.flow.callees import FOREIGN
+from transplt.flow.marks import DEVICE, DEVICE_NAME, names_a_mark
+from transplt.flow.other_devices import handed_to
+from transplt.flow.place import Path, Place, Up, Ways
+from transplt.flow.slots import Slots
+from transplt.flow.stores import inside, is_map_location, store_slots, stored
+from transplt.syntax.asks import index_in, last_name, string_of
+from transplt.syntax.scan import parent
+
+#: Methods of strings whose answer is still the device that the string was.
+_STRING_METHODS = frozenset({"format", "lower", "upper", "strip", "rstrip", "lstrip", "encode", "casefold"})
+
+
+def places(slots: Slots, node: ast.expr) -> list[Place]:
+    """All places that the value of an expression reaches directly: not through a slot to those who read that."""
+    known = slots.places.get(id(node))
+    if known is None:
+        known = slots.places[id(node)] = _places(slots, node)
+    return known
+
+
+def _places(slots: Slots, node: ast.expr) -> list[Place]:
+    if isinstance(node, (ast.Constant, ast.JoinedStr)) and (library := handed_to(slots, node)):
+        return [Place("foreign" if library in FOREIGN else "simulator", library)]
+    found: list[Place] = []
+    stack = [Up(node, ())]
+    while stack:
+        current, path = stack.pop()
+        above = parent(current)
+        step = _STEPS.get(type(above))
+        if step is None:
+            found.append(Place("other", type(above).__name__.lower()))
+            continue
+        for way in step(slots, above, current, path):
+            if isinstance(way, Up):
+                stack.append(way)
+            else:
+                found.append(way)
+    return found
+
+
+def _up(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Ways:
+    yield Up(above, path)
+
+
+def _if_expression(slots: Slots, above: ast.IfExp, current: ast.AST, path: Path) -> Ways:
+    if current is above.test:
+        yield Place("other", "condition")
+    else:
+        yield Up(above, path)
+
+
+def _operator(slots: Slots, above: ast.BinOp, current: ast.AST, path: Path) -> Ways:
+    if isinstance(above.op, (ast.Add, ast.Mod, ast.BitOr)):
+        yield Up(above, path)
+    else:
+        yield Place("other", "operand")
+
+
+def _walrus(slots: Slots, above: ast.NamedExpr, current: ast.AST, path: Path) -> Ways:
+    yield from stored(slots, above.target, path)
+    yield Up(above, path)
+
+
+def _sequence(slots: Slots, above: ast.expr, current: ast.AST, path: Path) -> Ways:
+    yield Up(above, (*path, _index(above, current) if isinstance(above, ast.Tuple) else None))
+
+
+def _index(above: ast.Tuple, current: ast.AST) -> int | None:
+    """The place in a tuple; behind a `*some` that is assigned it counts from the end, elsewhere it is not known."""
+    index = index_in(above, "elts", current)
+    starred = [isinstance(each, ast.Starred) for each in above.elts]
+    if not any(starred[:index]):
+        return index
+    assigned = isinstance(parent(above), ast.Assign) and not any(starred[index:])
+    return index - len(above.elts) if assigned else None
+
+
+def _dict(slots: Slots, above: ast.Dict, current: ast.AST, path: Path) -> Ways:
+    if index_in(above, "keys", current) >= 0:
+        yield Place("row", other=above)
+        return
+    name = string_of(above.keys[index_in(above, "values", current)])
+    if is_map_location(above):
+        yield Place(DEVICE)
+    elif name and names_a_mark(name):
+        yield Place("named", name)
+    else:
+        by_device = name is not None and DEVICE_NAME.fullmatch(name)
+        yield Up(above, (*path, None if by_device else name))
+
+
+def _attribute(slots: Slots, above: ast.Attribute, current: ast.AST, path: Path) -> Ways:
+    call = parent(above)
+    if isinstance(call, ast.Call) and call.func is above and above.attr in _STRING_METHODS:
+        yield Up(call, path)
+    else:
+        yield Place("other", f".{above.attr}")
+
+
+def _assign(slots: Slots, above: ast.Assign, current: ast.AST, path: Path) -> Ways:
+    for target in above.targets:
+        yield from stored(slots, target, path)
+
+
+def _annotated(slots: Slots, above: ast.AnnAssign | ast.AugAssign, current: ast.AST, path: Path) -> Ways:
+    if isinstance(above, ast.AnnAssign) and current is above.annotation:
+        annotated = store_slots(slots, above.target, ())
+        yield _in_annotation(current, annotated[0] if annotated else None)
+    else:
+        yield from stored(slots, above.target, path)
+
+
+def _in_annotation(annotation: ast.AST, slot: str | None) -> Place:
+    """A word in `Literal[...]` is a value of what it annotates; any other string in an annotation is code."""
+    literal = any(last_name(node) == "Literal" for node in ast.walk(annotation))
+    return Place("slot", slot) if literal and slot else Place("annotation")
+
+
+def _parameter(slots: Slots, above: ast.arg, current: ast.AST, path: Path) -> Ways:
+    yield _in_annotation(current, slots.variable(above.arg, slots.scan.scope_of(above)))
+
+
+def _default(slots: Slots, above: ast.arguments, current: ast.AST, path: Path) -> Ways:
+    """The default of a parameter."""
+    index = index_in(above, "defaults", current)
+    if index < 0:
+        arg = above.kwonlyargs[index_in(above, "kw_defaults", current)]
+    else:
+        behind = len(above.defaults) - index  # defaults belong to the last of the parameters
+        at = len(above.args) - behind
+        arg = above.args[at] if at >= 0 else above.posonlyargs[at]
+    name = arg.arg
+    scope = slots.scan.scopes[parent(above)]
+    yield Place("slot", inside(slots.variable(name, scope) or f"p:{name}", path))
+
+
+def _return(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Ways:
+    scope = slots.scan.scope_of(above)
+    while scope.kind not in ("function", "lambda", "module") and scope.parent is not None:
+        scope = scope.parent
+    slot = slots.returned(scope)
+    if path and isinstance(path[-1], int):
+        slot, path = f"{slot}<{path[-1]}>", path[:-1]
+    yield Place("slot", inside(slot, path))
+
+
+def _lambda(slots: Slots, above: ast.Lambda, current: ast.AST, path: Path) -> Ways:
+    holder = parent(above)
+    if isinstance(holder, ast.keyword) and holder.arg in ("default_factory", "factory"):
+        yield Up(above, path)
+    else:
+        yield Place("other", "lambda")
+
+
+def _function(slots: Slots, above: ast.FunctionDef | ast.AsyncFunctionDef, current: ast.AST, path: Path) -> Ways:
+    if current is above.returns:
+        yield _in_annotation(current, slots.returned(slots.scan.scopes[above]))
+    else:
+        yield Place("other", "decorator")
+
+
+def _comparison(slots: Slots, above: ast.Compare, current: ast.AST, path: Path) -> Ways:
+    membership = isinstance(above.ops[0], (ast.In, ast.NotIn))
+    for other in (above.left, *above.comparators):
+        if other is current:
+            continue
+        if isinstance(other, (ast.Tuple, ast.List)) and path and isinstance(path[-1], int) and not membership:
+            if path[-1] < len(other.elts):
+                yield Place("compare", "", other.elts[path[-1]])
+        elif isinstance(other, ast.Tuple) and path and membership:
+            for index, element in enumerate(other.elts):
+                if index == path[0] or len(path) == 1:
+                    yield Place("compare", "in", element)
+        else:
+            yield Place("compare", "in" if path else "", other)
+
+
+def _iterator(slots: Slots, above: ast.For | ast.AsyncFor | ast.comprehension, current: ast.AST, path: Path) -> Ways:
+    if current is above.iter:
+        yield from stored(slots, above.target, path[:-1])
+    else:
+        yield Place("other", "condition")
+
+
+def _subscript(slots: Slots, above: ast.Subscript, current: ast.AST, path: Path) -> Ways:
+    if current is not above.slice:
+        yield Up(above, path[:-1])
+    elif last_name(above.value) in ("Literal", "Optional", "Union", "Annotated"):
+        yield Up(above, ())
+    else:
+        yield Place("key", other=above.value)
+
+
+def _slice(slots: Slots, above: ast.Slice, current: ast.AST, path: Path) -> Ways:
+    holder = parent(above)
+    if isinstance(holder, ast.Subscript):
+        yield Place("compare", "slice", holder.value)
+
+
+def _case(slots: Slots, above: ast.MatchValue, current: ast.AST, path: Path) -> Ways:
+    """A value in a `case` pattern is compared with the subject, or with the part of it that the pattern takes."""
+    node: ast.AST = above
+    steps: list[int | str] = []
+    while not isinstance(node, ast.Match):
+        holder = parent(node)
+        if isinstance(holder, ast.MatchSequence):
+            steps.append(index_in(holder, "patterns", node))
+        elif isinstance(holder, ast.MatchMapping):
+            index = index_in(holder, "patterns", node)
+            key = holder.keys[index] if index >= 0 else None
+            if not isinstance(key, ast.Constant):
+                yield Place("key")
+                return
+            steps.append(str(key.value))
+        elif isinstance(holder, ast.MatchClass):
+            index = index_in(holder, "kwd_patterns", node)
+            steps.append(holder.kwd_attrs[index] if index >= 0 else -1)
+        node = holder
+    subject: ast.expr = node.subject
+    for step in reversed(steps):
+        if isinstance(step, str):
+            yield Place("named", step)
+            return
+        if not isinstance(subject, ast.Tuple) or not 0 <= step < len(subject.elts):
+            yield Place("other", "pattern")
+            return
+        subject = subject.elts[step]
+    yield Place("compare", "case", subject)
+
+
+def _prose(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Ways:
+    yield Place("prose")
+
+
+def _positional(slots: Slots, above: ast.Call, current: ast.AST, path: Path) -> Ways:
+    yield from ways_of_argument(slots, above, current, None, path)
+
+
+def _keyword(slots: Slots, above: ast.keyword, current: ast.AST, path: Path) -> Ways:
+    call = parent(above)
+    name = above.arg
+    if name is None and path and isinstance(path[-1], str):
+        name, path = path[-1], path[:-1]
+    if isinstance(call, ast.Call):
+        yield from ways_of_argument(slots, call, current, name, path)
+    else:
+        yield Place("named", name or "")
+
+
+#: By the kind of the node above; what is not here keeps the value to itself.
+_STEPS: dict[type[ast.AST], Callable[..., Ways]] = {
+    ast.IfExp: _if_expression,
+    ast.BoolOp: _up,
+    ast.JoinedStr: _up,
+    ast.FormattedValue: _up,
+    ast.Starred: _up,
+    ast.Await: _up,
+    ast.BinOp: _operator,
+    ast.NamedExpr: _walrus,
+    ast.Tuple: _sequence,
+    ast.List: _sequence,
+    ast.Set: _sequence,
+    ast.ListComp: _sequence,
+    ast.SetComp: _sequence,
+    ast.GeneratorExp: _sequence,
+    ast.Dict: _dict,
+    ast.Attribute: _attribute,
+    ast.Call: _positional,
+    ast.keyword: _keyword,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _annotated,
+    ast.arguments: _default,
+    ast.arg: _parameter,
+    ast.Return: _return,
+    ast.Yield: _return,
+    ast.YieldFrom: _return,
+    ast.Lambda: _lambda,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.Compare: _comparison,
+    ast.For: _iterator,
+    ast.AsyncFor: _iterator,
+    ast.comprehension: _iterator,
+    ast.Subscript: _subscript,
+    ast.Slice: _slice,
+    ast.MatchValue: _case,
+    ast.Raise: _prose,
+    ast.Assert: _prose,
+    ast.Expr: _prose,
+}

@@ -1,0 +1,87 @@
+"""Whether anything of a project asks for torch_npu, which its files import after the migration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from transplt.base.finding import Effort, Finding, Level
+from transplt.base.settings import TorchTarget
+from transplt.base.text.regular_file import REQUIREMENTS, read_regular
+from transplt.base.text.requirement import normalised
+from transplt.edits.imports import CODE as IMPORTED
+from transplt.files.dependencies.said import ADDED, NOT_ADDED
+from transplt.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
+from transplt.files.kind import FileKind
+from transplt.report.records import FileRecord
+
+_TORCH_NPU = "torch-npu"
+
+
+def with_what_asks(records: Sequence[FileRecord], root: Path, target: TorchTarget) -> list[FileRecord]:
+    """The records, with a finding at the first import of torch_npu where no file of the tree `root` asks for it.
+
+    It is a remark where the project has no list of packages that it needs.
+    """
+    every = sorted(records, key=lambda record: record.path)
+    imports = [each for record in every for each in record.findings if each.code == IMPORTED and each.applied]
+    said = any(each.code == NOT_ADDED or (each.code == ADDED and each.applied) for each in _findings(every))
+    if not imports or said:
+        return list(records)
+    finding = unasked(imports[0], {record.path: record.kind for record in every}, root, target)
+    return [
+        _with(record, finding) if finding is not None and record.path == finding.path else record for record in records
+    ]
+
+
+def unasked(first: Finding, kinds: Mapping[str, str], root: Path, target: TorchTarget) -> Finding | None:
+    """The finding at the place of the `first` import of torch_npu that goes in, None where a file of the tree asks for
+    it. `kinds` are its files, in the order of their paths.
+    """
+    asked = {path: _asked(path, kind, root) for path, kind in kinds.items() if _may_ask(path, kind)}
+    if any(_TORCH_NPU in names for names in asked.values()):
+        return None
+    lists = {path for path, kind in kinds.items() if kind == FileKind.REQUIREMENTS.value or _is_setup(path)}
+    dependencies = [path for path, names in asked.items() if names and path in lists]
+    beside = f"beside torch in {dependencies[0]}" if dependencies else "to what installs the project"
+    pin = f"torch-npu=={target.torch_npu}" if target.torch_npu else "torch-npu"
+    return replace(
+        first,
+        code=NOT_ADDED,
+        level=Level.MANUAL if dependencies else Level.INFO,
+        message="torch_npu is imported, and no file of the project asks for torch-npu",
+        api=_TORCH_NPU,
+        effort=Effort.LOW if dependencies else None,
+        help=f"add {pin} {beside}; it goes with torch {target.pin}",
+        edit=None,
+        applied=False,
+    )
+
+
+def _findings(records: Iterable[FileRecord]) -> Iterable[Finding]:
+    return (each for record in records for each in record.findings)
+
+
+def _with(record: FileRecord, finding: Finding) -> FileRecord:
+    return replace(record, findings=tuple(sorted([*record.findings, finding], key=Finding.sort_key)))
+
+
+def _is_setup(path: str) -> bool:
+    return path.rpartition("/")[2] == "setup.py"
+
+
+def _may_ask(path: str, kind: str) -> bool:
+    if LOCK_FILES.fullmatch(path.rpartition("/")[2].lower()):
+        return False
+    return kind in {FileKind.REQUIREMENTS.value, *(each.value for each in INSTALLING)} or _is_setup(path)
+
+
+def _asked(path: str, kind: str, root: Path) -> frozenset[str]:
+    """The packages that a file of the input asks for."""
+    try:
+        text = read_regular(root / path, REQUIREMENTS).decode("utf-8", "replace")
+    except OSError:
+        return frozenset()
+    known = FileKind.PYTHON if _is_setup(path) else FileKind(kind)
+    return frozenset(normalised(each.name) for each in requirements_of(text, path, known))

@@ -1,0 +1,226 @@
+"""Carries out a check: the same passes as a migration, over files where they are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from transplt.base.errors import UsageError, shown
+from transplt.base.finding import Finding
+from transplt.base.settings import Settings
+from transplt.disk.git_changes import changed_lines
+from transplt.disk.git_index import find_repository
+from transplt.disk.walk import Entry
+from transplt.files.kind import kind_of
+from transplt.project.checking.checked_file import CheckedFile, asks_for_torch_npu, checked, import_of_torch_npu
+from transplt.project.checking.inputs import CheckedProject, find_inputs, open_project
+from transplt.project.checking.remembered import Remembered
+from transplt.project.checking.what_is_left import work_through_rest
+from transplt.project.kept_back import kept_back
+from transplt.project.options import Options
+from transplt.project.pool import default_jobs
+from transplt.project.steps import steps
+from transplt.project.unread import unread_finding
+from transplt.report.checked import ChangedFile, CheckedFinding, CheckResult
+from transplt.report.records import Progress
+
+if TYPE_CHECKING:
+    from transplt.disk.cache_folder import Cache
+    from transplt.project.worker import FileWorker, MigratedFile  # what is remembered needs no engine
+
+#: A glob of paths and the prefixes of the codes that are switched off there.
+_Ignores = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def check_paths(
+    paths: Sequence[Path],
+    options: Options,
+    *,
+    ignores: _Ignores = (),
+    fix: bool = False,
+    diff: bool = False,
+    since: str | None = None,
+    progress: Progress = lambda done, total: None,
+    cache: Cache | None = None,
+) -> CheckResult:
+    """Looks at files and folders; nothing is written. `ignores` come on top of the settings' own. With `since`, a
+    commit, only at the lines that changed from there to the working tree. What a `cache` has is not worked out again;
+    edits are, and what changed since a commit.
+
+    UsageError for a path that is not there, for settings that are wrong, and for a commit that git does not know.
+    """
+    projects = find_inputs(paths, options)
+    if since is not None:
+        for project in projects:
+            _only_changed(project, since)
+    told = [entry for project in projects for entry in project.every or ()]
+    step = steps(progress, told, [entry for project in projects for entry in project.wanted])
+    result = CheckResult()
+    for project in projects:
+        files, unread = _looked_at(project, ignores, fix, diff, step, cache if since is None else None, options.jobs)
+        if since is None:
+            files = _with_what_asks(files, project, ignores)
+        unread += [unread_finding(path, why) for path, why in project.unreadable]
+        result = _joined(result, project, sorted(files, key=lambda each: each.path), unread)
+        wanted = [entry.path for entry in project.wanted]
+        notes = kept_back(project.config, project.settings, wanted, project.excluded)
+        result = replace(result, notes=(*result.notes, *notes))
+    return result
+
+
+def _looked_at(
+    project: CheckedProject,
+    ignores: _Ignores,
+    fix: bool,
+    diff: bool,
+    step: Callable[[], None],
+    cache: Cache | None,
+    given_jobs: int | None,
+) -> tuple[list[CheckedFile], list[Finding]]:
+    """The files of a project, from the cache where it has them, and findings for those that cannot be opened."""
+    named = project.every is None and len(project.wanted) == 1
+
+    def jobs(entries: Sequence[Entry]) -> int:
+        return 0 if named else default_jobs(entries) if given_jobs is None else given_jobs
+
+    told = project.every or ()
+    make_worker = partial(worker_for, project, ignores, fix, diff)
+    if cache is None or fix or diff:
+        from transplt.project.passes import work_through
+
+        return work_through(make_worker(), told, project.wanted, jobs(told or project.wanted), step)
+    settings = _settings(project, ignores, fix, diff)
+    remembered = Remembered.of(cache, str(project.root), settings, project.torch, alone=project.every is None)
+    return work_through_rest(remembered, make_worker, told, project.wanted, jobs, step)
+
+
+def _with_what_asks(files: list[CheckedFile], project: CheckedProject, ignores: _Ignores) -> list[CheckedFile]:
+    """The files of a whole project, with what a migration says where no file of it asks for the torch_npu that goes in.
+    """
+    goes_in = [import_of_torch_npu(each) for each in sorted(files, key=lambda each: each.path)]
+    first = next((each for each in goes_in if each is not None), None)
+    if first is None or project.every is None or any(map(asks_for_torch_npu, files)):
+        return files
+    from transplt.project.asked_for import unasked
+
+    kinds = {entry.path: kind_of(entry.path, b"").value for entry in sorted(project.every, key=lambda each: each.path)}
+    finding = unasked(first, kinds, project.root, project.torch)
+    off = _settings(project, ignores, False, False).ignored_codes(first.path)
+    if finding is None or not finding.open or finding.code.startswith(off or ("-",)):
+        return files
+    return [each if each.path != first.path else replace(each, findings=(*each.findings, finding)) for each in files]
+
+
+def _only_changed(project: CheckedProject, since: str) -> None:
+    """Look at the lines of a project that changed since a commit, and at no file without such."""
+    top = find_repository(project.root)
+    if top is None:
+        raise UsageError(f"--since {shown(since)}: {shown(project.root)} lies in no git repository")
+    below = os.path.relpath(project.root, os.path.realpath(top)).replace(os.sep, "/")
+    prefix = "" if below == "." else below + "/"
+    changed = {
+        name.removeprefix(prefix): lines
+        for name, lines in changed_lines(top, since).items()
+        if name.startswith(prefix)
+    }
+    project.wanted = [entry for entry in project.wanted if entry.path in changed]
+    known = {entry.path for entry in project.wanted}
+    project.settings = replace(
+        project.settings, only_lines=tuple(sorted((name, lines) for name, lines in changed.items() if name in known))
+    )
+    project.unreadable = [each for each in project.unreadable if each[0] in changed]
+
+
+def check_text(
+    data: bytes,
+    path: str,
+    options: Options,
+    *,
+    ignores: _Ignores = (),
+    fix: bool = False,
+    diff: bool = False,
+) -> CheckResult:
+    """Looks at one file that is given as bytes; `path` says where it would lie."""
+    full = Path(os.path.abspath(path))
+    project = open_project(Path(os.path.realpath(full.parent)), options)
+    inner = os.path.relpath(Path(os.path.realpath(full.parent)) / full.name, project.root).replace(os.sep, "/")
+    worker = worker_for(project, ignores, fix, diff)
+    worker.known[inner] = data
+    record = worker.finish(Entry(inner, len(data), 0o644))
+    assert isinstance(record, CheckedFile)
+    notes = kept_back(project.config, project.settings, [inner], ())
+    return replace(_joined(CheckResult(), project, [record], []), notes=notes)
+
+
+def _settings(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool) -> Settings:
+    ignored = (*project.settings.per_file_ignores, *ignores)
+    shown_only = not fix and not diff
+    return replace(project.settings, per_file_ignores=ignored, show=shown_only, in_place=True, analysis=True)
+
+
+def worker_for(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool) -> FileWorker[CheckedFile]:
+    """What looks at the files of a project; it does not know yet what they tell each other."""
+    from transplt.project.worker import FileWorker
+
+    settings = _settings(project, ignores, fix, diff)
+    keep: Callable[[str, MigratedFile], CheckedFile] = partial(
+        checked, fix=fix, diff=diff, only_lines=None if settings.only_lines is None else dict(settings.only_lines)
+    )
+    return FileWorker(str(project.root), settings, project.torch, keep)
+
+
+def fingerprint(finding: Finding, text: str, count: int) -> str:
+    """What a finding is known by: its file, code, API, the text of its line, and its number among the same."""
+    parts = (finding.path, finding.code, finding.api, " ".join(text.split()), str(count))
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _joined(
+    result: CheckResult, project: CheckedProject, files: list[CheckedFile], unread: list[Finding]
+) -> CheckResult:
+    found: list[CheckedFinding] = []
+    for record in files:
+        found += _items(project, record)
+    found += [
+        CheckedFinding(replace(finding, path=project.shown(finding.path)), fingerprint(finding, "", 0))
+        for finding in unread
+    ]
+    found.sort(key=lambda item: item.finding.sort_key())
+    changes = [
+        ChangedFile(project.root / each.path, project.shown(each.path), each.before, each.data, each.fixed)
+        for each in files
+        if each.data is not None
+    ]
+    return CheckResult(
+        items=(*result.items, *(item for item in found if item.finding.open)),
+        info=(*result.info, *(item for item in found if not item.finding.open)),
+        files=result.files + len(files) + len(unread),
+        changes=(*result.changes, *changes),
+        patch=result.patch + b"".join(each.patch for each in files),
+        tokens=sum((each.tokens for each in files), result.tokens),
+        roots=(*result.roots, project.root),
+        torch=(*result.torch, project.torch),
+        notes=result.notes,
+    )
+
+
+def _items(project: CheckedProject, record: CheckedFile) -> list[CheckedFinding]:
+    texts = dict(record.lines)
+    seen: dict[tuple[str, str, str], int] = {}
+    items = []
+    for finding in record.findings:
+        if finding.ignored:
+            continue
+        text = texts.get(finding.span.line, "")
+        same = (finding.code, finding.api, " ".join(text.split()))
+        seen[same] = seen.get(same, 0) + 1
+        last = min(finding.span.end_line, finding.span.line + 2)
+        around = tuple((line, texts[line]) for line in range(finding.span.line - 1, last + 2) if line in texts)
+        shown_ = replace(finding, path=project.shown(finding.path))
+        items.append(CheckedFinding(shown_, fingerprint(finding, text, seen[same]), around))
+    return items

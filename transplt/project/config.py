@@ -1,0 +1,174 @@
+"""`[tool.transplt]` in the pyproject.toml of the input: what holds unless the command line says otherwise."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transplt.base.errors import UsageError, reason, shown
+from transplt.base.settings import IMPORTS, STYLES
+from transplt.base.text.regular_file import SETTINGS, read_regular
+from transplt.base.text.toml import parse_toml
+from transplt.disk.walk import Excluded
+from transplt.project.torch_version import check_version
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the project's own settings say, by the names of `Options`; None where they say nothing.
+
+    `rules` are files inside the project; `folder` holds the pyproject.toml, None where there are no settings.
+    """
+
+    torch_version: str | None = None
+    style: str | None = None
+    torch_npu_import: str | None = None
+    specify_device: bool | None = None
+    similar: bool | None = None
+    unsafe_fixes: bool | None = None
+    annotate: bool | None = None
+    texts: bool | None = None
+    docs: bool | None = None
+    copy_all: bool | None = None
+    rules: tuple[Path, ...] = ()
+    exclude: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    folder: Path | None = None
+
+    def base(self, inner: Path) -> str:
+        """The way from the folder of the settings down to `inner`, with a trailing slash; empty where they are one."""
+        if self.folder is None or inner == self.folder:
+            return ""
+        return inner.relative_to(self.folder).as_posix() + "/"
+
+
+_BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "texts", "docs", "copy-all")
+_KEYS = ("torch-version", "style", "torch-npu-import", *_BOOLEANS, "rules", "exclude", "per-file-ignores")
+#: Options of the command line alone.
+_ASKED_FOR = ("amp", "amp-dtype", "opt-level", "loss-scale", "combine-ddp", "amp-flag", "tune")
+
+
+def find_config(folder: Path, *, isolated: bool = False) -> Config:
+    """The settings of the nearest pyproject.toml with [tool.transplt], from `folder` up to the top of its repository.
+
+    Outside of a repository the search goes on to the root of the file system. UsageError names the key at fault.
+    Where the run is `isolated`, nothing is read and nothing said.
+    """
+    if isolated:
+        return Config()
+    for above in (folder, *folder.parents):
+        config = read_config(above)
+        if config.folder is not None or (above / ".git").exists():
+            return config
+    return Config()
+
+
+def read_config(folder: Path) -> Config:
+    """The settings in `folder`/pyproject.toml; empty ones where there is none. UsageError names the key at fault."""
+    path = folder / "pyproject.toml"
+    try:
+        text = read_regular(path, SETTINGS).decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return Config()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{shown(path)} is not UTF-8: {error.reason} at byte {error.start}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read {shown(path)}: {reason(error)}; --isolated goes without settings") from error
+    if "transplt" not in text:
+        return Config()
+    try:
+        table = parse_toml(text)
+    except ValueError as error:
+        raise UsageError(f"{shown(path)} is not TOML: {error}") from error
+    tool = table.get("tool", {})
+    if not isinstance(tool, dict) or "transplt" not in tool:
+        return Config()
+    own = tool["transplt"]
+    return _config(own, folder, f"{shown(path)}: [tool.transplt]")
+
+
+def _config(table: Any, folder: Path, where: str) -> Config:
+    if not isinstance(table, dict):
+        raise UsageError(f"{where} must be a table")
+    for key in table:
+        if key not in _KEYS:
+            close = difflib.get_close_matches(key.replace("_", "-"), _KEYS, n=1, cutoff=0.5)
+            hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(_KEYS)}"
+            if key.replace("_", "-") in _ASKED_FOR:
+                hint = f"what may change a program's numbers is asked for at each run: --{key.replace('_', '-')}"
+            raise UsageError(f"{where}: unknown key {key!r}; {hint}")
+    for key in _BOOLEANS:
+        if key in table and not isinstance(table[key], bool):
+            raise UsageError(f"{where}: {key} must be true or false")
+    style = table.get("style")
+    if style is not None and style not in STYLES:
+        raise UsageError(f"{where}: style must be one of {', '.join(STYLES)}")
+    where_imported = table.get("torch-npu-import")
+    if where_imported is not None and where_imported not in IMPORTS:
+        raise UsageError(f"{where}: torch-npu-import must be one of {', '.join(IMPORTS)}")
+    version = table.get("torch-version")
+    if version is not None:
+        if not isinstance(version, str):
+            raise UsageError(f'{where}: torch-version must be a string such as "2.8"')
+        try:
+            version = check_version(version)
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from error
+    return Config(
+        torch_version=version,
+        style=style,
+        torch_npu_import=where_imported,
+        **{key.replace("-", "_"): table.get(key) for key in _BOOLEANS},
+        rules=tuple(_inside(folder, name, where) for name in _strings(table, "rules", where)),
+        exclude=_patterns(table, where),
+        per_file_ignores=_ignores(table.get("per-file-ignores", {}), where),
+        folder=folder,
+    )
+
+
+def _strings(table: dict[str, Any], key: str, where: str) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise UsageError(f"{where}: {key} must be a list of strings")
+    return tuple(value)
+
+
+def _patterns(table: dict[str, Any], where: str) -> tuple[str, ...]:
+    patterns = _strings(table, "exclude", where)
+    try:
+        Excluded(("", patterns))
+    except ValueError as error:
+        raise UsageError(f"{where}: a pattern of exclude cannot be read: {error}") from error
+    return patterns
+
+
+def _ignores(value: Any, where: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    where = f"{where}: per-file-ignores"
+    if not isinstance(value, dict):
+        raise UsageError(f'{where} must be a table such as {{"tests/*" = ["NPU3"]}}')
+    for pattern in value:
+        if "\\" in pattern:
+            raise UsageError(f"{where}: {pattern!r} has to part folders by /")
+    found = tuple((pattern, _strings(value, pattern, where)) for pattern in value)
+    for prefix in (prefix for _, codes in found for prefix in codes):
+        from transplt.rules.pages import is_prefix, nearest_code
+
+        if not is_prefix(prefix):
+            hint = f"; did you mean {near}?" if (near := nearest_code(prefix)) else ""
+            raise UsageError(f"{where}: no code starts with {prefix!r}{hint}")
+    return found
+
+
+def _inside(folder: Path, name: str, where: str) -> Path:
+    """A rule file named by the project: it must lie in the project."""
+    path = folder / name
+    try:
+        inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    except ValueError as error:
+        raise UsageError(f"{where}: no system has a file of the name {name!r}") from error
+    if not inside:
+        raise UsageError(f"{where}: the rule file {name!r} lies outside the project; give it with -r")
+    return path

@@ -1,0 +1,51 @@
+"""What the settings of an input keep from being found and edited: a project may switch itself off, and that is said."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from transplt.base.errors import shown
+from transplt.base.settings import Settings
+from transplt.disk.walk import Excluded
+from transplt.project.config import Config
+from transplt.render.cell import many
+
+_WITHOUT = "--isolated goes without"
+
+
+def kept_back(config: Config, settings: Settings, files: Sequence[str], left_out: Iterable[str]) -> tuple[str, ...]:
+    """One sentence a key: in how many of `files` codes are switched off, and how many of `left_out` are excluded.
+
+    Paths are relative to the input. Empty where the settings of the input switch nothing off.
+    """
+    if config.folder is None:
+        return ()
+    said = []
+    ignored = [settings.ignored_codes(path) for path in files]
+    touched = sum(map(bool, ignored))
+    if touched:
+        every = sum("NPU" in codes for codes in ignored)
+        whole = f", all codes in {every}" if every else ""
+        said.append(f"per-file-ignores switches off codes in {touched} of {many(len(files), 'file')}{whole}")
+    excluded = Excluded((settings.base, config.exclude))
+    out = sum(excluded.matches(path) or excluded.matches(path + "/") for path in left_out)
+    if out:
+        said.append(f"exclude leaves out {many(out, 'path')}")
+    return tuple(f"{settings_file(config)}: {each}; {_WITHOUT}" for each in said)
+
+
+def may_keep_back(config: Config) -> tuple[str, ...]:
+    """The same of the settings alone, by their patterns."""
+    said = [
+        f"per-file-ignores switches off {', '.join(codes) or 'all codes'} for {pattern!r}"
+        for pattern, codes in config.per_file_ignores
+    ]
+    if config.exclude:
+        said.append(f"exclude leaves out {', '.join(map(repr, config.exclude))}")
+    return tuple(f"{settings_file(config)}: {each}; {_WITHOUT}" for each in said)
+
+
+def settings_file(config: Config) -> str:
+    """The file of the settings as it is shown, from the current folder; empty where there is none."""
+    return shown(os.path.relpath(config.folder / "pyproject.toml")) if config.folder is not None else ""

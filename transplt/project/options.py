@@ -1,0 +1,220 @@
+"""What was asked for (`Options`), and what that comes to over the project's own settings: `Settings`, and a `Plan`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from transplt.base.errors import UsageError, reason, shown
+from transplt.base.settings import IMPORTS, STYLES, Settings, TorchTarget
+from transplt.disk.publish import output_folder
+from transplt.fixers.tunings.table import parse_tunings
+from transplt.project.config import Config, find_config
+from transplt.project.pins import asked_versions
+from transplt.project.torch_version import choose_target
+from transplt.rules.gpu_words import gpu_words
+
+_Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for: the parameters of the command line, by their names there; what goes to the engine has the
+    name that it has in `Settings`.
+
+    None (and an empty text) where the project's settings or the defaults decide; with `isolated` the defaults do.
+    `jobs` is the number of worker processes, 0 for none, None for a number that fits; `executor` names others.
+    """
+
+    source: _Path = "."
+    out: _Path | None = None
+    rules: Sequence[_Path] = ()
+    fixers: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    isolated: bool = False
+    torch_version: str | None = None
+    style: str | None = None
+    torch_npu_import: str | None = None
+    specify_device: bool | None = None
+    similar: bool | None = None
+    unsafe_fixes: bool | None = None
+    annotate: bool | None = None
+    texts: bool | None = None
+    docs: bool | None = None
+    copy_all: bool | None = None
+    force: bool = False
+    discard_edits: bool = False
+    jobs: int | None = None
+    executor: str | None = None
+    report_only: bool = False
+    page: bool = True
+    analysis: bool = False
+    hardware: str | None = None
+    library: tuple[tuple[str, str], ...] = ()
+    entry: str = ""
+    targets: tuple[str, ...] = ()
+    amp: str | None = None
+    amp_dtype: str | None = None
+    opt_level: str | None = None
+    loss_scale: str | None = None
+    combine_ddp: bool = False
+    amp_flag: bool = False
+    tune: str | None = None
+    taken_back: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be done: `source` is a real, absolute path of a folder or one .py file, `target` the folder to make."""
+
+    source: Path
+    target: Path
+    torch: TorchTarget
+    settings: Settings
+    options: Options
+    config: Config
+
+    @property
+    def single(self) -> bool:
+        return self.source.is_file()
+
+    @property
+    def folder(self) -> Path:
+        """The folder that paths are relative to."""
+        return self.source.parent if self.single else self.source
+
+    @property
+    def copy_all(self) -> bool:
+        """True when files over the size limit are copied too."""
+        return bool(self.config.copy_all if self.options.copy_all is None else self.options.copy_all)
+
+
+def make_plan(options: Options) -> Plan:
+    """UsageError when something about the input, the rules or the settings is wrong; nothing is written."""
+    source = find_source(Path(options.source))
+    folder = source.parent if source.is_file() else source
+    config = find_config(folder, isolated=options.isolated)
+    torch = choose_target(source, options.torch_version, config.torch_version)
+    target = output_folder(source, Path(options.out) if options.out is not None else None)
+    return Plan(source, target, torch, settings_of(options, config, torch.version, folder), options, config)
+
+
+def find_source(path: Path) -> Path:
+    """The real, absolute path of an input: a folder or one .py file. UsageError when it is neither."""
+    try:
+        os.stat(path)
+    except FileNotFoundError as error:
+        broken = " (a broken link)" if path.is_symlink() else ""
+        raise UsageError(f"there is no file or folder {shown(path)}{broken}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
+    source = Path(os.path.realpath(path))
+    if source.is_file() and path.suffix != ".py":
+        raise UsageError(f"{shown(path)} is not a .py file; give a folder or one .py file")
+    if not source.is_file() and not source.is_dir():
+        raise UsageError(f"{shown(path)} is neither a folder nor a file")
+    if source.is_file() and source.suffix != ".py":
+        # A link with a name of its own: the name that the user gave counts.
+        source = Path(os.path.abspath(path))
+    return source
+
+
+def settings_of(options: Options, config: Config, version: str, folder: Path) -> Settings:
+    """The settings of a run over `folder`: the command line over the project's own settings over the defaults."""
+    said = {**_said(config), **_said(options), "torch_version": version, "base": config.base(folder), "tune": (),
+            "fixers": ()}  # fmt: skip
+    said["pins"] = asked_versions(folder, gpu_words().packages)
+    settings = Settings(**said)
+    portable = settings.style == "portable"
+    if options.style is not None and options.style not in STYLES:
+        raise UsageError(f"style must be npu or portable, not {options.style!r}")
+    if settings.torch_npu_import not in IMPORTS:
+        raise UsageError(f"torch_npu_import must be one of {', '.join(IMPORTS)}, not {settings.torch_npu_import!r}")
+    if settings.entry and portable:
+        raise UsageError("what `distributed` writes is for NPUs alone, and the style is portable; give --style npu")
+    _refuse_amp(options, settings)
+    tune = parse_tunings(options.tune or "", version)
+    if portable and settings.texts:
+        raise UsageError("--texts writes for NPUs alone, and the style is portable; give --style npu")
+    if portable and settings.docs:
+        raise UsageError("--docs writes for NPUs alone, and the style is portable; give --style npu")
+    if portable and (settings.amp != "off" or tune):
+        raise UsageError("--amp and --tune write for NPUs alone, and the style is portable; give --style npu")
+    return replace(
+        settings,
+        # Each rank sets its own device.
+        specify_device=settings.specify_device and not settings.entry,
+        tune=tune,
+        fixers=_added(options.fixers, folder),
+        user_rules=(*_rules_of(config), *read_rules([*map(Path, options.rules)])),
+    )
+
+
+def _added(names: Sequence[str], folder: Path) -> tuple[tuple[str, str, str, str], ...]:
+    """The fixers of other packages that were named."""
+    if not names:
+        return ()
+    from transplt.edits.added import find_added
+
+    return find_added(names, Path(os.path.realpath(folder)))
+
+
+def _rules_of(config: Config) -> tuple[tuple[str, str], ...]:
+    """The rule files that the settings of the input name."""
+    try:
+        return read_rules(config.rules)
+    except UsageError as error:
+        from transplt.project.kept_back import settings_file
+
+        raise UsageError(f"{error} (named by {settings_file(config)}; --isolated goes without)") from error
+
+
+_SETTINGS = tuple(field.name for field in fields(Settings))
+
+
+def _said(record: Options | Config) -> dict[str, Any]:
+    """What a record says of the settings, by their names."""
+    values = {name: getattr(record, name, None) for name in _SETTINGS}
+    return {name: value for name, value in values.items() if value not in (None, "")}
+
+
+def _refuse_amp(options: Options, settings: Settings) -> None:
+    """UsageError for options of mixed precision that do not exist or do not go together."""
+    for option, chosen, known in (
+        ("--amp", settings.amp, ("native", "apex", "off")),
+        ("--amp-dtype", settings.amp_dtype, ("float16", "bfloat16")),
+        ("--opt-level", settings.opt_level or "O2", ("O1", "O2")),
+    ):
+        if chosen not in known:
+            raise UsageError(f"{option} must be one of {', '.join(known)}, not {chosen!r}")
+    for option, given, kinds in (  # given: a text or a flag
+        ("--amp-dtype", options.amp_dtype, ("native",)),
+        ("--opt-level", options.opt_level, ("apex",)),
+        ("--combine-ddp", options.combine_ddp, ("apex",)),
+        ("--loss-scale", options.loss_scale, ("native", "apex")),
+        ("--amp-flag", options.amp_flag, ("native", "apex")),
+    ):
+        if given and settings.amp not in kinds:
+            raise UsageError(f"{option} needs --amp {' or '.join(kinds)}")
+    scale = settings.loss_scale
+    if scale != "dynamic" and not (re.fullmatch(r"\d+(\.\d*)?", scale) and float(scale) > 0):
+        raise UsageError(f"--loss-scale {scale!r} is neither dynamic nor a positive number")
+    if options.loss_scale and settings.amp_dtype == "bfloat16":
+        raise UsageError("--loss-scale: bfloat16 needs no loss scaling")
+
+
+def read_rules(paths: Sequence[Path]) -> tuple[tuple[str, str], ...]:
+    """The rule files as (file name, text), all of them valid. UsageError names the place of what is wrong."""
+    if not paths:
+        return ()
+    from transplt.rules.rule_file import RuleFileError, load_user_rules
+
+    try:
+        loaded = load_user_rules(paths)
+    except RuleFileError as error:
+        raise UsageError(str(error)) from error
+    return tuple((Path(name).name, text) for name, text in loaded)

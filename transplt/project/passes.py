@@ -1,0 +1,110 @@
+"""Both passes over the files of a project: first what they say to each other, then the work on each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from transplt.base.finding import Finding
+from transplt.disk.walk import Entry
+from transplt.engine.engine import join_facts
+from transplt.flow.facts import ModuleFacts
+from transplt.project.pool import Died, Pool, share_out
+from transplt.project.unread import Unread, unread_finding
+from transplt.project.worker import FileWorker, Untold
+
+if TYPE_CHECKING:
+    from transplt.project.executors import Where
+    from transplt.project.shares import Shares
+
+_Record = TypeVar("_Record")
+
+
+def open_pool(worker: FileWorker[Any], jobs: int | Where) -> tuple[Pool | Shares, int]:
+    """What carries out the passes, and how many shares it takes: so many processes of ours, or an executor."""
+    if isinstance(jobs, int):
+        return Pool(worker, jobs), jobs
+    from transplt.project.shares import Shares, count
+
+    return Shares(worker, jobs), count(jobs)
+
+
+def work_through(
+    worker: FileWorker[_Record],
+    told: Sequence[Entry],
+    wanted: Sequence[Entry],
+    jobs: int | Where,
+    step: Callable[[], None],
+) -> tuple[list[_Record], list[Finding]]:
+    """What `worker` keeps of the `wanted` files, in no order, and findings for those that cannot be opened.
+
+    The Python among `told` says first what it holds; with none the project is not known. `step` is called once
+    for each of these and for each wanted file.
+    """
+    lost: dict[str, str] = {}
+    if not wanted:
+        return [], []
+    paths = {entry.path for entry in wanted}
+    opened, number = open_pool(worker, jobs)
+    shares = share_out(told or wanted, number)
+    with opened as pool:
+        if told:
+            facts = what_files_tell(pool, shares, lost, step)
+            known = [fact for fact in facts.values() if isinstance(fact, ModuleFacts)]
+            pool.set_project(join_facts(known, worker.settings))
+        going = [[entry for entry in share if entry.path in paths and entry.path not in lost] for share in shares]
+        return finish(worker, pool, wanted, going, lost, step)
+
+
+def what_files_tell(
+    pool: Pool | Shares, shares: Sequence[Sequence[Entry]], lost: dict[str, str], step: Callable[[], None]
+) -> dict[str, ModuleFacts | Untold | None]:
+    """The first pass over the files that may tell something; a file of which a worker died goes to `lost`."""
+    facts: dict[str, ModuleFacts | Untold | None] = {}
+    for entry, fact in pool.run("index", [[entry for entry in share if entry.tells] for share in shares]):
+        step()
+        if isinstance(fact, Died):
+            lost[entry.path] = fact.why
+        else:
+            facts[entry.path] = fact
+    return facts
+
+
+def work_again(
+    worker: FileWorker[_Record], wanted: Sequence[Entry], jobs: int | Where
+) -> tuple[list[_Record], list[Finding]]:
+    """The second pass alone, over files that `worker` has been through: it knows the project."""
+    opened, number = open_pool(worker, jobs)
+    with opened as pool:
+        pool.set_project(worker.project)
+        return finish(worker, pool, wanted, share_out(wanted, number), {}, lambda: None)
+
+
+def finish(
+    worker: FileWorker[_Record],
+    pool: Pool | Shares,
+    wanted: Sequence[Entry],
+    shares: Sequence[Sequence[Entry]],
+    lost: dict[str, str],
+    step: Callable[[], None],
+) -> tuple[list[_Record], list[Finding]]:
+    """The second pass; `lost` are files of which a worker died, with the reason."""
+    records: list[_Record] = []
+    unread: list[Finding] = []
+
+    def keep(record: _Record | Unread) -> None:
+        if isinstance(record, Unread):
+            unread.append(unread_finding(record.path, record.why))
+        else:
+            records.append(record)
+
+    for entry, record in pool.run("finish", shares):
+        step()
+        if isinstance(record, Died):
+            lost[entry.path] = record.why
+        else:
+            keep(record)
+    for entry in wanted:
+        if entry.path in lost:
+            keep(worker.copy(entry, lost[entry.path]))
+    return records, unread

@@ -1,0 +1,241 @@
+"""A small pool of processes: a file stays with its worker, and a worker that dies costs one file only."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import pickle
+import signal
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from transplt.disk.walk import Entry
+
+if TYPE_CHECKING:
+    # Imported where processes are started: a run without them saves the time.
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import BaseContext
+    from multiprocessing.process import BaseProcess
+
+    from transplt.project.worker import FileWorker
+
+#: Less Python than this is done by one worker: a second one would cost more than it saves.
+SMALL_TREE_BYTES = 1024 * 1024
+_MOST_JOBS = 4
+#: A file that is not Python is this much cheaper than Python of the same size.
+_OTHER_COST = 20
+_FILE_COST = 500
+_SAFE_PATH = "PYTHONSAFEPATH"
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """In place of a result: the worker ended while it had this file."""
+
+    why: str
+
+
+def default_jobs(entries: Iterable[Entry]) -> int:
+    """How many worker processes to use; 0 is none, the work is done in this process."""
+    small = sum(entry.size for entry in entries if entry.is_python) < SMALL_TREE_BYTES
+    if not _can_fork():
+        return 0 if small else min(os.cpu_count() or 1, _MOST_JOBS)
+    return 1 if small else min(len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1, _MOST_JOBS)
+
+
+def share_out(entries: Iterable[Entry], jobs: int) -> list[list[Entry]]:
+    """The entries dealt to the workers by size, always the same way, the largest first."""
+    shares: list[list[Entry]] = [[] for _ in range(max(jobs, 1))]
+    loads = [0] * len(shares)
+    for entry in sorted(entries, key=lambda entry: (-entry.size, entry.path)):
+        lightest = loads.index(min(loads))
+        shares[lightest].append(entry)
+        loads[lightest] += _FILE_COST + (entry.size if entry.is_python else entry.size // _OTHER_COST)
+    return shares
+
+
+@dataclass(slots=True)
+class _Process:
+    process: BaseProcess
+    connection: Connection
+    waiting: list[Entry] = field(default_factory=list)
+
+
+class Pool:
+    """Worker processes around copies of one `FileWorker`; with no jobs the work is done here."""
+
+    def __init__(self, worker: FileWorker[Any], jobs: int) -> None:
+        self._worker = worker
+        self._project = b""
+        self._processes: list[_Process] = []
+        if jobs > 1 and _can_fork():
+            # What every process needs is read and imported once, and shared. A single one does it when it needs it.
+            worker.prepare()
+        if jobs:
+            gc.freeze()
+        for _ in range(jobs):
+            self._processes.append(self._start())
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        for each in self._processes:
+            each.connection.close()
+            if kind is not None:
+                each.process.terminate()
+        for each in self._processes:
+            each.process.join()
+
+    def set_project(self, project: Any) -> None:
+        """Tells all workers, also those that have to be started later, what the project says."""
+        self._worker.project = project
+        if self._processes:
+            self._project = pickle.dumps(("project", project), pickle.HIGHEST_PROTOCOL)
+            for position, each in enumerate(self._processes):
+                try:
+                    each.connection.send_bytes(self._project)
+                except OSError:
+                    self._replace(position)
+
+    def run(self, method: str, shares: Sequence[Sequence[Entry]]) -> Iterator[tuple[Entry, Any]]:
+        """Calls `FileWorker.<method>` for every entry, each share in its worker; results in no order.
+
+        Yields the entry and the result, or `Died`. What a worker raises is raised here.
+        """
+        if not self._processes:
+            for share in shares:
+                for entry in share:
+                    yield entry, getattr(self._worker, method)(entry)
+            return
+        for position, share in enumerate(shares):
+            if share:
+                self._send(position, method, list(share))
+        while busy := [position for position, each in enumerate(self._processes) if each.waiting]:
+            from multiprocessing.connection import wait
+
+            ready = wait([self._processes[position].connection for position in busy])
+            for position in busy:
+                if self._processes[position].connection in ready:
+                    yield from self._receive(position, method)
+
+    def _receive(self, position: int, method: str) -> Iterator[tuple[Entry, Any]]:
+        each = self._processes[position]
+        entry = each.waiting[0]
+        try:
+            failed, value = each.connection.recv()
+        except (EOFError, OSError):
+            died = self._replace(position)
+            rest = each.waiting[1:]
+            if rest:
+                self._send(position, method, rest)
+            yield entry, died
+            return
+        each.waiting.pop(0)
+        if failed:
+            raise value
+        yield entry, value
+
+    def _send(self, position: int, method: str, entries: list[Entry]) -> None:
+        self._processes[position].waiting = entries
+        # A worker that died before it got the message is found when its answer is read.
+        with contextlib.suppress(OSError):
+            self._processes[position].connection.send(("run", method, tuple(entries)))
+
+    def _replace(self, position: int) -> Died:
+        """Puts a new worker in the place of one that ended."""
+        gone = self._processes[position]
+        gone.connection.close()
+        gone.process.join()
+        code = gone.process.exitcode
+        self._processes[position] = self._start()
+        if self._project:
+            self._processes[position].connection.send_bytes(self._project)
+        return Died(f"the process that worked on it ended with {exit_name(code)}")
+
+    def _start(self) -> _Process:
+        import multiprocessing
+
+        context: BaseContext = multiprocessing.get_context("fork" if _can_fork() else "spawn")
+        ours, theirs = context.Pipe()
+        # With fork a worker inherits our ends of the other pipes, and would keep them open after we are gone.
+        inherited = (ours, *(each.connection for each in self._processes)) if _can_fork() else ()
+        arguments = (self._worker, theirs, inherited)
+        process = context.Process(target=_serve, args=arguments, daemon=True)  # type: ignore[attr-defined]
+        with warnings.catch_warnings():
+            # Python 3.12 warns of threads; ours never hold a lock that a worker needs.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            with _no_current_folder():
+                process.start()
+        theirs.close()
+        return _Process(process, ours)
+
+
+@contextlib.contextmanager
+def _no_current_folder() -> Iterator[None]:
+    """A Python that is started here (no fork) does not search the current folder, from 3.11 on.
+
+    Later it has our `sys.path`, but what it imports before that may be anybody's.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
+
+
+def leave_signals() -> None:
+    """In a worker: the process that started it hears of Ctrl-C and ends it, without a traceback for each."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def _serve(worker: FileWorker[Any], connection: Connection, inherited: Sequence[Connection]) -> None:
+    """The life of a worker process: it ends when our end of the pipe is closed."""
+    leave_signals()
+    for other in inherited:
+        other.close()
+    collect_rarely()
+    warnings.simplefilter("ignore")
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            message = connection.recv()
+            if message[0] == "project":
+                worker.project = message[1]
+                continue
+            for entry in message[2]:
+                try:
+                    answer = (False, getattr(worker, message[1])(entry))
+                except Exception as error:
+                    answer = (True, error)
+                connection.send(answer)
+
+
+def collect_rarely() -> None:
+    """Syntax trees are many objects and few cycles: with the usual thresholds the collector takes half of the time."""
+    gc.set_threshold(5_000_000, 10, 1000)
+
+
+def _can_fork() -> bool:
+    """True where forking is both there and safe; on macOS system libraries forbid it."""
+    return sys.platform == "linux"
+
+
+def exit_name(code: int | None) -> str:
+    """How a process ended, by its exit code."""
+    if code is not None and code < 0:
+        try:
+            return signal.Signals(-code).name
+        except ValueError:
+            return f"signal {-code}"
+    return f"exit code {code}"

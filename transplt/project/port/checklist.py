@@ -1,0 +1,70 @@
+"""What is left of a port, as a Markdown file with boxes to tick, and a patch where one can be drafted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from transplt.engine.actions.action import BLOCKS_TEXT, Action
+from transplt.render.cell import many, visible
+from transplt.report.records import RunResult
+from transplt.rules.pages import BLOCKS
+
+NAME = "NPU_PORT.md"
+_TICKED = re.compile(r"^- \[[xX]\] \*\*(.+?)\*\*", re.M)
+#: So many places of one thing to do are listed.
+_MOST_PLACES = 20
+_LARGEST_PATCH = 200_000
+
+
+def checklist(
+    result: RunResult, actions: Sequence[Action], drafts: bytes, left_out: Mapping[str, str], before: str = ""
+) -> str:
+    """The text of the file.
+
+    `drafts` is a patch of edits that may change what the program does; `left_out` are decisions with the proof that
+    speaks against them; what is ticked in `before` stays ticked where it is still to do.
+    """
+    ticked = {match[1] for match in _TICKED.finditer(before)}
+    torch = f"torch {result.target.pin}" + (
+        f" with torch_npu {result.target.torch_npu}" if result.target.torch_npu else ""
+    )
+    lines = ["# What is left of the port to NPUs", "", f"For {torch}. `transplt explain CODE` says more of each code."]
+    if left_out:
+        lines += ["", "## Left out, since its proof speaks against it", ""]
+        lines += [f"- {visible(name)}: {visible(why)}" for name, why in left_out.items()]
+    for blocks in BLOCKS:
+        these = [action for action in actions if action.blocks == blocks]
+        if these:
+            lines += ["", f"## {BLOCKS_TEXT[blocks].capitalize()}", ""]
+            for action in these:
+                lines += _item(action, ticked)
+    if not actions:
+        lines += ["", "Nothing that transplt can see is left for a person."]
+    if drafts:
+        lines += ["", "## Drafted, and not applied", ""]
+        lines += ["These edits may change what the program does. `git apply` takes this patch, or a part of it.", ""]
+        text = visible_patch(drafts[:_LARGEST_PATCH])
+        fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=2) + 1)
+        lines += [fence + "diff", text.rstrip("\n"), fence]
+        if len(drafts) > _LARGEST_PATCH:
+            lines += ["", "The rest is cut off: `transplt -i . --unsafe-fixes --diff` prints all of it."]
+    return "\n".join(lines) + "\n"
+
+
+def _item(action: Action, ticked: Iterable[str]) -> list[str]:
+    title = visible(action.title).replace("*", "\\*")
+    size = f"{action.effort.value} effort, {many(action.count, 'place')} in {many(len(action.places), 'file')}"
+    lines = [f"- [{'x' if title in ticked else ' '}] **{title}** ({size}; {', '.join(action.codes)})"]
+    if action.how:
+        lines.append(f"  {visible(action.how)}")
+    shown = action.findings[:_MOST_PLACES]
+    lines += [f"    - `{visible(each.path)}:{each.span.line}` {visible(each.message)}" for each in shown]
+    if len(action.findings) > len(shown):
+        lines.append(f"    - and {len(action.findings) - len(shown)} more")
+    return lines
+
+
+def visible_patch(patch: bytes) -> str:
+    """A patch as text; what is not UTF-8 shows as replacement characters."""
+    return patch.decode("utf-8", "replace").replace("\r\n", "\n")

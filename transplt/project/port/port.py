@@ -1,0 +1,278 @@
+"""A migration as a branch of small commits: one for each decision, what is left as a checklist on top.
+
+The branch is made beside the working tree, from what is committed: no checked out file, no index and no other branch is
+touched, nothing is pushed. Deleting the branch undoes all of it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.base.finding import Finding, Level
+from transplt.base.text.frames import decoded
+from transplt.base.text.regular_file import OTHER, read_regular
+from transplt.disk.git_command import status
+from transplt.disk.git_index import find_repository
+from transplt.disk.git_objects import (
+    Held,
+    checked_out,
+    commit_of,
+    common_commit,
+    contents,
+    is_branch_name,
+    move_branch,
+    new_commit,
+    tree_of,
+    who_commits,
+)
+from transplt.disk.walk import LARGE_FILE_BYTES
+from transplt.engine.actions.actions import actions_of
+from transplt.project.checking.checked_file import moved
+from transplt.project.options import Options, find_source, make_plan
+from transplt.project.port import checklist
+from transplt.project.port.decisions import ON_REQUEST, Decision
+from transplt.project.port.steps import Changed, replays, steps_of
+from transplt.project.proving import proof_between, run_of
+from transplt.project.tree import diff_tree, migrate_tree
+from transplt.render.cell import many
+from transplt.render.verdict import Verdict, Word
+from transplt.report.records import RunResult
+
+_MESSAGE_WIDTH = 72
+_LINK, _MODULE = "120000", "160000"
+_FAILED = (Word.DIFFERS, Word.STOPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit of the branch: its object, its subject, and the verdict of its proof where one was asked for."""
+
+    name: str
+    subject: str
+    proof: Verdict | None = None
+
+
+@dataclass(slots=True)
+class Port:
+    """What was committed on a branch on top of `base`; `left_out` are decisions that a proof speaks against."""
+
+    branch: str
+    base: str
+    result: RunResult
+    commits: list[Commit] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def proof(self) -> Verdict | None:
+        """The proof of the last commit that has one."""
+        return next((each.proof for each in reversed(self.commits) if each.proof is not None), None)
+
+
+@dataclass(slots=True)
+class _Branch:
+    """The branch as it grows: its tip, and the project on the disk as it stands there."""
+
+    top: Path
+    tip: str
+    modes: dict[str, str]
+    prefix: str
+    folder: Path
+    scratch: Path
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        """New contents of files (paths in the project) into the folder."""
+        for path, data in files.items():
+            if (self.folder / path).is_symlink():
+                raise CannotFinish(f"{shown(path)} is a link; nothing is written through it")
+            (self.folder / path).write_bytes(data)
+
+    def commit(self, paths: Iterable[str], message: str) -> str:
+        """Commits files as they are in the folder; the name of the commit."""
+        files = {self.prefix + path: (self.modes.get(path, "100644"), self.folder / path) for path in paths}
+        self.tip = new_commit(self.top, self.tip, files, message, self.scratch)
+        return self.tip
+
+
+def port(options: Options, branch: str, command: str, say: Callable[[str], None]) -> Port:
+    """Makes the branch, or goes on with it. UsageError where there is no repository or no branch can be made."""
+    project = find_source(Path(options.source))
+    top = find_repository(project) if project.is_dir() else None
+    if top is None:
+        raise UsageError(f"{shown(project)} is no folder of a git repository; `transplt -i` migrates any folder")
+    try:
+        return _port(project, Path(os.path.realpath(top)), options, branch, command, say)
+    except FileNotFoundError as error:
+        if shutil.which("git") is not None:  # such as no folder for temporary files
+            raise CannotFinish(f"{reason(error)}; the branch is as it was") from error
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        raise CannotFinish(f"git could not do its part: {error}; the branch is as it was") from error
+
+
+def _port(project: Path, top: Path, options: Options, branch: str, command: str, say: Callable[[str], None]) -> Port:
+    tip, head = _begin(top, branch)
+    run = run_of(command) if command else None
+    prefix = "" if project == top else project.relative_to(top).as_posix() + "/"
+    with tempfile.TemporaryDirectory(prefix="transplt-port-") as name:
+        scratch = Path(name)
+        before, after, out = scratch / "before", scratch / "after", scratch / "out"
+        say("reading what is committed")
+        held, lacking = _export(top, tip or head, (before, after))
+        if not (before / prefix).is_dir():
+            raise UsageError(f"{shown(project)} is not committed; commit it, and port again")
+        reference = before / prefix
+        if run is not None and tip and head:
+            # A port that goes on is held against the program before its first commit.
+            _export(top, common_commit(top, tip, head), (scratch / "reference",))
+            reference = scratch / "reference" / prefix
+        given = replace(options, source=before / prefix, out=out, page=False, analysis=True, force=False)
+        say("migrating")
+        result = migrate_tree(make_plan(given))
+        files = _changed(result, before / prefix)
+        modes = {each.path.removeprefix(prefix): each.mode for each in held if each.path.startswith(prefix)}
+        grown = _Branch(top, tip or head, modes, prefix, after / prefix, scratch)
+        done = Port(branch, tip or head, result)
+        proofs: dict[frozenset[tuple[str, int]], Verdict] = {}
+
+        def proof_of(decision: Decision) -> Verdict | None:
+            if run is None:
+                return None
+            state = frozenset((file.path, hash(read_regular(grown.folder / file.path, OTHER))) for file in files)
+            if state not in proofs:
+                say(f"proving: {decision.subject.lower()}")
+                proof = proof_between(reference, after / prefix, run, (1,), say)
+                assert proof is not None
+                proofs[state] = proof.verdict
+            return proofs[state]
+
+        while not _commit_all(grown, done, files, proof_of):
+            grown.write({file.path: file.before for file in files})
+            grown.tip, done.commits = tip or head, []
+        _commit_checklist(grown, done, given, scratch)
+        if done.commits:
+            move_branch(top, branch, grown.tip, tip)
+    if lacking:
+        done.notes.append(f"{many(len(lacking), 'file')} that this partial clone lacks stay as they are: {lacking[0]}")
+    if status(top):
+        done.notes.append("changes that are not committed are no part of it")
+    if tip and head and common_commit(top, tip, head) != head:
+        done.notes.append(f"HEAD has commits that {branch} lacks; merge them into it, and port again")
+    return done
+
+
+def _begin(top: Path, branch: str) -> tuple[str, str]:
+    """The commits of the branch, if there is one, and of HEAD. UsageError where nothing can be committed on it."""
+    if not is_branch_name(top, branch):
+        raise UsageError(f"--branch {shown(branch)}: git takes no branch of this name")
+    tip, head = commit_of(top, f"refs/heads/{branch}"), commit_of(top, "HEAD")
+    if not tip and not head:
+        raise UsageError(f"the repository {shown(top)} has no commit yet")
+    if f"refs/heads/{branch}" in checked_out(top):
+        raise UsageError(f"{branch} is checked out, and its files would be left behind; `git switch -` first")
+    if not who_commits(top):
+        raise UsageError("git does not know who commits: set user.name and user.email")
+    return tip, head
+
+
+def _export(top: Path, commit: str, folders: tuple[Path, ...]) -> tuple[list[Held], list[str]]:
+    """Writes the files of a commit into folders: links as links, no submodules, nothing that is large.
+
+    The files that were written, and the paths of those that a partial clone lacks.
+    """
+    held = [each for each in tree_of(top, commit) if each.mode != _MODULE and each.size <= LARGE_FILE_BYTES]
+    for folder in folders:
+        folder.mkdir()
+    for each in held:
+        if {"", ".", "..", ".git"} & {*each.path.lower().split("/")}:
+            raise CannotFinish(f"the commit has a file {shown(each.path)}, which no git writes")
+    held.sort(key=lambda each: each.mode == _LINK)  # nothing is written through a link
+    lacking = []
+    for each, data in contents(top, held):
+        if data is None:
+            lacking.append(each.path)
+            continue
+        for folder in folders:
+            target = folder / each.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if each.mode == _LINK:
+                os.symlink(os.fsdecode(data), target)
+            else:
+                target.write_bytes(data)
+                target.chmod(0o755 if each.mode.endswith("755") else 0o644)
+    return [each for each in held if each.path not in lacking], lacking
+
+
+def _changed(result: RunResult, source: Path) -> list[Changed]:
+    found = []
+    for record in result.changed:
+        edits = tuple(each for each in record.findings if each.applied and each.edit is not None)
+        before, after = (read_regular(folder / record.path, OTHER) for folder in (source, result.output))
+        file = Changed(record.path, before, after, edits)
+        if not replays(file):
+            raise CannotFinish(f"the edits of {shown(record.path)} are not its whole difference; this is a defect")
+        found.append(file)
+    return found
+
+
+def _commit_all(
+    grown: _Branch, done: Port, files: list[Changed], proof_of: Callable[[Decision], Verdict | None]
+) -> bool:
+    """Commits the decisions. False where a proof speaks against one that may be left out: then all begin anew."""
+    for step in steps_of(files, done.left_out):
+        grown.write(step.files)
+        proof = proof_of(step.decision)
+        if proof is not None and proof.word in _FAILED and step.decision.name in ON_REQUEST:
+            done.left_out[step.decision.name] = str(proof)
+            return False
+        name = grown.commit(step.files, _message(step.decision, step.edits, proof))
+        done.commits.append(Commit(name, step.decision.subject, proof))
+    return True
+
+
+def _message(decision: Decision, edits: tuple[Finding, ...], proof: Verdict | None) -> str:
+    paths = {edit.path for edit in edits}
+    codes = ", ".join(sorted({edit.code for edit in edits}))
+    said = [decision.why, f"{many(len(edits), 'edit')} in {many(len(paths), 'file')}: {codes}"]
+    if proof is not None:
+        said.append(f"transplt prove, against the program before the port: {proof}")
+    wrapped = (textwrap.fill(text, _MESSAGE_WIDTH, break_long_words=False, break_on_hyphens=False) for text in said)
+    return "\n\n".join((decision.subject, *wrapped)) + "\n"
+
+
+def _said_once(grown: _Branch, done: Port, again: set[tuple[str, str]]) -> list[Finding]:
+    """What the migration left for a person and nobody finds `again` in its output, since it goes with an edit: at its
+    places there.
+    """
+    found = []
+    for record in done.result.files:
+        if any(each.open and (each.path, each.code) not in again for each in record.findings):
+            new = decoded(read_regular(grown.folder / record.path, OTHER))
+            found += [each for each in moved(record.findings, new) if each.open and (each.path, each.code) not in again]
+    return found
+
+
+def _commit_checklist(grown: _Branch, done: Port, options: Options, scratch: Path) -> None:
+    """Commits what is left, where it is not what the file says already."""
+    path = grown.folder / checklist.NAME
+    old = read_regular(path, OTHER).decode("utf-8", "replace") if path.is_file() and not path.is_symlink() else ""
+    # Read again: the places of what is left are those in the files of the branch.
+    given = replace(options, source=grown.folder, out=scratch / "left")
+    left = diff_tree(make_plan(replace(given, unsafe_fixes=None)))
+    findings = [each for each in left.findings if each.path != checklist.NAME]
+    findings += _said_once(grown, done, {(each.path, each.code) for each in findings})
+    offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
+    drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left
+    drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)
+    text = checklist.checklist(done.result, actions_of(findings), drafts, done.left_out, old)
+    if text != old and (done.commits or old):
+        grown.write({checklist.NAME: text.encode()})
+        name = grown.commit([checklist.NAME], "Say what is left of the port\n")
+        done.commits.append(Commit(name, "Say what is left of the port"))

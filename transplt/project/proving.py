@@ -1,0 +1,138 @@
+"""A migration that proves itself: what was asked for beyond it, and does not hold, is taken back."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from transplt.base.errors import UsageError
+from transplt.project.options import Options, Plan, make_plan
+from transplt.project.tree import migrate_tree
+from transplt.proof.launch.options import RunOptions, Trace
+from transplt.proof.launch.options import UsageError as CannotRun
+from transplt.proof.launch.warm import Warm
+from transplt.proof.prove.command import for_output
+from transplt.proof.prove.projects import find_project
+from transplt.proof.prove.proof import Proof, between
+from transplt.render.verdict import Verdict, Word
+from transplt.report.records import RunResult
+
+_FAILED = (Word.DIFFERS, Word.STOPS)
+
+
+class Proving:
+    """Proves what a migration wrote. `command` is the script and its arguments, as behind `python`; `stubs` and `data`
+    are those of `transplt prove`. Data that are not in the output are those of the input.
+
+    Raises UsageError where nothing can be run: no command, no torch, no such script.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        command: str,
+        say: Callable[[str], None],
+        stubs: tuple[str, ...] = (),
+        data: tuple[str, ...] = (),
+    ) -> None:
+        self.options, self.say, self.data = options, say, data
+        self.run = run_of(command, stubs)
+        self._proof(make_plan(options).source, None, ())  # says at once what is missing
+
+    def migrate(self, migrate: Callable[[Plan], RunResult]) -> tuple[RunResult, Proof]:
+        """Migrate, prove, and migrate again without the themes that fail; the last result, and its proof."""
+        plan = make_plan(self.options)
+        result = migrate(plan)
+        proof = self._of(plan)
+        themes = _themes(self.options)
+        if proof.verdict.word not in _FAILED or not themes:
+            return result, proof
+        bad = self._to_blame(themes)
+        if not bad:
+            return result, proof
+        wanted = _without(self.options, set(bad))
+        taken = tuple((theme, self.run.script, str(verdict)) for theme, verdict in bad.items())
+        plan = make_plan(replace(wanted, taken_back=taken, force=True, discard_edits=False))
+        return migrate(plan), self._of(plan)
+
+    def _to_blame(self, themes: dict[str, tuple[str, ...]]) -> dict[str, Verdict]:
+        """The themes that fail by themselves where the migration alone does not, and how; all where only together."""
+        if self._alone({*themes}).word in _FAILED:
+            return {}
+        alone = {theme: self._alone({*themes} - {theme}) for theme in themes}
+        bad = {theme: verdict for theme, verdict in alone.items() if verdict.word in _FAILED}
+        return bad or dict.fromkeys(themes, Verdict(Word.DIFFERS, "each holds alone, and not all of them together"))
+
+    def _alone(self, left_out: set[str]) -> Verdict:
+        with tempfile.TemporaryDirectory(prefix="transplt-prove-") as folder:
+            options = replace(_without(self.options, left_out), out=folder, page=False, analysis=False, force=False)
+            plan = make_plan(options)
+            migrate_tree(plan)
+            return self._of(plan).verdict
+
+    def _of(self, plan: Plan) -> Proof:
+        proof = self._proof(plan.source, plan.target, (1, 2) if plan.settings.entry else (1,))
+        assert proof is not None
+        return proof
+
+    def _proof(self, source: Path, target: Path | None, worlds: tuple[int, ...]) -> Proof | None:
+        return proof_between(source, target, self.run, worlds, self.say, self.data)
+
+
+def run_of(command: str, stubs: tuple[str, ...] = ()) -> RunOptions:
+    """How the programs of a proof are run: `command` is a script and its arguments. UsageError where it is not."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--prove {command!r}: {error}") from error
+    if not words or not words[0].endswith(".py"):
+        raise UsageError(f"--prove {command!r}: the script and its arguments, such as 'train.py --epochs 1'")
+    return RunOptions(
+        words[0], tuple(words[1:]), sys.executable, random="cpu", stubs=stubs, timeout=600.0, trace=Trace(), threads=1
+    )
+
+
+def proof_between(
+    source: Path,
+    target: Path | None,
+    run: RunOptions,
+    worlds: tuple[int, ...],
+    say: Callable[[str], None],
+    data: tuple[str, ...] = (),
+) -> Proof | None:
+    """The proof of what was written to `target`; without one only whether it could be run. UsageError where not.
+
+    `data` are folders of the project that are linked, not copied.
+    """
+    try:
+        options, _ = for_output(run, target or source)
+        original = find_project(source if source.is_dir() else source.parent, options.script, data)
+        if target is None:
+            return None
+        migrated = replace(find_project(target, options.script, data), elsewhere=original.root)
+        with Warm() as warm:
+            return between(original, migrated, options, say, warm).prove(worlds)
+    except CannotRun as error:
+        raise UsageError(f"--prove: {error}") from error
+
+
+def _themes(options: Options) -> dict[str, tuple[str, ...]]:
+    """What was asked for beyond a migration, as it is written -> the options that ask for it."""
+    found: dict[str, tuple[str, ...]] = {}
+    if options.entry:
+        found["distributed"] = ("entry", "targets", "combine_ddp")
+    if options.amp not in (None, "off"):
+        found[f"--amp {options.amp}"] = ("amp", "amp_dtype", "opt_level", "loss_scale", "amp_flag", "combine_ddp")
+    if options.tune:
+        found[f"--tune {options.tune}"] = ("tune",)
+    return found
+
+
+def _without(options: Options, left_out: set[str]) -> Options:
+    plain = Options()
+    names = {name for theme, parts in _themes(options).items() if theme in left_out for name in parts}
+    return replace(options, **{name: getattr(plain, name) for name in names})

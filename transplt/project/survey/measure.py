@@ -1,0 +1,163 @@
+"""The row of one repository: what `transplt analyze` says of it, as a portfolio needs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from transplt.base.finding import Effort, Finding
+from transplt.disk.git_command import clone, remote_head
+from transplt.engine.actions.action import Action
+from transplt.engine.actions.groups import Group, Groups
+from transplt.project.pool import collect_rarely
+from transplt.project.survey.fingerprint import of_commit, of_folder, plan_of
+from transplt.project.survey.task import Answer, Task
+from transplt.project.tree import analyse_tree
+from transplt.render.cell import visible
+from transplt.report.analysis_summary import Summary, summarize
+from transplt.rules.pages import BLOCKS, DiagnosticError, load
+
+#: What the hours of an action may be, as parts of its estimate: "minutes", "an hour or two" and "a day or more" are
+#: what an estimate is made from (`transplt.base.finding.Effort`). A judgement, no measurement.
+_RANGE = {Effort.LOW: (0.5, 2.0), Effort.MEDIUM: (0.5, 2.0), Effort.HIGH: (0.75, 3.0)}
+_KERNELS = frozenset({"kernel", "sources", "build"})
+_BY = {"package": "package", "api": "api", "extension": "kernel"}
+_MOST_ROWS = 200
+
+
+def measured(task: Task, scratch: str) -> Answer:
+    """Analyses a repository, cloned into `scratch` if it is a URL. TranspltError or OSError where it cannot be."""
+    collect_rarely()
+    folder, commit = task.source, ""
+    if task.is_url:
+        commit = remote_head(task.source)
+        if task.known and of_commit(task, commit) == task.known:
+            return Answer()
+        folder = os.path.join(scratch, "clone")
+        # The branch may have moved between the two.
+        commit = clone(task.source, folder)
+    plan = plan_of(task, folder)
+    content = of_folder(task, plan)
+    summary = summarize(analyse_tree(plan))
+    row = {"name": task.name, "source": task.source, "commit": commit, **row_of(summary)}
+    text = json.dumps(row, ensure_ascii=True, sort_keys=True)
+    return Answer(of_commit(task, commit) if task.is_url else content, text, "", *_cost())
+
+
+def _cost() -> tuple[float, int]:
+    if sys.platform == "win32":
+        return 0.0, 0
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    unit = 1024 * 1024 if sys.platform == "darwin" else 1024
+    return round(used.ru_utime + used.ru_stime, 2), used.ru_maxrss // unit
+
+
+def row_of(summary: Summary) -> dict[str, Any]:
+    """What a survey keeps of an analysis; docs/survey.md describes the keys."""
+    result, effort = summary.result, summary.effort
+    low, high = hours_range(summary.actions)
+    return {
+        "python_files": len(result.python_files),
+        "torch": {
+            "version": result.target.version,
+            "why": visible(result.target.why),
+            "lowest": summary.versions.lowest,
+        },
+        "automatic": effort.automatic,
+        "left": effort.left,
+        "counted": effort.counted,
+        "done": effort.done,
+        "share_automatic": round(effort.share, 3),
+        "hours": effort.hours,
+        "hours_low": low,
+        "hours_high": high,
+        "blocks": _by_blocks(summary.actions),
+        "actions": [
+            {
+                "title": visible(each.title), "blocks": each.blocks, "effort": each.effort.value, "hours": each.hours,
+                "codes": list(each.codes), "places": each.count, "first": visible(each.first),
+            }
+            for each in summary.actions[:_MOST_ROWS]
+        ],
+        "things": things_of(result.findings),
+        "packages": packages_of(summary),
+        "unread": [visible(each.path) for each in result.unread][:_MOST_ROWS],
+        "complete": result.complete,
+    }  # fmt: skip
+
+
+def _by_blocks(actions: tuple[Action, ...]) -> dict[str, int]:
+    counts = Counter(action.blocks for action in actions)
+    return {kind: counts[kind] for kind in BLOCKS}
+
+
+def hours_range(actions: tuple[Action, ...]) -> tuple[float, float]:
+    """From and to how many hours the actions may take."""
+    low = sum(action.hours * _RANGE[action.effort][0] for action in actions)
+    high = sum(action.hours * _RANGE[action.effort][1] for action in actions)
+    return round(low, 1), round(high, 1)
+
+
+def things_of(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """The distinct things that are left, by what they are: a package, a kernel, an API or something else.
+
+    Unlike actions none are put together, and a kernel has the same title wherever its sources lie, so that things of
+    several repositories can be counted.
+    """
+    every = sorted(findings, key=lambda each: (*each.sort_key(), each.code, each.api, each.message))
+    groups = Groups(every)
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for finding in every:
+        if not finding.open:
+            continue
+        group = groups.of(finding)
+        kind, name, title = thing(group)
+        row = found.setdefault(
+            (kind, title), {"kind": kind, "name": name, "title": title, "blocks": group.blocks, "places": 0}
+        )
+        row["places"] += 1
+        row["blocks"] = min(row["blocks"], group.blocks, key=BLOCKS.index)
+    return sorted(found.values(), key=lambda row: (BLOCKS.index(row["blocks"]), row["kind"], row["title"]))
+
+
+def thing(group: Group) -> tuple[str, str, str]:
+    """Kind, name and title of what a group is about."""
+    name = visible(group.name)
+    if group.kind == "kernel":
+        name = name.partition(" (")[0]
+        return "kernel", name, f"CUDA kernel {name}"
+    if group.kind in ("sources", "build"):
+        return "native code", name, {"sources": "C++ code that names CUDA", "build": "A build with nvcc"}[group.kind]
+    try:
+        page = load(group.kind)
+    except (DiagnosticError, ValueError):
+        page = None
+    if page is not None and page.by in _BY and name:
+        return _BY[page.by], name, visible(group.title)
+    title = visible(group.title)
+    if page is not None and page.by == "file" and name:
+        title = title.replace(name, "...")
+    if group.kind in ("lock", "third-party") and name:
+        title = title.replace(name, "...")
+    return "other", name, title
+
+
+def packages_of(summary: Summary) -> list[dict[str, Any]]:
+    """Third-party packages that a finding speaks of: whether they are in the way, and what is said of a replacement."""
+    found: dict[str, dict[str, Any]] = {}
+    for finding in summary.rows("third-party"):
+        package = visible(finding.api).partition(".")[0]
+        if package in ("", "torch"):  # what torch itself has no more is among the things that are left
+            continue
+        row = found.setdefault(package, {"package": package, "open": 0, "places": 0, "says": "", "instead": ""})
+        row["places"] += 1
+        row["open"] += finding.open
+        if not row["says"] or (finding.open and row["open"] == 1):
+            row["says"], row["instead"] = visible(finding.message), visible(finding.help)
+    return [found[package] for package in sorted(found)]

@@ -1,0 +1,129 @@
+"""A survey as one page that needs no network: sums, what would unblock most, and a table that can be sorted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import transplt
+from transplt.engine.actions.action import BLOCKS_TEXT
+from transplt.project.survey.portfolio import SHARED, STOPS
+from transplt.project.survey.text import hours
+from transplt.render.cell import shortened
+from transplt.render.templates import asset, fill
+
+_MOST, _MOST_TEXT, _MOST_ACTIONS, _MOST_NAMES = 60, 300, 30, 40
+
+
+def survey_page(value: dict[str, Any]) -> bytes:
+    """The bytes of the page, UTF-8."""
+    total = value["total"]
+    shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
+    own = sorted(
+        (each for each in value["unblocking"] if each["kind"] not in SHARED),
+        key=lambda each: (-len(each["blocks"]), each["title"]),
+    )
+    most = max((len(each["blocks"]) for each in shared), default=1)
+    return fill(
+        "survey.html.j2",
+        version=transplt.__version__,
+        tiles=[
+            ("repositories", f"{total['analysed']}", f"{total['failed']} failed" if total["failed"] else ""),
+            ("automatic in Python", f"{total['share_automatic']:.0%}", f"{total['left']:,} places left"),
+            ("hours for a person", hours(total["hours_low"], total["hours_high"]), "a rough range"),
+            ("nothing stops", f"{total['nothing_stops']}", f"no package, kernel or API: {total['nothing_missing']}"),
+        ],
+        blocks=[(BLOCKS_TEXT[kind], count) for kind, count in total["blocks"].items() if count],
+        unblocking=[
+            {
+                "title": _cut(each["title"]), "kind": each["kind"], "last": len(each["last"]),
+                "count": len(each["blocks"]), "width": round(100 * len(each["blocks"]) / most, 1),
+                "last_width": round(100 * len(each["last"]) / most, 1), "names": _names(each["blocks"]),
+            }
+            for each in shared[:_MOST]
+        ],
+        more=max(len(shared) - _MOST, 0),
+        own=[
+            {"title": _cut(each["title"]), "count": len(each["blocks"]), "names": _names(each["blocks"])}
+            for each in own[:_MOST]
+        ],
+        order=[
+            {"title": _cut(each["title"]), "finishes": len(each["finishes"]), "done": each["done"]}
+            for each in value["order"]
+            if each["finishes"]
+        ][:_MOST],
+        rows=[_row(row) for row in value["repositories"]],
+        failed=[{**row, "source": _cut(row["source"])} for row in value["failed"]],
+        packages=[
+            {
+                "name": each["package"], "open": len(each["open_in"]), "used": len(each["used_in"]),
+                "says": _cut(each["says"]), "instead": _cut(each["instead"]),
+            }
+            for each in value["packages"]
+        ],
+        kernels=[{"name": _cut(each["kernel"]), "count": len(each["in"]), "names": _names(each["in"])}
+                 for each in value["kernels"]],
+        trend=_trend(value["trend"]) if "trend" in value else None,
+        css=asset("report.css") + asset("profile.css") + asset("survey.css"),
+        script=asset("theme.js") + asset("survey.js"),
+    )  # fmt: skip
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    stopping = [each for each in row["things"] if each["blocks"] in STOPS]
+    return {
+        "name": row["name"],
+        "source": _cut(row["source"]),
+        "commit": row["commit"][:12],
+        "share": f"{row['share_automatic']:.0%}",
+        "share_value": row["share_automatic"],
+        "width": round(row["share_automatic"] * 100, 1),
+        "left": row["left"],
+        "hours": hours(row["hours_low"], row["hours_high"]),
+        "hours_value": row["hours"],
+        "stops": len(stopping),
+        "later": sum(count for kind, count in row["blocks"].items() if kind not in STOPS),
+        "kernels": sum(each["kind"] == "kernel" for each in row["things"]),
+        "packages": sum(bool(each["open"]) for each in row["packages"]),
+        "torch": row["torch"]["version"],
+        "why": _cut(row["torch"]["why"]),
+        "lowest": row["torch"]["lowest"] or "",
+        "actions": [
+            {"title": _cut(each["title"]), "blocks": BLOCKS_TEXT[each["blocks"]], "hours": each["hours"],
+             "places": each["places"], "first": _cut(each["first"])}
+            for each in row["actions"][:_MOST_ACTIONS]
+        ],
+        "more": max(len(row["actions"]) - _MOST_ACTIONS, 0),
+        "kernel_names": _names([each["name"] for each in row["things"] if each["kind"] == "kernel"]),
+        "package_rows": [
+            {"name": each["package"], "instead": _cut(each["instead"] or each["says"])}
+            for each in row["packages"]
+            if each["open"]
+        ],
+        "unread": row["unread"][:_MOST_NAMES],
+    }  # fmt: skip
+
+
+def _trend(trend: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "same_program": trend["same_program"],
+        "total": [(name.replace("_", " "), old, new) for name, (old, new) in trend["total"].items() if old != new],
+        "rows": [
+            {
+                "name": row["name"],
+                "changed": [(name.replace("_", " "), old, new) for name, (old, new) in row["changed"].items()],
+                "solved": _names(row["solved"]),
+                "appeared": _names(row["appeared"]),
+            }
+            for row in trend["repositories"]
+        ],
+        **{word: _names(trend[word]) for word in ("added", "removed", "failing")},
+    }
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(map(_cut, names[:_MOST_NAMES])) + more
+
+
+def _cut(text: str) -> str:
+    return shortened(text, _MOST_TEXT)

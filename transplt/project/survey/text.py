@@ -1,0 +1,76 @@
+"""A survey for a terminal: what it comes to, what would unblock most, and a line for each repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from transplt.project.survey.portfolio import SHARED
+from transplt.render.cell import many
+
+_MOST, _MOST_NAME = 10, 40
+
+
+def survey_text(value: dict[str, Any]) -> str:
+    """The lines, each ended."""
+    return "".join(f"{line}\n" for line in _lines(value))
+
+
+def hours(low: float, high: float) -> str:
+    """A range of hours, without digits that nobody can mean."""
+    return f"{low:,.0f} to {high:,.0f}" if high >= 10 else f"{low:.1f} to {high:.1f}"
+
+
+def _lines(value: dict[str, Any]) -> Iterator[str]:
+    total = value["total"]
+    failed = f", {total['failed']} failed" if total["failed"] else ""
+    yield f"{many(total['analysed'], 'repository').replace('repositorys', 'repositories')} analysed{failed}"
+    if not total["analysed"]:
+        yield from _failed(value)
+        return
+    yield (
+        f"  {total['share_automatic']:.0%} of the places in Python automatic; left {total['left']} places, "
+        f"{hours(total['hours_low'], total['hours_high'])} hours"
+    )
+    yield (
+        f"  nothing stops {total['nothing_stops']} of them at their import or first step; no package, kernel or API "
+        f"{total['nothing_missing']}"
+    )
+    shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
+    if shared:
+        yield "  packages, kernels and APIs that would unblock most (the last one in, stops in):"
+        for each in shared[:_MOST]:
+            yield f"    {len(each['last']):4} {len(each['blocks']):4}  {each['title']}"
+        if len(shared) > _MOST:
+            yield f"    and {len(shared) - _MOST} more in the report"
+    if value["repositories"]:
+        yield "  automatic    hours  repository"
+    for row in sorted(value["repositories"], key=lambda row: (row["hours"], row["name"])):
+        first = row["actions"][0]["title"] if row["actions"] else "nothing is left"
+        yield (
+            f"  {row['share_automatic']:9.0%} {row['hours']:8.1f}  {row['name'][:_MOST_NAME]}: "
+            f"{first if len(first) <= 70 else first[:67] + '...'}"
+        )
+    yield from _failed(value)
+    if "trend" in value:
+        yield from _trend(value["trend"])
+
+
+def _failed(value: dict[str, Any]) -> Iterator[str]:
+    for row in value["failed"]:
+        yield f"     failed           {row['name'][:_MOST_NAME]}: {row['reason']}"
+
+
+def _trend(trend: dict[str, Any]) -> Iterator[str]:
+    yield "  since the earlier survey (before, now):"
+    for name, (old, new) in trend["total"].items():
+        if old != new:
+            yield f"    {name.replace('_', ' ')}: {old}, {new}"
+    for row in trend["repositories"]:
+        changed = "; ".join(f"{name.replace('_', ' ')} {old}, {new}" for name, (old, new) in row["changed"].items())
+        gone = f"; no longer: {', '.join(row['solved'])}" if row["solved"] else ""
+        come = f"; new: {', '.join(row['appeared'])}" if row["appeared"] else ""
+        yield f"    {row['name']}: {changed or 'the same figures'}{gone}{come}"
+    for word in ("added", "removed", "failing"):
+        if trend[word]:
+            yield f"    {word}: {', '.join(trend[word])}"

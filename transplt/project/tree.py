@@ -1,0 +1,224 @@
+"""Migrates a whole tree: walk, index, migrate, report, publish. The input is only ever read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.base.finding import Finding
+from transplt.disk.leftovers import remove_leftovers
+from transplt.disk.manifest import LEFT_OUT, MANIFEST, manifest_text, read_manifest
+from transplt.disk.mirror import WriteError, write_file
+from transplt.disk.publish import Staging, check_output, make_folders, publish, set_folder_modes, staging
+from transplt.disk.walk import Entry, Inventory, walk
+from transplt.project.asked_for import with_what_asks
+from transplt.project.kept_back import kept_back
+from transplt.project.options import Plan
+from transplt.project.passes import work_through
+from transplt.project.pool import default_jobs
+from transplt.project.steps import steps
+from transplt.project.to_output import to_output
+from transplt.project.unmatched import unmatched
+from transplt.project.unread import unread_finding
+from transplt.project.worker import FileWorker, MigratedFile
+from transplt.report import write_reports
+from transplt.report.records import FileRecord, Progress, RunResult
+
+if TYPE_CHECKING:
+    from transplt.project.executors import Where
+
+
+def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
+    """Carries out a plan. The output is there and complete at the end, or it is not there.
+
+    UsageError: wrong input or output, nothing was written. CannotFinish: the system refused to write.
+    """
+    notes = tuple(remove_leftovers(plan.target))
+    try:
+        check_output(plan.source, plan.target, force=plan.options.force, discard_edits=plan.options.discard_edits)
+    except UsageError as error:
+        raise UsageError("; ".join((str(error), *notes))) from error
+    found = _fitting(inventory(plan), plan)
+    if found.empty:
+        raise UsageError(f"there is nothing to migrate: {shown(plan.source)} is empty")
+    _check_main_file(plan, found)
+    with staging(plan.target) as stage:
+        try:
+            result = _fill(plan, found, stage, progress)
+            publish(stage, replace=plan.options.force)
+        except WriteError as error:
+            raise CannotFinish(f"cannot write {shown(plan.target / error.path)}: {error.why}{_NOTHING}") from error
+        except OSError as error:
+            raise CannotFinish(_refused(error, stage)) from error
+    return replace(result, notes=(*notes, *result.notes))
+
+
+def _check_main_file(plan: Plan, found: Inventory) -> None:
+    if plan.settings.entry:
+        from transplt.project.main_file import check_main_file  # reads programs, which others need not
+
+        check_main_file(plan, found)
+
+
+def diff_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
+    """What the plan would do, with the patch of every file that would change; nothing is written."""
+    found = inventory(plan)
+    _check_main_file(plan, found)
+    return _worked_through(plan, found, progress, "nothing", patches=True)
+
+
+def analyse_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
+    """What the plan would find, without working out the edits; nothing is written."""
+    return _worked_through(plan, inventory(plan), progress, "nothing", survey=True)
+
+
+#: Bytes of a path on Linux, its final NUL left out; and what the name of a hidden sibling has more than the output's.
+_LONGEST_PATH = 4095
+_STAGING_BYTES = 20
+_NOTHING = "; nothing was left behind"
+
+
+def _refused(error: OSError, stage: Staging) -> str:
+    """One sentence for a system error, with the path as it would have been in the output."""
+    name = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else ""
+    if name.startswith(str(stage.folder)):
+        name = str(stage.target) + name[len(str(stage.folder)) :]
+    return f"cannot write {shown(name or stage.target)}: {reason(error)}{_NOTHING}"
+
+
+def inventory(plan: Plan) -> Inventory:
+    if plan.single:
+        try:
+            info = os.stat(plan.source)
+        except OSError as error:
+            raise UsageError(f"cannot read {shown(plan.source)}: {reason(error)}") from error
+        return Inventory(files=[Entry(plan.source.name, info.st_size, stat.S_IMODE(info.st_mode))])
+    # What an earlier migration reported is no part of the project.
+    before = read_manifest(plan.source)
+    reports = frozenset(before["reports"]) if before is not None else frozenset()
+    above = (plan.settings.base, plan.config.exclude)
+    return walk(plan.source, plan.options.exclude, copy_all=plan.copy_all, skip=reports, above=above)
+
+
+def _fitting(found: Inventory, plan: Plan) -> Inventory:
+    """What was found, without the paths that are too long where the output is made; they count as unreadable."""
+    if plan.options.report_only:
+        return found
+    room = _LONGEST_PATH - len(os.fsencode(plan.target)) - _STAGING_BYTES
+
+    def fits(path: str) -> bool:
+        return len(os.fsencode(path)) < room
+
+    long = [entry.path for entry in found.files if not fits(entry.path)]
+    long += [path for path, _ in found.folders if not fits(path)]
+    long += [path for path in found.links if not fits(path)]
+    if not long:
+        return found
+    return replace(
+        found,
+        files=[entry for entry in found.files if fits(entry.path)],
+        folders=[(path, mode) for path, mode in found.folders if fits(path)],
+        links={path: target for path, target in found.links.items() if fits(path)},
+        unreadable=sorted([*found.unreadable, *((path, "its path is too long for the output") for path in long)]),
+    )
+
+
+def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> RunResult:
+    page, report_only = plan.options.page, plan.options.report_only
+    if not report_only:
+        make_folders(stage, (path for path, _ in found.folders))
+        for path, target in found.links.items():
+            os.symlink(target, stage.folder / path)
+    out, written = ("", "reports") if report_only else (str(stage.folder), "all")
+    result = _worked_through(plan, found, progress, written, out=out, patches=page)
+    taken = set[str]()
+    if not report_only:
+        taken = {entry.path for entry in found.files} | set(found.links) | {path for path, _ in found.folders}
+    result, reports = write_reports(result, stage.folder, taken, page)
+    if plan.settings.entry and not report_only:
+        from transplt.project.launch import LAUNCH, write_launch
+        from transplt.project.whole import is_started_on_many_cards
+
+        if is_started_on_many_cards(result.findings):
+            launch = write_launch(result, stage.folder, taken)
+            reports |= launch
+            result = replace(result, reports={**result.reports, LAUNCH: next(iter(launch))})
+    (stage.folder / MANIFEST).parent.mkdir(mode=0o755, exist_ok=True)
+    if report_only:
+        kept = replace(result, files=(), links=(), large=())
+        write_file(str(stage.folder), MANIFEST, manifest_text(kept, reports).encode("ascii"), 0o644)
+        return result
+    if result.large:
+        names = b"".join(b"./" + os.fsencode(item.path) + b"\0" for item in result.large)
+        write_file(str(stage.folder), LEFT_OUT, names, 0o644)
+    write_file(str(stage.folder), MANIFEST, manifest_text(result, reports).encode("ascii"), 0o644)
+    top = 0o755 if plan.single else stat.S_IMODE(os.stat(plan.source).st_mode)
+    set_folder_modes(stage, found.folders, top)
+    return result
+
+
+def _workers(plan: Plan, found: Inventory) -> int | Where:
+    """The number of processes, or the executor that was asked for. UsageError for one that there is not."""
+    options = plan.options
+    if options.executor is not None:
+        from transplt.project.executors import parse_executor
+
+        if options.jobs is not None:
+            raise UsageError("--jobs is for processes of transplt's own, and --executor names others: give one of them")
+        return parse_executor(options.executor)
+    return default_jobs(found.files) if options.jobs is None else options.jobs
+
+
+def _worked_through(
+    plan: Plan,
+    found: Inventory,
+    progress: Progress,
+    written: str,
+    *,
+    out: str = "",
+    patches: bool = False,
+    survey: bool = False,
+) -> RunResult:
+    """The files read and migrated, and written into the folder `out` unless it is empty."""
+    many = bool(plan.settings.entry) and not survey
+    jobs = _workers(plan, found)
+    # On an executor a share of files is tried again where a worker died.
+    again = not isinstance(jobs, int)
+    keep: Callable[[str, MigratedFile], FileRecord] = partial(
+        to_output, out=out, patches=patches, keep_data=many, again=again
+    )
+    worker = FileWorker(str(plan.folder), plan.settings, plan.torch, keep, survey=survey, follow=plan.single)
+    step = steps(progress, found.files, found.files)
+    records, unread = work_through(worker, found.files, found.files, jobs, step)
+    if many:
+        from transplt.project.whole import whole_or_left
+
+        records = whole_or_left(worker, found.files, records, jobs, out)
+    if not plan.single and not survey:
+        records = with_what_asks(records, plan.source, plan.torch)
+    unread += [unread_finding(path, why) for path, why in found.unreadable]
+    if plan.single and unread:
+        raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].help}")
+    paths = [entry.path for entry in found.files]
+    return RunResult(
+        name=plan.source.stem if plan.single else plan.source.name,
+        source=plan.source,
+        output=plan.target,
+        settings=plan.settings,
+        target=plan.torch,
+        files=tuple(sorted(records, key=lambda record: record.path)),
+        links=tuple(sorted(found.links)),
+        left_out=tuple(found.left_out),
+        large=tuple(found.large),
+        unread=tuple(sorted(unread, key=Finding.sort_key)),
+        written=written,
+        notes=(
+            *kept_back(plan.config, plan.settings, paths, [item.path for item in found.left_out]),
+            *unmatched(plan.settings, plan.folder, (path for path in paths if path.endswith(".py"))),
+        ),
+    )

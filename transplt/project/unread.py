@@ -1,0 +1,31 @@
+"""Files that could not be opened, and the finding that says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transplt.base.finding import Effort, Finding, Level, Span
+
+#: The place of what is said of a whole file.
+TOP = Span(1, 1, 1, 1, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A file that could not be opened, so that the output does not hold it."""
+
+    path: str
+    why: str
+
+
+def unread_finding(path: str, why: str) -> Finding:
+    """The finding for what could not be opened."""
+    return Finding(
+        path=path,
+        span=TOP,
+        code="NPU909",
+        level=Level.MANUAL,
+        message=f"this cannot be opened, so the output does not hold it: {why}",
+        effort=Effort.LOW,
+        help=why,
+    )

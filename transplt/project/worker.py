@@ -1,0 +1,186 @@
+"""The work on one file of a tree: read, index, migrate, hand on. It runs in the processes of the pool."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any, Generic, TypeVar
+
+from transplt.base.errors import reason
+from transplt.base.finding import Cause, Effort, FileResult, Finding, Ledger, Level, Status, Verdict
+from transplt.base.settings import Settings, TorchTarget
+from transplt.base.text.regular_file import read_regular
+from transplt.base.text.token_rows import ledger_of
+from transplt.disk.walk import LARGE_FILE_BYTES, SMALL_SCRIPT_BYTES, Entry
+from transplt.engine import engine
+from transplt.engine.prefilter import worth_a_look
+from transplt.files.kind import FileKind, kind_of
+from transplt.files.python_in import other_facts
+from transplt.flow.facts import ModuleFacts
+from transplt.project.unread import TOP, Unread
+from transplt.trees.lazy import import_now
+
+_Record = TypeVar("_Record")
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """In place of what a file tells its project: reading it ended with an error, which the second pass names."""
+
+
+@dataclass(frozen=True, slots=True)
+class MigratedFile:
+    """A file as it was read, and what was found in it; `result.data` are its bytes in the output.
+
+    A `large` file is not Python, and nobody reads it whole: `data` is empty. `prose` counts tokens in text that nothing
+    runs.
+    """
+
+    entry: Entry
+    kind: FileKind
+    data: bytes
+    result: FileResult
+    prose: int = 0
+    large: bool = False
+
+
+@dataclass(slots=True)
+class FileWorker(Generic[_Record]):
+    """State of one worker process: where files come from, what the project says, and what is made of a file.
+
+    `keep` is called with `root` and each file, here in the process that worked on it; what it returns goes back.
+    With `survey` the edits are not worked out: findings say where they would be. `known` holds what was read before.
+    `follow`: the file was named, and may be a link; what a walk finds is none.
+    """
+
+    root: str
+    settings: Settings
+    target: TorchTarget
+    keep: Callable[[str, MigratedFile], _Record]
+    project: Any = None
+    survey: bool = False
+    follow: bool = False
+    known: dict[str, bytes] = field(default_factory=dict)
+
+    def prepare(self) -> None:
+        """Reads the rules, imports the fixers, the analysis where it is asked for, and LibCST where edits are made.
+
+        LibCST's import costs more than many a file costs to migrate. What only shows edits or says where they would be
+        hardly ever needs it.
+        """
+        worth_a_look(b"", self.settings)
+        if self.settings.analysis:
+            import transplt.engine.analysis.analysis  # noqa: F401
+        if not self.survey and not self.settings.show:
+            import_now()
+
+    def read(self, entry: Entry) -> bytes:
+        """The bytes of a file. OSError when it cannot be opened or is not what the walk has seen."""
+        return read_regular(f"{self.root}/{entry.path}", entry.limit, follow=self.follow)
+
+    def index(self, entry: Entry) -> ModuleFacts | Untold | None:
+        """What the Python of a file says to its project; None when there is none, or the file cannot be opened."""
+        try:
+            data = self.known[entry.path] if entry.path in self.known else self.read(entry)
+            if entry.is_python or entry.size < SMALL_SCRIPT_BYTES:  # pictures of notebooks are not kept
+                self.known[entry.path] = data
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if not entry.is_python:
+                    return other_facts(data, entry.path, self.settings)
+                return engine.index_source(data, entry.path, self.settings)
+        except OSError:
+            return None
+        except Exception:
+            # Whatever is wrong with the file is said when it is migrated.
+            return Untold()
+
+    def finish(self, entry: Entry) -> _Record | Unread:
+        """Reads and migrates one file, and keeps what comes of it. WriteError when that cannot be written."""
+        try:
+            return self.keep(self.root, read_and_migrate(self, entry))
+        except OSError as error:
+            return Unread(entry.path, reason(error))
+
+    def copy(self, entry: Entry, why: str) -> _Record | Unread:
+        """Keeps a file as it is, because of a defect of ours."""
+        try:
+            data = self.read(entry)
+        except OSError as error:
+            return Unread(entry.path, reason(error))
+        kind = FileKind.PYTHON if entry.is_python else _kind_of_other(entry.path, data)
+        return self.keep(self.root, MigratedFile(entry, kind, data, internal_result(entry.path, data, why)))
+
+
+def read_and_migrate(worker: FileWorker[Any], entry: Entry) -> MigratedFile:
+    """One file of the tree, read and migrated. OSError when it cannot be read."""
+    if not entry.is_python and entry.size > entry.limit.size:
+        return MigratedFile(entry, FileKind.BINARY, b"", FileResult(entry.path, b""), large=True)
+    data = worker.known.pop(entry.path, None)
+    if data is None:
+        data = worker.read(entry)
+    if entry.is_python:
+        return MigratedFile(entry, FileKind.PYTHON, data, _migrated(worker, entry.path, data))
+    return _looked_through(worker, entry, data)
+
+
+def _migrated(worker: FileWorker[Any], path: str, data: bytes) -> FileResult:
+    """What the engine makes of a Python file; a finding says so when it fails."""
+    work = engine.survey_source if worker.survey else engine.migrate_source
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return work(data, path, worker.settings, worker.project)
+    except Exception as error:
+        return internal_result(path, data, f"it ended with {_where(error)}")
+
+
+def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> MigratedFile:
+    """What is made of a file that is not Python; a finding says so when it fails."""
+    path = entry.path
+    kind = _kind_of_other(path, data)
+    from transplt.files.other_file import migrate_other
+
+    try:
+        result, prose = migrate_other(data, path, kind, worker.settings, worker.target, worker.project, worker.root)
+    except Exception as error:
+        result, prose = internal_result(path, data, f"it ended with {_where(error)}"), 0
+    return MigratedFile(entry, kind, data, result, prose)
+
+
+def _kind_of_other(path: str, data: bytes) -> FileKind:
+    """The kind of a file that is not Python; nobody looks into what is large, but for notebooks."""
+    kind = kind_of(path, data)
+    return FileKind.BINARY if len(data) > LARGE_FILE_BYTES and kind is not FileKind.NOTEBOOK else kind
+
+
+def internal_result(path: str, data: bytes, why: str) -> FileResult:
+    """A file on which transplt itself failed: it is copied as it is, and nobody has looked at its tokens."""
+    finding = Finding(
+        path=path,
+        span=TOP,
+        code="NPU991",
+        level=Level.MANUAL,
+        message=f"transplt could not work on this file and copied it as it is: {why}",
+        effort=Effort.MEDIUM,
+        help="migrate this file by hand, and report the defect with the file",
+    )
+    cause = Cause(Verdict.UNKNOWN, finding.code)
+    if not path.endswith(".py"):
+        from transplt.files.tokens import tokens_of_one_cause
+
+        binary = _kind_of_other(path, data) is FileKind.BINARY
+        ledger = Ledger() if binary else tokens_of_one_cause(data, cause)
+        return FileResult(path, data, (finding,), ledger.total(), Status.INTERNAL, ledger=ledger)
+    ledger, count = ledger_of(data, cause)
+    return FileResult(path, data, (finding,), count, Status.INTERNAL, ledger=ledger)
+
+
+def _where(error: Exception) -> str:
+    """The kind of an error and the line of ours that it came from; no text of the error, which may hold paths."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"

@@ -1,0 +1,1 @@
+"""Programs run on the emulated card, and are held against their originals."""

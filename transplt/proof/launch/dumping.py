@@ -1,0 +1,146 @@
+"""What `--dump` and `--fault` of `transplt run` ask for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from transplt.base.errors import shown
+from transplt.proof.launch.options import Dump, UsageError
+
+#: What a fault does to the operator it is planted in; those that take a value, with the one they take by default.
+FAULTS = {
+    "scale": "its results are multiplied by VALUE (1.02)",
+    "sign": "its results are negated",
+    "bf16": "its results are rounded to bfloat16 and back",
+    "nan": "the first element of its results is NaN",
+    "eps": "it computes with an eps of VALUE (0.01)",
+    "reduce": "it sums where it should take the mean, and the other way round",
+    "drop": "it is left out: its first argument goes on",
+    "extra": "an operator VALUE (abs) of torch follows it",
+}
+_FAULT = re.compile(r"(?P<op>[A-Za-z_][\w.]*)(?:@(?P<rank>\d+))?=(?P<kind>\w+)(?::(?P<value>[\w.+-]+))?$")
+_NUMBERS = ("scale", "eps")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def check(folder: Path) -> None:
+    """UsageError where `folder` cannot take a dump."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--dump {shown(folder)}: is no folder.")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UsageError(f"--dump {shown(folder)}: is not empty, and two dumps in one folder would mix.")
+
+
+def told(folder: Path) -> str:
+    """What lies in the folder of a dump, for the end of a run."""
+    parts = [path.parent for path in folder.glob("step*/rank*/dump.json")]
+    steps, ranks = {path.parent.name for path in parts}, {path.name for path in parts}
+    if not parts:
+        return f"nothing was dumped to {shown(folder)}"
+    return f"{_number(len(steps), 'step')} of {_number(len(ranks), 'rank')} dumped to {shown(folder)}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def read_fault(text: str) -> tuple[str, str, str, int | None]:
+    """(operator, kind, value, rank) of `linear=scale:1.02`, `Functional.relu.3@1=nan`. UsageError for anything else."""
+    match = _FAULT.match(text)
+    if match is None or match["kind"] not in FAULTS:
+        kinds = ", ".join(FAULTS)
+        raise UsageError(f"--fault {shown(text)}: is not OPERATOR[.CALL][@RANK]=KIND[:VALUE] with one of {kinds}.")
+    kind, value = match["kind"], match["value"] or ""
+    if value and kind not in (*_NUMBERS, "extra"):
+        raise UsageError(f"--fault {shown(text)}: {kind} takes no value.")
+    if value and kind in _NUMBERS:
+        try:
+            float(value)
+        except ValueError:
+            raise UsageError(f"--fault {shown(text)}: {shown(value)} is no number.") from None
+    return match["op"], kind, value, int(match["rank"]) if match["rank"] else None
+
+
+def read_steps(text: str) -> tuple[int, ...]:
+    """(0, 2, 3, 4) of `0,2-4`; () of "". UsageError for anything else."""
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last or last - first > 100_000:
+            raise UsageError(f"{shown(text)} are no steps: write 0,2-4 (the first is 0).")
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
+
+
+def asked_for(
+    folder: Path | None, task: str, level: str, form: str, steps: str, seed: int, faults: Iterable[str]
+) -> Dump | None:
+    """The options as one; None where neither a dump nor a fault is asked for. UsageError for what cannot be."""
+    planted = tuple(read_fault(each) for each in faults)
+    if folder is None and not planted:
+        return None
+    if folder is not None:
+        check(folder)
+    return Dump(folder, task, level, form, read_steps(steps), seed, planted)
+
+
+def with_dump_options(command: _Function) -> _Function:
+    """The options of a run that is recorded."""
+    kinds = "; ".join(f"{kind}: {what}" for kind, what in FAULTS.items())
+    options = (
+        click.option(
+            "--host",
+            type=click.Choice(["npu", "cuda"]),
+            default="npu",
+            show_default=True,
+            help="The host that SCRIPT finds: an emulated NPU, or a stand-in for CUDA, for the original.",
+        ),
+        click.option(
+            "--dump",
+            "dump_folder",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Record every operator of the training steps, as msprobe does, to DIR/step0/rank0/dump.json and on. "
+            "Seeds are set, and dropout is off.",
+        ),
+        click.option(
+            "--dump-task",
+            type=click.Choice(["statistics", "tensor", "overflow"]),
+            default="statistics",
+            show_default=True,
+            help="Maximum, minimum, mean and norm of tensors; their elements too; or operators that overflow only.",
+        ),
+        click.option(
+            "--dump-level",
+            type=click.Choice(["L0", "L1", "mix"]),
+            default="mix",
+            show_default=True,
+            help="Modules, functions of torch, or both.",
+        ),
+        click.option(
+            "--dump-format",
+            type=click.Choice(["pt", "npy"]),
+            default="pt",
+            show_default=True,
+            help="The files of elements.",
+        ),
+        click.option("--dump-steps", default="", metavar="0,2-4", help="The steps to record (default: all)."),
+        click.option("--seed", default=1234, show_default=True, help="What --dump and --fault begin with."),
+        click.option(
+            "--fault",
+            "faults",
+            multiple=True,
+            metavar="OP=KIND[:VALUE]",
+            help="Let an operator compute wrongly, below what records it: linear=scale:1.02, or relu.3@1=nan for the "
+            f"fourth call in a step, on rank 1. {kinds}.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command

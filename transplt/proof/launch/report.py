@@ -1,0 +1,258 @@
+"""The report of a run: its verdict, with everything it rests on, as JSON and as text."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from transplt.proof.launch.edits import Migration
+from transplt.proof.launch.host import too_small
+from transplt.proof.launch.judging import Facts, judge, reasons
+from transplt.proof.launch.runner import ScriptRun
+from transplt.proof.launch.stacks import stood
+from transplt.render.cell import visible
+from transplt.render.proofs import Seen, proofs
+from transplt.render.verdict import Verdict
+
+SCHEMA_VERSION = 2
+
+
+@dataclass
+class Report:
+    """What came of a run. `reasons` are the causes behind the verdict, for programs (see judging.reasons)."""
+
+    command: list[str]
+    torch: str
+    torch_version: str
+    verdict: Verdict
+    reasons: list[str] = field(default_factory=list)
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    operators: Counter[str] = field(default_factory=Counter)
+    lines: dict[str, Any] = field(default_factory=dict)
+    processes: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    shapes: list[dict[str, Any]] = field(default_factory=list)
+    reference: dict[str, Any] | None = None
+    code: int = 0
+    seconds: float = 0.0
+    actions: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def seen(self) -> list[Seen]:
+        """What the run says of single lines: where it stopped, and its findings (a leftover of CUDA is one)."""
+        stops = [each["exception"] for each in self.processes if each["exception"] and each["exception"].get("path")]
+        said = [Seen(each["path"], each["line"], _stopped(each)) for each in stops if each["type"] != "CudaLeftover"]
+        counted = [each for each in self.findings if each["level"] != "info"]
+        return [*said, *(Seen(each["path"], each["line"], f"{each['code']} {each['message']}") for each in counted)]
+
+    def prove(self, manifest: dict[str, Any] | None) -> None:
+        """Note which of the migration's actions the run shows, by what it says of their lines."""
+        self.actions = [
+            {"number": number, "title": title, "proof": lines}
+            for number, title, lines in (proofs(manifest, self.seen) if manifest is not None else ())
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "verdict": self.verdict.word,
+            "sentence": self.verdict.sentence,
+            "reasons": self.reasons,
+            "command": self.command,
+            "script_exit_code": self.code,
+            "torch": self.torch,
+            "target_torch_version": self.torch_version,
+            "findings": self.findings,
+            "operators": {
+                "calls": sum(self.operators.values()),
+                "distinct": len(self.operators),
+                "counts": dict(sorted(self.operators.items())),
+            },
+            "migrated_lines": self.lines,
+            "processes": self.processes,
+            "dynamic_shapes": self.shapes,
+            "reference": self.reference,
+            "notes": self.notes,
+            "actions": self.actions,
+            "seconds": round(self.seconds, 1),
+        }
+
+
+def build(
+    outcome: ScriptRun,
+    migration: Migration | None,
+    command: list[str],
+    torch: str,
+    torch_version: str,
+    limit: float | None = None,
+    reference: dict[str, Any] | None = None,
+) -> Report:
+    """Merge the records of all processes into one report and judge it. `limit` is the seconds that the run had,
+    `reference` what transplt.proof.launch.reference.compare gave."""
+    root = migration.root if migration else Path.cwd()
+    operators: Counter[str] = Counter()
+    shapes: list[dict[str, Any]] = []
+    merged: dict[tuple[str, int, str, str], dict[str, Any]] = {}
+    notes: Counter[str] = Counter()
+    ran: dict[str, set[int]] = {}
+    for process in outcome.processes:
+        operators.update(process["operators"])
+        notes.update(process["notes"])
+        for path, lines in process["lines"].items():
+            ran.setdefault(path, set()).update(lines)
+        for finding in process["findings"]:
+            key = (finding["path"], finding["line"], finding["code"], finding["message"])
+            if key in merged:
+                merged[key]["count"] += finding["count"]
+            else:
+                merged[key] = dict(finding)
+        shapes.extend(_relative_shape(shape, root) for shape in process["shapes"])
+    telling = [each for each in outcome.processes if _telling(each)]  # not those of multiprocessing's own
+    processes = [_process(each, root) for each in telling or outcome.processes]
+    findings = [{**f, "path": relative(f["path"], root)} for _, f in sorted(merged.items())]
+    facts = Facts(
+        outcome.code, outcome.timed_out, limit, processes, findings, sum(operators.values()), reference,
+        too_small(outcome),
+    )  # fmt: skip
+    said = [f"{text} ({times} times)" if times > 1 else text for text, times in sorted(notes.items())]
+    return Report(
+        command,
+        torch,
+        torch_version,
+        judge(facts),
+        reasons(facts),
+        findings,
+        operators,
+        _lines(migration, ran),
+        processes,
+        said + _limits(facts),
+        shapes,
+        reference,
+        outcome.code,
+        outcome.seconds,
+    )
+
+
+def _limits(facts: Facts) -> list[str]:
+    """What the figures of a report leave out."""
+    idle = [f"rank {', '.join(facts.idle)} never used the npu"] if facts.idle else []
+    if not facts.cut:
+        return idle
+    word = "process was" if facts.cut == 1 else "processes were"
+    return [*idle, f"{facts.cut} {word} stopped before reporting everything: operators and lines are those of the rest"]
+
+
+def _telling(process: dict[str, Any]) -> bool:
+    told = ("torch", "findings", "exception", "leaving")
+    return any(process[each] for each in told) or stood(process["stack"]) is not None
+
+
+def relative(path: str, root: Path) -> str:
+    """`path` below `root` with forward slashes; unchanged when it lies elsewhere."""
+    try:
+        return Path(os.path.realpath(path)).relative_to(root.resolve()).as_posix() if path else ""
+    except ValueError:
+        return path
+
+
+def _relative_shape(shape: dict[str, Any], root: Path) -> dict[str, Any]:
+    return {**shape, "stack": [{**frame, "path": relative(frame["path"], root)} for frame in shape["stack"]]}
+
+
+def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
+    exception, leaving, place = (
+        {**what, "path": relative(what["path"], root)} if what and what.get("path") else what
+        for what in (process["exception"], process["leaving"], stood(process["stack"]))
+    )
+    role = "launcher" if process["launcher"] else "forked worker" if process["forked"] else "script"
+    return {
+        "role": role,
+        "rank": process["rank"],
+        "status": process["status"],
+        "exception": exception,
+        "leaving": leaving,
+        "stood": place,
+        "torch": process["torch"],
+        "operator_calls": sum(process["operators"].values()),
+        "seconds": process["seconds"],
+    }
+
+
+def _lines(migration: Migration | None, ran: dict[str, set[int]]) -> dict[str, Any]:
+    if migration is None:
+        return {"known": False, "executed": [], "never_executed": []}
+    executed: list[dict[str, Any]] = []
+    never: list[dict[str, Any]] = []
+    for file in migration.files:
+        seen = ran.get(os.path.realpath(file.path), set())
+        for line, span in file.statements.items():
+            entry = {
+                "path": relative(str(file.path), migration.root),
+                "line": line,
+                "text": file.source[line - 1].strip()[:200] if line <= len(file.source) else "",
+            }
+            (executed if span & seen else never).append(entry)
+    return {"known": True, "executed": executed, "never_executed": never}
+
+
+def _stopped(exception: dict[str, Any]) -> str:
+    return f"stopped by {exception['reason']}"
+
+
+def as_text(report: Report, limit: int = 20) -> str:
+    """The summary for a terminal; lists longer than `limit` are cut, the JSON report has all."""
+    lines = [f"transplt run: {report.verdict}"]
+    lines += _cut([_finding_line(f) for f in report.findings if f["level"] != "info"], limit)
+    for process in report.processes:
+        error = process["exception"]
+        if error and error["type"] != "CudaLeftover":
+            place = f"{error['path']}:{error['line']}: " if error.get("path") else ""
+            rank = f"rank {process['rank']}: " if process["rank"] is not None else ""
+            lines.append(f"  {rank}{place}{error['reason']}")
+    lines.append(f"  npu operators: {_operators(report)}")
+    if report.lines.get("known"):
+        executed, never = report.lines["executed"], report.lines["never_executed"]
+        lines.append(f"  migrated lines: {len(executed)} ran, {len(never)} never did" + (":" if never else ""))
+        lines += _cut([f"  {e['path']}:{e['line']}: {e['text']}" for e in never], limit)
+    else:
+        lines.append("  migrated lines: unknown, no .transplt/manifest.json or change_list.csv above the script")
+    if report.shapes:
+        lines.append(f"  shapes that change between steps: {len(report.shapes)} places:")
+        lines += _cut([_shape_line(s) for s in report.shapes], limit)
+    if report.reference is not None:
+        lines += ["  " + line for line in report.reference["summary"]]
+    for action in report.actions:
+        lines.append(f"  shows action {action['number']}, {visible(action['title'])}:")
+        lines += _cut([f"  {visible(line)}" for line in action["proof"]], limit)
+    lines += [f"  note: {note}" for note in report.notes]
+    return "\n".join(lines)
+
+
+def _operators(report: Report) -> str:
+    """Counted by the processes themselves, so that nothing is known of one that was stopped."""
+    told = [process for process in report.processes if process["status"] != "running"]
+    if report.processes and not told:
+        return "not known, since no process ended by itself"
+    calls = f"{sum(report.operators.values())} calls of {len(report.operators)} operators"
+    used = f"{sum(process['operator_calls'] > 0 for process in told)} of {len(told)} processes"
+    return f"{calls} in {used}" + (" that ended by themselves" if len(told) < len(report.processes) else "")
+
+
+def _cut(lines: list[str], limit: int) -> list[str]:
+    shown = ["  " + line for line in lines[:limit]]
+    return [*shown, f"    ... and {len(lines) - limit} more"] if len(lines) > limit else shown
+
+
+def _finding_line(finding: dict[str, Any]) -> str:
+    times = f" ({finding['count']} times)" if finding["count"] > 1 else ""
+    return f"{finding['path']}:{finding['line']}: {finding['code']} {finding['message']}{times}: {finding['help']}"
+
+
+def _shape_line(shape: dict[str, Any]) -> str:
+    frame = shape["stack"][0] if shape["stack"] else {"path": "?", "line": 0}
+    examples = ", ".join(str(s[0]) for s in shape["shapes"][:3])
+    place = f"{frame['path']}:{frame['line']}"
+    return f"  {place}: {shape['operator']}: {shape['new_shapes']} new shapes after its first step ({examples}, ...)"

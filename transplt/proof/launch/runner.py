@@ -1,0 +1,330 @@
+"""Starts a script with the emulated NPU on its path, and gathers what its processes recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from transplt.proof.launch.edits import EditedFile
+from transplt.proof.launch.hangs import Watch
+from transplt.proof.launch.options import RunOptions, Trace, UsageError
+from transplt.proof.launch.warm import Forked, Warm
+
+_Process = subprocess.Popen[bytes] | Forked
+
+SITE = Path(__file__).parent / "site"
+#: What goes on the path of a process, by the host that it is to find: "cpu" is the machine as it is, without GPUs.
+SITES = {"npu": SITE, "cuda": Path(__file__).parent / "site_cuda", "cpu": None}
+#: How often the traces of a running script are looked at, in seconds.
+_LOOK = 0.5
+#: Asks a process for its stacks. Scripts use the named ones for themselves.
+STACK_SIGNAL = int(getattr(signal, "SIGRTMAX", signal.SIGUSR2 + 1)) - 1
+READY_STUBS = SITE / "npu_emulator" / "ready_stubs"
+
+
+@dataclass(frozen=True)
+class ScriptRun:
+    """What became of one start of the script. `code` is the exit status (negative: a signal), `output` its standard
+    output where that was captured, `processes` the records of all its processes, `traces` the events that each told;
+    `hung` where its ranks waited for one another, and it was stopped."""
+
+    code: int
+    processes: tuple[dict[str, Any], ...]
+    seconds: float
+    output: str = ""
+    timed_out: bool = False
+    traces: tuple[list[dict[str, Any]], ...] = ()
+    hung: bool = False
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """How the command ended, and what it printed."""
+
+    code: int
+    output: str
+    timed_out: bool
+    hung: bool
+
+
+def ready_stubs() -> list[str]:
+    """Names of the stub files that come with the emulator."""
+    return sorted(path.stem for path in READY_STUBS.glob("*.py"))
+
+
+def command_line(options: RunOptions, script: str | None = None) -> list[str]:
+    """What is executed: the script itself, the interpreter with it, or torchrun with it."""
+    target = ["-m", options.script] if options.module else [script or options.script]
+    if options.shell and script is None:
+        return ["bash", options.script, *options.arguments]
+    if options.nproc:
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(options.nproc)]
+        return [options.python, *launcher, *target, *options.arguments]
+    return [options.python, *target, *options.arguments]
+
+
+def start(
+    options: RunOptions,
+    edited: tuple[EditedFile, ...] = (),
+    *,
+    script: str | None = None,
+    cuda: str | None = None,
+    capture: bool = False,
+    echo: bool = True,
+    host: str = "npu",
+    warm: Warm | None = None,
+) -> ScriptRun:
+    """Run the script to its end. `script` and `cuda` override the options (reference runs); `capture` keeps its
+    output; `host` is one of SITES; `warm` forks the processes of a silent run where it can."""
+    with tempfile.TemporaryDirectory(prefix="transplt-run-", ignore_cleanup_errors=True) as folder:
+        records = Path(folder) / "records"
+        records.mkdir()
+        config = Path(folder) / "config.json"
+        config.write_text(json.dumps(_config(options, edited, records, cuda)), encoding="utf-8")
+        begun = time.monotonic()
+        ended = _execute(
+            command_line(options, script), _environment(options, config, host), options, records, capture, echo, warm
+        )
+        # A process that outlived the script (a worker whose parent was stopped) writes its record no more: it would do
+        # so in the middle of our reading, or of deleting the folder.
+        complete = records.rename(Path(folder) / "complete")
+        processes = tuple(_record(path) for path in sorted(complete.glob("*.json")))
+        traces = tuple(_events(path) for path in sorted(complete.glob("*.trace")))
+        shutil.rmtree(complete, ignore_errors=True)  # a first time: what was being made meanwhile goes with `folder`
+        seconds = time.monotonic() - begun
+        return ScriptRun(ended.code, processes, seconds, ended.output, ended.timed_out, traces, ended.hung)
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """What a process wrote of itself; `stack` is what it wrote of where it stood, "" of one that ended by itself."""
+    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    stack = path.with_suffix(".stack")
+    cut = record["status"] == "running" and stack.is_file()
+    return {**record, "stack": stack.read_text(encoding="utf-8", errors="replace") if cut else ""}
+
+
+def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, cuda: str | None) -> dict[str, Any]:
+    """The fields of npu_emulator.config.Config."""
+    return {
+        "npus": options.npus,
+        "torch_version": options.torch_version,
+        "card": options.card,
+        "cuda": cuda or options.cuda,
+        "random": options.random,
+        "probes": "info" if options.portable else "warning",
+        "cpu_fallback": options.cpu_fallback if cuda is None else "ignore",
+        "shapes": options.shapes and cuda is None,
+        "saves": options.reference is not None or options.trace is not None,
+        "records": str(records),
+        "stack_signal": STACK_SIGNAL,
+        "stubs": [_stub(name) for name in options.stubs],
+        "watch": {os.path.realpath(file.path): file.watched for file in edited},
+        "trace": _trace(options.trace, records.parent) if options.trace is not None else None,
+        "dump": options.dump.as_config() if options.dump is not None and cuda is None else None,
+    }
+
+
+def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
+    replay = folder / "replay.json"
+    if trace.replay is not None:
+        replay.write_text(json.dumps(trace.replay), encoding="utf-8")
+    return {
+        "seed": trace.seed, "steps": trace.steps, "detail": trace.detail, "replay_all": trace.replay_all,
+        "replay": str(replay) if trace.replay is not None else "", "left_out": sorted(trace.left_out.items()),
+        "shake": trace.shake,
+    }  # fmt: skip
+
+
+def _events(path: Path) -> list[dict[str, Any]]:
+    """The events of one process; the last line of one that was killed may be cut."""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def _stub(name: str) -> str:
+    if Path(name).is_file():
+        return str(Path(name).resolve())
+    if name in ready_stubs():
+        return str(READY_STUBS / f"{name}.py")
+    raise UsageError(f"--stubs {name}: neither a file nor one of the ready stubs ({', '.join(ready_stubs())}).")
+
+
+def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]:
+    environment = dict(os.environ)
+    site = SITES[host]
+    if site is not None:
+        inherited = environment.get("PYTHONPATH", "")
+        environment["PYTHONPATH"] = str(site) + (os.pathsep + inherited if inherited else "")
+    environment["PATH"] = (
+        os.path.dirname(os.path.abspath(options.python)) + os.pathsep + environment.get("PATH", os.defpath)
+    )
+    environment["TRANSPLT_EMULATOR"] = str(config)
+    environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+    if options.trace is not None:  # the order of sets of strings, or words would have other numbers in each run
+        environment["PYTHONHASHSEED"] = str(options.trace.seed)
+    elif options.dump is not None:
+        environment["PYTHONHASHSEED"] = str(options.dump.seed)
+    if host == "cuda":
+        environment.pop("CUDA_VISIBLE_DEVICES", None)  # of the machine, and not of the emulated cards
+    else:
+        environment.pop("ASCEND_RT_VISIBLE_DEVICES", None)
+        environment["CUDA_VISIBLE_DEVICES"] = ""  # a machine with GPUs looks like one without, as an NPU host does
+    environment.pop("PYTHONSAFEPATH", None)
+    if options.threads:
+        environment |= {name: str(options.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+    return environment
+
+
+def _execute(
+    command: list[str],
+    environment: dict[str, str],
+    options: RunOptions,
+    records: Path,
+    capture: bool,
+    echo: bool,
+    warm: Warm | None,
+) -> _Outcome:
+    sys.stdout.flush()
+    process, output = None, None
+    if warm is not None and capture and not echo and not options.module and not options.shell:
+        process, output = _fork(environment, options, warm)
+    if process is None:
+        process, output = _begin(command, environment, options, capture, echo)
+    lines: list[bytes] = []
+    reader = None
+    if output is not None:
+        reader = threading.Thread(target=_copy, args=(output, lines, echo), daemon=True)
+        reader.start()
+    timed_out = hung = False
+    try:
+        if options.trace is not None:
+            hung = _wait_watching(process, options.timeout, Watch(records))
+        else:
+            process.wait(options.timeout)
+    except subprocess.TimeoutExpired:
+        timed_out = True
+        _ask_for_stacks(records)
+    except KeyboardInterrupt:
+        _stop(process)
+        raise
+    if timed_out or hung:
+        _stop(process)
+        _end_the_rest(records)
+    if reader is not None:
+        reader.join(5)
+    return _Outcome(process.returncode or 0, b"".join(lines).decode("utf-8", "replace"), timed_out, hung)
+
+
+def _begin(
+    command: list[str], environment: dict[str, str], options: RunOptions, capture: bool, echo: bool
+) -> tuple[_Process, IO[bytes] | None]:
+    """Start the command: the process, and its output where that is captured."""
+    try:
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE if capture else None,
+            stderr=None if echo else subprocess.DEVNULL,
+            start_new_session=options.timeout is not None or options.trace is not None,
+            cwd=options.folder or None,
+        )
+    except OSError as error:
+        raise UsageError(f"{command[0]} cannot be started: {error.strerror}.") from error
+    return process, process.stdout
+
+
+def _fork(environment: dict[str, str], options: RunOptions, warm: Warm) -> tuple[_Process | None, IO[bytes] | None]:
+    """As `_begin`, by a process that has imported torch; (None, None) where that cannot be."""
+    read, write = os.pipe()
+    command = [options.python, options.script, *options.arguments]
+    with open(os.devnull, "wb") as silent:
+        process = warm.start(command, options.nproc, options.folder or os.getcwd(), environment, write, silent.fileno())
+    os.close(write)
+    if process is None:
+        os.close(read)
+        return None, None
+    return process, os.fdopen(read, "rb")
+
+
+def _wait_watching(process: _Process, timeout: float | None, watch: Watch) -> bool:
+    """Wait for the end of a traced script, or for its ranks to hang: True. TimeoutExpired when the time is over."""
+    begun = time.monotonic()
+    while True:
+        left = timeout - (time.monotonic() - begun) if timeout is not None else _LOOK
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(max(min(left, _LOOK), 0.0))
+            return False
+        if left <= 0:
+            raise subprocess.TimeoutExpired(process.args, timeout or 0.0)
+        if watch.hung():
+            return True
+
+
+def _copy(stream: IO[bytes], lines: list[bytes], echo: bool) -> None:
+    with stream:
+        for line in stream:
+            lines.append(line)
+            if echo:
+                sys.stdout.write(line.decode("utf-8", "replace"))
+                sys.stdout.flush()
+
+
+def _ask_for_stacks(records: Path, patience: float = 2.0) -> None:
+    """Let the processes that still live write where they stand (see npu_emulator.stacks), which takes them no time."""
+    asked: dict[Path, int] = {}
+    for path in records.glob("*.stack"):
+        if _locked(path):  # else it has ended, and the number may be another's by now
+            asked[path] = path.stat().st_size
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(int(path.stem), STACK_SIGNAL)
+    end = time.monotonic() + patience
+    while time.monotonic() < end and any(path.stat().st_size == size for path, size in asked.items()):
+        time.sleep(0.05)
+    time.sleep(0.05)  # the last one may still be at it
+
+
+def _end_the_rest(records: Path) -> None:
+    """End ranks that outlived their launcher: those of torchrun have sessions of their own."""
+    for path in records.glob("*.stack"):
+        if _locked(path):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(int(path.stem), signal.SIGKILL)
+
+
+def _locked(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+def _stop(process: _Process) -> None:
+    """End the script and, where it has a session of its own, the processes it started."""
+
+    def tell(number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getpgid(process.pid) == process.pid:
+                os.killpg(process.pid, number)
+            else:
+                process.send_signal(number)
+
+    tell(signal.SIGTERM)
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        tell(signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,38 @@
+"""Options that `transplt run`, `transplt prove` and `--prove` of a migration have in common."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
+
+STUBS = click.option(
+    "--stubs",
+    type=click.Path(),
+    multiple=True,
+    metavar="FILE",
+    help="Run FILE (or a ready one: torchvision) to replace data sets and downloads.",
+)
+NPUS = click.option(
+    "--npus", type=click.IntRange(1, 64), default=8, show_default=True, help="How many cards the emulated host has."
+)
+DATA = click.option(
+    "--data", multiple=True, metavar="PATH", help="A folder of data in the project that is linked, not copied."
+)
+TORCH_VERSION = click.option(
+    "--torch-version",
+    type=click.Choice(TORCH_VERSIONS),
+    default=None,
+    help=f"The PyTorch version whose torch_npu is the target (default: the migration's, else {DEFAULT_TORCH_VERSION}).",
+)
+PYTHON = click.option(
+    "--python",
+    type=click.Path(),
+    default=sys.executable,
+    metavar="PATH",
+    help="The interpreter that has PyTorch (default: this one).",
+)
+#: What `--timeout` takes.
+SECONDS = click.FloatRange(min=0, min_open=True)

@@ -1,0 +1,74 @@
+"""Printed means over the ranks that are W times too large or too small: not divided, or divided twice."""
+
+from __future__ import annotations
+
+import ast
+import math
+from pathlib import Path
+
+from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.proof.launch.reference import printed_results
+from transplt.proof.launch.runner import ScriptRun
+from transplt.proof.prove.found import Difference
+from transplt.proof.prove.ranks import asked_collectives
+from transplt.proof.prove.training import Place, Training
+
+_SUMS = ("all_reduce", "reduce")
+
+
+def other_average(one: ScriptRun, several: ScriptRun, rank: Training, world: int, root: Path) -> Difference | None:
+    """A figure that one process prints, and W with the same batches W times as large, or a W-th of it.
+
+    Any other distance is none: a rank may print the figure of its own share. So may a share of few samples (`_counted`)
+    be half that of all by chance: that is one only where another figure is so, too.
+    """
+    theirs = printed_results(several)
+    suspects: dict[float, dict[float, Difference]] = {}
+    for place, (words, value) in enumerate(printed_results(one)):
+        if place >= len(theirs) or theirs[place][0] != words or not value:
+            break
+        ratio = theirs[place][1] / value
+        for factor, said in ((world, "summed over the ranks and not divided"), (1 / world, "divided twice")):
+            if math.isclose(ratio, factor, rel_tol=1e-3):
+                what = f"one process prints {value:g} in {words!r}, {world} print {theirs[place][1]:g}: {said}"
+                found = Difference(what, _line(rank, root, divided=ratio < 1))
+                suspects.setdefault(factor, {}).setdefault(value, found)
+    sure = (alike for alike in suspects.values() if len(alike) > 1 or not all(map(_counted, alike)))
+    return next((next(iter(alike.values())) for alike in sure), None)
+
+
+def _counted(value: float) -> bool:
+    """Whether a figure may be a share, or a percentage, of a few counted samples."""
+    return any(
+        math.isclose(share * samples, round(share * samples), abs_tol=5e-4)
+        for share in (value, value / 100)
+        for samples in range(1, 65)
+        if 0 <= share <= 1
+    )
+
+
+def _line(rank: Training, root: Path, *, divided: bool) -> Place | None:
+    """The last sum of one number over the ranks, or where its result is divided last."""
+    sums = [event for event in asked_collectives(rank) if event.fields["kind"] in _SUMS]
+    place = sums[-1].place if sums else None
+    if place is None or not divided:
+        return place
+    try:
+        tree = ast.parse(read_regular(root / place.path, SOURCE))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return place
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.lineno == place.line and node.args]
+    names = {ast.unparse(call.args[0]) for call in calls}
+    behind = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AugAssign | ast.Assign) and 0 <= node.lineno - place.line <= 8 and _divides(node, names)
+    ]
+    return Place(place.path, max(behind)) if behind else place
+
+
+def _divides(node: ast.AugAssign | ast.Assign, names: set[str]) -> bool:
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, ast.Div) and ast.unparse(node.target) in names
+    value = node.value
+    return isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div) and ast.unparse(value.left) in names

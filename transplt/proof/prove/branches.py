@@ -1,0 +1,91 @@
+"""Which ways through the program only one side took: the branches of conditions, and handlers."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.proof.prove.training import Place
+
+
+@dataclass(frozen=True)
+class Way:
+    """A branch: the line of its condition and the first line in it, in the original and in the migrated program."""
+
+    path: str
+    header: tuple[int, int]
+    first: tuple[int, int]
+    word: str
+
+
+@dataclass(frozen=True)
+class OneSided:
+    """A branch that only one of the two took."""
+
+    place: Place
+    original: Place
+    word: str
+    by_original: bool
+
+    def __str__(self) -> str:
+        who = "the original" if self.by_original else "the migrated program"
+        return f"only {who} runs the lines under the {self.word} of {self.place}"
+
+
+def ways(original: Path, migrated: Path) -> list[Way]:
+    """The branches that both programs have, matched by their lines; files that do not parse have none."""
+    found: list[Way] = []
+    for path in sorted(migrated.rglob("*.py")):
+        twin = original / path.relative_to(migrated)
+        if any(part.startswith(".") for part in path.relative_to(migrated).parts) or not twin.is_file():
+            continue
+        try:
+            before, after = (read_regular(each, SOURCE).decode("utf-8") for each in (twin, path))
+            tree = ast.parse(before)
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        lines = _matched(before.splitlines(), after.splitlines())
+        name = path.relative_to(migrated).as_posix()
+        for header, first, word in _branches(tree):
+            if header in lines and first in lines:
+                found.append(Way(name, (header, lines[header]), (first, lines[first]), word))
+    return found
+
+
+def _matched(before: list[str], after: list[str]) -> dict[int, int]:
+    """Line (from 1) of the original -> line of the migrated file; changed lines match where as many stand for them."""
+    matcher = difflib.SequenceMatcher(None, [x.strip() for x in before], [x.strip() for x in after], autojunk=False)
+    return {
+        a + k + 1: c + k + 1
+        for tag, a, b, c, d in matcher.get_opcodes()
+        if tag == "equal" or (tag == "replace" and b - a == d - c)
+        for k in range(b - a)
+    }
+
+
+def _branches(tree: ast.Module) -> Iterator[tuple[int, int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If):
+            yield node.lineno, node.body[0].lineno, "if"
+            if node.orelse and not (len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If)):
+                yield node.lineno, node.orelse[0].lineno, "else"
+        elif isinstance(node, ast.Try):
+            for handler in node.handlers:
+                yield handler.lineno, handler.body[0].lineno, "except"
+
+
+def one_sided(found: list[Way], original: dict[str, set[int]], migrated: dict[str, set[int]]) -> list[OneSided]:
+    """The branches that ran on one side only, where both came to the condition. The lines that ran, by path."""
+    taken = []
+    for way in found:
+        before, after = original.get(way.path, set()), migrated.get(way.path, set())
+        if way.header[0] not in before or way.header[1] not in after:
+            continue
+        mine, theirs = way.first[0] in before, way.first[1] in after
+        if mine != theirs:
+            taken.append(OneSided(Place(way.path, way.header[1]), Place(way.path, way.header[0]), way.word, mine))
+    return taken

@@ -1,0 +1,187 @@
+"""`transplt prove`: the command. Imports nothing heavy; torch only ever runs in the processes of the two programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from transplt.base.errors import shown
+from transplt.base.settings import DEFAULT_TORCH_VERSION
+from transplt.disk.replace import write_asked_for
+from transplt.proof.launch.options import RunOptions, Trace, UsageError
+from transplt.proof.launch.shared_options import DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
+
+if TYPE_CHECKING:
+    from transplt.proof.prove.proof import Proof
+    from transplt.render.proofs import Seen
+
+_HELP = """Run ORIGINAL and MIGRATED, with ARGS, on the CPU of this machine, and compare how they train.
+
+ORIGINAL and MIGRATED are the folders of the project before and after its migration, or two scripts. The original runs
+on a stand-in for CUDA, the migrated program on the emulated NPU, each in a fresh copy of its folder and in processes
+of its own, with the same seeds, the same order of data, and dropout off. Compared are the loss, the gradients, the
+parameters, the buffers and the learning rate at every step, printed and saved results, the events of the training, and
+with several processes the ranks with each other and with one process that got the same global batches.
+
+\b
+Verdicts, the gravest of all comparisons:
+  equal     what was compared agrees; the sentence says how much of what, and how closely
+  runs      ran, and nothing was compared or could be
+  differs   the first difference, and the line that it comes from
+  stops     file, line and reason
+  not run   it could not be started, or computed nothing on the npu
+
+\b
+Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 internal error."""
+
+
+@click.command(
+    "prove",
+    help=_HELP,
+    context_settings={"allow_interspersed_args": True, "help_option_names": ["-h", "--help"]},
+)
+@click.option("--main", default="", metavar="FILE", help="The script in both folders (default: main.py).")
+@click.option(
+    "--nproc", default="1", show_default=True, metavar="N,...", help="With how many processes, one after another."
+)
+@NPUS
+@click.option(
+    "--steps",
+    type=click.IntRange(0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="End the programs after N steps of an optimizer; 0 lets them come to their own end.",
+)
+@click.option("--seed", type=int, default=1234, show_default=True, help="Where the program sets none of its own.")
+@click.option(
+    "--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads that each process computes with."
+)
+@STUBS
+@DATA
+@TORCH_VERSION
+@click.option(
+    "--timeout",
+    type=SECONDS,
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Stop a run after this time.",
+)
+@PYTHON
+@click.option(
+    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write JSON."
+)
+@click.option(
+    "--html",
+    "html_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page with the curves, and put the result into report.html of the migrated folder.",
+)
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
+@click.argument("original", type=click.Path(exists=True, path_type=Path))
+@click.argument("migrated", type=click.Path(exists=True, path_type=Path))
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def prove_command(
+    main: str,
+    nproc: str,
+    npus: int,
+    steps: int,
+    seed: int,
+    threads: int,
+    stubs: tuple[str, ...],
+    data: tuple[str, ...],
+    torch_version: str | None,
+    timeout: float,
+    python: str,
+    json_path: Path | None,
+    html_path: Path | None,
+    exit_zero: bool,
+    original: Path,
+    migrated: Path,
+    args: tuple[str, ...],
+) -> int:
+    options = RunOptions(
+        main, args, python, torch_version=torch_version or "", random="cpu", stubs=stubs, timeout=timeout,
+        trace=Trace(seed, steps), threads=threads, npus=npus,
+    )  # fmt: skip
+    try:
+        code = prove(original, migrated, options, _worlds(nproc), data, json_path, html_path)
+    except UsageError as error:
+        click.echo(f"Error: {error}", err=True)
+        return 2
+    return 0 if exit_zero and code == 1 else code
+
+
+def prove(
+    original: Path,
+    migrated: Path,
+    options: RunOptions,
+    worlds: tuple[int, ...],
+    data: tuple[str, ...] = (),
+    json_path: Path | None = None,
+    html_path: Path | None = None,
+) -> int:
+    """Prove, report, and return the exit code. UsageError when no run can be started."""
+    from transplt.proof.launch.warm import Warm
+    from transplt.proof.prove.page import render_page
+    from transplt.proof.prove.projects import find_project
+    from transplt.proof.prove.proof import between
+    from transplt.proof.prove.text import as_json, as_text
+    from transplt.proof.run_section import add_proof
+    from transplt.render.verdict import Word
+
+    for path in (json_path, html_path):
+        if path is not None and not path.resolve().parent.is_dir():
+            raise UsageError(f"no such folder for the report: {shown(path.parent)}.")
+    before, after = (find_project(path, options.script, data) for path in (original, migrated))
+    options, torch = for_output(options, after.root)
+    with Warm() as warm:
+        prover = between(before, after, options, lambda text: click.echo(f"transplt prove: {text} ...", err=True), warm)
+        proof = prover.prove(worlds)
+    command = [str(original), str(migrated), *options.arguments]
+    click.echo(as_text(proof))  # before files that may not be written
+    if json_path is not None:
+        told = as_json(proof, command, torch, options.torch_version)
+        write_asked_for(json_path, f"{json.dumps(told, indent=1)}\n".encode())
+    if html_path is not None:
+        write_asked_for(html_path, render_page(proof, command, torch, options.torch_version))
+        add_proof(after.root, str(proof.verdict.word), proof.verdict.sentence, as_text(proof), _seen(proof))
+    return 0 if proof.verdict.word is Word.EQUAL else 1
+
+
+def _seen(proof: Proof) -> list[Seen]:
+    """What the proof says of single lines of the migrated program."""
+    from transplt.render.proofs import Seen
+
+    found = [each for part in proof.parts for each in part.findings.differences]
+    return [Seen(each.place.path, each.place.line, each.what) for each in found if each.place is not None]
+
+
+def for_output(options: RunOptions, migrated: Path) -> tuple[RunOptions, str]:
+    """The options with the version and the style that a migrated folder records, and the version of torch that runs.
+
+    Raises UsageError where the interpreter has no torch that will do.
+    """
+    from dataclasses import replace
+
+    from transplt.proof.launch import interpreter
+    from transplt.proof.launch.edits import find_migration
+
+    torch = interpreter.torch_of(options.python)
+    migration = find_migration(migrated)
+    version = options.torch_version or (migration.torch_version if migration else "") or DEFAULT_TORCH_VERSION
+    portable = migration is not None and migration.style == "portable"
+    return replace(options, torch_version=version, portable=portable), torch
+
+
+def _worlds(text: str) -> tuple[int, ...]:
+    """(1, 2, 4) for "1,2,4". UsageError for anything but whole numbers from 1 to 64."""
+    numbers = [part.strip() for part in text.split(",")]
+    if not all(number.isdecimal() and 1 <= int(number) <= 64 for number in numbers):
+        raise UsageError(f"--nproc {shown(text)}: numbers of processes from 1 to 64, with commas between them.")
+    return tuple(sorted({int(number) for number in numbers}))

@@ -1,0 +1,89 @@
+"""The first line that computed something else, from runs in which every line told its results."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from transplt.proof.prove.found import Difference
+from transplt.proof.prove.training import Event, Training
+
+#: Moves between devices: a port changes them.
+_MOVES = frozenset("to cuda npu cpu detach contiguous numpy pin_memory type _to_copy".split())
+#: Their memory holds whatever was there.
+_UNSET = frozenset("empty empty_like empty_strided new_empty new_empty_strided empty_permuted".split())
+_ROUNDING = {"float64": 1e-12, "float16": 5e-3, "bfloat16": 4e-2}
+
+
+def first_other_result(one: Training, other: Training) -> Difference | None:
+    """The first call of torch whose result differs, or that only one of the two makes, or that only one of them cuts
+    from its gradient; None where all agree."""
+    found = [each for each in (_first_apart(one, other), _first_cut(one, other)) if each is not None]
+    return min(found, key=lambda each: each[0])[1] if found else _given_otherwise(one, other)
+
+
+def _given_otherwise(one: Training, other: Training) -> Difference | None:
+    """The first call that gives the same result for other numbers, such as a batch norm with another momentum."""
+    for mine, theirs in zip(_calls(one, _MOVES), _calls(other, _MOVES), strict=False):
+        if mine.fields.get("given") != theirs.fields.get("given"):
+            return Difference(f"{_name(theirs)} is given other numbers here", theirs.place, mine.place)
+    return None
+
+
+def _first_apart(one: Training, other: Training) -> tuple[int, Difference] | None:
+    left, right = _calls(one, _MOVES), _calls(other, _MOVES)
+    matcher = difflib.SequenceMatcher(None, [_key(e) for e in left], [_key(e) for e in right], autojunk=False)
+    for tag, a, b, c, d in matcher.get_opcodes():
+        if tag == "equal":
+            for mine, theirs in zip(left[a:b], right[c:d], strict=True):
+                if _apart(mine, theirs):
+                    what = f"{_name(theirs)} gives another result here"
+                    return theirs.index, Difference(what, theirs.place, mine.place)
+            continue
+        before = left[a].place if a < len(left) else None
+        after = right[c] if c < len(right) else right[-1] if right else None
+        index = after.index if after is not None else len(other.events)
+        if right[c:d]:
+            what = f"{_name(right[c])} is called here otherwise than in the original"
+        else:
+            what = f"{_name(left[a])} of the original's line is not called"
+        return index, Difference(what, after.place if after is not None else None, before)
+    return None
+
+
+def _first_cut(one: Training, other: Training) -> tuple[int, Difference] | None:
+    """The first call whose result has a gradient in the original and none in the other program, whatever its value."""
+    left, right = (_calls(each, _MOVES - {"detach"}) for each in (one, other))
+    matcher = difflib.SequenceMatcher(None, [_graph(e) for e in left], [_graph(e) for e in right], autojunk=False)
+    for tag, a, b, c, d in matcher.get_opcodes():
+        cut = next((event for event in right[c:d] if not event.fields.get("grad")), None)
+        if tag != "equal" and cut is not None:
+            mine = left[a].place if a < b else None
+            return cut.index, Difference(f"{_name(cut)} gives a result without a gradient here", cut.place, mine)
+    return None
+
+
+def _name(event: Event) -> str:
+    return str(event.fields["name"]).strip("_")
+
+
+def _graph(event: Event) -> tuple[str, bool]:
+    return event.fields["name"], bool(event.fields.get("grad"))
+
+
+def _calls(training: Training, moves: frozenset[str]) -> list[Event]:
+    return [event for event in training.of("op") if event.fields["name"] not in moves | _UNSET]
+
+
+def _key(event: Event) -> tuple[str, tuple[int, ...]]:
+    return event.fields["name"], tuple(event.fields["shape"])
+
+
+def _apart(mine: Event, theirs: Event) -> bool:
+    before: Sequence[float] = mine.fields["p"]
+    after: Sequence[float] = theirs.fields["p"]
+    if before == after:
+        return False
+    bound = max(_ROUNDING.get(each.fields["dtype"], 1e-5) for each in (mine, theirs))
+    gap = max(abs(a - b) for a, b in zip(before[:3], after[:3], strict=True))
+    return not gap <= bound * max(before[0], after[0], 1e-12)

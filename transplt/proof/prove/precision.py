@@ -1,0 +1,186 @@
+"""Judges mixed precision against float32: left-out steps, the scale, gradients that underflow, the losses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from transplt.proof.prove.found import Difference
+from transplt.proof.prove.steps import mixed_differences, pairs
+from transplt.proof.prove.tolerance import ROUNDING, Tolerance
+from transplt.proof.prove.training import Event, Training
+from transplt.render.cell import figure
+
+#: A scale of 65,536 is halved a few times until it fits; more than this share of all steps is no start any more.
+SKIPPED, AT_THE_START = 0.2, 3
+#: The share of a gradient's elements that may become zero in half precision.
+UNDERFLOW = 0.25
+#: Against float32: half precision has 11 bits, bfloat16 8. Small gradients, such as those in front of a norm, are sums
+#: of large ones that cancel, and of these little is left.
+MIXED = Tolerance(5e-2, 0.2, 0.5, 4, floor=5e-2)
+#: Both in float16: the two devices round the same sums otherwise.
+HALF = Tolerance(2e-3, 3e-2, 0.1, 4)
+#: And added in another order: a gradient near 0 may change its sign, which is all that the first step of Adam takes.
+HALF_REORDERED = Tolerance(1e-2, 0.1, 0.5, 32)
+_HALF = ("float16", "bfloat16")
+
+
+def tolerance_of(one: Training, other: Training, exact: Tolerance, half: Tolerance = HALF) -> Tolerance:
+    """How far the two may be apart by the precision of both: `exact` where all is in float32 and wider, `half` where
+    both are in float16; their order of sums is in the two."""
+    if not is_mixed(other) and not is_mixed(one):
+        return exact
+    coarse = any(event.fields["dtype"] == "bfloat16" for each in (one, other) for event in each.of("autocast"))
+    return half if is_mixed(one) and is_mixed(other) and not coarse else MIXED
+
+
+def rounding_of(training: Training) -> float:
+    """What half precision rounds away of a number, as a share of it."""
+    coarse = any(event.fields["dtype"] == "bfloat16" for event in training.of("autocast"))
+    return ROUNDING["bfloat16" if coarse else "float16"]
+
+
+def is_mixed(training: Training) -> bool:
+    """Whether anything of the training asks for half precision."""
+    if any(event.fields.get("enabled", True) for event in training.of("autocast", "scale")):
+        return True
+    dtypes = {dtype for made in training.optimizers.values() for dtype in made.dtypes}
+    return bool(dtypes & {*_HALF}) or any(loss.dtype in _HALF for step in training.steps for loss in step.losses)
+
+
+def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
+    """What is wrong with the mixed precision of `other`, whose counterpart `one` is in float32."""
+    yield from _cast(one, other)
+    yield from _half_loss(one, other)
+    yield from _order(other)
+    yield from _skips(other)
+    if other.of("scale") and not any(event.fields["enabled"] for event in other.of("autocast")):
+        dtypes = {dtype for made in other.optimizers.values() for dtype in made.dtypes}
+        if any(event.fields["enabled"] for event in other.of("scale")) and not dtypes & {*_HALF}:
+            place = other.of("scale")[0].place
+            yield Difference(
+                "a scaler scales the loss, and nothing is computed in half precision: autocast is missing", place
+            )
+    if one.of("scale"):
+        return
+    yield from _underflow(one, other)
+
+
+def _cast(one: Training, other: Training) -> Iterator[Difference]:
+    """Weights in half precision without autocast or a scaler: nobody asked for mixed precision."""
+    if _asked(other):
+        return
+    for which, made in other.optimizers.items():
+        before = one.optimizers.get(which)
+        half = next((dtype for dtype in made.dtypes if dtype in _HALF), None)
+        if before is not None and half is not None and not {*before.dtypes} & {*_HALF}:
+            casts = [event for event in other.of("cast") if event.fields["dtype"] == half]
+            what = f"the parameters of optimizer {which} ({made.kind}) are {half}, in the original {before.dtypes[0]}"
+            yield Difference(what, casts[0].place if casts else made.place, before.place, 0)
+
+
+def _half_loss(one: Training, other: Training) -> Iterator[Difference]:
+    """A loss in half precision that is not so in the original, though autocast is on both sides or on none."""
+    if is_mixed(one) == _asked(other):
+        for left, right in pairs(one, other):
+            for mine, theirs in zip(left.losses, right.losses, strict=False):
+                if theirs.dtype in _HALF and mine.dtype not in _HALF:
+                    what = f"the loss of step {left.number + 1} is {theirs.dtype}, in the original {mine.dtype}"
+                    yield Difference(what, theirs.place, mine.place, left.number + 1)
+                    return
+
+
+def _asked(training: Training) -> bool:
+    """Whether a training asks for mixed precision."""
+    return bool(training.of("scale")) or any(event.fields["enabled"] for event in training.of("autocast"))
+
+
+def _order(training: Training) -> Iterator[Difference]:
+    """The rules of torch.amp: unscale before clipping, one update after the steps."""
+    scaled = unscaled = False
+    pending = 0
+    scale: Event | None = None
+    for event in training.events:
+        if event.kind == "scale" and event.fields["enabled"]:
+            scaled, unscaled = True, False
+            scale = event
+        elif event.kind == "backward" and scale is not None and not event.fields.get("scaled"):
+            if scale.fields.get("loss") and event.fields["loss"] == [scale.fields["loss"]]:
+                what = "the backward pass begins with the loss itself, and the step divides its gradients by the scale"
+                yield Difference(f"{what}: what scaler.scale() gives is not used", event.place)
+                return
+        elif event.kind == "unscale":
+            unscaled = True
+        elif event.kind == "clip" and scaled and not unscaled:
+            yield Difference("gradients are clipped while the scale is on them: unscale_ comes first", event.place)
+            return
+        elif event.kind in ("step", "skipped") and scaled:
+            pending += 1
+        elif event.kind == "update":
+            pending, scaled = 0, False
+        if pending > 4 + len(training.optimizers):
+            yield Difference("the scale is never updated after the steps: scaler.update() is missing", event.place)
+            return
+
+
+def _skips(training: Training) -> Iterator[Difference]:
+    for which, made in training.optimizers.items():
+        steps = [step for step in training.steps if step.optimizer == which]
+        left_out = [step for step in steps if step.skipped]
+        if len(left_out) > max(AT_THE_START, SKIPPED * len(steps)):
+            what = (
+                f"{len(left_out)} of {len(steps)} steps of optimizer {which} ({made.kind}) are left out by the scaler"
+            )
+            makes = training.of("scaler")
+            again = makes[-1].place if len(makes) > len(steps) // 2 else None
+            why = f"a scaler is made {len(makes)} times, and begins with its first scale again" if again else ""
+            yield Difference(what, again or left_out[-1].place, step=left_out[AT_THE_START].number + 1, cause=why)
+    scales = [event.fields["scale"] for event in training.of("update") if event.fields["enabled"]]
+    if scales and not scales[-1] >= 1:
+        yield Difference(f"the scale has fallen to {figure(scales[-1])}", training.of("update")[-1].place)
+
+
+def _underflow(one: Training, other: Training) -> Iterator[Difference]:
+    lost: dict[str, list[float]] = {}
+    for left, right in pairs(one, other):
+        names = other.optimizers[right.optimizer].names
+        for place, (before, after) in enumerate(zip(left.gradients, right.gradients, strict=False)):
+            if before is not None and after is not None and place < len(names) and math.isfinite(after[0]):
+                lost.setdefault(names[place], []).append(after[2] - before[2])
+    for name, shares in lost.items():
+        middle = sorted(shares)[len(shares) // 2]
+        if middle > UNDERFLOW:
+            yield Difference(f"{middle:.0%} more of the gradient of {name} is zero than in float32: it underflows")
+
+
+def left_out(training: Training) -> dict[int, list[int]]:
+    """Optimizer -> its steps that a scaler left out, from 0."""
+    found: dict[int, list[int]] = {}
+    for step in training.steps:
+        if step.skipped:
+            found.setdefault(step.optimizer, []).append(step.number)
+    return found
+
+
+def never_stepped(training: Training) -> Iterator[str]:
+    """Why nothing is known of an optimizer of which a scaler left out every step."""
+    for which, numbers in left_out(training).items():
+        if len(numbers) == sum(step.optimizer == which for step in training.steps):
+            kind = training.optimizers[which].kind if which in training.optimizers else "optimizer"
+            yield f"the scaler left out all {len(numbers)} steps of optimizer {which} ({kind}); more of them would tell"
+
+
+def differences(one: Training, other: Training, tolerance: Tolerance = MIXED) -> Iterator[Difference]:
+    """Losses and the first gradients against float32; behind a step that a scaler left out, losses only."""
+    updated = False
+    for left, right in pairs(one, other):
+        yield from mixed_differences(left, right, one, other, tolerance, updated=updated)
+        updated = updated or not right.skipped
+
+
+def summary(training: Training) -> str:
+    """One clause on the scaler and its steps."""
+    steps, left_out = len(training.steps), sum(step.skipped for step in training.steps)
+    scales = [event.fields["scale"] for event in training.of("update") if event.fields["enabled"]]
+    scale = f", the scale is {figure(scales[-1])} at the end" if scales else ""
+    return f"{left_out} of {steps} steps left out{scale}"

@@ -1,0 +1,115 @@
+"""The two programs, as they are run: fresh copies, so that nothing that a run writes stays, or meets another run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from transplt.base.errors import shown
+from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.proof.launch.options import UsageError
+
+#: Bytes of a project that are copied for each run; data beside the sources are linked with --data.
+LIMIT = 512 * 1024 * 1024
+_LEFT = shutil.ignore_patterns(
+    ".git", ".hg", ".svn", "__pycache__", ".venv", "venv", "node_modules", ".tox", "*.egg-info"
+)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A program: its folder, and the script in it that is started. `data` are paths in it that are linked in place of
+    being copied; scripts read them only. What of them is not there is linked from the folder `elsewhere`."""
+
+    root: Path
+    main: str
+    data: tuple[str, ...] = ()
+    elsewhere: Path | None = None
+
+    @property
+    def distributed(self) -> bool:
+        """Whether a file of it begins a process group by itself."""
+        for path in self.root.rglob("*.py"):
+            try:
+                if b"init_process_group" in read_regular(path, SOURCE):
+                    return True
+            except OSError:
+                continue
+        return False
+
+    def copy_to(self, folder: Path) -> Path:
+        """A copy in `folder`, under the name of the project: the copy's root. UsageError for what cannot be read."""
+        target = folder / self.root.name
+        try:
+            # (ignore_dangling_symlinks would leave out relative links that lead somewhere.)
+            shutil.copytree(self.root, target, ignore=self.left)
+        except shutil.Error as error:
+            path, _, why = error.args[0][0]
+            raise UsageError(f"{shown(path)} cannot be copied: {shown(why)}.") from error
+        for name in self.data:
+            for held in (self.root, self.elsewhere or self.root):
+                if (held / name).exists():
+                    (target / name).parent.mkdir(parents=True, exist_ok=True)
+                    (target / name).symlink_to((held / name).resolve())
+                    break
+        return target
+
+    def left(self, directory: str, names: list[str]) -> set[str]:
+        """Of the names in a directory those that are not copied: caches, data that are linked, FIFOs and devices, and
+        folders that lead back to one that they lie in."""
+        inside = Path(directory).relative_to(self.root)
+        above = {os.path.realpath(self.root / part) for part in (inside, *inside.parents)}
+        left = {*_LEFT(directory, names)}
+        for name in names:
+            path = os.path.join(directory, name)
+            back = os.path.isdir(path) and os.path.realpath(path) in above
+            odd = not os.path.isdir(path) and not os.path.isfile(path)
+            if back or odd or (inside / name).as_posix() in self.data:
+                left.add(name)
+        return left
+
+
+def find_project(given: Path, main: str, data: tuple[str, ...]) -> Project:
+    """The program that a path means: a script, or a folder with `main` in it.
+
+    Raises UsageError, in one sentence, where there is no such script, a path is none in the folder, or the folder is
+    too large to be copied.
+    """
+    linked = tuple(_inside(path, given, "--data") for path in data)
+    if given.is_file():
+        project = Project(given.resolve().parent, given.name, linked)
+    else:
+        root = given.resolve()
+        script = _inside(main or "main.py", given, "--main")
+        if not (root / script).is_file():
+            hint = "" if main else "; name the script with --main"
+            raise UsageError(f"there is no script {shown(script)} in {shown(str(given))}{hint}.")
+        project = Project(root, script, linked)
+    size = _size(project)
+    if size > LIMIT:
+        raise UsageError(
+            f"{shown(str(given))} holds over {LIMIT // 2**20} MB, and each run gets a copy of it: name folders of data "
+            "in it with --data, which are linked and not copied."
+        )
+    return project
+
+
+def _inside(path: str, given: Path, option: str) -> str:
+    """A path of the project, relative to its folder, in its shortest form. UsageError for any other."""
+    shortest = os.path.normpath(path)
+    if os.path.isabs(shortest) or shortest in (".", "..") or shortest.startswith(f"..{os.sep}"):
+        raise UsageError(f"{option} {shown(path)}: name a path in {shown(given)}, relative to it.")
+    return Path(shortest).as_posix()
+
+
+def _size(project: Project) -> int:
+    total = 0
+    for directory, folders, names in os.walk(project.root, followlinks=True):
+        left = project.left(directory, [*folders, *names])
+        folders[:] = [folder for folder in folders if folder not in left]
+        total += sum(os.path.getsize(os.path.join(directory, name)) for name in names if name not in left)
+        if total > LIMIT:
+            break
+    return total

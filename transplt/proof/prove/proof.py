@@ -1,0 +1,277 @@
+"""The proof: which runs are made, what is compared, and the word that it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from transplt.proof.launch.host import too_small
+from transplt.proof.launch.options import RunOptions
+from transplt.proof.launch.warm import Warm
+from transplt.proof.prove import loaders, precision, printed, steps
+from transplt.proof.prove.branches import OneSided, Way, one_sided, ways
+from transplt.proof.prove.detail import first_other_result
+from transplt.proof.prove.found import Difference, Findings, Part
+from transplt.proof.prove.numbers import of_number
+from transplt.proof.prove.projects import Project
+from transplt.proof.prove.runs import Replay, Run, Runner
+from transplt.proof.prove.several import Several, has_groups
+from transplt.proof.prove.structure import Change, changes
+from transplt.proof.prove.tolerance import PLAIN, Tolerance
+from transplt.proof.prove.training import Training
+from transplt.proof.prove.unsteady import NEAR, ROUNDINGS, Compare, Unsteady, told
+from transplt.render.cell import many
+from transplt.render.verdict import Verdict, Word, gravest
+
+
+@dataclass
+class Proof:
+    """All comparisons of two programs. The verdict is the gravest of theirs, and says what was not compared."""
+
+    parts: list[Part] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> Verdict:
+        worst = gravest([part.verdict for part in self.parts])
+        left = dict.fromkeys(part.left for part in self.parts if part.left)
+        return replace(worst, sentence="; ".join([worst.sentence, *left])) if worst.word is Word.EQUAL else worst
+
+
+@dataclass
+class Prover:
+    """Makes the runs that a proof needs, and no more: the original again only where something differs."""
+
+    original: Runner
+    migrated: Runner
+    ways: list[Way]
+    say: Callable[[str], None]
+
+    def prove(self, worlds: tuple[int, ...]) -> Proof:
+        """Compare with each number of processes; one process first, since the others are held against the original."""
+        proof = Proof()
+        self.say("the original on a stand-in for CUDA")
+        reference = self.original.run()
+        self.say("the migrated program on the emulated npu")
+        order = Replay(loaders.global_batches(reference.trainings[:1]), every=False)
+        alone = self.migrated.run(replay=order)
+        if 1 in worlds or not has_groups(alone):
+            proof.parts.append(self._one_process(reference, alone, order))
+        for world in worlds:
+            if world > 1:
+                self.say(f"the migrated program with {world} processes")
+                proof.parts += Several(self.original, self.migrated, self.say).parts(world, reference)
+        proof.seconds = self.original.seconds + self.migrated.seconds
+        return proof
+
+    def _one_process(self, reference: Run, alone: Run, order: Replay) -> Part:
+        title = "the original on a stand-in for CUDA, and the migrated program on one emulated npu"
+        found = Findings()
+        stopped = _stopped(reference, alone)
+        if stopped is not None:
+            return Part(title, stopped, found)
+        one, other = reference.first, alone.first
+        if reference.stop is not None or one is None or other is None:
+            why = f"the original stops on the stand-in: {reference.stop}" if reference.stop else "no training was seen"
+            found.reasons.append(why)
+            return Part(title, Verdict(Word.RUNS, f"ran to its end; nothing to compare: {why}"), found)
+        mixed = precision.is_mixed(other) and not precision.is_mixed(one)
+        found.tolerance = tolerance = precision.tolerance_of(one, other, PLAIN)
+        if mixed and (left_out := precision.left_out(other)):
+            # Behind a step that a scaler leaves out the losses are of other parameters.
+            self.say("the original again, without the steps that the scaler leaves out")
+            one = self.original.run(replay=Replay({}, every=False, left_out=left_out)).first or one
+        found.steps = sum(1 for _ in steps.pairs(one, other))
+        found.curve = steps.curve(one, other)
+        sides = one_sided(self.ways, reference.lines, alone.lines)
+        if sides:
+            self.say("both again: do they take the same branches?")  # one that the clock decides says nothing
+            again = one_sided(self.ways, self.original.run().lines, self.migrated.run(replay=order).lines)
+            sides = [side for side in sides if side in again]
+        every = changes(one, other)
+        decisive = [change for change in every if change.decisive]
+        unshuffled = loaders.unshuffled(one, other)
+        found.differences += [unshuffled] if unshuffled is not None else []
+        if precision.is_mixed(other):
+            found.remarks.append(f"mixed precision: {precision.summary(other)}")
+            found.differences += precision.precision_faults(one, other)
+            found.reasons += precision.never_stepped(other)
+        compare = precision.differences if mixed else steps.differences
+        apart = list(compare(one, other, tolerance))
+        numeric = apart[0] if apart else None
+        unrepeated: set[str] = set()
+        left = ""
+        noise = printed.of_parameters(reference.outcome, steps.rounding(one))
+        results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, tolerance.movement, noise)
+        if (numeric is not None or results) and not found.differences:
+            unsteady, unrepeated, itself = self._unsteady(reference, one, other, tolerance, compare, mixed=mixed)
+            if itself is not None and (numeric is None or numeric.step is None or (itself.step or 0) <= numeric.step):
+                found.reasons.append(f"the original does not repeat itself: {itself.what}")
+                numeric, results = None, []
+            else:
+                numeric, explained = unsteady.left(apart)
+                but = unrepeated | noise
+                if results and unrepeated:
+                    results = printed.other_results(reference.outcome, alone.outcome, tolerance.movement, but)
+                    what = f"{many(len(unrepeated), 'result')} left out, which the original does not repeat"
+                    found.remarks.append(f"{what}: {min(unrepeated).strip()!r}")
+                if explained and numeric is None:
+                    found.steps, left = told(explained, found.steps)
+                    found.reasons += [] if found.steps else [left]
+        if numeric is not None or results:
+            first = numeric if numeric is not None else results[0]
+            # Values that differ before the first step were drawn so.
+            seeds = [change for change in every if first.step == 0 and any(e.kind == "seed" for e in change.lost)]
+            found.differences.append(self._with_cause(first, [*seeds, *decisive], sides, one, other))
+        elif decisive:
+            found.differences += [_of_change(change) for change in decisive]
+        if found.differences:
+            return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
+        if sides:
+            found.reasons += [str(side) for side in sides]
+            return Part(title, Verdict(Word.RUNS, f"what was compared agrees, but {sides[0]}"), found)
+        if found.reasons:
+            return Part(title, Verdict(Word.RUNS, f"ran to its end; {found.reasons[0]}"), found)
+        if not mixed:
+            found.printed, found.saved = printed.compared(reference.outcome, unrepeated | noise)
+            if noise:
+                what = f"{many(len(noise), 'saved tensor')}, whose gradients are rounding: {min(noise)}"
+                found.reasons.append(what)
+        found.reasons += [left] if left else []
+        found.reasons += _beyond(one)
+        return Part(title, _equal(found, mixed), found, left)
+
+    def _unsteady(
+        self, reference: Run, one: Training, other: Training, tolerance: Tolerance, compare: Compare, *, mixed: bool
+    ) -> tuple[Unsteady, set[str], Difference | None]:
+        """What the original makes of roundings, the results that it does not repeat, and how its training differs from
+        itself when it is run again (None: it does not, or nobody needs to know)."""
+        self.say("the original again, with parameters off by a few roundings")
+        same = Replay({}, every=False, left_out=precision.left_out(other) if mixed else {})
+        again = self.original.run(replay=same, shake=precision.rounding_of(other) if mixed else ROUNDINGS)
+        if again.first is None:
+            return Unsteady({}), set(), Difference("it ended otherwise the second time")
+        unsteady = Unsteady.between(one, again.first, tolerance, compare)
+        results = printed.unrepeated(reference.outcome, again.outcome, tolerance.movement / NEAR)
+        if not unsteady.moved:
+            return unsteady, results, None
+        self.say("the original again: does it repeat itself?")
+        again = self.original.run(replay=same)
+        if again.first is None:
+            return unsteady, results, Difference("it ended otherwise the second time")
+        return unsteady, results, next(compare(one, again.first, tolerance), None)
+
+    def _with_cause(
+        self, first: Difference, decisive: list[Change], sides: list[OneSided], one: Training, other: Training
+    ) -> Difference:
+        """The difference with the line that it comes from: a way not taken, an event, or what a line computed."""
+        if sides:
+            return replace(first, place=sides[0].place, original=sides[0].original, cause=str(sides[0]))
+        cause = loaders.other_batches(one, other) or _not_loaded(one, other)
+        if cause is not None:
+            return replace(first, place=cause.place, original=cause.original, cause=cause.what)
+        if decisive:
+            change = _of_change(decisive[0])
+            return replace(first, place=change.place, original=change.original, cause=change.what)
+        if first.cause == "hyper":
+            return of_number(first, one, other, self.migrated.project.root)
+        if first.cause.startswith(printed.LACKS):
+            return _of_saved(first, other)
+        if first.step == 0 and first.place in {made.place for made in other.optimizers.values()}:
+            return first  # it was made otherwise, and says where
+        # A result that no step shows is looked for behind the last of them.
+        last = max((step.number for step in other.steps), default=-1)
+        wanted = max(first.step, 1) if first.step is not None else last + 2
+        self.say(f"both again, line by line, up to step {wanted}")
+        order = Replay(loaders.global_batches([one]), every=False)
+        same = Replay({}, every=False, left_out=precision.left_out(one))
+        left = self.original.run(replay=same, detail=wanted)
+        right = self.migrated.run(replay=order, detail=wanted)
+        if left.first is not None and right.first is not None:
+            line = first_other_result(left.first, right.first)
+            if line is not None and line.place is not None:
+                return replace(first, place=line.place, original=line.original, cause=line.what)
+        return first
+
+
+def between(
+    original: Project, migrated: Project, options: RunOptions, say: Callable[[str], None], warm: Warm | None = None
+) -> Prover:
+    """What proves `migrated` against `original`; `say` is told of each run before it is made, `warm` forks it."""
+    branches = ways(original.root, migrated.root)
+    watched: tuple[dict[str, list[int]], ...] = ({}, {})
+    for way in branches:
+        for side in (0, 1):
+            watched[side].setdefault(way.path, []).extend((way.header[side], way.first[side]))
+    reference = Runner(original, options, "cuda", watched[0], warm=warm)
+    return Prover(reference, Runner(migrated, options, "npu", watched[1], warm=warm), branches, say)
+
+
+def _stopped(reference: Run, run: Run) -> Verdict | None:
+    """`stops` with the line, or `not run` where the original stops in the same way or nothing came to the npu."""
+    small = too_small(reference.outcome) or too_small(run.outcome)
+    if small:
+        return Verdict(Word.NOT_RUN, small)
+    if run.stop is not None:
+        if run.stop.is_that_of(reference.stop):
+            return Verdict(Word.NOT_RUN, f"both programs stop: {run.stop}")
+        return Verdict(Word.STOPS, str(run.stop))
+    errors = [finding for finding in run.findings if finding["level"] == "error"]
+    if errors:
+        first = errors[0]
+        return Verdict(Word.STOPS, f"{first['path']}:{first['line']}: {first['code']} {first['message']}")
+    if not run.operators and reference.operators:
+        asked = next((each for each in run.findings if each["level"] == "warning"), None)
+        where = f"; {asked['path']}:{asked['line']}: {asked['message']}: {asked['help']}" if asked else ""
+        return Verdict(Word.NOT_RUN, f"nothing was computed on the npu{where}")
+    return None
+
+
+def _equal(found: Findings, mixed: bool) -> Verdict:
+    results = [(found.printed, "printed result"), (found.saved, "saved tensor")]
+    beside = " and ".join(many(count, noun) for count, noun in results if count)
+    if not found.steps and not beside:
+        return Verdict(Word.RUNS, "ran to its end; it took no step and printed or saved no result to compare")
+    kind = " (mixed precision against float32)" if mixed else ""
+    if not found.steps:
+        return Verdict(Word.EQUAL, f"{beside} compared with the original's{kind}")
+    steps_compared = f"{many(found.steps, 'step')} compared with the original's{kind}"
+    return Verdict(Word.EQUAL, f"{steps_compared}; {beside}" if beside else steps_compared)
+
+
+def _beyond(original: Training) -> list[str]:
+    """What no comparison with an original says, though it agrees."""
+    found = [
+        f"DataParallel over {event.fields['cards']} cards ({event.place}): it had one, as what is migrated has"
+        for event in original.of("shares")[:1]
+    ]
+    more = "what comes after these steps (--steps 0 lets the programs come to their own end)"
+    return [*found, more] if original.cut else found
+
+
+def _of_change(change: Change) -> Difference:
+    lost, gained = change.told
+    around = change.after or change.before
+    place = gained[0].place if gained else around.place if around else None
+    return Difference(change.sentence, place, lost[0].place if lost else None)
+
+
+def _not_loaded(one: Training, other: Training) -> Difference | None:
+    """A state that is loaded, and lacks what the original finds in it."""
+    if one.of("missing"):
+        return None
+    for event in other.of("missing"):
+        names: list[str] = event.fields["names"]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return Difference(f"the state that is loaded has no {names[0]}{more}", event.place)
+    return None
+
+
+def _of_saved(first: Difference, other: Training) -> Difference:
+    """A tensor that a saved file lacks: the line that keeps it out of the state, else the one that saves."""
+    name = first.cause.removeprefix(printed.LACKS).rpartition(".")[2]
+    unsaved = [event for event in other.of("unsaved") if event.fields["name"] == name]
+    if unsaved:
+        return replace(first, place=unsaved[0].place, cause=f"the buffer {name} is not persistent")
+    saves = other.of("save")
+    return replace(first, place=saves[-1].place if saves else None, cause="")

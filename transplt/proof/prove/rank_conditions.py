@@ -1,0 +1,143 @@
+"""The conditions under which a line of a program stands, and which of them ranks answer differently."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.program.ranks import divides
+from transplt.syntax.asks import last_name
+
+_LEAVING = frozenset({"exit", "_exit"})
+
+
+class Condition(NamedTuple):
+    """A header above a line: `text` is what it says, `way` the side of it that the line is on, `divides` whether
+    the rank decides."""
+
+    path: str
+    line: int
+    text: str
+    way: str
+    divides: bool
+
+
+def read_source(path: str) -> str | None:
+    """The text of a file; None for one that cannot be read."""
+    try:
+        return read_regular(path, SOURCE).decode("utf-8")
+    except (OSError, ValueError):
+        return None
+
+
+class Conditions:
+    """Answers for many lines, reading each file once. `read` gives the text of a path."""
+
+    def __init__(self, read: Callable[[str], str | None] = read_source) -> None:
+        self._read = read
+        self._files: dict[str, _File | None] = {}
+
+    def of(self, path: str, line: int) -> list[Condition]:
+        """What has to hold for a process to come to `line`, the innermost first."""
+        if path not in self._files:
+            text = self._read(path)
+            try:
+                self._files[path] = _File(ast.parse(text)) if text is not None else None
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                self._files[path] = None
+        file = self._files[path]
+        return [Condition(path, *found) for found in file.above(line)][::-1] if file is not None else []
+
+
+#: line, text, way, divides
+_Found = tuple[int, str, str, bool]
+
+
+class _File:
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        #: The program's own names -> names by which `divides` knows a rank, or a condition on it.
+        self.names: dict[str, str] = {}
+        for _ in range(2):  # `r = dist.get_rank()`, and then `first = r == 0`
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Assign) and len(node.targets) == 1 and (name := last_name(node.targets[0])):
+                    value = self.translated(node.value)
+                    if divides(ast.Compare(value, [ast.Eq()], [ast.Constant(0)])):
+                        self.names[name] = "rank"
+                    elif divides(value):
+                        self.names[name] = "is_main"
+
+    def translated(self, node: ast.expr) -> ast.expr:
+        """A copy of an expression with the names that `divides` knows."""
+        new = copy.deepcopy(node)
+        for each in ast.walk(new):
+            if isinstance(each, ast.Name):
+                each.id = self.names.get(each.id, each.id)
+            elif isinstance(each, ast.Attribute):
+                each.attr = self.names.get(each.attr, each.attr)
+        return new
+
+    def divides(self, test: ast.expr) -> bool:
+        return divides(self.translated(test))
+
+    def above(self, line: int) -> Iterator[_Found]:
+        """The headers above a line, the outermost first."""
+        yield from self._block(self.tree.body, line)
+
+    def _block(self, statements: Sequence[ast.stmt], line: int) -> Iterator[_Found]:
+        for position, statement in enumerate(statements):
+            if statement.lineno <= line <= (statement.end_lineno or statement.lineno):
+                for earlier in statements[:position]:
+                    if isinstance(earlier, ast.If) and _leaves(earlier):
+                        yield self._header(earlier, "if", earlier.test, "behind")
+                yield from self._inside(statement, line)
+                return
+
+    def _inside(self, statement: ast.stmt, line: int) -> Iterator[_Found]:
+        blocks = [*_blocks(statement)]
+        for name, block in blocks:
+            if block and block[0].lineno <= line <= (block[-1].end_lineno or block[-1].lineno):
+                if isinstance(statement, (ast.If, ast.While)):
+                    word = "if" if isinstance(statement, ast.If) else "while"
+                    yield self._header(statement, word, statement.test, name)
+                elif isinstance(statement, (ast.For, ast.AsyncFor)) and self._counts_ranks(statement.iter):
+                    text = f"for {ast.unparse(statement.target)} in {ast.unparse(statement.iter)}:"
+                    yield statement.lineno, text, "loop", True
+                yield from self._block(block, line)
+                return
+        if not blocks:
+            yield from self._expressions(statement)
+
+    def _header(self, node: ast.stmt, word: str, test: ast.expr, way: str) -> _Found:
+        return node.lineno, f"{word} {ast.unparse(test)}:", way, self.divides(test)
+
+    def _counts_ranks(self, node: ast.expr) -> bool:
+        parts = [each for each in ast.walk(self.translated(node)) if isinstance(each, ast.expr)]
+        return any(divides(ast.Compare(part, [ast.Eq()], [ast.Constant(0)])) for part in parts)
+
+    def _expressions(self, statement: ast.stmt) -> Iterator[_Found]:
+        """`rank == 0 and dist.barrier()`, `dist.barrier() if rank == 0 else None`."""
+        for node in ast.walk(statement):
+            if isinstance(node, (ast.BoolOp, ast.IfExp)):
+                test = node.values[0] if isinstance(node, ast.BoolOp) else node.test
+                if self.divides(test):
+                    yield test.lineno, ast.unparse(node), "in", True
+
+
+def _leaves(node: ast.If) -> bool:
+    last = node.body[-1]
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return not node.orelse and last_name(last.value.func) in _LEAVING
+    return not node.orelse and isinstance(last, (ast.Return, ast.Continue, ast.Break, ast.Raise))
+
+
+def _blocks(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if isinstance(block, list):
+            yield name, block
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield "part", part.body

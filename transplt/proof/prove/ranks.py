@@ -1,0 +1,195 @@
+"""Holds the ranks of one run against each other, and W of them against one process with the same global batches."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from transplt.proof.prove import steps
+from transplt.proof.prove.found import Difference
+from transplt.proof.prove.steps import pairs
+from transplt.proof.prove.tolerance import Tolerance
+from transplt.proof.prove.training import Event, Optimizer, Place, Step, Training
+
+
+def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
+    """The first step after which two ranks hold different parameters, with what was left out there."""
+    first = ranks[0]
+    for other in ranks[1:]:
+        for which, made in first.optimizers.items():
+            remade = other.optimizers.get(which)
+            if remade is None:
+                continue
+            for place, (mine, theirs) in enumerate(zip(made.start, remade.start, strict=False)):
+                if mine != theirs:
+                    what = f"{made.name(place)} begins with other values on rank {other.rank} than on rank {first.rank}"
+                    return Difference(what, made.place, step=0, cause=_why(first, which, None))
+        for left, right in pairs(first, other):
+            if left.skipped != right.skipped:
+                who = first.rank if left.skipped else other.rank
+                what = f"step {left.number + 1} is left out by the scaler on rank {who} only"
+                return Difference(what, left.place, step=left.number + 1)
+            for place, (before, after) in enumerate(zip(left.parameters, right.parameters, strict=False)):
+                if before is not None and after is not None and before[3] != after[3]:
+                    name = first.optimizers[left.optimizer].name(place)
+                    what = (
+                        f"{name} differs between rank {first.rank} and rank {other.rank} after step {left.number + 1}"
+                    )
+                    made = first.optimizers[left.optimizer]
+                    if _in_no_wrapper(first, made, place):
+                        cause = "it is in no wrapper, and its gradients are not exchanged"
+                        return Difference(what, made.place, step=left.number + 1, cause=cause)
+                    cause = _why(first, left.optimizer, left)
+                    return Difference(what, _unexchanged(first, left), step=left.number + 1, cause=cause)
+        counts = [sum(1 for step in each.steps) for each in (first, other)]
+        if counts[0] != counts[1] and not (first.cut and other.cut):
+            what = f"rank {first.rank} takes {counts[0]} steps, rank {other.rank} {counts[1]}"
+            last = (first if counts[0] > counts[1] else other).steps[-1]
+            return Difference(what, last.place)
+    return None
+
+
+def _in_no_wrapper(training: Training, made: Optimizer, place: int) -> bool:
+    """Whether others of the parameters that train are in a wrapper, and this one is not."""
+    wrapped = {each for event in training.of("wrap") for each in event.fields.get("ids", ())}
+    return bool(wrapped) and place < len(made.ids) and made.ids[place] not in wrapped
+
+
+def _before(training: Training, step: Step) -> list[Event]:
+    """The events between the step before and this one."""
+    earlier = [each.index for each in training.steps if each.index < step.index and each.optimizer == step.optimizer]
+    begin = max(earlier, default=-1)
+    return [event for event in training.events if begin < event.index < step.index]
+
+
+def _unexchanged(training: Training, step: Step) -> Place | None:
+    """The line to look at: a forward past the wrapper, else the backward pass, else the step."""
+    events = _before(training, step)
+    past = [event for event in events if event.kind == "past" and event.fields.get("grad")]
+    if past:
+        return past[-1].place
+    backward = [event for event in events if event.kind == "backward"]
+    return backward[-1].place if backward else step.place
+
+
+def _why(training: Training, optimizer: int, step: Step | None) -> str:
+    wraps = training.of("wrap")
+    if not wraps and not training.of("coll"):
+        return "nothing exchanges gradients or parameters between the ranks"
+    if step is None:
+        return "nothing sends the values of rank 0 to the others"
+    events = _before(training, step)
+    if any(event.kind == "past" and event.fields.get("grad") for event in events):
+        return "the network is called past its wrapper, whose forward is what makes the ranks exchange gradients"
+    if wraps and not any(event.kind == "through" and event.fields.get("grad") for event in events):
+        return "no forward went through the wrapper before this step, so no gradients were exchanged"
+    if not any(event.kind == "coll" for event in events):
+        return "no gradients were exchanged before this step"
+    names = training.optimizers[optimizer].names
+    wrapped = {event.fields.get("of") for event in wraps}
+    classes = {name.partition(".")[0].partition("#")[0] for name in names if name}
+    if wraps and classes and not classes & wrapped:
+        return f"{', '.join(sorted(classes))} is in no wrapper"
+    return ""
+
+
+def same_card(ranks: Sequence[Training]) -> Difference | None:
+    """Two ranks that choose one card, which HCCL refuses; None where nobody chooses."""
+    chosen: dict[int, int] = {}
+    for training in ranks:
+        event = next(iter(training.of("card")[::-1]), None)
+        if event is None:
+            return None
+        card = event.fields["card"]
+        if card in chosen:
+            what = f"ranks {chosen[card]} and {training.rank} both choose card {card}, and each needs one of its own"
+            return Difference(what, event.place)
+        chosen[card] = training.rank
+    return None
+
+
+def other_than_the_original(
+    originals: Sequence[Training], ranks: Sequence[Training], tolerance: Tolerance
+) -> Difference | None:
+    """The first step at which a rank differs from that of a distributed original, with the collective that one of the
+    two lacks."""
+    for one, other in zip(originals, ranks, strict=False):
+        first = steps.first_difference(one, other, tolerance)
+        if first is None:
+            continue
+        left, right = asked_collectives(one), asked_collectives(other)
+        matcher = difflib.SequenceMatcher(None, [_named(e) for e in left], [_named(e) for e in right], autojunk=False)
+        for tag, a, b, c, d in matcher.get_opcodes():
+            if tag == "equal":
+                continue
+            lost, gained = left[a] if a < b else None, right[c] if c < d else None
+            around = right[c] if c < len(right) else None
+            made = gained or lost
+            assert made is not None
+            what = (
+                f"{made.fields['kind']} {'of the original is missing' if gained is None else 'is not in the original'}"
+            )
+            here = gained or around
+            return replace(first, place=here.place if here else None, original=lost.place if lost else None, cause=what)
+        return replace(first, what=f"rank {other.rank}: {first.what}")
+    return None
+
+
+def asked_collectives(training: Training) -> list[Event]:
+    """Those that the program asks for; what a wrapper exchanges by itself is left out."""
+    inside = {event.place for event in training.of("backward", "wrap", "through")}
+    return [event for event in training.of("coll") if event.place not in inside]
+
+
+def _named(event: Event) -> tuple[str, str]:
+    return event.fields["kind"], str(event.fields.get("shape"))
+
+
+def with_mean_losses(ranks: Sequence[Training]) -> Training:
+    """Rank 0 as one process may be held against it: the loss of a rank is that of its share, so the mean over the ranks
+    takes its place."""
+    return replace(ranks[0], steps=tuple(_with_mean_loss(step, ranks) for step in ranks[0].steps))
+
+
+def _with_mean_loss(step: Step, ranks: Sequence[Training]) -> Step:
+    twins = [rank.step(step.optimizer, step.number) for rank in ranks]
+    shares = [[loss.value for loss in twin.losses] for twin in twins if twin is not None]
+    if len({len(share) for share in shares}) != 1:
+        return step
+    means = [
+        sum(values) / len(values)
+        if all(isinstance(value, (int, float)) for value in values)
+        else step.losses[place].value
+        for place, values in enumerate(zip(*shares, strict=True))
+    ]
+    losses = tuple(replace(loss, value=mean) for loss, mean in zip(step.losses, means, strict=True))
+    return replace(step, losses=losses)
+
+
+def with_cause(first: Difference, one: Training, ranks: Sequence[Training], world: int) -> Difference:
+    """The difference with what the sizes of the gradients tell: a sum in place of a mean, or a mean taken twice."""
+    if first.step is None or not first.step:
+        return first
+    for mine, theirs in pairs(one, ranks[0]):
+        if mine.number + 1 < first.step:
+            continue
+        found = [
+            after[0] / before[0]
+            for before, after in zip(mine.gradients, theirs.gradients, strict=False)
+            if before is not None and after is not None and before[0] > 0
+        ]
+        events = _before(ranks[0], theirs)
+        for ratio, said in (
+            (world, "summed over the ranks and not divided"),
+            (1 / world, "divided by the ranks twice"),
+        ):
+            if found and all(math.isclose(each, ratio, rel_tol=0.02) for each in found):
+                by_hand = [event for event in events if event.kind in ("coll", "backward")]
+                place = by_hand[-1].place if by_hand else first.place
+                return replace(
+                    first, place=place, cause=f"each gradient is {ratio:g} times that of one process: {said}"
+                )
+        break
+    return first

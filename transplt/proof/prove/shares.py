@@ -1,0 +1,72 @@
+"""The first step of W ranks, held against W runs of one process that have a rank's share of the data each.
+
+Where the batches of all ranks cannot be one batch (batch norms, shapes that are fixed to the batch size), this still
+holds: each rank computes the loss that one process computes on its share, and what is stepped with is the mean of the
+gradients. Means of projections are projections of the mean, so the figures that a trace has are enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from transplt.proof.prove.found import Difference
+from transplt.proof.prove.tolerance import Tolerance
+from transplt.proof.prove.training import Step, Training
+
+#: What is said of ranks that were held against such runs.
+SAID = "the gradients of the first step are the mean of those of one process on each rank's share"
+#: Gradients below this share of all gradients are rounding.
+_NOISE = 1e-6
+
+
+def first_step(alone: Sequence[Training], ranks: Sequence[Training], tolerance: Tolerance) -> Difference | None:
+    """What differs; `alone[r]` is one process with the share of `ranks[r]`. ValueError where they took no such step."""
+    taken = [_first(training) for training in (*alone, *ranks)]
+    steps = [step for step in taken if step is not None]
+    if len(steps) < len(taken) or len({(step.optimizer, step.number) for step in steps}) > 1:
+        raise ValueError("one process took no step on the share of a rank")
+    singles, shared = steps[: len(alone)], steps[len(alone) :]
+    for rank, one, other in zip(ranks, singles, shared, strict=True):
+        for mine, theirs in zip(one.losses, other.losses, strict=False):
+            if tolerance.loss_apart(mine.value, theirs.value):
+                what = f"the loss of step 1 on rank {rank.rank} is not that of one process on the same share"
+                return Difference(what, theirs.place, mine.place, 1)
+    return _gradients(singles, shared[0], ranks[0], tolerance)
+
+
+def _first(training: Training) -> Step | None:
+    return next((step for step in training.steps if not step.skipped), None)
+
+
+def _gradients(singles: Sequence[Step], step: Step, rank: Training, tolerance: Tolerance) -> Difference | None:
+    total = math.sqrt(sum(each[0] ** 2 for each in step.gradients if each is not None))
+    ratios: list[float] = []
+    first: Difference | None = None
+    for place, after in enumerate(step.gradients):
+        shares = [one.gradients[place] for one in singles if place < len(one.gradients)]
+        told = [each for each in shares if each is not None]
+        if after is None or len(told) < len(singles):
+            continue  # a part of the network that a share does not reach
+        mean = [sum(each[at] for each in told) / len(told) for at in (1, 2)]
+        size = max(each[0] for each in told)
+        if max(after[0], size) <= _NOISE * total:
+            continue
+        gap = max(abs(a - b) for a, b in zip(mean, after[1:3], strict=True))
+        if not gap <= tolerance.gradient * max(after[0], size, tolerance.floor * total):
+            name = rank.optimizers[step.optimizer].name(place)
+            what = f"the gradient of {name} at step 1 is not the mean of those of one process on each rank's share"
+            first = first or Difference(what, step.place, singles[0].place, 1)
+            ratios.append(_ratio(mean, after[1:3]))
+    if first is None:
+        return None
+    world = len(singles)
+    for ratio, said in ((world, "summed over the ranks and not divided"), (1 / world, "divided by the ranks twice")):
+        if all(math.isclose(each, ratio, rel_tol=0.02) for each in ratios):
+            return Difference(first.what, first.place, first.original, 1, f"each is {ratio:g} times as large: {said}")
+    return first
+
+
+def _ratio(mean: Sequence[float], figures: Sequence[float]) -> float:
+    at = max(range(len(mean)), key=lambda place: abs(mean[place]))
+    return figures[at] / mean[at] if mean[at] else math.inf

@@ -1,0 +1,143 @@
+"""Holds the events of two trainings against each other: what one lost, gained, or does at another place."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from transplt.proof.launch.reference import timeless
+from transplt.proof.prove.training import Event, Training
+
+#: What mixed precision and several cards add; compared only where the original has such events too.
+_ADDED = frozenset({"scale", "unscale", "update", "autocast"})
+_NAMES = {
+    "mode": "the switch to {train}",
+    "zero_grad": "zero_grad",
+    "backward": "a backward pass",
+    "step": "a step of optimizer {o}",
+    "clip": "the clipping of gradients at {bound}",
+    "scheduler": "a step of {kind}",
+    "no_grad": "no_grad",
+    "save": "the saving of {file}",
+    "load": "the loading of {file}",
+    "load_state_dict": "load_state_dict of {of}",
+    "optimizer": "the making of {kind}",
+    "scale": "the scaling of a loss",
+    "unscale": "unscale_",
+    "update": "the update of the scale",
+    "autocast": "autocast",
+    "seed": "the seed {seed}",
+    "loader": "the pass through a loader",
+}
+#: Events that decide what is computed; where others differ it is a remark.
+_DECISIVE = frozenset(_NAMES) - {"seed", "no_grad", "autocast", "loader"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """Events of the original without a counterpart, and events of the other without one, at the same point; `before`
+    and `after` are its events around that point."""
+
+    lost: tuple[Event, ...]
+    gained: tuple[Event, ...]
+    before: Event | None
+    after: Event | None
+
+    @property
+    def decisive(self) -> bool:
+        """Whether it changes what is computed. A lost no_grad does not, but keeps graphs that fill the memory."""
+        return any(event.kind in _DECISIVE | {"no_grad"} for event in self.lost) or any(
+            event.kind in _DECISIVE for event in self.gained
+        )
+
+    @property
+    def told(self) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
+        """The lost and the gained events that it is told by: the decisive ones, where there are any."""
+        if not self.decisive:
+            return self.lost, self.gained
+        lost = tuple(event for event in self.lost if event.kind in _DECISIVE | {"no_grad"})
+        return lost, tuple(event for event in self.gained if event.kind in _DECISIVE)
+
+    @property
+    def sentence(self) -> str:
+        lost, gained = self.told
+        if lost and gained:
+            if _named(gained) == _named(lost):
+                return f"{_named(gained)} comes where the original does not have it"
+            return f"{_named(gained)} comes where the original has {_named(lost)}"
+        if lost:
+            return f"{_named(lost)} of the original is missing"
+        return f"{_named(gained)} is not in the original"
+
+
+def changes(one: Training, other: Training) -> list[Change]:
+    """Where the events differ, in order. A run that was cut after its steps is compared as far as both came."""
+    kinds = {event.kind for event in one.events}
+    skipped = _ADDED - kinds
+    left = [event for event in one.events if event.kind in _NAMES or event.kind == "skipped"]
+    right = [
+        event
+        for event in other.events
+        if (event.kind in _NAMES or event.kind == "skipped") and event.kind not in skipped
+    ]
+    matcher = difflib.SequenceMatcher(None, [_key(e) for e in left], [_key(e) for e in right], autojunk=False)
+    found = []
+    for tag, a, b, c, d in matcher.get_opcodes():
+        at_the_cut = one.cut and other.cut and (b == len(left) or d == len(right)) and (b - a <= 3 and d - c <= 3)
+        if tag != "equal" and not at_the_cut:
+            before = right[c - 1] if c else None
+            after = right[d] if d < len(right) else None
+            found.append(Change(tuple(left[a:b]), tuple(right[c:d]), before, after))
+    return _paired(found)
+
+
+def _paired(found: list[Change]) -> list[Change]:
+    """What is lost at one point and gained at a near one has moved: one change."""
+    paired: list[Change] = []
+    for change in found:
+        last = paired[-1] if paired else None
+        if (
+            last is not None
+            and bool(last.lost) != bool(last.gained)
+            and bool(change.lost) != bool(change.gained)
+            and bool(last.lost) != bool(change.lost)
+            and {_key(event) for event in (*last.lost, *last.gained)}
+            == {_key(event) for event in (*change.lost, *change.gained)}
+        ):
+            both = Change(last.lost or change.lost, last.gained or change.gained, last.before, change.after)
+            paired[-1] = both
+        else:
+            paired.append(change)
+    return paired
+
+
+def _key(event: Event) -> Hashable:
+    fields = event.fields
+    match event.kind:
+        case "mode":
+            return "mode", fields.get("train")
+        case "step" | "skipped":
+            return "step", fields["o"]
+        case "clip":
+            return "clip", f"{fields.get('bound', 0.0):.5g}"
+        case "scheduler" | "optimizer":
+            return event.kind, fields.get("kind", "").removeprefix("NpuFused").removeprefix("Fused")
+        case "save" | "load":
+            return event.kind, timeless(fields.get("file") or "")
+        case "unscale":
+            return "unscale", fields["o"]
+        case "seed":
+            return "seed", fields.get("seed")
+    return event.kind
+
+
+def _named(events: Sequence[Event]) -> str:
+    first = events[0]
+    fields = {**first.fields, "train": "training" if first.fields.get("train") else "evaluation"}
+    name = _NAMES.get(first.kind, "a step of optimizer {o}")
+    try:
+        name = name.format(**fields)
+    except KeyError:
+        name = first.kind
+    return name if len(events) == 1 else f"{name} (and {len(events) - 1} more)"

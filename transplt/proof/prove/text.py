@@ -1,0 +1,101 @@
+"""The proof as text for a terminal and as JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from transplt.proof.prove.found import Findings, Part
+from transplt.proof.prove.proof import Proof
+from transplt.render.cell import visible
+from transplt.render.verdict import Word
+
+SCHEMA_VERSION = 1
+_SHOWN = 5
+
+
+def as_text(proof: Proof) -> str:
+    """The verdict, then a paragraph for each comparison; where there is but one, its verdict stands on top only."""
+    lines = [f"transplt prove: {visible(str(proof.verdict))}"]
+    for part in proof.parts:
+        lines.append(f"  {visible(part.title)}")
+        if len(proof.parts) > 1:
+            lines.append(f"    {visible(str(part.verdict))}")
+        lines += [f"    {visible(line)}" for line in _more(part)]
+    return "\n".join(lines)
+
+
+def _more(part: Part) -> list[str]:
+    found = part.findings
+    lines = [closeness] if (closeness := how_close(part)) else []
+    more = [str(each) for each in found.differences[1:]]
+    lines += [f"also: {line}" for line in more[:_SHOWN]]
+    if len(more) > _SHOWN:
+        lines.append(f"... and {len(more) - _SHOWN} more")
+    lines += [f"not compared: {reason}" for reason in unsaid_reasons(part)]
+    return lines + found.remarks
+
+
+def how_close(part: Part) -> str:
+    """How far figures may be apart and count as equal; empty where nothing was compared."""
+    found = part.findings
+    judged = part.verdict.word in (Word.EQUAL, Word.DIFFERS) and _anything(found)
+    return f"tolerance: {found.tolerance}" if judged and found.tolerance is not None else ""
+
+
+def _anything(found: Findings) -> bool:
+    return bool(found.steps or found.printed or found.saved)
+
+
+def unsaid_reasons(part: Part) -> list[str]:
+    """Why something was not compared, without the reason that the verdict's sentence has."""
+    return [reason for reason in part.findings.reasons if reason not in part.verdict.sentence]
+
+
+def as_json(proof: Proof, command: list[str], torch: str, version: str) -> dict[str, Any]:
+    """What the proof rests on."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "verdict": proof.verdict.word.value,
+        "sentence": proof.verdict.sentence,
+        "command": command,
+        "torch": torch,
+        "target_torch_version": version,
+        "comparisons": [part_as_json(part) for part in proof.parts],
+        "seconds_of_runs": round(proof.seconds, 1),
+    }
+
+
+def part_as_json(part: Part) -> dict[str, Any]:
+    """One comparison, as it stands in `comparisons`."""
+    found = part.findings
+    return {
+        "title": part.title,
+        "verdict": part.verdict.word.value,
+        "sentence": part.verdict.sentence,
+        "steps": found.steps,
+        "printed_results": found.printed,
+        "saved_tensors": found.saved,
+        "tolerance": asdict(found.tolerance) if found.tolerance is not None else None,
+        "differences": [
+            {
+                "what": each.what,
+                "path": each.place.path if each.place else None,
+                "line": each.place.line if each.place else None,
+                "original_path": each.original.path if each.original else None,
+                "original_line": each.original.line if each.original else None,
+                "step": each.step,
+                "cause": each.cause,
+            }
+            for each in found.differences
+        ],
+        "not_compared": found.reasons,
+        "remarks": found.remarks,
+        "curve": [[_number(value) for value in row] for row in found.curve],
+    }
+
+
+def _number(value: float | None) -> float | str | None:
+    """JSON has no NaN and no infinity: they are the texts that `float` reads."""
+    return value if value is None or math.isfinite(value) else str(value)

@@ -1,0 +1,83 @@
+"""What `transplt run --report` and `transplt prove --html` found, put into the page of the migration that they ran."""
+
+from __future__ import annotations
+
+import errno
+import html
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from transplt.base.text.regular_file import RECORDS, read_regular
+from transplt.disk.manifest import MANIFEST, read_manifest
+from transplt.disk.mirror import hash_file
+from transplt.disk.replace import replace_file
+from transplt.render.cell import visible
+from transplt.render.proofs import Seen, proofs
+
+#: Name of the comments that a section stands between -> its heading.
+_HEADINGS = {"run": "Run on the emulated NPU", "proof": "Compared with the original"}
+_PAGE = "report.html"
+#: What a folder that may not be written says.
+_CLOSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+def add_run(folder: Path, word: str, sentence: str, text: str, seen: Iterable[Seen] = ()) -> bool:
+    """Put the result of a run into `report.html` of a migrated folder, in the place of an earlier one.
+
+    `word` and `sentence` are its verdict, `text` is all that it says, and `seen` what it says of single lines: that
+    stands with the actions that it proves.
+
+    False, and nothing is written, where transplt wrote no page there, somebody has edited it since, or the folder may
+    not be written. The manifest follows, so that the page still counts as transplt's own.
+    """
+    return _add("run", folder, word, sentence, text, seen)
+
+
+def add_proof(folder: Path, word: str, sentence: str, text: str, seen: Iterable[Seen] = ()) -> bool:
+    """As `add_run`, for what a proof came to."""
+    return _add("proof", folder, word, sentence, text, seen)
+
+
+def _add(name: str, folder: Path, word: str, sentence: str, text: str, seen: Iterable[Seen]) -> bool:
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    manifest = read_manifest(folder)
+    page = folder / _PAGE
+    if manifest is None or manifest["reports"].get(_PAGE) is None or not page.is_file():
+        return False
+    if hash_file(str(page)) != manifest["reports"][_PAGE]:
+        return False
+    old = read_regular(page, RECORDS).decode("utf-8")
+    head, found, rest = old.partition(begin)
+    if not found or end not in rest:
+        return False
+    tail = rest.partition(end)[2]
+    proven = proofs(manifest, seen)
+    section = _section(name, word, sentence, text, proven)
+    try:
+        replace_file(page, f"{head}{begin}{section}{end}{tail}".encode())
+    except OSError as error:
+        if error.errno in _CLOSED:
+            return False
+        raise
+    manifest["reports"][_PAGE] = hash_file(str(page))
+    replace_file(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
+    return True
+
+
+def _section(name: str, word: str, sentence: str, text: str, proven: list[tuple[int, str, list[str]]]) -> str:
+    said = html.escape(text)
+    rows = "".join(
+        f"<li>{number}. {_escaped(title)}<ul>{''.join(f'<li>{_escaped(line)}</li>' for line in lines)}</ul></li>"
+        for number, title, lines in proven
+    )
+    shown = f'  <h3>Which actions it shows</h3>\n  <ul class="proofs">{rows}</ul>\n' if rows else ""
+    return (
+        f'\n<section aria-labelledby="h-{name}">\n  <h2 id="h-{name}">{_HEADINGS[name]}</h2>\n'
+        f"  <p>Verdict: <strong>{html.escape(word)}</strong>: {_escaped(sentence)}</p>\n{shown}"
+        f'  <pre class="run">{said}</pre>\n</section>\n'
+    )
+
+
+def _escaped(text: str) -> str:
+    return html.escape(visible(text))

@@ -1,0 +1,1 @@
+"""How a page, a workbook or a plot is drawn, whatever it shows; the words of a verdict."""

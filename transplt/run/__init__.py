@@ -1,1 +1,0 @@
-"""The way of a tree: options and settings, worker processes, what goes to the output."""

@@ -1,1 +1,0 @@
-"""Where the values of a file go: slots, the places that a value reaches, what a slot holds."""
