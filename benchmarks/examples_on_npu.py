@@ -169,7 +169,7 @@ def execute(
         options += ["--timeout", "400"]
     if original is not None:
         options += ["--reference", str(original / run.script)]
-    command = [sys.executable, "-m", "transplt.emulator", *options, script.name, *run.arguments.split()]
+    command = [sys.executable, "-m", "transplt.proof", *options, script.name, *run.arguments.split()]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch), "OMP_NUM_THREADS": "1", **run.env}
     begun = time.monotonic()
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)

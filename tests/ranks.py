@@ -219,7 +219,7 @@ class _Start:
         return int(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
-_EMULATOR = [sys.executable, "-m", "transplt.emulator", "--cpu-fallback", "ignore"]
+_EMULATOR = [sys.executable, "-m", "transplt.proof", "--cpu-fallback", "ignore"]
 #: The server of this process, by the process that started it: a worker that was forked needs its own.
 _SERVERS: dict[int, subprocess.Popen[bytes]] = {}
 

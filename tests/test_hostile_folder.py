@@ -66,7 +66,7 @@ def python(folder: Path, *arguments: str) -> tuple[int, str, str]:
         (["-m", "transplt", "--help"], 0),
         (["-m", "transplt", "check", "a.py", "b.py"], 1),
         (["-m", "transplt", "-i", ".", "-o", "../out", "--jobs", "2"], 1),
-        (["-m", "transplt.emulator", "--help"], 0),
+        (["-m", "transplt.proof", "--help"], 0),
         (["-m", "transplt", "run", "--python", "/no/python", "a.py"], 2),
     ],
     ids=("help", "check", "migrate", "emulator", "run"),

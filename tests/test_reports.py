@@ -19,6 +19,7 @@ from openpyxl import load_workbook
 
 from transplt.base.finding import Effort, Finding, Level, Operation, Replacement, Span, Status, TokenCount
 from transplt.base.settings import Settings
+from transplt.disk.walk import LeftOut
 from transplt.project.torch_version import TorchTarget
 from transplt.render.cell import MAX_CHARACTERS, cell, visible
 from transplt.report import write_reports
@@ -26,7 +27,7 @@ from transplt.report.change_list import COLUMNS as CHANGE_COLUMNS
 from transplt.report.change_list import render_change_list
 from transplt.report.console import summary
 from transplt.report.log import render_log
-from transplt.report.records import FileRecord, LeftOut, RunResult
+from transplt.report.records import FileRecord, RunResult
 from transplt.report.unsupported_op import COLUMNS, SHEETS, render_unsupported
 
 TARGET = TorchTarget("2.8", "requirements.txt asks for torch==2.8.0", "2.8.0.post5", "8.5.0", "2.8.0")

@@ -85,7 +85,7 @@ def transplt_run(tmp_path: Path) -> Callable[..., tuple[int, dict[str, Any], str
             script = path
         report = tmp_path / "report.json"
         command = [
-            *measured_alone("transplt.emulator"),
+            *measured_alone("transplt.proof"),
             "--report",
             str(report),
             *(options or []),

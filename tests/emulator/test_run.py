@@ -424,7 +424,7 @@ def _installed(package: str) -> bool:
 
 def _command(*arguments: str, cwd: Path, path: str = "") -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": path + str(ROOT)}
-    command = [*measured_alone("transplt.emulator"), *arguments]
+    command = [*measured_alone("transplt.proof"), *arguments]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
 
 

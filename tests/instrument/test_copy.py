@@ -124,7 +124,7 @@ def test_msprobe_records_a_copy_on_the_emulated_npu_and_two_dumps_are_equal(tmp_
     for name in ("a", "b"):
         ours = {"PYTHONPATH": str(ROOT), "TRANSPLT_PROBE_DUMP": str(tmp_path / name), "OMP_NUM_THREADS": "1"}
         environment = {**os.environ, **ours}
-        command = [sys.executable, "-m", "transplt.emulator", "--random", "cpu", str(script)]
+        command = [sys.executable, "-m", "transplt.proof", "--random", "cpu", str(script)]
         done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         found = sorted((tmp_path / name).glob("step*/*/dump.json"))

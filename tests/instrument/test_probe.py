@@ -183,7 +183,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, PROBE))), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "transplt.emulator", str(folder / "script.py")]
+    command = [sys.executable, "-m", "transplt.proof", str(folder / "script.py")]
     done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.stdout.startswith("{"), done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)

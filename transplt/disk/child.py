@@ -82,3 +82,11 @@ def end_group(number: int, how: signal.Signals) -> None:
 def _read(file: IO[bytes], most: int) -> bytes:
     file.seek(0)
     return file.read(most)
+
+
+def leave_signals() -> None:
+    """In a worker: the process that started it hears of Ctrl-C and ends it, without a traceback for each."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -13,7 +13,6 @@ from transplt.base.errors import UsageError, reason, shown
 from transplt.base.text.given_values import gives_settings
 from transplt.base.text.regular_file import NOTEBOOKS, OTHER, SOURCE, Limit, too_large
 from transplt.disk.git_ignores import GitIgnores, read_spec, spec_of
-from transplt.report.records import LeftOut
 
 #: Folders that hold what a tool made or fetched, never what a person wrote.
 SKIPPED_FOLDERS = frozenset(
@@ -45,6 +44,15 @@ def _large(name: str) -> int:
     if name.endswith((".py", ".pyw")):
         return SOURCE.size
     return NOTEBOOKS.size if name.endswith(".ipynb") else LARGE_FILE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something of the input that the output does not hold. `size` is in bytes, 0 where it has none."""
+
+    path: str
+    reason: str
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

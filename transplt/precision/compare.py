@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
+from transplt.disk.child import leave_signals
 from transplt.precision.behind import Behind, behind, together
 from transplt.precision.distance import apart, by_figures
 from transplt.precision.elements import elements
@@ -15,7 +16,6 @@ from transplt.precision.judge import OPTIMIZER, WEIGHTS, Verdict, judge
 from transplt.precision.match import Match, Matched, match
 from transplt.precision.metrics import Metrics, measure
 from transplt.precision.record import Dump, Part, Record, Tensor, UnusableDump
-from transplt.project.pool import leave_signals
 
 #: Fewer pairs of files than this are not worth processes of their own.
 _WORTH_PROCESSES = 8

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from transplt.base.errors import CannotFinish, UsageError
-from transplt.project.pool import Died, leave_signals
+from transplt.disk.child import leave_signals
+from transplt.project.pool import Died
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from transplt.disk.child import leave_signals
 from transplt.disk.walk import Entry
 
 if TYPE_CHECKING:
@@ -190,14 +191,6 @@ def _no_current_folder() -> Iterator[None]:
             del os.environ[_SAFE_PATH]
         else:
             os.environ[_SAFE_PATH] = before
-
-
-def leave_signals() -> None:
-    """In a worker: the process that started it hears of Ctrl-C and ends it, without a traceback for each."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    if sys.platform != "win32":
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def _serve(worker: FileWorker[Any], connection: Connection, inherited: Sequence[Connection]) -> None:

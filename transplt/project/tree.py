@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.finding import Finding
 from transplt.disk.leftovers import remove_leftovers
-from transplt.disk.manifest import LEFT_OUT, MANIFEST, manifest_text, read_manifest
+from transplt.disk.manifest import LEFT_OUT, MANIFEST, read_manifest
 from transplt.disk.mirror import WriteError, write_file
 from transplt.disk.publish import Staging, check_output, make_folders, publish, set_folder_modes, staging
 from transplt.disk.walk import Entry, Inventory, walk
@@ -27,6 +27,7 @@ from transplt.project.unmatched import unmatched
 from transplt.project.unread import unread_finding
 from transplt.project.worker import FileWorker, MigratedFile
 from transplt.report import write_reports
+from transplt.report.manifest_text import manifest_text
 from transplt.report.records import FileRecord, Progress, RunResult
 
 if TYPE_CHECKING:

@@ -6,14 +6,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+from transplt.disk.manifest import CHANGE_LIST, LOG, PAGE, TOKENS, UNSUPPORTED
 from transplt.disk.mirror import write_file, write_pieces
 from transplt.report.records import RunResult
-
-CHANGE_LIST = "change_list.csv"
-TOKENS = "tokens.csv"
-UNSUPPORTED = "unsupported_op.xlsx"
-LOG = "msFmkTranspltlog.txt"
-PAGE = "report.html"
 
 
 def write_reports(

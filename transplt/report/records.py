@@ -19,6 +19,7 @@ from transplt.base.finding import (
     Verdict,
 )
 from transplt.base.settings import Settings, TorchTarget
+from transplt.disk.walk import LeftOut
 from transplt.rules.reasons import words_of
 
 #: Called with what is done and what there is to do, in files; a Python file counts twice (read, then migrated).
@@ -54,15 +55,6 @@ class FileRecord:
     ledger: Ledger = NO_LEDGER
     token_lines: tuple[tuple[int, str], ...] = ()
     data: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Something of the input that the output does not hold. `size` is in bytes, 0 where it has none."""
-
-    path: str
-    reason: str
-    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from transplt.base.text.regular_file import RECORDS, SOURCE, read_regular
-from transplt.disk.manifest import read_manifest
-from transplt.report import CHANGE_LIST
+from transplt.disk.manifest import CHANGE_LIST, read_manifest
 
 
 @dataclass(frozen=True)

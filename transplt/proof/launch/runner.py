@@ -24,9 +24,10 @@ from transplt.proof.launch.warm import Forked, Warm
 
 _Process = subprocess.Popen[bytes] | Forked
 
-SITE = Path(__file__).parent / "site"
+_EMULATOR = Path(__file__).parents[2] / "emulator"
+SITE = _EMULATOR / "site"
 #: What goes on the path of a process, by the host that it is to find: "cpu" is the machine as it is, without GPUs.
-SITES = {"npu": SITE, "cuda": Path(__file__).parent / "site_cuda", "cpu": None}
+SITES = {"npu": SITE, "cuda": _EMULATOR / "site_cuda", "cpu": None}
 #: How often the traces of a running script are looked at, in seconds.
 _LOOK = 0.5
 #: Asks a process for its stacks. Scripts use the named ones for themselves.

@@ -1,4 +1,4 @@
-"""python -m transplt.emulator: the same as `transplt run`."""
+"""python -m transplt.proof: the same as `transplt run`."""
 
 import sys
 
@@ -16,7 +16,7 @@ from transplt.proof.launch.command import run_command  # noqa: E402
 def main() -> int:
     """Run the command; 3 for an internal error, 130 when interrupted."""
     try:
-        return run_command.main(prog_name="python -m transplt.emulator", standalone_mode=False) or 0
+        return run_command.main(prog_name="python -m transplt.proof", standalone_mode=False) or 0
     except click.ClickException as error:
         error.show()
         return 2

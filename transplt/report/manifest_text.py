@@ -1,0 +1,76 @@
+"""`.transplt/manifest.json` as it is written; transplt/disk/manifest.py reads it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import transplt
+from transplt.disk.manifest import FORMAT
+from transplt.engine.actions.actions import actions_of
+from transplt.engine.edited_lines import output_line
+from transplt.report.records import RunResult
+
+
+def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
+    """The manifest as JSON: no times, no absolute paths. `reports` maps a report's path to its sha256.
+
+    A file name that is not UTF-8 is written with lone surrogates, as JSON escapes.
+    """
+    settings = result.settings
+    fixers = [dict(zip(("name", "distribution", "version"), each, strict=False)) for each in settings.fixers]
+    table = {
+        "tool": "transplt",
+        "format": FORMAT,
+        "version": transplt.__version__,
+        "name": result.name,
+        "torch": result.target.version,
+        "torch_npu": result.target.torch_npu,
+        "style": settings.style,
+        "options": {
+            "specify_device": settings.specify_device,
+            "similar": settings.similar,
+            "unsafe_fixes": settings.unsafe_fixes,
+            "annotate": settings.annotate,
+            "texts": settings.texts,
+            "docs": settings.docs,
+            **({"amp": settings.amp, "opt_level": settings.opt_level} if settings.amp == "apex" else {}),
+        },
+        **({"apex_levels": _levels(result)} if settings.amp == "apex" else {}),
+        **({"fixers": fixers} if fixers else {}),
+        "files": {
+            record.path: {"sha256": record.sha256, "edited_lines": list(record.edited_lines)}
+            if record.edited_lines
+            else {"sha256": record.sha256}
+            for record in result.files
+        },
+        "links": list(result.links),
+        "reports": reports,
+        "left_out": [item.path for item in result.large],
+        "actions": _actions(result),
+    }
+    return json.dumps(table, indent=1) + "\n"
+
+
+def _levels(result: RunResult) -> list[dict[str, Any]]:
+    """The level of each program under apex where none was asked for, at its amp.initialize, and why."""
+    rows = []
+    for finding in result.apex_levels:
+        level = next(level for level in ("O1", "O2") if finding.message.startswith(f"level {level}"))
+        rows.append({"path": finding.path, "line": finding.span.line, "level": level, "why": finding.message})
+    return rows
+
+
+def _actions(result: RunResult) -> list[dict[str, Any]]:
+    """What is left to do, in its order, with the lines of the output that a run can show it at: [first, last]."""
+    by_path = {record.path: record.findings for record in result.python_files}
+    rows = []
+    for action in actions_of(result.findings):
+        lines: dict[str, list[list[int]]] = {}
+        for finding in action.findings:
+            if finding.path in by_path:
+                first = output_line(finding.span.line, by_path[finding.path])
+                lines.setdefault(finding.path, []).append([first, first + finding.span.end_line - finding.span.line])
+        apis = sorted({finding.api for finding in action.findings if finding.path in by_path} - {""})
+        rows.append({"title": action.title, "apis": apis, "lines": lines})
+    return rows
