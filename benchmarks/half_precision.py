@@ -28,7 +28,7 @@ from small_programs import arguments_of, source_of, with_stubs  # noqa: E402
 from tests.ranks import Ranks, run_ranks  # noqa: E402
 from tests.test_programs import near  # noqa: E402
 from transplt.base.finding import APEX_LEVEL  # noqa: E402
-from transplt.project import tree
+from transplt.project import tree  # noqa: E402
 from transplt.project.options import Options, make_plan  # noqa: E402
 
 SECONDS = 60

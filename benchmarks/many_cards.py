@@ -27,7 +27,7 @@ from many_cards_scripts import SCRIPTS, Script  # noqa: E402
 from small_programs import arguments_of, source_of, with_stubs  # noqa: E402
 
 from tests.ranks import differences, run_ranks  # noqa: E402
-from transplt.project import tree
+from transplt.project import tree  # noqa: E402
 from transplt.project.options import Options, make_plan  # noqa: E402
 
 NAMED = "was not made distributed: "

@@ -4,8 +4,8 @@
 
 The wheels are downloaded into the cache of the tests (some 170 MB; TRANSPLT_TEST_CACHE), unless they lie there. Nothing
 of them is imported or run. What they say goes into scripts/facts/ (fact_update.py); then the list of versions in
-transplt/base/settings.py, the tables (build_all.py) and the samples (regen_samples.py) are written again. Printed is what
-changed in meaning from the version before, and what no wheel tells. A version without a torch_npu wheel changes
+transplt/base/settings.py, the tables (build_all.py) and the samples (regen_samples.py) are written again. Printed is
+what changed in meaning from the version before, and what no wheel tells. A version without a torch_npu wheel changes
 nothing.
 """
 

@@ -55,7 +55,7 @@ EXTRA_RULES = [
         "help": "use OpenCV on the CPU, its cann module, or DVPP",
     },
 ]
-#: Compiled modules that are known by their names (NPU553, transplt/fixers/codemods/extensions.py): the row gives the help.
+#: Compiled modules that are known by their names (NPU553, fixers/codemods/extensions.py): the row gives the help.
 _EXTENSION = re.compile(r"(?:^|_)cuda(?:[_\d]|$)|_cuda\.")
 _STATUS_CODES = {
     "unsupported": ("NPU510", "medium"),

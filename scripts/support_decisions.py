@@ -61,8 +61,8 @@ SURE_LIMITS: dict[str, list[Entry]] = {
 
 _FUSED = "moves the optimizer's work into one kernel a step"
 
-#: Faster forms: fact -> the APIs that have it, or the shape of code (`shape`, see transplt/engine/analysis/affinity.py), and
-#: a title; also what the source of torch_npu says beyond the fact.
+#: Faster forms: fact -> the APIs that have it, or the shape of code (`shape`, see engine/analysis/affinity.py), and a
+#: title; also what the source of torch_npu says beyond the fact.
 AFFINITY: dict[str, Entry] = {
     "sdpa": {
         "apis": ["torch.nn.functional.scaled_dot_product_attention"],

@@ -3,53 +3,58 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent.parent / "transplt"
-#: From the lowest up; docs/architecture.md says what each is for.
+from scripts.house import APART, PACKAGE, PAGE, floors, imported, modules, rooms, table
+
+#: From the lowest floor up; docs/architecture.md says what each is for.
 ORDER = (
-    "text", "rules", "syntax", "project", "values", "trees", "edits", "program", "codemods", "themes", "analysis",
-    "apply", "files", "actions", "disk", "report", "run", "checking", "emulator", "prove", "instrument", "port",
-    "diagnose", "profiles", "precision", "survey", "agents", "editor", "commands",
+    "base render", "disk rules syntax trees", "diagnose flow", "edits", "program", "fixers proof", "engine",
+    "files report", "precision project", "faces",
 )  # fmt: skip
-#: Modules at the top that everybody uses, and those that only start the others.
-WORDS, ENTRIES = ("errors", "finding", "settings"), ("__init__", "__main__", "codemod")
+#: Modules at the top, which only start the others.
+ENTRIES = ("__init__", "__main__", "codemod")
+#: The figures of the house: none may grow.
+ROOMS, FLOORS, ARROWS = 18, 10, 91
+#: Fixers that import nothing of one another.
+SIBLINGS = ("codemods", "amp", "distributed", "tunings")
 
 
-def floor(module: str) -> int:
-    first = module.removeprefix("transplt.").partition(".")[0]
-    return -1 if first in WORDS else ORDER.index(first) if first in ORDER else len(ORDER)
+def test_rooms_stand_in_this_order() -> None:
+    found = rooms()
+    known = floors(found)
+    standing = [" ".join(sorted(name for name in found if known[name] == floor)) for floor in range(1, FLOORS + 1)]
+    assert standing == list(ORDER)
+    assert {path.stem for path in PACKAGE.glob("*.py")} == {*ENTRIES}
 
 
-def imported(path: Path) -> set[str]:
-    """The modules that a file imports, wherever in it: in functions and under TYPE_CHECKING too."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {name for name in names if name.startswith("transplt.") and name != "transplt.__version__"}
+def test_the_house_does_not_grow() -> None:
+    found = rooms()
+    assert len(found) <= ROOMS
+    assert max(floors(found).values()) <= FLOORS
+    assert sum(len(room.imports) for room in found.values()) <= ARROWS
+    assert [room.name for room in found.values() if not room.purpose] == []
 
 
-def modules() -> dict[str, Path]:
-    files = [path for path in PACKAGE.rglob("*.py") if not {"site", "site_cuda"} & {*path.parts}]
-    return {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in files}
+def test_the_table_of_rooms_is_that_of_the_tree() -> None:
+    assert table() in PAGE.read_text(encoding="utf-8")
 
 
-def test_every_room_is_in_the_order() -> None:
-    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(ORDER)
-    assert {path.stem for path in PACKAGE.glob("*.py")} <= {*WORDS, *ENTRIES}
-
-
-def test_a_room_imports_only_from_below() -> None:
-    above = [
+def test_fixers_of_one_kind_import_nothing_of_another() -> None:
+    kinds = {kind: f"transplt.fixers.{kind}." for kind in SIBLINGS}
+    assert [
         f"{module} imports {other}"
         for module, path in modules().items()
+        for kind, prefix in kinds.items()
+        if module.startswith(prefix)
         for other in sorted(imported(path))
-        if floor(other) > floor(module)
-    ]
-    assert above == []
+        if any(other.startswith(kinds[sibling]) for sibling in SIBLINGS if sibling != kind)
+    ] == []
+
+
+def test_the_emulated_packages_import_nothing_of_the_others() -> None:
+    inside = sorted((PACKAGE / APART).rglob("*.py"))
+    assert [path.name for path in inside if imported(path)] == []
+    assert len(inside) > 50
 
 
 def test_one_room_has_libcst() -> None:
@@ -64,7 +69,7 @@ def test_one_room_has_libcst() -> None:
 
 
 #: Who reads files at all: the one reader, those that read what the package itself brings, and those whose processes
-#: write for them. (`transplt.emulator.site` is in the processes that run a script.)
+#: write for them.
 READERS = {
     "transplt.base.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.render.templates",
     "transplt.proof.launch.runner", "transplt.proof.launch.hangs",
@@ -92,7 +97,7 @@ def test_files_of_others_are_read_in_one_place() -> None:
         for node in ast.walk(ast.parse(path.read_bytes()))
         if isinstance(node, ast.Call) and opens_for_reading(node)
     }
-    assert {module for module in reading if not module.startswith("transplt.emulator.site.")} == READERS
+    assert reading == READERS
 
 
 def test_programs_are_started_in_few_places() -> None:
@@ -107,7 +112,7 @@ def test_programs_are_started_in_few_places() -> None:
     }
     # git, npu-smi for `transplt doctor`, transplt itself for an agent and for each repository of a survey, and what the
     # user asks `transplt run` to start.
-    assert {module for module in starting if not module.startswith("transplt.emulator.")} == {
+    assert {module for module in starting if not module.startswith("transplt.proof.launch.")} == {
         "transplt.disk.git_command",
         "transplt.diagnose.npu_smi",
         "transplt.disk.child",
@@ -120,7 +125,10 @@ def is_os(node: ast.expr) -> bool:
 
 def test_modules_import_one_another_in_no_circle() -> None:
     known = modules()
-    below = {module: {other for other in imported(path) if other in known} for module, path in known.items()}
+    below = {}
+    for module, path in known.items():
+        names = imported(path)
+        below[module] = {name if name in known else name.rpartition(".")[0] for name in names} & {*known} - {module}
     while ready := [module for module, others in below.items() if not others]:
         below = {module: others - {*ready} for module, others in below.items() if module not in ready}
     assert sorted(below) == []

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import transplt
-from transplt.base.errors import UsageError
+from transplt import UsageError
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = re.findall(

@@ -13,7 +13,7 @@ from tests.processes import unmeasured
 #: Costs more than the whole check of a small file, or serves other commands.
 HEAVY = (
     "libcst", "openpyxl", "jsonschema", "jinja2", "rich", "torch", "multiprocessing.pool", "concurrent.futures.process",
-    "transplt.emulator", "transplt.fixers.distributed", "transplt.fixers.amp", "transplt.report.html",
+    "transplt.proof", "transplt.fixers.distributed", "transplt.fixers.amp", "transplt.report.html",
     "transplt.project.tree", "transplt.files.tokens",
 )  # fmt: skip
 PROGRAM = """

@@ -5,16 +5,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from transplt.base.errors import CannotFinish, TranspltError, UsageError
     from transplt.faces.cli.library import check, migrate_source, migrate_tree
 
-__all__ = ["check", "migrate_source", "migrate_tree"]
+#: Where what the package offers lies.
+_HOMES = {
+    "transplt.base.errors": ("CannotFinish", "TranspltError", "UsageError"),
+    "transplt.faces.cli.library": ("check", "migrate_source", "migrate_tree"),
+}
+__all__ = ["CannotFinish", "TranspltError", "UsageError", "check", "migrate_source", "migrate_tree"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> "Any":
-    """The functions of transplt.faces.cli.library, imported when one of them is asked for."""
-    if name in __all__:
-        from transplt.faces.cli import library
+    """What the package offers, imported when it is asked for."""
+    for home, names in _HOMES.items():
+        if name in names:
+            from importlib import import_module
 
-        return getattr(library, name)
+            return getattr(import_module(home), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -52,7 +52,8 @@ def test_settings_are_read_anew_and_may_be_broken_for_a_while(
     write(tmp_path / "pyproject.toml", "[tool.transplt\n", 1)
     after = iter(["[tool.transplt\n", '[tool.transplt]\nexclude = ["b.py"]\n'])
     monkeypatch.setattr(
-        "transplt.project.checking.watching.time.sleep", lambda seconds: write(tmp_path / "pyproject.toml", next(after), 2)
+        "transplt.project.checking.watching.time.sleep",
+        lambda seconds: write(tmp_path / "pyproject.toml", next(after), 2),
     )
     assert next(found) == 2  # the second look, after the settings were mended
 

@@ -1,6 +1,6 @@
 """The samples prove themselves: what was written trains as the original does, with one process and with two.
 
-All of them with the same two processes that have imported torch (`transplt.proof.launch.warm`), as one command has them.
+All of them with the same two processes that have imported torch (`proof/launch/warm.py`), as one command has them.
 """
 
 from __future__ import annotations

@@ -1,1 +1,3 @@
-"""What everybody says: records, errors and settings; text and bytes of source files."""
+"""Records, errors and settings that everybody names; how bytes and characters of source files are read: decoding,
+spans, one lexer of literals, the words that bind a text to CUDA (`text/`).
+"""

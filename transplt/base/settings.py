@@ -46,7 +46,7 @@ class Settings:
     were validated before. `fixers` of other packages are (name, distribution, version, digest of the sources).
     `per_file_ignores` maps a glob of paths to code prefixes; the paths are relative to the
     folder of the settings, and `base` leads from there to the input: empty, or a folder with a trailing slash.
-    `analysis` also looks up what the project uses of torch (transplt.engine.analysis), for the card `hardware` (A2, A3 or
+    `analysis` also looks up what the project uses of torch (engine/analysis), for the card `hardware` (A2, A3 or
     950DT); `library` holds names of other projects that need a compiled extension, with its name. `entry`, the path of
     a main file relative to the input, makes the program that it starts distributed; `targets` are the models to wrap,
     as they are spelled (all that train when there are none), `refusal` says why that program is left as it is. `amp`

@@ -1,1 +1,3 @@
-"""What logs of a training on NPUs say: errors that are known, their order, and what to do; and what a host has."""
+"""Logs of a training held against the known errors; what a host has (`doctor`); tables and traces of profilers
+(`profiles/`).
+"""

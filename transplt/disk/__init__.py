@@ -1,1 +1,3 @@
-"""A tree on a disk: what of it is read, how it is copied, published and known again, and what was done."""
+"""A tree on a disk, and git: what is read, how it is copied, published and known again; processes that run transplt
+itself.
+"""

@@ -1,4 +1,4 @@
-"""`.transplt/manifest.json` read back: what transplt wrote into an output folder, so that it can be replaced with care."""
+"""`.transplt/manifest.json`, read: what transplt wrote into an output folder, so that it can be replaced with care."""
 
 from __future__ import annotations
 

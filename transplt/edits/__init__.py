@@ -1,1 +1,1 @@
-"""One kind of edit: the file on the bench, sites, lines, imports."""
+"""One kind of edit; the file on the bench; sites, lines, imports, ignores."""

@@ -1,1 +1,3 @@
-"""The way of one file: plan, carry out, verify, account."""
+"""The way of one file: prefilter, plan, carry out, verify, account, annotate, patch; what a project uses that an NPU
+lacks (`analysis/`); findings as things to do (`actions/`).
+"""

@@ -1,1 +1,1 @@
-"""Where people, agents and editors meet the tool."""
+"""Where it is met: the command line (`cli/`, with `library.py`), agents (`mcp/`), editors (`lsp/`)."""

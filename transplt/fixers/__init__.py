@@ -1,1 +1,1 @@
-"""What a migration writes only on request: many cards, mixed precision, tunings."""
+"""What is rewritten: `codemods` in every migration; `amp`, `distributed` and `tunings` when they are asked for."""

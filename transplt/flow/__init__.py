@@ -1,1 +1,1 @@
-"""Where values and calls go, in a file and over the files of a project."""
+"""Where values and calls go, in a file and over the files of a project; what files say to each other."""

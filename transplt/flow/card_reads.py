@@ -12,7 +12,7 @@ from transplt.syntax.asks import last_name
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import parent
 
-#: Attributes of device properties without a value on an NPU: transplt/fixers/codemods/gates.py says what to ask instead.
+#: Attributes of device properties without a value on an NPU: fixers/codemods/gates.py says what to ask instead.
 _NO_PROPERTIES = frozenset(
     "major minor multi_processor_count max_threads_per_multi_processor max_threads_per_block warp_size "
     "regs_per_multiprocessor shared_memory_per_block shared_memory_per_block_optin "

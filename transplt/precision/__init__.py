@@ -1,1 +1,3 @@
-"""After the port: does it compute the same? Curves, dumps, operators, held against those of the original."""
+"""Does it compute the same: dumps and logs of two runs, read without running anything of them, aligned and judged;
+copies of programs that record what they compute (`instrument/`).
+"""

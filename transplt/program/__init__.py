@@ -1,1 +1,3 @@
-"""A training program: its files and functions, loaders and loops, models and optimizers."""
+"""A training program: files and who imports whom, functions and calls, values, models, wrappers, optimizers, loops,
+backward passes, checkpoints, frameworks.
+"""

@@ -1,7 +1,7 @@
 """The files of one migration on an executor: shares of them are its items, in both passes.
 
-What `transplt.project.pool.Pool` does with processes of its own, for which a file stays with the process that has read it:
-an executor does not say which worker gets what, so each share is read anew.
+What `project.pool.Pool` does with processes of its own, for which a file stays with the process that has read it: an
+executor does not say which worker gets what, so each share is read anew.
 """
 
 from __future__ import annotations

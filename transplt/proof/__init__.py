@@ -1,1 +1,3 @@
-"""Programs run on the emulated card, and are held against their originals."""
+"""Programs run on the emulated card: `transplt run` (`launch/`), and `transplt prove`, which holds a migrated
+program against its original (`prove/`).
+"""

@@ -1,1 +1,1 @@
-"""How a page, a workbook or a plot is drawn, whatever it shows; the words of a verdict."""
+"""How a page, a workbook, a table or a plot is drawn, whatever it shows; the five words of a verdict."""

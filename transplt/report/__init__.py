@@ -1,4 +1,4 @@
-"""What a migration tells its user: renderers of `RunResult`, which decide nothing."""
+"""Renderers of the record of a run."""
 
 from __future__ import annotations
 

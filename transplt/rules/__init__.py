@@ -1,1 +1,1 @@
-"""What is read from rules/: rule files, fact tables, pages of diagnostics."""
+"""Everything that is read from `rules/`."""

@@ -1,1 +1,1 @@
-"""One walk over the `ast` of a file, and what names mean in it. Decides nothing."""
+"""The `ast` of one file: scan, scopes, names, and small questions (`asks.py`)."""

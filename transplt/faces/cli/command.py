@@ -49,7 +49,10 @@ LAZY_COMMANDS = {
     "distributed": ("transplt.faces.cli.distributed:distributed", "Migrate, and make a script run on many cards."),
     "run": ("transplt.proof.launch.command:run_command", "Run a migrated script without an NPU (emulated)."),
     "prove": ("transplt.proof.prove.command:prove_command", "Run original and migrated program, and compare them."),
-    "instrument": ("transplt.faces.cli.instrument:instrument_command", "Copy a training that records what it computes."),
+    "instrument": (
+        "transplt.faces.cli.instrument:instrument_command",
+        "Copy a training that records what it computes.",
+    ),
     "port": ("transplt.faces.cli.port:port_command", "Migrate as a branch of small commits in git."),
     "loss": ("transplt.faces.cli.loss:loss", "Compare the loss curves of two logs, of the NPU and of the GPU."),
     "compare": ("transplt.faces.cli.compare:compare", "Say what diverged first between two dumps of a training."),

@@ -1,7 +1,7 @@
 """The functions that other programs call; `from transplt import migrate_source, migrate_tree, check` gives them.
 
-They raise `transplt.base.errors.UsageError` for wrong input, rules or settings and `CannotFinish` when the system refuses to
-write; they print nothing. Where several values are wanted, one that stands alone is a list of one.
+They raise `transplt.UsageError` for wrong input, rules or settings and `transplt.CannotFinish` when the system refuses
+to write; they print nothing. Where several values are wanted, one that stands alone is a list of one.
 """
 
 from __future__ import annotations

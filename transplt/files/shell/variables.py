@@ -1,6 +1,6 @@
 """Variables of the environment in a shell script: set, exported, given to one command, read, removed.
 
-The decision is that of Python code (transplt/fixers/codemods/environment.py): a name is changed where the new one does with
+The decision is that of Python code (fixers/codemods/environment.py): a name is changed where the new one does with
 the same value what the old one did. What a script sets for itself and reads again changes together or stays together;
 what one command is given (`X=0 python ...`, `env X=0`) is decided by itself.
 """

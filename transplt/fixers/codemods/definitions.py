@@ -1,7 +1,7 @@
 """The users' rules with `"definitions": true`: a function of the project, with its definition and all its uses.
 
-Whether every use can be followed is decided over the whole project (flow/definition_facts.py); where one cannot, nothing
-is renamed, and a finding at the definition says why.
+Whether every use can be followed is decided over the whole project (flow/definition_facts.py); where one cannot,
+nothing is renamed, and a finding at the definition says why.
 """
 
 from __future__ import annotations
