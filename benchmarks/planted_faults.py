@@ -39,7 +39,7 @@ from transplt.proof.launch.warm import Warm  # noqa: E402
 RESULT = ROOT / "docs" / "precision" / "planted.json"
 PAGE = RESULT.with_suffix(".md")
 TASKS = ("statistics", "tensor")
-PROBE = ROOT / "transplt" / "instrument" / "transplt_probe.py"
+PROBE = ROOT / "transplt" / "precision" / "instrument" / "transplt_probe.py"
 
 
 def slug(text: str) -> str:

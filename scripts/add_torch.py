@@ -27,7 +27,7 @@ from fact_update import Step, in_order, news, update  # noqa: E402
 from fetch_wheels import cache_folder  # noqa: E402
 from wheel_reader import Wheel  # noqa: E402
 
-SETTINGS = ROOT / "transplt" / "settings.py"
+SETTINGS = ROOT / "transplt" / "base" / "settings.py"
 #: The smallest wheels of torch: their Python sources are those of every platform.
 _SMALL = [word for major in range(16, 10, -1) for word in ("--platform", f"macosx_{major}_0_arm64")]
 #: One Python that all these wheels are there for, and those that the range is asked for.

@@ -265,13 +265,14 @@ def test_nothing_is_in_vain_while_the_project_is_not_known() -> None:
 
 
 def test_codes_on_request_are_those_of_the_rooms_that_do_not_always_work() -> None:
-    rooms = ("themes", "analysis", "emulator")
+    rooms = ("fixers/amp", "fixers/distributed", "fixers/tunings", "engine/analysis", "proof", "emulator")
     text = {
-        room: "".join(path.read_text("utf-8") for path in sorted((ROOT / "transplt" / room).rglob("*.py")))
-        for room in (*rooms, "codemods", "edits", "apply")
+        room: "".join(path.read_text("utf-8") for path in sorted((ROOT / "transplt" / room).glob(pattern)))
+        for pattern, every in (("**/*.py", (*rooms, "fixers/codemods", "edits")), ("*.py", ("engine",)))
+        for room in every
     }
     codes = {room: set(re.findall(r'"(NPU[0-9]{3})"', each)) for room, each in text.items()}
-    always = codes["codemods"] | codes["edits"] | codes["apply"]
+    always = codes["fixers/codemods"] | codes["edits"] | codes["engine"]
     for path in (ROOT / "rules").glob("*.json"):
         always |= set(re.findall(r'"(NPU[0-9]{3})"', path.read_text("utf-8")))
     late = set.union(*(codes[room] for room in rooms)) - always

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PROBE = ROOT / "transplt" / "instrument"
+PROBE = ROOT / "transplt" / "precision" / "instrument"
 pytestmark = pytest.mark.torch
 
 #: What the recorders are asked, as a list of words.
