@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,8 @@ MODES = {
 MAINS = 8
 #: What is compared as text in `compare`; of the rest only the name is said.
 TEXTS = (".py", ".txt", ".csv", ".json", ".sh", ".md", ".html", ".yaml", ".yml", ".toml", ".sarif", ".cfg", ".patch")
+#: The inputs, and what a survey says of the costs of its repositories.
+LEFT_OUT = re.compile(r"^sources/|/survey/(repositories/|survey\.xlsx$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +169,13 @@ def record(out: Path, projects: list[Path], python: str, only: list[str], runs: 
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {name: path for name, path in found.items() if not LEFT_OUT.search(name)}
 
 
-def without_times(data: bytes, folder: Path) -> bytes:
-    """The bytes of an output of `folder` without the name of that folder."""
-    return data.replace(str(folder).encode(), b"OUT")
+def settled(data: bytes, folder: Path) -> bytes:
+    """The bytes of an output without what no two runs share: the name of its folder, seconds and memory."""
+    return re.sub(rb"[0-9.]+ s, [0-9]+ MB", b"(costs)", data.replace(str(folder).encode(), b"OUT"))
 
 
 def compare(before: Path, after: Path, lines: int) -> int:
@@ -182,7 +186,7 @@ def compare(before: Path, after: Path, lines: int) -> int:
         print(f"{'gone' if name in one else 'new'}: {name}")
     differing = 0
     for name in sorted({*one} & {*two}):
-        old, new = (without_times(files[name].read_bytes(), root) for files, root in ((one, before), (two, after)))
+        old, new = (settled(files[name].read_bytes(), root) for files, root in ((one, before), (two, after)))
         if old == new:
             continue
         differing += 1
