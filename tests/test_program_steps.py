@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transplt.program.files import read_file
+from transplt.program.files import File
 from transplt.program.steps import backward_passes
 
 
@@ -26,6 +26,5 @@ from transplt.program.steps import backward_passes
     ],
 )  # fmt: skip
 def test_backward_passes(source: str, expected: list[str]) -> None:
-    file = read_file("m.py", source.encode())
-    assert file is not None
+    file = File.of("m.py", source.encode())
     assert [file.source.slice(*file.source.extent(call)) for call in backward_passes(file)] == expected

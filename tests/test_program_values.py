@@ -10,7 +10,8 @@ import pytest
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source
 from transplt.flow.facts import ProjectFacts
-from transplt.program.program import Program, build
+from transplt.program.program import Program
+from transplt.program.programs import programs_of
 from transplt.program.scripted import scripted_in
 from transplt.program.values import origins, uses, values_of
 
@@ -19,7 +20,7 @@ def program_of(source: str, **others: str) -> Program:
     files = {"main.py": source, **{f"{name}.py": text for name, text in others.items()}}
     settings = Settings(tune=(("hf32", ""),))
     facts = [index_source(textwrap.dedent(text).encode(), path, settings) for path, text in files.items()]
-    return build("main.py", ProjectFacts.join(facts))
+    return programs_of(ProjectFacts.join(facts)).program("main.py")
 
 
 def the(program: Program, name: str) -> ast.expr:

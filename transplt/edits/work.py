@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from transplt.base.finding import Effort, Level
 from transplt.base.settings import Settings
+from transplt.base.text.memo import Memoized
 from transplt.base.text.source import Source
 from transplt.edits.edit import Edit, Found, Kept, Note
 from transplt.flow.facts import ProjectFacts
@@ -17,21 +17,22 @@ from transplt.flow.slots import Slots
 from transplt.rules.rule import Rule
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.asks import by_place
+from transplt.syntax.files import File
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, parent
 from transplt.syntax.scopes import Binding
 
 
-@dataclass(slots=True)
-class Work:
+@dataclass(slots=True, eq=False)
+class Work(Memoized):
     """A scanned file with the rules in force.
 
     A fixer yields edits, notes and reasons; `edits`, `notes` and `kept` are those of the fixers before it, and its own
     so far. The rest is what fixers tell each other: nodes that are `taken`, those of them that are `shared`, import
     bindings that are `renamed` to another local name, `packages` whose imports rules report, names that are new to the
-    file, and what a theme keeps between two visits. `grouped` are all edits of groups, those too that were lost since:
-    a group is made whole or not at all. `claimed_first` are the nodes that a theme took before any rule
-    could, and `overruled` says which rule of the user's wanted one of them.
+    file; and what one of them has worked out (see `once`). `grouped` are all edits of groups, those too that were lost
+    since: a group is made whole or not at all. `claimed_first` are the nodes that a theme took before any rule could,
+    and `overruled` says which rule of the user's wanted one of them.
     """
 
     source: Source
@@ -51,10 +52,8 @@ class Work:
     renamed: dict[Binding, str] = field(default_factory=dict)
     packages: list[tuple[ast.alias | ast.stmt, Rule, str]] = field(default_factory=list)
     new_names: set[str] = field(default_factory=set)
-    between_visits: dict[str, Any] = field(default_factory=dict)
     known_slots: Slots | None = None  # worked out before the project was known
     _slots: Slots | None = None
-    _by_name: dict[str, list[tuple[int, ast.Call]]] | None = None
 
     @property
     def slots(self) -> Slots:
@@ -65,6 +64,11 @@ class Work:
             else:
                 self._slots = linked_slots(self.scan, self.names, self.project)
         return self._slots
+
+    @property
+    def file(self) -> File:
+        """The file as others of its project see it."""
+        return File(self.scan.path, self.source, self.scan, self.names)
 
     # --- what fixers say ---------------------------------------------------------------------------------------------
 
@@ -154,15 +158,19 @@ class Work:
         """The calls of some full names, in the order of the scan."""
         if not names:
             return []
-        if self._by_name is None:
-            self._by_name = {}
-            called = self._called()
-            for index, call in enumerate(self.scan.calls if called else ()):
-                full = called.get(id(call))
-                if full is not None:
-                    self._by_name.setdefault(full, []).append((index, call))
-        found = [item for name in names for item in self._by_name.get(name, ())]
+        by_name = self.once(Work._by_name)
+        found = [item for name in names for item in by_name.get(name, ())]
         return [call for _, call in sorted(found, key=lambda item: item[0])]
+
+    def _by_name(self) -> dict[str, list[tuple[int, ast.Call]]]:
+        """The calls by full name, with their positions in the scan."""
+        found: dict[str, list[tuple[int, ast.Call]]] = {}
+        called = self._called()
+        for index, call in enumerate(self.scan.calls if called else ()):
+            full = called.get(id(call))
+            if full is not None:
+                found.setdefault(full, []).append((index, call))
+        return found
 
     def _called(self) -> dict[int, str]:
         """The full names of what is called, by the ids of the calls."""

@@ -8,12 +8,12 @@ from dataclasses import replace
 from transplt.base.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, Verdict
 from transplt.base.settings import Settings
 from transplt.base.text.old_names import may_hold_old_names
-from transplt.base.text.source import Source, UnreadableSource, read_source
+from transplt.base.text.source import UnreadableSource, read_source
 from transplt.base.text.token_rows import ledger_of
 from transplt.edits.groups import MANY_CARDS
 from transplt.edits.ignores import speaks_of_ignores
 from transplt.edits.work import Work
-from transplt.engine.analysis.project import add_support, concerns, support_facts
+from transplt.engine.analysis.project import concerns, join, support_facts
 from transplt.engine.carry_out import carry_out
 from transplt.engine.changed_lines import leave_other_lines
 from transplt.engine.old_code import readable, told_of_the_old
@@ -29,29 +29,22 @@ from transplt.flow.module_facts import code_facts, empty_facts, facts_of, leads_
 from transplt.flow.saved_files import saved_files
 from transplt.flow.slots import Slots
 from transplt.flow.vendored import copy_of
-from transplt.program.files import read_file
 from transplt.rules.rule_set import compile_rules
 from transplt.syntax.asks import has_main_guard
+from transplt.syntax.files import File, Files
 from transplt.syntax.modules import imported_names
-from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
-from transplt.syntax.scan import Scan, scan
-
-#: A scanned file, with its slots where they were worked out.
-_Parsed = tuple[Source, Scan, Slots | None]
-#: Files parsed by `index_source`, kept for `migrate_source` in the same process; bounded by bytes of source.
-_PARSED: dict[str, tuple[bytes, _Parsed]] = {}
-_PARSED_LIMIT = 64_000_000
-_parsed_bytes = 0
-#: Hashes of files in which `index_source` found no literal of a rule.
-_SILENT: dict[str, int] = {}
 
 __all__ = ["ModuleFacts", "ProjectFacts", "index_source", "migrate_source", "survey_source"]
 
 
-def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
-    """What a file tells its project. Never raises for the content: an unreadable file tells nothing."""
-    facts, copy = _told(data, path, settings), copy_of(path, data)
+def index_source(data: bytes, path: str, settings: Settings, files: Files | None = None) -> ModuleFacts:
+    """What a file tells its project. Never raises for the content: an unreadable file tells nothing.
+
+    What is parsed for it is kept in `files`, for `migrate_source` in the same process (`ProjectFacts.files`).
+    """
+    files = files or Files()
+    facts, copy = _told(data, path, settings, files), copy_of(path, data)
     renames = tuple((rule.old, rule.new) for rule in compile_rules(settings).user.definitions.values())
     if renames:
         facts = replace(facts, renames=renames, uses=_uses(data, path, settings, renames))
@@ -61,7 +54,7 @@ def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
 def _uses(data: bytes, path: str, settings: Settings, renames: tuple[tuple[str, str], ...]) -> tuple[Use, ...]:
     """What a file says of the names that rules rename with their definitions."""
     try:
-        found = _scanned(data, path)[1]
+        found = File.of(path, data).scan
     except UnreadableSource as error:
         names = {old.rpartition(".")[2] for old, _ in renames}
         return tuple(Use(name, "unread", "", path, error.line) for name in sorted(names) if name.encode() in data)
@@ -69,29 +62,30 @@ def _uses(data: bytes, path: str, settings: Settings, renames: tuple[tuple[str, 
     return tuple(use for use, _ in definition_uses(found, renames, ignored))
 
 
-def _told(data: bytes, path: str, settings: Settings) -> ModuleFacts:
+def _told(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFacts:
     mentions_cuda = worth_a_look(data, settings)
     if not mentions_cuda:
-        _SILENT[path] = hash(data)
+        files.silent[path] = hash(data)
     told, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data, path)
     leads = told or leads_to_code(data, path)
     if not leads and not analysed and not settings.adds_code:
         return replace(empty_facts(path), saved=saved_files(data), reads=reads_in_text(data))
     try:
-        source, found = _scanned(data, path, kept=settings.adds_code)
+        file = files.parse(path, data) if settings.adds_code else File.of(path, data)
     except UnreadableSource:
         old = readable(data)
-        return empty_facts(path) if old is None else index_source(old[0], path, settings)
-    facts, slots, names = empty_facts(path), None, Names(found)
+        return empty_facts(path) if old is None else index_source(old[0], path, settings, files)
+    facts, found, names = empty_facts(path), file.scan, file.names
     if told:
         slots = linked_slots(found, names, ProjectFacts(), alone=False)
+        file.once(_linked)[:] = [slots]
         facts = facts_of(slots, compile_rules(settings))
     elif leads:
         facts = code_facts(unlinked_slots(found, names, ProjectFacts()), compile_rules(settings))
     if not told:
         facts = replace(facts, reads=reads_in_text(data))
     if mentions_cuda or analysed or settings.adds_code:
-        _remember(path, data, (source, found, slots))
+        files.put_by(data, file)
     if settings.adds_code:
         imported, guarded = imported_names(path, found.imports), has_main_guard(found.tree)
         facts = replace(facts, text=data, imported=imported, guarded=guarded)
@@ -99,36 +93,19 @@ def _told(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     return replace(facts, analysis=support_facts(found, names)) if analysed else facts
 
 
-def join_facts(facts: Iterable[ModuleFacts], settings: Settings) -> ProjectFacts:
-    """The sum of what all files say, in any order."""
+def join_facts(facts: Iterable[ModuleFacts], settings: Settings, files: Files | None = None) -> ProjectFacts:
+    """The sum of what all files say, in any order; `files` are those of them that this process has parsed."""
     every = sorted(facts, key=lambda fact: fact.path)
     project = ProjectFacts.join(every)
-    add_support(project, every, dict(settings.library))
+    if supported := [fact.analysis for fact in every if fact.analysis is not None]:
+        project.analysis = join(supported, dict(settings.library))
+    project.files = files or project.files
     return project
 
 
-def _remember(path: str, data: bytes, parsed: _Parsed) -> None:
-    global _parsed_bytes
-    if _parsed_bytes + len(data) <= _PARSED_LIMIT and path not in _PARSED:
-        _PARSED[path] = (data, parsed)
-        _parsed_bytes += len(data)
-
-
-def forget() -> None:
-    """Drops what `index_source` has kept in this process."""
-    global _parsed_bytes
-    _PARSED.clear()
-    _SILENT.clear()
-    _parsed_bytes = 0
-
-
-def _recall(path: str, data: bytes) -> _Parsed | None:
-    global _parsed_bytes
-    kept = _PARSED.pop(path, None)
-    if kept is None:
-        return None
-    _parsed_bytes -= len(kept[0])
-    return kept[1] if kept[0] == data else None
+def _linked(file: File) -> list[Slots]:
+    """The slots of a file where they were worked out before its project was known: one, or none."""
+    return []
 
 
 def migrate_source(data: bytes, path: str, settings: Settings, project: ProjectFacts | None = None) -> FileResult:
@@ -142,7 +119,7 @@ def survey_source(data: bytes, path: str, settings: Settings, project: ProjectFa
     if result.support is None and result.status is Status.OK and concerns(data, path):
         # A file without CUDA words that cannot be parsed: a migration copies it, an analysis has to say so.
         try:
-            _scanned(data, path)
+            File.of(path, data)
         except UnreadableSource as error:
             return unreadable_result(data, path, error)
     return result
@@ -152,8 +129,9 @@ def _finished(
     data: bytes, path: str, settings: Settings, project: ProjectFacts, finish: Callable[[bytes, Work], FileResult]
 ) -> FileResult:
     rules = compile_rules(settings)
-    recalled = _recall(path, data)
-    silent = _SILENT.pop(path, None) == hash(data) or (recalled is None and not worth_a_look(data, settings))
+    recalled = project.files.take(path, data)
+    silent = project.files.silent.pop(path, None) == hash(data)
+    silent = silent or (recalled is None and not worth_a_look(data, settings))
     silent = silent and not project.reach.names_built(data)
     silent = silent and not any(name.encode() in data for name in project.given)
     if silent and not settings.adds_code and not may_hold_old_names(data):
@@ -162,29 +140,31 @@ def _finished(
         return _analysed(FileResult(path, data), data, recalled, settings, project)
     try:
         kept = settings.adds_code and project.sources.get(path) == data
-        source, found, slots = recalled or (*_scanned(data, path, kept=kept), None)
+        file = recalled or (project.files.parse(path, data) if kept else File.of(path, data))
     except UnreadableSource as error:
         old = readable(data)
         if old is None:
             return unreadable_result(data, path, error)
         return told_of_the_old(*old[1:], _finished(old[0], path, settings, project, finish))
-    work = plan(source, found, rules, settings, project, slots)
+    linked = file.once(_linked)
+    slots = linked.pop() if linked else None
+    work = plan(file.source, file.scan, rules, settings, project, slots)
     if settings.only_lines is not None:
         leave_other_lines(work, dict(settings.only_lines).get(path, ()))
     result = finish(data, work)
     taken_back = next((each for each in result.findings if MANY_CARDS.why_taken_back(each.message)), None)
     if taken_back is not None:
         # What it claimed before the others looked is theirs again.
-        alone = plan(source, found, rules, replace(settings, entry=""), project, slots)
+        alone = plan(file.source, file.scan, rules, replace(settings, entry=""), project, slots)
         result = finish(data, alone)
         result = replace(result, findings=tuple(sorted((*result.findings, taken_back), key=Finding.sort_key)))
-    return _analysed(result, data, (source, found, slots), settings, project)
+    return _analysed(result, data, file, settings, project)
 
 
 def _analysed(
     result: FileResult,
     data: bytes,
-    recalled: _Parsed | None,
+    file: File | None,
     settings: Settings,
     project: ProjectFacts,
 ) -> FileResult:
@@ -194,21 +174,13 @@ def _analysed(
     from transplt.engine.analysis.analysis import add_to, analyse
 
     try:
-        source, found = recalled[:2] if recalled is not None else _scanned(data, result.path)
+        file = file or File.of(result.path, data)
     except UnreadableSource:
         return result
-    findings, support = analyse(source, found, compile_rules(settings), settings, project, result.findings)
+    findings, support = analyse(file.source, file.scan, compile_rules(settings), settings, project, result.findings)
     if settings.in_place:  # a check says what is left, and no remarks
         findings = [each for each in findings if each.open]
     return add_to(result, findings, support)
-
-
-def _scanned(data: bytes, path: str, *, kept: bool = False) -> tuple[Source, Scan]:
-    """A file, scanned; `kept` for those who read programs, so that they see the same nodes."""
-    if kept and (file := read_file(path, data)) is not None:
-        return file.source, file.scan
-    source = read_source(data)
-    return source, scan(source, parse(source), path)
 
 
 def _readable(data: bytes, *, alone: bool) -> UnreadableSource | None:

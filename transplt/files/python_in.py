@@ -12,6 +12,7 @@ from transplt.files.document import text_of
 from transplt.files.kind import FileKind, kind_of
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.rules.versions import loads_itself
+from transplt.syntax.files import Files
 
 #: Python and C in one language: such a file is migrated where it holds nothing but Python.
 _CYTHON = (".pyx", ".pxd")
@@ -39,7 +40,7 @@ def _may_be_python(path: str, kind: FileKind) -> bool:
     return kind is FileKind.SCRIPT and (not name.endswith(_TEMPLATES) or ".py." in name.rpartition("/")[2])
 
 
-def other_facts(data: bytes, path: str, settings: Settings) -> ModuleFacts | None:
+def other_facts(data: bytes, path: str, settings: Settings, files: Files | None = None) -> ModuleFacts | None:
     """What the Python of such a file tells its project; None for a file that holds none.
 
     It does not count where files are counted that choose between CUDA and the NPU: a library may have many notebooks.
@@ -52,7 +53,8 @@ def other_facts(data: bytes, path: str, settings: Settings) -> ModuleFacts | Non
         before = not loads_itself(settings.torch_version)
         names = names_given(data) if before and kind is not FileKind.BINARY else ()
         return ModuleFacts(path, "", gives=names) if names else None
-    return replace(index_source(text, path, settings.without_themes()), uses_cuda=False, handles_npu=False)
+    facts = index_source(text, path, settings.without_themes(), files)
+    return replace(facts, uses_cuda=False, handles_npu=False)
 
 
 def _cells(data: bytes) -> bytes | None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from transplt.base.text.memo import Memoized
 from transplt.flow.code import CodeFacts
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import Renaming, Use, decide
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import GENERIC, marks_by_name
 from transplt.flow.reach import Reach
+from transplt.flow.support import SupportFacts, SupportProject
 from transplt.flow.vendored import Copy
+from transplt.syntax.files import Files
 from transplt.syntax.names import SELF
 
 
@@ -30,7 +33,7 @@ class ModuleFacts:
     `has_kernels`: it builds or imports CUDA kernels. `sets_double`: it makes float64 the default type.
     `uses_cuda`: it speaks of CUDA. `handles_npu`: it chooses between CUDA and the NPU (see npu_choices.py).
     `code`: what its code reaches that runs on CUDA alone (see reach.py).
-    `analysis`: what it says to the analysis, where that is asked for (transplt.engine.analysis.project reads it).
+    `analysis`: what it says to the analysis, where that is asked for.
     """
 
     path: str
@@ -52,7 +55,7 @@ class ModuleFacts:
     uses_cuda: bool = False
     handles_npu: bool = False
     code: CodeFacts = field(default_factory=CodeFacts)
-    analysis: object = None
+    analysis: SupportFacts | None = None
     text: bytes = b""  # of the whole file, for those who read programs
     imported: tuple[str, ...] = ()  # full names in its imports, by place, `m.*` for all of m; collected with the text
     guarded: bool = False  # it has `if __name__ == "__main__":`
@@ -65,7 +68,7 @@ class ModuleFacts:
 
 
 @dataclass(slots=True)
-class ProjectFacts:
+class ProjectFacts(Memoized):
     """The sum of all `ModuleFacts`. An empty one stands for a file seen without its project.
 
     `reexports`: full name -> what of torch it stands for. `used_names`: full names that some file takes from another.
@@ -92,7 +95,7 @@ class ProjectFacts:
     instances: dict[str, str] = field(default_factory=dict)
     reach: Reach = field(default_factory=Reach)
     packages: frozenset[str] = frozenset()  # names under which the project itself is imported
-    analysis: object = None  # the sum of what files say to the analysis
+    analysis: SupportProject = field(default_factory=SupportProject)
     sources: dict[str, bytes] = field(default_factory=dict)  # path -> text, for those who read programs
     imports: dict[str, tuple[str, ...]] = field(default_factory=dict)  # path -> paths of the files it imports, by place
     guarded: frozenset[str] = frozenset()  # paths of files with a main guard
@@ -101,6 +104,7 @@ class ProjectFacts:
     renamings: dict[str, Renaming] = field(default_factory=dict)  # by the old name of a rule with `definitions`
     reads: KeyReads = field(default_factory=KeyReads)
     given: frozenset[str] = frozenset()  # those of `reads` that get a word of CUDA outside of Python
+    files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from transplt.flow.facts import ProjectFacts
-from transplt.program.files import File, read_file
+from transplt.program.files import File
 from transplt.program.imports import imports_of
 from transplt.program.optimizers import is_optimizer_object
 from transplt.program.program import Program, text_of
@@ -104,7 +104,7 @@ def _keys(project: ProjectFacts, own: File) -> set[str]:
     group = next((group for group in imports_of(project).groups(project.sources) if own.path in group), [])
     for path in group:
         data = project.sources[path]
-        if path != own.path and b"state_dict" in data and (file := read_file(path, data)) is not None:
+        if path != own.path and b"state_dict" in data and (file := project.files.read(path, data)) is not None:
             files.append(file)
     return {key for file in files for key in _keys_in(file)}
 

@@ -65,20 +65,18 @@ class Imports:
         }
 
 
-#: The graph of the project that was asked about last; a project has one for all its files.
-_LAST: list[tuple[ProjectFacts, Imports]] = []
-
-
 def imports_of(project: ProjectFacts) -> Imports:
     """The import graph of a project."""
-    if not _LAST or _LAST[0][0] is not project:
-        importers: dict[str, list[str]] = {}
-        for path, targets in project.imports.items():
-            for target in targets:
-                importers.setdefault(target, []).append(path)
-        turned = {path: tuple(sorted(every)) for path, every in importers.items()}
-        _LAST[:] = [(project, Imports(project.imports, turned, project.guarded))]
-    return _LAST[0][1]
+    return project.once(_imports)
+
+
+def _imports(project: ProjectFacts) -> Imports:
+    importers: dict[str, list[str]] = {}
+    for path, targets in project.imports.items():
+        for target in targets:
+            importers.setdefault(target, []).append(path)
+    turned = {path: tuple(sorted(every)) for path, every in importers.items()}
+    return Imports(project.imports, turned, project.guarded)
 
 
 def _closure(graph: Mapping[str, Iterable[str]], starts: Iterable[str]) -> list[str]:

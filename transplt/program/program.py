@@ -9,9 +9,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from transplt.base.text.memo import Memoized
 from transplt.flow.facts import ProjectFacts
-from transplt.program.files import File, file_of, read_file
-from transplt.program.imports import imports_of
+from transplt.program.files import File
 from transplt.syntax.asks import by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.syntax.scopes import Scope
@@ -31,14 +31,11 @@ __all__ = [
     "Program",
     "Slot",
     "Value",
-    "build",
     "class_name",
     "enclosing_function",
     "is_static",
     "key_of",
     "program_of",
-    "programs_around",
-    "read_file",
     "scope_key",
     "stores_of",
     "text_of",
@@ -54,8 +51,8 @@ class Value:
     index: int | None = None
 
 
-@dataclass(slots=True)
-class Program:
+@dataclass(slots=True, eq=False)
+class Program(Memoized):
     """The reached files, the main file first, and the tables over them."""
 
     files: list[File]
@@ -243,33 +240,6 @@ class Program:
         for node in self.owner[function].scan.returns:
             if enclosing_function(node) is function and node.value is not None:
                 yield node.value
-
-
-#: Programs that were read, the last one first.
-_BUILT: list[tuple[ProjectFacts, str, Program]] = []
-_BUILT_LIMIT = 4
-
-
-def build(entry: str, project: ProjectFacts, own: File | None = None) -> Program:
-    """The program of the main file `entry`; `own` is a file that was parsed before, whose nodes are to be used."""
-    for known, name, program in _BUILT:
-        same = own is None or own in program.files or all(file.path != own.path for file in program.files)
-        if known is project and name == entry and same:
-            return program
-    files = []
-    for path in imports_of(project).reached(entry):
-        file = own if own is not None and own.path == path else file_of(project, path)
-        if file is not None:
-            files.append(file)
-    program = program_of(files, project)
-    _BUILT.insert(0, (project, entry, program))
-    del _BUILT[_BUILT_LIMIT:]
-    return program
-
-
-def programs_around(project: ProjectFacts, own: File) -> list[Program]:
-    """The programs that hold a file, one for each main file that reaches it, its own first; with the file's nodes."""
-    return [build(entry, project, own) for entry in (own.path, *imports_of(project).entries(own.path))]
 
 
 def program_of(files: list[File], project: ProjectFacts) -> Program:

@@ -19,7 +19,7 @@ def thawed_late(program: Program) -> Iterator[tuple[File, ast.Attribute | ast.Ca
 
     Those that are freed and frozen in each iteration, as in a GAN, are free at the first step that takes them.
     """
-    training, models = find_training(program), models_asked(program)
+    training, models = program.once(find_training), models_asked(program)
     for file in program.files:
         for asked in gradients_asked(file):
             node, value = asked.node, asked.value
@@ -34,7 +34,7 @@ def made_late(program: Program) -> Iterator[tuple[File, ast.Attribute]]:
 
     What only wraps a part of the model, as DataParallel does, keeps its parameters.
     """
-    training, models = find_training(program), models_asked(program)
+    training, models = program.once(find_training), models_asked(program)
     for file in program.files:
         for store in by_place(file.scan.stores):
             value = getattr(parent(store), "value", None)

@@ -8,40 +8,43 @@ from dataclasses import replace
 
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.text.regular_file import SOURCE, read_regular
-from transplt.base.text.source import UnreadableSource, read_source
+from transplt.base.text.source import UnreadableSource
 from transplt.disk.walk import Inventory
 from transplt.engine.engine import index_source, join_facts
 from transplt.program.models import find_models, is_named, spelled
-from transplt.program.program import Program, build
+from transplt.program.program import Program
+from transplt.program.programs import programs_of
 from transplt.program.training import find_training
 from transplt.project.kept_back import kept_back
 from transplt.project.options import Plan
 from transplt.syntax.asks import by_place
-from transplt.syntax.parse import parse
+from transplt.syntax.files import Files
 
 #: What is asked of a model and of little else.
 _ASKED_OF_MODELS = ("parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval")
 _MOST_NAMES = 8
 
 
-def check_main_file(plan: Plan, found: Inventory) -> None:
-    """UsageError when the main file cannot be made distributed, or a name of -t is that of no model of its program."""
-    entry, targets = plan.settings.entry, plan.settings.targets
-    if not entry:
-        return
+def check_main_file(plan: Plan, found: Inventory) -> Files:
+    """UsageError when the main file cannot be made distributed, or a name of -t is that of no model of its program.
+
+    Gives back what it has parsed.
+    """
+    entry, targets, parsed = plan.settings.entry, plan.settings.targets, Files()
     if entry not in {each.path for each in found.files}:
         out = [item for item in found.left_out if f"{entry}/".startswith(f"{item.path}/")][:1]
         why = "".join(f" ({item.reason})" for item in out)
         notes = kept_back(plan.config, plan.settings, (), [item.path for item in out])
         raise UsageError("; ".join((f"-m {shown(entry)}: the migration leaves this file out{why}", *notes)))
     try:
-        parse(read_source(read_regular(f"{plan.folder}/{entry}", SOURCE, follow=plan.single)))
+        parsed.parse(entry, read_regular(f"{plan.folder}/{entry}", SOURCE, follow=plan.single))
     except OSError as error:
         raise UsageError(f"-m {shown(entry)}: cannot read it: {reason(error)}") from error
     except UnreadableSource as error:
         raise UsageError(f"-m {shown(entry)}:{error.line}: {error.reason}") from error
     if targets:
-        _check_targets(_program(plan, found), entry, targets)
+        _check_targets(_program(plan, found, parsed), entry, targets)
+    return parsed
 
 
 def _check_targets(program: Program, entry: str, targets: tuple[str, ...]) -> None:
@@ -61,7 +64,7 @@ def _check_targets(program: Program, entry: str, targets: tuple[str, ...]) -> No
         raise UsageError(f"-t {shown(target)}: {where}; {there if models else 'no model is in sight'}")
 
 
-def _program(plan: Plan, found: Inventory) -> Program:
+def _program(plan: Plan, found: Inventory, parsed: Files) -> Program:
     files: dict[str, bytes] = {}
     for each in found.files:
         if each.is_python:
@@ -70,8 +73,8 @@ def _program(plan: Plan, found: Inventory) -> Program:
             except OSError:
                 continue  # said when it is migrated
     settings = replace(plan.settings, analysis=False)
-    facts = join_facts((index_source(data, path, settings) for path, data in files.items()), settings)
-    return build(plan.settings.entry, facts)
+    told = (index_source(data, path, settings, parsed) for path, data in files.items())
+    return programs_of(join_facts(told, settings, parsed)).program(plan.settings.entry)
 
 
 def _likely(program: Program) -> list[str]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from transplt.disk.walk import Entry
-from transplt.engine.engine import forget
 from transplt.project.executors import DASK, RAY, Where, carry_out_on, opened
 from transplt.project.pool import Died, collect_rarely
 from transplt.project.worker import FileWorker
@@ -90,7 +89,6 @@ def worked_through(share: Share) -> list[tuple[bool, Any]]:
                 except Exception as error:
                     answers.append((True, error))
     finally:
-        forget()
         gc.set_threshold(*usual)
     return answers
 

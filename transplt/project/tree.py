@@ -29,6 +29,7 @@ from transplt.project.worker import FileWorker, MigratedFile
 from transplt.report import write_reports
 from transplt.report.manifest_text import manifest_text
 from transplt.report.records import FileRecord, Progress, RunResult
+from transplt.syntax.files import Files
 
 if TYPE_CHECKING:
     from transplt.project.executors import Where
@@ -47,10 +48,10 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
     found = _fitting(inventory(plan), plan)
     if found.empty:
         raise UsageError(f"there is nothing to migrate: {shown(plan.source)} is empty")
-    _check_main_file(plan, found)
+    files = _check_main_file(plan, found)
     with staging(plan.target) as stage:
         try:
-            result = _fill(plan, found, stage, progress)
+            result = _fill(plan, found, stage, progress, files)
             publish(stage, replace=plan.options.force)
         except WriteError as error:
             raise CannotFinish(f"cannot write {shown(plan.target / error.path)}: {error.why}{_NOTHING}") from error
@@ -59,23 +60,25 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
     return replace(result, notes=(*notes, *result.notes))
 
 
-def _check_main_file(plan: Plan, found: Inventory) -> None:
-    if plan.settings.entry:
-        from transplt.project.main_file import check_main_file  # reads programs, which others need not
+def _check_main_file(plan: Plan, found: Inventory) -> Files:
+    """What was parsed for that."""
+    if not plan.settings.entry:
+        return Files()
+    from transplt.project.main_file import check_main_file  # reads programs, which others need not
 
-        check_main_file(plan, found)
+    return check_main_file(plan, found)
 
 
 def diff_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
     """What the plan would do, with the patch of every file that would change; nothing is written."""
     found = inventory(plan)
-    _check_main_file(plan, found)
-    return _worked_through(plan, found, progress, "nothing", patches=True)
+    files = _check_main_file(plan, found)
+    return _worked_through(plan, found, progress, "nothing", files, patches=True)
 
 
 def analyse_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
     """What the plan would find, without working out the edits; nothing is written."""
-    return _worked_through(plan, inventory(plan), progress, "nothing", survey=True)
+    return _worked_through(plan, inventory(plan), progress, "nothing", Files(), survey=True)
 
 
 #: Bytes of a path on Linux, its final NUL left out; and what the name of a hidden sibling has more than the output's.
@@ -129,14 +132,14 @@ def _fitting(found: Inventory, plan: Plan) -> Inventory:
     )
 
 
-def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> RunResult:
+def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress, files: Files) -> RunResult:
     page, report_only = plan.options.page, plan.options.report_only
     if not report_only:
         make_folders(stage, (path for path, _ in found.folders))
         for path, target in found.links.items():
             os.symlink(target, stage.folder / path)
     out, written = ("", "reports") if report_only else (str(stage.folder), "all")
-    result = _worked_through(plan, found, progress, written, out=out, patches=page)
+    result = _worked_through(plan, found, progress, written, files, out=out, patches=page)
     taken = set[str]()
     if not report_only:
         taken = {entry.path for entry in found.files} | set(found.links) | {path for path, _ in found.folders}
@@ -180,12 +183,13 @@ def _worked_through(
     found: Inventory,
     progress: Progress,
     written: str,
+    files: Files,
     *,
     out: str = "",
     patches: bool = False,
     survey: bool = False,
 ) -> RunResult:
-    """The files read and migrated, and written into the folder `out` unless it is empty."""
+    """The files read and migrated, and written into the folder `out` unless it is empty; `files` are parsed before."""
     many = bool(plan.settings.entry) and not survey
     jobs = _workers(plan, found)
     # On an executor a share of files is tried again where a worker died.
@@ -193,7 +197,9 @@ def _worked_through(
     keep: Callable[[str, MigratedFile], FileRecord] = partial(
         to_output, out=out, patches=patches, keep_data=many, again=again
     )
-    worker = FileWorker(str(plan.folder), plan.settings, plan.torch, keep, survey=survey, follow=plan.single)
+    worker = FileWorker(
+        str(plan.folder), plan.settings, plan.torch, keep, survey=survey, follow=plan.single, files=files
+    )
     step = steps(progress, found.files, found.files)
     records, unread = work_through(worker, found.files, found.files, jobs, step)
     if many:

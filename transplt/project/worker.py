@@ -21,6 +21,7 @@ from transplt.files.kind import FileKind, kind_of
 from transplt.files.python_in import other_facts
 from transplt.flow.facts import ModuleFacts
 from transplt.project.unread import TOP, Unread
+from transplt.syntax.files import Files
 from transplt.trees.lazy import import_now
 
 _Record = TypeVar("_Record")
@@ -52,8 +53,8 @@ class FileWorker(Generic[_Record]):
     """State of one worker process: where files come from, what the project says, and what is made of a file.
 
     `keep` is called with `root` and each file, here in the process that worked on it; what it returns goes back.
-    With `survey` the edits are not worked out: findings say where they would be. `known` holds what was read before.
-    `follow`: the file was named, and may be a link; what a walk finds is none.
+    With `survey` the edits are not worked out: findings say where they would be. `known` holds what was read before,
+    and `files` what was parsed. `follow`: the file was named, and may be a link; what a walk finds is none.
     """
 
     root: str
@@ -64,6 +65,7 @@ class FileWorker(Generic[_Record]):
     survey: bool = False
     follow: bool = False
     known: dict[str, bytes] = field(default_factory=dict)
+    files: Files = field(default_factory=Files)
 
     def prepare(self) -> None:
         """Reads the rules, imports the fixers, the analysis where it is asked for, and LibCST where edits are made.
@@ -90,8 +92,8 @@ class FileWorker(Generic[_Record]):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 if not entry.is_python:
-                    return other_facts(data, entry.path, self.settings)
-                return engine.index_source(data, entry.path, self.settings)
+                    return other_facts(data, entry.path, self.settings, self.files)
+                return engine.index_source(data, entry.path, self.settings, self.files)
         except OSError:
             return None
         except Exception:
@@ -119,6 +121,8 @@ def read_and_migrate(worker: FileWorker[Any], entry: Entry) -> MigratedFile:
     """One file of the tree, read and migrated. OSError when it cannot be read."""
     if not entry.is_python and entry.size > entry.limit.size:
         return MigratedFile(entry, FileKind.BINARY, b"", FileResult(entry.path, b""), large=True)
+    if worker.project is not None:
+        worker.project.files = worker.files
     data = worker.known.pop(entry.path, None)
     if data is None:
         data = worker.read(entry)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
-from types import NoneType, UnionType
+from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 _Record = TypeVar("_Record")
@@ -67,8 +67,7 @@ def _made(kind: Any) -> _Reader:
         return lambda raw: kind(_exactly(str)(raw))
     if kind is bytes:
         return lambda raw: _exactly(str)(raw).encode("latin-1")
-    # `object` stands for what only some settings fill: then there is no JSON of it.
-    return _exactly(NoneType if kind is object else kind)
+    return _exactly(kind)
 
 
 def _exactly(kind: type) -> _Reader:

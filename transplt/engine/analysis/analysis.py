@@ -14,11 +14,11 @@ from transplt.edits.work import Work
 from transplt.engine.analysis import advice, affinity, packages, verdicts
 from transplt.engine.analysis.api_uses import api_uses, chains
 from transplt.engine.analysis.extensions import owner_of
-from transplt.engine.analysis.project import SupportProject, support_of
 from transplt.engine.analysis.receivers import Receivers
 from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.engine.analysis.written import left_over
 from transplt.flow.facts import ProjectFacts
+from transplt.flow.support import SupportProject
 from transplt.rules.kernels import kernels_among, replacement
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.modules import module_name
@@ -43,8 +43,7 @@ def analyse(
     found: tuple[Finding, ...] = (),
 ) -> tuple[list[Finding], FileSupport]:
     """The findings of the analysis, without those at places that `found` speaks of already as work to do."""
-    support = support_of(project)
-    names = Names(scan, support.leading(project.reexports))
+    support, names = project.analysis, Names(scan, project.once(_leading))
     receivers = Receivers(scan, names, support.bases)
     found_chains = list(chains(scan, names))
     file = ScannedFile(source, scan, names, receivers, found_chains, settings.torch_version, settings.hardware)
@@ -70,6 +69,11 @@ def analyse(
         (name, extension) for name, extension in support.saved if name.startswith(f"{module_name(scan.path)}.")
     )
     return findings, FileSupport(tuple(sorted(Counter(use.api for use in uses).items())), fallen)
+
+
+def _leading(project: ProjectFacts) -> dict[str, str]:
+    """What names of the project lead to, what it passes on of torch above all."""
+    return {**project.analysis.exports, **project.reexports}
 
 
 def add_to(result: FileResult, findings: list[Finding], support: FileSupport) -> FileResult:

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from transplt.flow.support import ExtensionFacts, Fallen
 from transplt.syntax.asks import keyword_of, string_of
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
@@ -35,31 +36,6 @@ _OWN_OPERATORS = frozenset(
 )
 #: Methods with which a class falls.
 _CARRIERS = frozenset({"__init__", "__new__", "__call__", "forward", "backward"})
-
-
-@dataclass(frozen=True, slots=True)
-class ExtensionFacts:
-    """What one file says: modules it builds, operators it registers, and (who, whom) by full names.
-
-    A reference to something compiled is (who, `ext:<name>`). `maybe` are references that stand under a condition;
-    `defined` are the functions and classes of the file, `assigned` its other module-level names that look compiled.
-    """
-
-    builds: tuple[str, ...] = ()
-    registers: tuple[str, ...] = ()
-    edges: tuple[tuple[str, str], ...] = ()
-    maybe: tuple[tuple[str, str], ...] = ()
-    defined: tuple[str, ...] = ()
-    assigned: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Fallen:
-    """Why something falls: the extension it needs, the full names on the way there, and whether it does for certain."""
-
-    extension: str
-    way: tuple[str, ...] = ()
-    certain: bool = True
 
 
 def owner_of(scan: Scan, module: str, node: ast.AST, cache: dict[Scope, str]) -> str:

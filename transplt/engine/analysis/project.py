@@ -4,44 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from transplt.engine.analysis.extensions import ExtensionFacts, Fallen, facts_of, fallen
-from transplt.flow.facts import ModuleFacts, ProjectFacts
+from transplt.engine.analysis.extensions import facts_of, fallen
+from transplt.flow.support import ExtensionFacts, SupportFacts, SupportProject
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan
 
 #: A file without any of these has nothing to do with torch, nor with the packages on top of it.
 _WORDS = (b"torch", b"transformers", b"accelerate", b"diffusers", b"deepspeed", b"lightning", b"mmengine", b"mmcv")
-
-
-@dataclass(frozen=True, slots=True)
-class SupportFacts:
-    """What one file says: module-level names it imports, the bases of its classes, and its references."""
-
-    module: str
-    imports: tuple[tuple[str, str], ...] = ()
-    stars: tuple[str, ...] = ()
-    bases: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    extensions: ExtensionFacts = field(default_factory=ExtensionFacts)
-
-
-@dataclass(slots=True)
-class SupportProject:
-    """The sum: what names of the project lead to, the bases of its classes, and what falls with an extension."""
-
-    exports: dict[str, str] = field(default_factory=dict)
-    bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    fallen: dict[str, Fallen] = field(default_factory=dict)
-    saved: tuple[tuple[str, str], ...] = ()  # every name under which something that falls can be imported
-    _leading: tuple[dict[str, str], dict[str, str]] | None = None
-
-    def leading(self, reexports: dict[str, str]) -> dict[str, str]:
-        """What names of the project lead to, `reexports` of it above all; put together once for all of its files."""
-        if self._leading is None or self._leading[0] is not reexports:
-            self._leading = reexports, {**self.exports, **reexports}
-        return self._leading[1]
 
 
 def concerns(data: bytes, path: str) -> bool:
@@ -73,18 +45,6 @@ def _base(scan: Scan, names: Names, module: str, base: ast.expr) -> str:
     if full is None and isinstance(base, ast.Name) and base.id in scan.root.bindings:
         return f"{module}.{base.id}".strip(".")
     return full or ""
-
-
-def support_of(project: ProjectFacts) -> SupportProject:
-    """What the files of a project say to the analysis; an empty sum where none was made."""
-    return project.analysis if isinstance(project.analysis, SupportProject) else SupportProject()
-
-
-def add_support(project: ProjectFacts, facts: Iterable[ModuleFacts], library: Mapping[str, str]) -> None:
-    """Put the sum of what files say to the analysis beside what they say to each other; see `Settings.library`."""
-    supported = [item.analysis for item in facts if isinstance(item.analysis, SupportFacts)]
-    if supported:
-        project.analysis = join(supported, library)
 
 
 def join(facts: Iterable[SupportFacts], library: Mapping[str, str]) -> SupportProject:

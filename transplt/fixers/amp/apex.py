@@ -29,8 +29,8 @@ from transplt.fixers.amp.inline import name_loss
 from transplt.fixers.amp.recognise import already
 from transplt.fixers.amp.theme import wanted, writer_for
 from transplt.fixers.codemods.data_parallel import one_card_name
-from transplt.program.files import own_file
 from transplt.program.program import File, Program, text_of
+from transplt.program.programs import programs_of
 from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes
 from transplt.syntax.asks import by_place, call_of, keyword_of, last_name
@@ -61,7 +61,7 @@ def trains_with_apex(work: Work, tree: ast.Module) -> Finds:
 def _plan(writer: Writer) -> None:
     """Write the part of a program that stands in this file; nothing when any part of it cannot be written."""
     work = writer.work
-    own = own_file(work)
+    own = programs_of(work.project).own(work.file)
     trains = b".backward(" in work.source.utf8 and backward_passes(own)
     if not trains and not _relevant(work):
         return

@@ -69,7 +69,7 @@ def _many_refused(apex: Apex, settings: Settings) -> Problem | None:
         if place.moved or place.deferred or place.alone:
             why = "distributed changes the wrapper of the model, which amp.initialize has to come before"
         return Problem(place.file, place.after, why, "use one of the two, and write the other by hand")
-    models = find_models(program, find_training(program), settings.targets)
+    models = find_models(program, program.once(find_training), settings.targets)
     for origin in models.origins:
         wrap = find_wrap(models, origin)
         if (

@@ -373,7 +373,7 @@ def _spread(program: Program, place: Initialization, origin: Slot) -> None:
 
 def _first_training(program: Program, file: File, block: list[ast.stmt]) -> int:
     """Index of the first statement of a block that trains; its length when none does."""
-    training = find_training(program)
+    training = program.once(find_training)
     backward = {id(call) for at, call in training.backwards if at is file}
     for index, item in enumerate(block):
         if isinstance(item, (*FUNCTIONS, ast.ClassDef)):

@@ -150,13 +150,12 @@ def _torch_layer_norm(writer: Writer) -> str:
 def _fuse(writer: Writer) -> None:
     """torch.optim.X becomes apex.optimizers.NpuFusedX where transplt.fixers.tunings finds nothing against it."""
     from transplt.fixers.tunings.optimizers import CLASSES, optimizers_around
-    from transplt.fixers.tunings.reach import key
 
     work = writer.work
     found = optimizers_around(work)
     done: list[ast.expr] = []
     for call in by_place(work.scan.calls):
-        made = found.by_key.get(key(work.scan.path, call)) if found is not None else None
+        made = found.by_call.get(call) if found is not None else None
         if made is None or made.fused or made.silent:
             continue
         if made.why:

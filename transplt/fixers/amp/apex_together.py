@@ -17,7 +17,8 @@ from transplt.fixers.amp.apex_program import Apex, read_apex
 from transplt.flow.facts import ProjectFacts
 from transplt.program.files import File
 from transplt.program.imports import imports_of
-from transplt.program.program import Program, build
+from transplt.program.program import Program
+from transplt.program.programs import programs_of
 
 #: The levels, that of the porting guide first.
 LEVELS = ("O2", "O1")
@@ -70,10 +71,6 @@ class _Decision:
     refusal: Refusal | None
 
 
-#: What was read of the programs of the project that was asked about last, by entry and level.
-_LAST: list[tuple[ProjectFacts, Settings, dict[tuple[str, str], _Verdict]]] = []
-
-
 def read_together(project: ProjectFacts, settings: Settings, own: File) -> Together:
     """The programs that run a file, at the level that they share with all that they share training code with."""
     asked = _Asked(project, settings, own)
@@ -83,7 +80,7 @@ def read_together(project: ProjectFacts, settings: Settings, own: File) -> Toget
         if isinstance(plan, Apex):
             found.plans.append(plan)
             continue
-        found.without.append(build(entry, project, own))
+        found.without.append(programs_of(project).program(entry, own))
         found.refusal = found.refusal or plan
     return found
 
@@ -169,22 +166,25 @@ class _Asked:
         return refused or _unlike(each.passes for each in verdicts)
 
     def verdict(self, entry: str, level: str) -> _Verdict:
-        if not _LAST or _LAST[0][0] is not self.project or _LAST[0][1] != self.settings:
-            _LAST[:] = [(self.project, self.settings, {})]
-        known = _LAST[0][2]
+        known = self.project.once(_verdicts, self.settings)
         if (entry, level) not in known:
             known[entry, level] = _told(self.read(entry, level))
         return known[entry, level]
 
     def read(self, entry: str, level: str) -> Apex | Problem | None:
         """How a program gets apex at a level, as far as the options of the run go with it, too."""
-        found = read_apex(build(entry, self.project, self.own), level)
+        found = read_apex(programs_of(self.project).program(entry, self.own), level)
         if not isinstance(found, Apex):
             return found
         if self.settings.style == "portable":
             found.loose = "NVIDIA's apex knows no combine_grad"
         problem = trouble(found, self.settings)
         return replace(problem, trains=tuple(_touched(found))) if problem is not None else found
+
+
+def _verdicts(project: ProjectFacts, settings: Settings) -> dict[tuple[str, str], _Verdict]:
+    """What was read of the programs of a project, by entry and level; filled as it is asked for."""
+    return {}
 
 
 _CHOSEN = "level O2 of apex: nothing that is seen of the program speaks against it"

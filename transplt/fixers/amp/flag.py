@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from transplt.edits.parting import can_part
 from transplt.fixers.amp.parsed_options import PARSERS, reads_options, visible
 from transplt.flow.facts import ProjectFacts
-from transplt.program.program import File, Program, Slot, enclosing_function, programs_around, text_of
+from transplt.program.program import File, Program, Slot, enclosing_function, text_of
+from transplt.program.programs import programs_of
 from transplt.program.reached import reached_functions
 from transplt.syntax.asks import begins, block_of, last_name
 from transplt.syntax.scan import statement
@@ -76,7 +77,7 @@ def level_is_an_option(project: ProjectFacts, file: File) -> bool:
     """True when the programs that run a file have room for options with the level and the scale of apex."""
     return all(
         not any(_has_option(call, {"opt-level", "opt_level", "loss-scale", "loss_scale"}) for call in each.scan.calls)
-        for program in programs_around(project, file)
+        for program in programs_of(project).around(file)
         for each in program.files
     )
 
@@ -151,7 +152,8 @@ Follow = Callable[[ast.AST], tuple[str | None, str]]
 
 def follow(project: ProjectFacts, file: File) -> Follow:
     """How the code of a file follows the flag: in every program that runs it, with one spelling."""
-    programs = [(program, find_flag(program), reached_functions(program)) for program in programs_around(project, file)]
+    around = programs_of(project).around(file)
+    programs = [(program, find_flag(program), reached_functions(program)) for program in around]
 
     def at(node: ast.AST) -> tuple[str | None, str]:
         function = enclosing_function(node)

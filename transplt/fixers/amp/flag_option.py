@@ -15,8 +15,8 @@ from transplt.fixers.amp.recognise import already
 from transplt.fixers.amp.shape import Unit, units_of
 from transplt.fixers.amp.sigmoids import unsafe_under_autocast
 from transplt.fixers.amp.theme import wanted, writer_for
-from transplt.program.files import own_file
-from transplt.program.program import Program, programs_around
+from transplt.program.program import Program
+from transplt.program.programs import programs_of
 from transplt.syntax.scan import statement
 
 fixer = Fixer(__name__, code="NPU748", rank=30, needs=(b"ArgumentParser",), theme="amp")
@@ -27,9 +27,10 @@ def script_gets_an_option(work: Work, tree: ast.Module) -> Finds:
     """Put the option into the parser of this file, when a program that it is the parser of gets mixed precision."""
     if not work.settings.amp_flag or not wanted(work) or already(work) is not None:
         return
-    own = own_file(work)
+    programs = programs_of(work.project)
+    own = programs.own(work.file)
     writer = writer_for(work)
-    for program in programs_around(work.project, own):
+    for program in programs.around(own):
         flag = find_flag(program)
         if isinstance(flag, Flag) and flag.file is own and _follows(program, flag, work.settings):
             node = flag.after or flag.before

@@ -16,8 +16,8 @@ from transplt.fixers.amp.sigmoids import unsafe_under_autocast
 from transplt.fixers.amp.theme import wanted, writer_for
 from transplt.fixers.tunings.values import scripted
 from transplt.program.cards import on_card
-from transplt.program.files import own_file
-from transplt.program.program import enclosing_function, programs_around
+from transplt.program.program import enclosing_function
+from transplt.program.programs import programs_of
 from transplt.syntax.asks import begins, call_of, ends, is_dotted, last_name, variable
 from transplt.syntax.scan import parent
 from transplt.trees.expressions import between, method_called
@@ -47,10 +47,12 @@ def constants_of_a_network(work: Work, tree: ast.Module) -> Finds:
 
 def _all_refused(work: Work) -> bool:
     """True when no program that runs this file gets mixed precision, and one is seen to be refused."""
+    programs = programs_of(work.project)
+    own = programs.own(work.file)
     if work.settings.amp == "apex":
-        return not read_together(work.project, work.settings, own_file(work)).plans
+        return not read_together(work.project, work.settings, own).plans
     refused = False
-    for program in programs_around(work.project, own_file(work)):
+    for program in programs.around(own):
         if makes_models(program) and not on_card(program):
             refused = True
             continue

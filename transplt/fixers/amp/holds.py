@@ -9,7 +9,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from transplt.program.files import File, read_file
+from transplt.base.text.source import UnreadableSource
+from transplt.program.files import File
 from transplt.program.loops import lifted
 from transplt.program.program import enclosing_function
 from transplt.syntax.asks import begins, block_of, by_place, ends
@@ -28,8 +29,9 @@ class _Scaler:
 
 def unsound(path: str, data: bytes) -> str:
     """Why the mixed precision of an output does not hold, empty when it does."""
-    file = read_file(path, data)
-    if file is None:
+    try:
+        file = File.of(path, data)
+    except UnreadableSource:
         return ""
     for text, scaler in sorted(_scalers(file).items()):
         why = _unpaired(text, scaler) or _unbound(file, text, scaler) or _twice(text, scaler)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from transplt.program.imports import imports_of
 from transplt.program.loops import lifted, loops_around
 from transplt.program.optimizers import is_optimizer_object
-from transplt.program.program import File, Function, Program, enclosing_function, read_file
+from transplt.program.program import File, Function, Program, enclosing_function
 from transplt.syntax.asks import begins, block_of, by_place, call_of, class_of_method, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Binding
@@ -97,7 +97,7 @@ def _made_below(program: Program, file: File, cls: ast.ClassDef, attributes: set
     for path, data in [(file.path, file.source.encode(file.source.utf8)), *every]:
         if not any(f"self.{name}".encode() in data for name in attributes):
             continue
-        other = file if path == file.path else read_file(path, data)
+        other = file if path == file.path else project.files.read(path, data)
         for at in other.scan.classes if other is not None else ():
             if at is not cls and at.bases and any(
                 store.attr in attributes and variable(store) == f"self.{store.attr}" and _inside(store, at)

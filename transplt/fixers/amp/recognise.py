@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass
 
 from transplt.edits.work import Work
-from transplt.program.files import read_file
 from transplt.program.frameworks import PRECISION, taken_over
 from transplt.program.imports import imports_of
 from transplt.syntax.asks import arguments_of
@@ -44,10 +43,7 @@ _LOW = frozenset({"torch.float16", "torch.half", "torch.bfloat16"})
 
 def already(work: Work) -> Precision | None:
     """What gives the program of this file mixed precision: in the file itself, else in a file next to it."""
-    if __name__ not in work.between_visits:
-        work.between_visits[__name__] = _already(work)
-    found: Precision | None = work.between_visits[__name__]
-    return found
+    return work.once(_already)
 
 
 def _already(work: Work) -> Precision | None:
@@ -59,7 +55,7 @@ def _already(work: Work) -> Precision | None:
         data = project.sources[other]
         if not _WORDS.search(data):
             continue
-        file = read_file(other, data)
+        file = project.files.read(other, data)
         found = None if file is None else found_in(file.scan, Names(file.scan, project.reexports))
         if found is not None:
             return found

@@ -38,10 +38,10 @@ from transplt.fixers.amp.steps import (
     no_step,
     step_of,
 )
-from transplt.program.files import own_file
 from transplt.program.imports import imports_of
 from transplt.program.optimizers import is_closure, optimizer_stepped
-from transplt.program.program import File, Program, build, enclosing_function, text_of
+from transplt.program.program import File, Program, enclosing_function, text_of
+from transplt.program.programs import programs_of
 from transplt.program.steps import backward_passes
 from transplt.program.values import values_of
 from transplt.syntax.asks import by_place, class_of_method, variable
@@ -104,8 +104,9 @@ _EXAMPLES = "https://pytorch.org/docs/stable/notes/amp_examples.html"
 
 def find_units(work: Work) -> list[Unit]:
     """The training code of the file on the bench, by place."""
-    own = own_file(work)
-    return units_of(build(imports_of(work.project).entry(own.path), work.project, own), own)
+    programs = programs_of(work.project)
+    own = programs.own(work.file)
+    return units_of(programs.program(imports_of(work.project).entry(own.path), own), own)
 
 
 def units_of(program: Program, own: File) -> list[Unit]:

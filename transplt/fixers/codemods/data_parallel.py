@@ -26,7 +26,6 @@ from transplt.trees.names import dotted
 fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel",))
 
 CLASS_NAME = "OneCardDataParallel"
-_KEY = "one card"
 _CLASS = '''\
 class {name}({base}):
     """DataParallel on its first card: torch_npu does not divide a batch among the cards of one process."""
@@ -74,15 +73,19 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
         text = blank_lines_above(work.source, place) + _CLASS.format(name=name, base=work.text(call.func))
         where = Beside(place, above_comments=True)
         yield Edit(where, fixer.code, message, text, group=fixer.code)
-    work.between_visits.setdefault(_KEY, {})[id(call.func)] = name
+    work.once(_new_names)[id(call.func)] = name
     yield Edit(call.func, fixer.code, message, dotted(name), api=api, group=fixer.code, imports=("torch",))
     yield work.note(call, "NPU507", f"{api} uses one card on an NPU", level=Level.INFO, api=api, help=_advice(work))
 
 
 def one_card_name(work: Work, func: ast.expr) -> str:
     """What a call of DataParallel is named now: the class that went in; the text as it was for every other call."""
-    name: str = work.between_visits.get(_KEY, {}).get(id(func), "")
-    return name or work.text(func)
+    return work.once(_new_names).get(id(func)) or work.text(func)
+
+
+def _new_names(work: Work) -> dict[int, str]:
+    """What calls of DataParallel are named, by the ids of their functions; filled as they are edited."""
+    return {}
 
 
 @fixer.on(ast.ClassDef)

@@ -141,9 +141,7 @@ def looked_up_by_device(work: Work, display: ast.Dict) -> bool:
         return True  # a table that goes where a device goes: map_location
     if not roots:
         return False
-    by_root = work.between_visits.get("look-ups by slot")
-    if by_root is None:
-        by_root = work.between_visits["look-ups by slot"] = _lookups(work)
+    by_root = work.once(_lookups)
     return any(holds(slots, key, DEVICE) for root in roots for key in by_root.get(root, ()))
 
 

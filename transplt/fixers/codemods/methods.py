@@ -198,23 +198,21 @@ def _own_class(work: Work, node: ast.Attribute, old: str) -> str:
     if owner is None:
         return ""
     owner = work.project.canonical(owner)
-    found = next((each for each in (owner, *work.project.reach.above(owner)) if f"{each}.{old}" in _own_cuda(work)), "")
+    classes, own = (owner, *work.project.reach.above(owner)), work.once(_own_cuda)
+    found = next((each for each in classes if f"{each}.{old}" in own), "")
     return found.rpartition(".")[2]
 
 
 def _own_cuda(work: Work) -> frozenset[str]:
-    key = "classes with a cuda of their own"
-    if key not in work.between_visits:
-        work.between_visits[key] = work.project.own_cuda | own_cuda(work.slots)
-    found: frozenset[str] = work.between_visits[key]
-    return found
+    """The classes with a `cuda` of their own."""
+    return work.project.own_cuda | own_cuda(work.slots)
 
 
 def _may_be_stored(work: Work, node: ast.Attribute) -> bool:
     """True where an object may be of a class that stores `is_cuda`: the file defines or names such a class."""
-    if _stored_on(work, "is_cuda"):
+    if work.once(_stored_on, "is_cuda"):
         return True
-    classes = {each.rpartition(".")[0] for each in _own_cuda(work) if each.endswith(".is_cuda")}
+    classes = {each.rpartition(".")[0] for each in work.once(_own_cuda) if each.endswith(".is_cuda")}
     if not classes:
         return False
     bindings = (binding for found in work.scan.root.bindings.values() for binding in found if binding.kind == "import")
@@ -236,26 +234,21 @@ def _own_data(work: Work, node: ast.Attribute, old: str) -> bool:
     value = node.value
     own = isinstance(value, ast.Name) and value.id in SELF
     if old == "is_cuda":
-        flag = "is_cuda" in work.project.flags or bool(_stored_on(work, old))
-        return flag and (_receiver(node) in _SETTINGS or (own and bool(_stored_on(work, old))))
-    return own and any(isinstance(target, ast.Name) and target.id in SELF for target in _stored_on(work, old))
+        flag = "is_cuda" in work.project.flags or bool(work.once(_stored_on, old))
+        return flag and (_receiver(node) in _SETTINGS or (own and bool(work.once(_stored_on, old))))
+    return own and any(isinstance(target, ast.Name) and target.id in SELF for target in work.once(_stored_on, old))
 
 
 def _stored(work: Work, name: str) -> bool:
     """True when the project keeps data under an attribute of that name."""
     if name in work.project.flags or name in work.project.cuda_data:
         return True
-    return bool(_stored_on(work, name))
+    return bool(work.once(_stored_on, name))
 
 
 def _stored_on(work: Work, name: str) -> list[ast.expr]:
-    """The objects whose attribute of that name the file writes or deletes; looked for once."""
-    key = f"objects with a stored {name}"
-    if key not in work.between_visits:
-        every = work.scan.attributes.get(name, ())
-        work.between_visits[key] = [each.value for each in every if not isinstance(each.ctx, ast.Load)]
-    found: list[ast.expr] = work.between_visits[key]
-    return found
+    """The objects whose attribute of that name the file writes or deletes."""
+    return [each.value for each in work.scan.attributes.get(name, ()) if not isinstance(each.ctx, ast.Load)]
 
 
 def _receiver(node: ast.Attribute) -> str:

@@ -19,7 +19,6 @@ from transplt.program.wraps import Wrap
 
 #: The code of what a person has to do unless a page of its own speaks of it.
 LEFT = "NPU332"
-_KEY = "distributed"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,14 +131,18 @@ def put_on_bench(
     names = (MANY_CARDS.name, "NPU333", "imports for several processes")
     shared = runs_elsewhere(models.program, file)
     bench = Bench(work, *names, file=file, start=start, models=models, wraps=wraps, verdict=verdict, shared=shared)
-    work.between_visits[_KEY] = bench
+    work.once(_put).append(bench)
     return bench
 
 
 def bench_of(work: Work) -> Bench | None:
     """What the first look left on the bench; None where nothing is to be written."""
-    found = work.between_visits.get(_KEY)
-    return found if isinstance(found, Bench) else None
+    return next(iter(work.once(_put)), None)
+
+
+def _put(work: Work) -> list[Bench]:
+    """What was put on the bench: one, or none."""
+    return []
 
 
 def hand_over(bench: Bench) -> Finds:

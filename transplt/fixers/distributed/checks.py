@@ -11,7 +11,8 @@ from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
 from transplt.program.optimized import parameters_given
 from transplt.program.optimizers import find_optimizers, find_steps
-from transplt.program.program import Program, Slot, Value, build
+from transplt.program.program import Program, Slot, Value
+from transplt.program.programs import programs_of
 from transplt.program.ranks import divided
 from transplt.program.trained import handed_on
 from transplt.program.values import origins
@@ -39,8 +40,7 @@ def problems(outputs: Mapping[str, bytes], entry: str, project: ProjectFacts) ->
     for a rank before the process group is there, in other scripts that share the code neither; `.module` is asked of
     what is wrapped; there is one process group; what an optimizer trains is exchanged.
     """
-    project = replace(project, sources=dict(outputs))
-    program = build(entry, project)
+    program = programs_of(replace(project, sources=dict(outputs))).program(entry)
     if not program.files or program.files[0].path != entry:
         return [Problem(entry, 1, "the main file cannot be read")]
     found = [*_under_a_rank(program), *_on_paths(program), *_bare_modules(program)]
@@ -71,7 +71,7 @@ def _other_scripts(program: Program) -> Iterator[Problem]:
     shared = {file.path for file in program.files if any(needs_group(file, call) for call in file.scan.calls)}
     others = {path for each in shared for path in imports_of(project).entries(each)} - {program.files[0].path}
     for path in sorted(others):
-        walk = Walk(build(path, project))
+        walk = Walk(programs_of(project).program(path))
         walk.main()
         for at, call, what in walk.early:
             if at.path in shared:

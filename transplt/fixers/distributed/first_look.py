@@ -14,9 +14,10 @@ from transplt.fixers.distributed.recognise import Setup, setups
 from transplt.fixers.distributed.start import Start, find_start
 from transplt.fixers.distributed.verdict import Refusal, Verdict, judge
 from transplt.fixers.distributed.wrapping import claim_data_parallel
-from transplt.program.files import File, own_file
+from transplt.program.files import File
 from transplt.program.models import Models, find_models
-from transplt.program.program import Program, Slot, build, text_of
+from transplt.program.program import Program, Slot, text_of
+from transplt.program.programs import programs_of
 from transplt.program.ranks import divided
 from transplt.program.training import Training, find_training
 from transplt.program.wraps import Wrap, find_wrap
@@ -28,19 +29,20 @@ fixer = Fixer(__name__, code="NPU330", rank=-1, theme="distributed")
 @fixer.on(ast.Module)
 def first_look(work: Work, tree: ast.Module) -> Finds:
     """Take the file on the bench, if the main file reaches it."""
-    own = own_file(work)
+    programs = programs_of(work.project)
+    own = programs.own(work.file)
     if why := work.settings.refusal:
         if own.path == work.settings.entry and tree.body:
             yield _left_whole(work, tree, why)
         return
-    program = build(work.settings.entry, work.project, own)
+    program = programs.program(work.settings.entry, own)
     if own not in program.files:
         return
     if found := setups(program):
         yield from _explained(work, [setup for setup in found if setup.file is own])
         yield from _divided(work, program, own)
         return
-    read = _read(program, work.settings.targets)
+    read = program.once(_read, work.settings.targets)
     if isinstance(read, Training):
         if own is program.files[0]:
             yield from _nothing(work, tree, read)
@@ -56,22 +58,16 @@ def first_look(work: Work, tree: ast.Module) -> Finds:
 
 
 _Read = tuple[Start, Models, dict[Slot, Wrap], Verdict]
-#: What was read of the last program: the files of one are looked at one after the other.
-_LAST: list[tuple[Program, tuple[str, ...], _Read | Training]] = []
 
 
 def _read(program: Program, targets: tuple[str, ...]) -> _Read | Training:
     """What is known of a program, and the verdict on it; only what trains where that is nothing to work with."""
-    if _LAST and _LAST[0][0] is program and _LAST[0][1] == targets:
-        return _LAST[0][2]
-    start, training = find_start(program), find_training(program)
-    found: _Read | Training = training
-    if start is not None and training.backwards:
-        models = find_models(program, training, targets)
-        wraps = {origin: wrap for origin in models.origins if (wrap := find_wrap(models, origin)) is not None}
-        found = (start, models, wraps, judge(models, wraps, targets))
-    _LAST[:] = [(program, targets, found)]
-    return found
+    start, training = find_start(program), program.once(find_training)
+    if start is None or not training.backwards:
+        return training
+    models = find_models(program, training, targets)
+    wraps = {origin: wrap for origin in models.origins if (wrap := find_wrap(models, origin)) is not None}
+    return start, models, wraps, judge(models, wraps, targets)
 
 
 def _explained(work: Work, found: list[Setup]) -> Finds:

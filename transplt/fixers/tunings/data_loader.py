@@ -14,7 +14,7 @@ from transplt.edits.work import Work
 from transplt.fixers.codemods.data_loader import LAST_CUDA_PINNING, LOADERS
 from transplt.fixers.tunings.copies import copies_of
 from transplt.fixers.tunings.keywords import add_keyword
-from transplt.fixers.tunings.reading import WRAPPERS, Reading, calls_here, reading
+from transplt.fixers.tunings.reading import WRAPPERS, Reading, reading
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.loops import repeated
 from transplt.program.program import File, class_name, text_of
@@ -44,9 +44,8 @@ def arguments_of_loaders(work: Work, tree: ast.Module) -> Finds:
         return
     found = reading(work)
     old = work.settings.torch_version in versions_of(f"<={LAST_CUDA_PINNING}")
-    loaders = {id(loader.call): loader for loader in found.loaders_in(work.scan.path)}
-    for known, call in calls_here(work, [loader.call for loader in loaders.values()]):
-        loader = loaders[id(known)]
+    for loader in found.loaders_in(work.scan.path):
+        call = loader.call
         if should_pin(found, loader):
             add_keyword(writer, call, fixer.code, _PIN, "pin_memory", "True", api=API)
             if old and lacks(call, "pin_memory_device", 99):

@@ -20,11 +20,11 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.tunings.keywords import add_keyword
-from transplt.fixers.tunings.reading import calls_here, layers_and_all
+from transplt.fixers.tunings.reading import layers_and_all
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.program import File, Program, Slot, enclosing_function
 from transplt.rules.versions import versions_of
-from transplt.syntax.asks import keyword_of, lacks, last_name
+from transplt.syntax.asks import by_place, keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 fixer = Fixer(__name__, code="NPU755", rank=310, theme="tune:ddp-arguments",
@@ -69,20 +69,20 @@ def wrappers(work: Work, tree: ast.Module) -> Finds:
     program = layers_and_all(work)
     here = [file for file in program.files if file.path == work.scan.path]
     calls = [call for file in here for call in file.scan.calls if file.names.qualified(call.func) in _WRAPPERS]
-    for known, call in calls_here(work, calls):
-        _buffers(writer, program, here[0], known, call)
+    for call in by_place(calls):
+        _buffers(writer, program, here[0], call)
         _views(writer, program, call)
     yield from writer.found
 
 
-def _buffers(writer: Writer, program: Program, file: File, known: ast.Call, call: ast.Call) -> None:
+def _buffers(writer: Writer, program: Program, file: File, call: ast.Call) -> None:
     settings = writer.work.settings
     later = "forward_sync_buffers" if settings.torch_version not in versions_of("<=2.12") else ""
     if not all(lacks(call, name, _PLACES[name]) for name in ("broadcast_buffers", "forward_sync_buffers")):
         return
     name = later or "broadcast_buffers"
     at_start = not later  # what is not sent when the wrapper is made has to be alike on all ranks by itself
-    synced = _synced(program, file, known)
+    synced = _synced(program, file, call)
     if synced:
         missed = at_start and _loads_on_one_rank(program)
         if not (missed or _RUNNING_BUT_SYNCED.search(_layers(program)) or _changing(program, at_start)):
@@ -91,7 +91,7 @@ def _buffers(writer: Writer, program: Program, file: File, known: ast.Call, call
     if not _MODELS.search(_text(program)) and not _registered(program):
         return  # there is nothing to send
     running = synced or _RUNNING.search(_layers(program)) or _MODELS.search(_text(program))
-    if not running and _own_model(program, file, known) and not _changing(program, at_start):
+    if not running and _own_model(program, file, call) and not _changing(program, at_start):
         add_keyword(writer, call, fixer.code, _BUFFERS, name, "False", api=API)
         return
     writer.remark(

@@ -12,7 +12,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.tunings.data_loader import API, PLACES, given, is_constant
 from transplt.fixers.tunings.keywords import add_keyword
-from transplt.fixers.tunings.reading import WRAPPERS, Reader, Reading, calls_here, reading
+from transplt.fixers.tunings.reading import WRAPPERS, Reader, Reading, reading
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.program import File, Slot, enclosing_function
 from transplt.program.training import Loader
@@ -32,9 +32,8 @@ def batches_of_one_shape(work: Work, tree: ast.Module) -> Finds:
     if writer is None:
         return
     found = reading(work)
-    loaders = {id(loader.call): loader for loader in found.loaders_in(work.scan.path)}
-    for known, call in calls_here(work, [loader.call for loader in loaders.values()]):
-        loader = loaders[id(known)]
+    for loader in found.loaders_in(work.scan.path):
+        call = loader.call
         if not _batches(loader) or not _only_trains(found, loader):
             continue
         if divided := _share_of_all(found, loader):

@@ -9,7 +9,6 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.tunings.writer import switched_off, writer_for
-from transplt.program.program import read_file
 from transplt.syntax.asks import keyword_of
 from transplt.syntax.scan import chain, parent
 
@@ -87,7 +86,7 @@ def _optional(work: Work, name: str) -> str:
     for path, data in sorted(work.project.sources.items()):
         if module.encode() not in data or not path.endswith(".py") or path == work.scan.path:
             continue
-        file = read_file(path, data)
+        file = work.project.files.read(path, data)
         if file is None:
             return ""
         for node in file.scan.imports:

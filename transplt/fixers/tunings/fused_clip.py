@@ -9,7 +9,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.tunings.optimizers import Made, Optimizers, optimizers_around
-from transplt.fixers.tunings.reach import Key, key, program_around
+from transplt.fixers.tunings.reach import program_around
 from transplt.fixers.tunings.unused import drop_unused
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.optimizers import perhaps_missing
@@ -49,7 +49,7 @@ def clippings(work: Work, tree: ast.Module) -> Finds:
     clips = _clips(program, work.scan.path, found, fused)
     done = []
     for call in by_place(work.scan.calls):
-        clip = clips.get(key(work.scan.path, call))
+        clip = clips.get(call)
         if clip is not None and writer.change_alone(
             call, fixer.code, f"{clip.optimizer} clips its packed gradients at once", _clipped(clip)
         ):
@@ -58,14 +58,14 @@ def clippings(work: Work, tree: ast.Module) -> Finds:
     yield from writer.found
 
 
-def _clips(program: Program, path: str, found: Optimizers, fused: list[Made]) -> dict[Key, Clip]:
+def _clips(program: Program, path: str, found: Optimizers, fused: list[Made]) -> dict[ast.Call, Clip]:
     clips = {}
     file = next(file for file in program.files if file.path == path)
     for call in file.scan.calls:
         if file.names.qualified(call.func) in _CLIPS:
             clip = _clip(program, file, call, found, fused)
             if clip is not None:
-                clips[key(path, call)] = clip
+                clips[call] = clip
     return clips
 
 

@@ -9,7 +9,6 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.tunings.optimizers import CLASSES, Optimizers, class_of, optimizers_around
-from transplt.fixers.tunings.reach import key
 from transplt.fixers.tunings.unused import drop_unused
 from transplt.fixers.tunings.writer import writer_for
 from transplt.syntax.asks import by_place
@@ -29,10 +28,9 @@ def optimizers(work: Work, tree: ast.Module) -> Finds:
     found = optimizers_around(work)
     if found is None:
         return
-    path, done = work.scan.path, []
+    done = []
     for call in by_place(work.scan.calls):
-        place = key(path, call)
-        if (made := found.by_key.get(place)) is not None:
+        if (made := found.by_call.get(call)) is not None:
             if made.fused:
                 continue
             if not made.why:
@@ -44,9 +42,9 @@ def optimizers(work: Work, tree: ast.Module) -> Finds:
             elif not made.silent:
                 help_ = made.help or f"look at the page of {fixer.code} and write {CLASSES[made.name]} where it fits"
                 writer.left(call, f"torch.optim.{made.name} stays: {made.why}", help_, fixer.code)
-        elif place in found.zeroing:
+        elif call in found.zeroing:
             writer.change(call, fixer.code, "the fused optimizers refuse set_to_none=True", without_any_argument)
-        elif place in found.modules:
+        elif call in found.modules:
             message = "the gradients stay where the fused optimizers packed them"
             writer.change(call, fixer.code, message, with_keyword("set_to_none", "False"), beside=True)
     _references(writer, found)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from transplt.edits.parting import indent_unit
 from transplt.edits.writer import Writer
-from transplt.fixers.tunings.loops import Batches, batch_loops, statement_at
-from transplt.fixers.tunings.reach import key, program_around
+from transplt.fixers.tunings.loops import Batches, batch_loops
+from transplt.fixers.tunings.reach import program_around
 from transplt.program.cards import on_card
-from transplt.program.loops import LOOPS, Loop
+from transplt.program.loops import Loop
 from transplt.program.program import enclosing_function
 from transplt.syntax.scan import FUNCTIONS
 
@@ -48,13 +48,7 @@ def measured_loops(writer: Writer, code: str, what: str) -> list[MeasuredLoop]:
         writer.left(lost, f"{what}: which loop trains here cannot be seen", "put it in by hand", code)
     result = []
     for batches in found:
-        nodes = [
-            statement_at(work, key(work.scan.path, node))
-            for node in (batches.loop, *batches.around, *(batches.calls or ()))
-        ]
-        loops = [node for node in nodes if isinstance(node, LOOPS)]
-        if len(loops) != len(nodes):
-            continue
+        loops = [batches.loop, *batches.around, *(batches.calls or ())]
         if not writer.fits(*loops, *(loop.body[0] for loop in loops)):
             why = "the first statement of the loop cannot be put on a line of its own"
             writer.left(loops[0], f"{what}: {why}", "write each on a line of its own", code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.base.finding import Level
+from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.tunings.writer import rewrite_unless_gone, rewrites
 from transplt.syntax.asks import arguments_of, by_place
@@ -21,14 +22,13 @@ def add_keyword(
 ) -> bool:
     """A keyword argument more, unless something gave the call one of that name before."""
     others = sum(edit.node is call and edit.level is not Level.UNSAFE for edit in rewrites(writer))
-    column = _below(_line_ends(writer), call, len(name) + len(value) + 3, others * _OTHER_EDIT)
+    column = _below(writer.work.once(_line_ends), call, len(name) + len(value) + 3, others * _OTHER_EDIT)
     return rewrite_unless_gone(writer, call, code, message, with_new_keyword(name, value, column), api=api)
 
 
-def _line_ends(writer: Writer) -> dict[int, int]:
+def _line_ends(work: Work) -> dict[int, int]:
     """By the id of a call: the column at which its last line ends, with the arguments that were added to it."""
-    ends: dict[int, int] = writer.work.between_visits.setdefault("line ends of calls", {})
-    return ends
+    return {}
 
 
 def _below(ends: dict[int, int], call: ast.Call, width: int, before: int) -> int | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import Any
 
 from transplt.edits.work import Work
-from transplt.fixers.tunings.reach import Key, key, program_around, reach_of
+from transplt.fixers.tunings.reach import program_around
 from transplt.program.loops import Loop, loops_around
 from transplt.program.optimizers import Step, find_steps
 from transplt.program.program import File, Program, enclosing_function, text_of
@@ -42,34 +41,21 @@ class Batches:
 
 def batch_loops(work: Work) -> tuple[list[Batches], ast.stmt | None]:
     """The loops over batches in this file; the first backward pass of the file where it has none that can be seen."""
-    program, reach = program_around(work), reach_of(work)
+    program = program_around(work)
     if program is None:
         return [], None
-    place = ("batches", id(program))
-    if place not in reach.kept:
-        reach.kept[place] = _find(program)
-    kept: Any = reach.kept[place]
-    found: list[Batches] = kept[0]
-    training: Training = kept[1]
+    found, training = program.once(_find), program.once(find_training)
     here = [batches for batches in found if batches.file.path == work.scan.path]
     lost = None
     if not here:
         for file, call in training.backwards:
             if file.path == work.scan.path and lost is None and not _is_held(training, found, call):
-                lost = statement_at(work, key(file.path, statement(call)))
+                lost = statement(call)
     return here, lost
 
 
-def statement_at(work: Work, place: Key) -> ast.stmt | None:
-    """The statement of the file on the bench that stands where one of another parse stands."""
-    for node in ast.walk(work.scan.tree):
-        if isinstance(node, ast.stmt) and key(work.scan.path, node) == place:
-            return node
-    return None
-
-
-def _find(program: Program) -> tuple[list[Batches], Training]:
-    training, taken = find_training(program), find_steps(program)
+def _find(program: Program) -> list[Batches]:
+    training, taken = program.once(find_training), find_steps(program)
     reading = {id(loop) for _, loop, _ in training.loops}
     regions = [(file, loop) for file, loop in training.regions]
     with_loops = {id(enclosing_function(loop)) for _, loop in regions if enclosing_function(loop) is not None}
@@ -94,7 +80,7 @@ def _find(program: Program) -> tuple[list[Batches], Training]:
         if inside or _calls_loops(training, file, loop, with_loops) or not _makes_steps(program, taken, file, loop):
             continue
         found.append(_batches(program, training, taken, file, loop))
-    return found, training
+    return found
 
 
 def _makes_steps(program: Program, taken: list[Step], file: File, loop: Loop) -> bool:

@@ -10,8 +10,6 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.tunings.instruments import MeasuredLoop, above, first_statement, global_lines, lines, only_one
-from transplt.fixers.tunings.loops import statement_at
-from transplt.fixers.tunings.reach import key
 from transplt.fixers.tunings.writer import value_of, writer_for
 from transplt.syntax.scan import parent
 
@@ -39,8 +37,7 @@ def _write(writer: Writer, place: MeasuredLoop, value: str) -> None:
     if place.apart and place.function is not None:
         above(writer, first_statement(place.function), [f"global {name}"], fixer.code, message)
     leave = lines(writer, f"if {name} >= {value}:", "    break")
-    found = [statement_at(writer.work, key(writer.work.scan.path, step)) for step in last_steps(place.batches.steps)]
-    steps = [step for step in found if step is not None]
+    steps = last_steps(place.batches.steps)
     counted = bool(steps) and writer.fits(*steps)
     for loop in place.around:
         above(writer, loop.body[0], leave, fixer.code, message)

@@ -14,10 +14,10 @@ from transplt.edits.work import Work
 from transplt.fixers.tunings.copies import changed_on_host, copies_of
 from transplt.fixers.tunings.data_loader import PLACES, given, is_constant, pinned, should_pin
 from transplt.fixers.tunings.keywords import add_keyword
-from transplt.fixers.tunings.reading import calls_here, has_loaders, reading
+from transplt.fixers.tunings.reading import has_loaders, reading
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.training import Loader
-from transplt.syntax.asks import lacks
+from transplt.syntax.asks import by_place, lacks
 
 fixer = Fixer(__name__, code="NPU758", rank=340, theme="tune:non-blocking", needs=(b".to(", b".cuda(", b".npu("))
 
@@ -45,7 +45,7 @@ def copies_of_batches(work: Work, tree: ast.Module) -> Finds:
         for call in copies_of(reader.file, reader.loop):
             if _takes_it(call) and not changed_on_host(call, reader.loop):
                 copies.append(call)
-    for _, call in calls_here(work, copies):
+    for call in by_place(copies):
         add_keyword(writer, call, fixer.code, _MESSAGE, "non_blocking", "True", api="torch.Tensor.to")
     yield from writer.found
 

@@ -14,7 +14,7 @@ from transplt.base.settings import Settings
 from transplt.edits.work import Work
 from transplt.fixers.tunings.facts import schemas
 from transplt.fixers.tunings.gradients import hazards, modules_zeroed
-from transplt.fixers.tunings.reach import Key, key, program_around, reach_of
+from transplt.fixers.tunings.reach import program_around
 from transplt.program.cards import on_card
 from transplt.program.imports import imports_of
 from transplt.program.loops import loops_around
@@ -75,9 +75,9 @@ class Optimizers:
 
     made: list[Made] = field(default_factory=list)
     by_slot: dict[Slot, list[Made]] = field(default_factory=dict)
-    by_key: dict[Key, Made] = field(default_factory=dict)
-    zeroing: dict[Key, Made] = field(default_factory=dict)
-    modules: set[Key] = field(default_factory=set)  # model.zero_grad()
+    by_call: dict[ast.Call, Made] = field(default_factory=dict)
+    zeroing: set[ast.Call] = field(default_factory=set)
+    modules: set[ast.Call] = field(default_factory=set)  # model.zero_grad()
 
 
 def find_optimizers(program: Program, settings: Settings) -> Optimizers:
@@ -96,7 +96,7 @@ def find_optimizers(program: Program, settings: Settings) -> Optimizers:
                 continue
             _follow(program, made, call, set())
             found.made.append(made)
-            found.by_key[key(file.path, call)] = made
+            found.by_call[call] = made
     if not found.made:
         return found
     for made in found.made:
@@ -116,24 +116,17 @@ def find_optimizers(program: Program, settings: Settings) -> Optimizers:
     _chosen_together(found)
     for made in found.made:
         if not made.why and not made.fused:
-            found.zeroing.update({key(file.path, call): made for file, call in made.zeroing})
+            found.zeroing.update(call for _, call in made.zeroing)
     if any(not made.why for made in found.made):
         slots = {slot for made in found.made for slot in made.slots}
-        found.modules = {key(file.path, call) for file, call in modules_zeroed(program, slots)}
+        found.modules = {call for _, call in modules_zeroed(program, slots)}
     return found
 
 
 def optimizers_around(work: Work) -> Optimizers | None:
     """The optimizers of the program around the file on the bench; found once for all of its files."""
-    program, reach = program_around(work), reach_of(work)
-    if program is None:
-        return None
-    place = ("optimizers", id(program))
-    if place not in reach.kept:
-        reach.kept[place] = find_optimizers(program, work.settings)
-    found = reach.kept[place]
-    assert isinstance(found, Optimizers)
-    return found
+    program = program_around(work)
+    return None if program is None else program.once(find_optimizers, work.settings)
 
 
 def class_of(full: str) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
 from transplt.flow.facts import ProjectFacts
-from transplt.program.files import File, read_file
+from transplt.program.files import File
 from transplt.program.imports import imports_of
 from transplt.program.program import Program, program_of
+from transplt.syntax.names import Names
 
-#: Where a node stands: path, line, column, last line, last column. It names a node in two parses of a file.
-Key = tuple[str, int, int, int, int]
 #: Files without any of these words say nothing about how a model trains, and with what data.
 _WORDS = re.compile(
     rb"jit.script|optim|zero_grad|\.grad\b|backward|parameters\(|__main__|DataLoader"
@@ -21,47 +18,42 @@ _WORDS = re.compile(
 )
 
 
-@dataclass(slots=True)
-class Reach:
-    """The programs of a project: files that have nothing to do with each other are in different ones."""
-
-    project: ProjectFacts
-    sources: dict[str, bytes]
-    programs: dict[str, Program] = field(default_factory=dict)  # by path
-    kept: dict[tuple[str, int], object] = field(default_factory=dict)  # what others worked out about a program
-
-
-_LAST: list[Reach] = []
-
-
-def reach_of(work: Work) -> Reach:
-    """The programs around the file on the bench; the same object for all files of a project."""
-    sources = work.project.sources or {work.scan.path: work.source.encode(work.source.utf8)}
-    if _LAST and _LAST[0].project is work.project and _LAST[0].sources == sources:
-        return _LAST[0]
-    found = Reach(work.project, dict(sources))
-    _read(found)
-    _LAST[:] = [found]
-    return found
+def programs_in(work: Work) -> dict[str, Program]:
+    """The programs of the project by path: files that have nothing to do with each other are in different ones."""
+    return work.project.once(_programs) if work.project.sources else work.once(_alone)
 
 
 def program_around(work: Work) -> Program | None:
-    """The program that the file on the bench is part of; its nodes are of another parse, see `key`."""
-    return reach_of(work).programs.get(work.scan.path)
+    """The program that the file on the bench is part of, with its nodes."""
+    programs, path = programs_in(work), work.scan.path
+    program = programs.get(path)
+    if program is None or any(file.scan is work.scan for file in program.files):
+        return program
+    # It was parsed once more: what was kept had met its limit.
+    files = [_own(work) if file.path == path else file for file in program.files]
+    program = program_of(files, work.project)
+    programs.update((file.path, program) for file in files)
+    return program
 
 
-def key(path: str, node: ast.expr | ast.stmt) -> Key:
-    """Where a node stands."""
-    return (path, node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+def _own(work: Work) -> File:
+    return File(work.scan.path, work.source, work.scan, Names(work.scan))
 
 
-def _read(reach: Reach) -> None:
-    files: dict[str, File] = {}
-    for path, data in sorted(reach.sources.items()):
-        if path.endswith("__init__.py") or _WORDS.search(data):
-            file = read_file(path, data)
-            if file is not None:
-                files[path] = file
-    for group in imports_of(reach.project).groups(files):
-        program = program_of([files[path] for path in group], reach.project)
-        reach.programs.update((path, program) for path in group)
+def _speaks(path: str, data: bytes) -> bool:
+    return path.endswith("__init__.py") or _WORDS.search(data) is not None
+
+
+def _alone(work: Work) -> dict[str, Program]:
+    path = work.scan.path
+    return {path: program_of([_own(work)], work.project)} if _speaks(path, work.source.utf8) else {}
+
+
+def _programs(project: ProjectFacts) -> dict[str, Program]:
+    every = ((path, data) for path, data in sorted(project.sources.items()) if _speaks(path, data))
+    files = {path: file for path, data in every if (file := project.files.read(path, data)) is not None}
+    found: dict[str, Program] = {}
+    for group in imports_of(project).groups(files):
+        program = program_of([files[path] for path in group], project)
+        found.update((path, program) for path in group)
+    return found

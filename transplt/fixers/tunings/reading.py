@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
-from transplt.fixers.tunings.reach import key, reach_of
-from transplt.program.files import own_file, read_file
+from transplt.fixers.tunings.reach import program_around, programs_in
+from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
 from transplt.program.program import (
     File,
@@ -16,6 +16,7 @@ from transplt.program.program import (
     enclosing_function,
     program_of,
 )
+from transplt.program.programs import programs_of
 from transplt.program.training import Loader, Training, find_training, loaders_of
 from transplt.program.values import uses
 from transplt.syntax.asks import by_place
@@ -43,10 +44,7 @@ class Reader:
 
 @dataclass(slots=True)
 class Reading:
-    """A program with its loaders. `readers` are those of a DataLoader call, by the id of the call.
-
-    The nodes are those of the program, which are not those of the file on the bench: see `calls_here`.
-    """
+    """A program with its loaders. `readers` are those of a DataLoader call, by the id of the call."""
 
     program: Program
     training: Training
@@ -116,51 +114,40 @@ class Reading:
 
 def reading(work: Work) -> Reading:
     """The program around the file on the bench; worked out once for all of its files."""
-    reach = reach_of(work)
-    program = reach.programs.get(work.scan.path)
+    program = program_around(work)
     if program is None:
-        own = own_file(work)
-        program = reach.programs[own.path] = program_of([own], work.project)
-    kept = reach.kept.get(("reading", id(program)))
-    if not isinstance(kept, Reading):
-        kept = reach.kept[("reading", id(program))] = Reading(program, find_training(program))
-        _find_readers(kept)
-    return kept
+        own = programs_of(work.project).own(work.file)
+        program = programs_in(work)[own.path] = program_of([own], work.project)
+    return program.once(_read)
 
 
 def has_loaders(work: Work) -> bool:
     """True where some file of the project makes loaders."""
-    reach = reach_of(work)
-    if ("loaders", 0) not in reach.kept:
-        reach.kept[("loaders", 0)] = any(b"DataLoader" in data for data in reach.sources.values())
-    return bool(reach.kept[("loaders", 0)])
+    return work.project.once(_names_loaders) if work.project.sources else b"DataLoader" in work.source.utf8
+
+
+def _names_loaders(project: ProjectFacts) -> bool:
+    return any(b"DataLoader" in data for data in project.sources.values())
 
 
 def layers_and_all(work: Work) -> Program:
     """The program around the file on the bench with all files that it imports, also those that only define layers."""
-    reach = reach_of(work)
-    program = reading(work).program
-    kept = reach.kept.get(("layers", id(program)))
-    if isinstance(kept, Program):
-        return kept
-    paths = imports_of(work.project).reached(*(file.path for file in program.files))[len(program.files) :]
-    more = [file for path in paths if (file := read_file(path, reach.sources.get(path, b""))) is not None]
-    every = program_of([*program.files, *more], work.project) if more else program
-    reach.kept[("layers", id(program))] = every
-    return every
+    return reading(work).program.once(_with_layers)
 
 
-def calls_here(work: Work, nodes: list[ast.Call]) -> list[tuple[ast.Call, ast.Call]]:
-    """(call of the program, the same call in the file on the bench), by place; those of other files are left out."""
-    own = {key("", call): call for call in work.scan.calls}
-    pairs = [(node, own[place]) for node in nodes if (place := key("", node)) in own]
-    return sorted(pairs, key=lambda pair: (pair[0].lineno, pair[0].col_offset))
+def _with_layers(program: Program) -> Program:
+    project = program.project
+    paths = imports_of(project).reached(*(file.path for file in program.files))[len(program.files) :]
+    read = (project.files.read(path, project.sources.get(path, b"")) for path in paths)
+    more = [file for file in read if file is not None]
+    return program_of([*program.files, *more], project) if more else program
 
 
-def _find_readers(found: Reading) -> None:
-    program, training = found.program, found.training
+def _read(program: Program) -> Reading:
+    training = program.once(find_training)
+    found = Reading(program, training)
     if not any(b"DataLoader" in file.source.utf8 for file in program.files):
-        return
+        return found
     trains = {id(loop) for _, loop in training.regions}
     for file in program.files:
         sources: list[tuple[ast.AST, ast.expr, Loop | None]] = []
@@ -182,3 +169,4 @@ def _find_readers(found: Reading) -> None:
             for loader in loaders:
                 found.loaders.setdefault(id(loader.call), loader)
                 found.readers.setdefault(id(loader.call), []).append(reader)
+    return found

@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 
 from transplt.edits.work import Work
-from transplt.fixers.tunings.reach import program_around, reach_of
+from transplt.fixers.tunings.reach import program_around
 from transplt.program.loops import loops_around
 from transplt.program.program import enclosing_function
 from transplt.program.scripted import scripted_in
@@ -296,12 +296,8 @@ def scripted(work: Work, node: ast.AST) -> bool:
             full = work.names.qualified(func) or ast.unparse(func)
             if "jit" in full:
                 return True
-    program, reach = program_around(work), reach_of(work)
+    program = program_around(work)
     if program is None:
         return False
-    place = ("scripted", id(program))
-    if place not in reach.kept:
-        reach.kept[place] = scripted_in(program)
-    compiled = reach.kept[place]
-    assert isinstance(compiled, set)
+    compiled = program.once(scripted_in)
     return any((work.scan.path, getattr(above, "lineno", 0)) in compiled for above in chain(node))

@@ -13,7 +13,6 @@ from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.tunings.reach import program_around
 from transplt.program.cards import on_card, serves_another, tries_torch_npu
-from transplt.program.program import read_file
 from transplt.trees.transform import New
 
 
@@ -25,7 +24,7 @@ def writer_for(work: Work, fixer: Fixer) -> Writer | None:
         return None
     if fixer.code.startswith(work.settings.ignored_codes(work.scan.path) or ("-",)):
         return None
-    if not _for_a_card(work):
+    if not work.once(_for_a_card):
         return None
     message = f"an import for the tuning {fixer.theme.removeprefix('tune:')}"
     return Writer(work, TUNINGS.name, fixer.code, message, Level.UNSAFE, asked=True)
@@ -33,17 +32,14 @@ def writer_for(work: Work, fixer: Fixer) -> Writer | None:
 
 def _for_a_card(work: Work) -> bool:
     """True for a file of a program that an NPU is to run faster."""
-    if __name__ not in work.between_visits:
-        work.between_visits[__name__] = not serves_another(work.scan) and _runs_on_one(work)
-    found: bool = work.between_visits[__name__]
-    return found
+    return not serves_another(work.scan) and _runs_on_one(work)
 
 
 def _runs_on_one(work: Work) -> bool:
     """False for a script no file of which puts anything on a card, and for one of a project that tries torch_npu."""
     if any(b"torch_npu" in text for text in work.project.sources.values()):
         texts = ((path, text) for path, text in work.project.sources.items() if b"torch_npu" in text)
-        files = (read_file(path, text) for path, text in texts)
+        files = (work.project.files.read(path, text) for path, text in texts)
         if any(file is not None and tries_torch_npu(file.scan) for file in files):
             return False
     program = program_around(work)

@@ -15,10 +15,12 @@ from transplt.precision.instrument.edits import Edits, Left
 from transplt.precision.instrument.loops import PROBE, record_steps
 from transplt.precision.instrument.order import fix_order, seeds_of
 from transplt.precision.instrument.trainers import makes_trainers
-from transplt.program.files import File, file_of, read_file
+from transplt.program.files import File
 from transplt.program.imports import imports_of
 from transplt.program.program import Program, program_of
+from transplt.program.programs import programs_of
 from transplt.program.steps import backward_passes, runs_backward
+from transplt.syntax.files import Files
 from transplt.syntax.modules import imported_names, module_name
 
 
@@ -75,7 +77,7 @@ def _unread(files: Mapping[str, bytes], program: Program) -> list[Left]:
     names = {name for file in program.files for name in imported_names(file.path, file.scan.imports)}
     found = []
     for path, data in sorted(files.items()):
-        if read_file(path, data) is None:
+        if program.project.files.read(path, data) is None:
             module = module_name(path)
             needed = any(module == name or module.endswith(f".{name}") for name in names)
             found.append(Left(path, 1, "cannot be read as Python, and is copied as it is", informs=not needed))
@@ -84,7 +86,9 @@ def _unread(files: Mapping[str, bytes], program: Program) -> list[Left]:
 
 def _project(files: Mapping[str, bytes], main: str) -> ProjectFacts:
     settings = Settings(entry=main)
-    return join_facts((index_source(data, path, settings) for path, data in sorted(files.items())), settings)
+    parsed = Files()
+    told = (index_source(data, path, settings, parsed) for path, data in sorted(files.items()))
+    return join_facts(told, settings, parsed)
 
 
 def _reached(project: ProjectFacts, main: str) -> list[str]:
@@ -104,7 +108,8 @@ def _tests(path: str) -> bool:
 
 
 def _program(project: ProjectFacts, paths: Iterable[str]) -> Program:
-    return program_of([file for path in paths if (file := file_of(project, path)) is not None], project)
+    files = (programs_of(project).file(path) for path in paths)
+    return program_of([file for file in files if file is not None], project)
 
 
 def _trains(file: File) -> bool:

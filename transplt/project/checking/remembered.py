@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from transplt.base.finding import Status
@@ -92,17 +92,14 @@ class Remembered:
     def tell(self, path: str, facts: ModuleFacts | None) -> None:
         """A file tells this; None: nothing."""
         if path in self.rows:
-            # What a file tells the analysis stands on a line of its own: `ModuleFacts` does not know its form.
-            text = "null"
-            if facts is not None:
-                text = f"{to_json(replace(facts, analysis=None))}\n{to_json(facts.analysis)}"
+            text = to_json(facts)
             self.rows[path] = Row(self.rows[path].content, _digest(text), text)
 
     def facts(self, telling: Sequence[Entry]) -> list[ModuleFacts]:
         """What files tell, from the cache. Spoilt when that is no record of ours."""
         texts = [self.rows[entry.path].facts for entry in telling if entry.path in self.rows]
         try:
-            return [_facts(text) for text in texts if text != "null"]
+            return [from_json(ModuleFacts, text) for text in texts if text != "null"]
         except ValueError as error:
             raise Spoilt from error
 
@@ -144,16 +141,6 @@ class Remembered:
     def _key(self, path: str, whole: str) -> str:
         beside = [] if path.endswith(".py") else [os.path.isfile(f"{self.root}/{twin}") for twin in twins(path)]
         return _digest(repr((path, self.rows[path].content, whole, beside)))
-
-
-def _facts(text: str) -> ModuleFacts:
-    first, _, second = text.partition("\n")
-    facts = from_json(ModuleFacts, first)
-    if second == "null":
-        return facts
-    from transplt.engine.analysis.project import SupportFacts  # what is remembered needs no analysis
-
-    return replace(facts, analysis=from_json(SupportFacts, second))
 
 
 def _rows(text: str | None) -> dict[str, Row]:

@@ -1,0 +1,38 @@
+"""What is worked out of an object once, and lives as long as the object does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+_Of = TypeVar("_Of", bound="Memoized")
+_Asked = ParamSpec("_Asked")
+_Found = TypeVar("_Found")
+
+
+class _Memo(dict[object, Any]):
+    """Results by what was asked. It stays in its process: a pickle of it is empty."""
+
+    def __reduce__(self) -> tuple[type[_Memo], tuple[()]]:
+        return _Memo, ()
+
+
+@dataclass(slots=True, eq=False)
+class Memoized:
+    """An object that others ask things about. A copy with other fields (`dataclasses.replace`) starts with none."""
+
+    _memo: _Memo = field(default_factory=_Memo, init=False, repr=False, compare=False)
+
+    def once(
+        self: _Of,
+        function: Callable[Concatenate[_Of, _Asked], _Found],
+        *asked: _Asked.args,
+        **named: _Asked.kwargs,
+    ) -> _Found:
+        """What a function (or class) makes of this object and some hashable arguments; called the first time only."""
+        key = (function, asked, *named.items())
+        if key not in self._memo:
+            self._memo[key] = function(self, *asked, **named)
+        found: _Found = self._memo[key]
+        return found

@@ -1,0 +1,51 @@
+"""What the files of a project say to the analysis, and their sum; transplt.engine.analysis.project and .extensions fill it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionFacts:
+    """What one file says: modules it builds, operators it registers, and (who, whom) by full names.
+
+    A reference to something compiled is (who, `ext:<name>`). `maybe` are references that stand under a condition;
+    `defined` are the functions and classes of the file, `assigned` its other module-level names that look compiled.
+    """
+
+    builds: tuple[str, ...] = ()
+    registers: tuple[str, ...] = ()
+    edges: tuple[tuple[str, str], ...] = ()
+    maybe: tuple[tuple[str, str], ...] = ()
+    defined: tuple[str, ...] = ()
+    assigned: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fallen:
+    """Why something falls: the extension it needs, the full names on the way there, and whether it does for certain."""
+
+    extension: str
+    way: tuple[str, ...] = ()
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SupportFacts:
+    """What one file says: module-level names it imports, the bases of its classes, and its references."""
+
+    module: str
+    imports: tuple[tuple[str, str], ...] = ()
+    stars: tuple[str, ...] = ()
+    bases: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    extensions: ExtensionFacts = field(default_factory=ExtensionFacts)
+
+
+@dataclass(slots=True)
+class SupportProject:
+    """The sum: what names of the project lead to, the bases of its classes, and what falls with an extension."""
+
+    exports: dict[str, str] = field(default_factory=dict)
+    bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    fallen: dict[str, Fallen] = field(default_factory=dict)
+    saved: tuple[tuple[str, str], ...] = ()  # every name under which something that falls can be imported
