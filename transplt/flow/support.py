@@ -1,4 +1,4 @@
-"""What the files of a project say to the analysis, and their sum; transplt.engine.analysis.project and .extensions fill it."""
+"""What the files of a project say to the analysis, and their sum; engine/analysis fills it."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from transplt.base.finding import APEX_LEVEL
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.new_names import name_now
 from transplt.edits.parting import indent_of
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
@@ -28,7 +29,6 @@ from transplt.fixers.amp.flag import ATTRIBUTE, follow, level_is_an_option
 from transplt.fixers.amp.inline import name_loss
 from transplt.fixers.amp.recognise import already
 from transplt.fixers.amp.theme import wanted, writer_for
-from transplt.fixers.codemods.data_parallel import one_card_name
 from transplt.program.program import File, Program, text_of
 from transplt.program.programs import programs_of
 from transplt.program.reached import reached_functions
@@ -211,7 +211,7 @@ def _defer(writer: Writer, place: Initialization) -> None:
             writer.rewrite(item.targets[0], INITIALIZE, message, kept[model])
             writer.rewrite(call, INITIALIZE, message, partial_of(partial) if partial else callee)
         else:
-            given = ", ".join([one_card_name(work, call.func), *map(work.text, call.keywords)])
+            given = ", ".join([name_now(work, call.func), *map(work.text, call.keywords)])
             wrapper = f"{partial}({given})" if partial else given
             writer.rewrite(call, INITIALIZE, message, only_argument)
             writer.after(item, [f"{kept[model]} = {wrapper}"], INITIALIZE, message)
@@ -226,7 +226,7 @@ def _as_renamed(work: Work, item: ast.stmt) -> str:
     for call in by_place([node for node in ast.walk(item) if isinstance(node, ast.Call)]):
         first, last = work.source.extent(call.func)
         if first >= at:
-            parts += [work.source.slice(at, first), one_card_name(work, call.func)]
+            parts += [work.source.slice(at, first), name_now(work, call.func)]
             at = last
     return "".join(parts) + work.source.slice(at, end)
 

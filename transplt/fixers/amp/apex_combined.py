@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 
 from transplt.base.settings import Settings
+from transplt.edits.unused import drop_unused
 from transplt.edits.writer import Writer
 from transplt.fixers.amp.apex_checks import Problem
 from transplt.fixers.amp.apex_place import Initialization
 from transplt.fixers.amp.apex_program import Apex
-from transplt.fixers.tunings.unused import drop_unused
 from transplt.program.program import File
 from transplt.syntax.asks import block_of, by_place
 from transplt.syntax.scan import chain, parent, statement

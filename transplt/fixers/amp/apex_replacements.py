@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 
+from transplt.edits.unused import drop_unused
 from transplt.edits.writer import Writer
-from transplt.fixers.tunings.unused import drop_unused
 from transplt.syntax.asks import by_place
 from transplt.syntax.scan import parent
 from transplt.trees.calls import calling, one_after_the_other, with_keyword

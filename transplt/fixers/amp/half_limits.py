@@ -14,7 +14,7 @@ from transplt.fixers.amp.recognise import already
 from transplt.fixers.amp.shape import Unit, units_of
 from transplt.fixers.amp.sigmoids import unsafe_under_autocast
 from transplt.fixers.amp.theme import wanted, writer_for
-from transplt.fixers.tunings.values import scripted
+from transplt.fixers.around import scripted
 from transplt.program.cards import on_card
 from transplt.program.program import enclosing_function
 from transplt.program.programs import programs_of

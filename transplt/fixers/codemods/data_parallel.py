@@ -14,6 +14,7 @@ from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.lines import blank_lines_above
+from transplt.edits.new_names import new_names
 from transplt.edits.parting import can_part
 from transplt.edits.work import Work
 from transplt.fixers.codemods.whole_objects import parts_saved, saved_objects
@@ -73,19 +74,9 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
         text = blank_lines_above(work.source, place) + _CLASS.format(name=name, base=work.text(call.func))
         where = Beside(place, above_comments=True)
         yield Edit(where, fixer.code, message, text, group=fixer.code)
-    work.once(_new_names)[id(call.func)] = name
+    new_names(work)[id(call.func)] = name
     yield Edit(call.func, fixer.code, message, dotted(name), api=api, group=fixer.code, imports=("torch",))
     yield work.note(call, "NPU507", f"{api} uses one card on an NPU", level=Level.INFO, api=api, help=_advice(work))
-
-
-def one_card_name(work: Work, func: ast.expr) -> str:
-    """What a call of DataParallel is named now: the class that went in; the text as it was for every other call."""
-    return work.once(_new_names).get(id(func)) or work.text(func)
-
-
-def _new_names(work: Work) -> dict[int, str]:
-    """What calls of DataParallel are named, by the ids of their functions; filled as they are edited."""
-    return {}
 
 
 @fixer.on(ast.ClassDef)

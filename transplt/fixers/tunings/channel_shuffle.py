@@ -11,7 +11,7 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.tunings.values import scripted
+from transplt.fixers.around import scripted
 from transplt.fixers.tunings.writer import switched_off, torch_name, touched, writer_for
 from transplt.program.shuffles import shuffle_ending_at
 from transplt.syntax.asks import by_place

@@ -11,7 +11,7 @@ import re
 from transplt.edits.edit import Beside
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.fixers.tunings.reach import program_around
+from transplt.fixers.around import program_around
 from transplt.fixers.tunings.writer import torch_name
 from transplt.program.cards import on_card
 from transplt.program.imports import imports_of

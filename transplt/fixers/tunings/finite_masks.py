@@ -12,8 +12,9 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.fixers.around import scripted
 from transplt.fixers.tunings.attention import NATIVE
-from transplt.fixers.tunings.values import attribute_values, held, runs_before, scripted
+from transplt.fixers.tunings.values import attribute_values, held, runs_before
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.program import enclosing_function
 from transplt.syntax.asks import by_place, is_dotted, keyword_of

@@ -10,12 +10,12 @@ import ast
 from dataclasses import dataclass
 
 from transplt.edits.edit import Note
+from transplt.edits.unused import certain_import, drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.tunings import attention
 from transplt.fixers.tunings.attention import BY_HAND, CODE, Masks
 from transplt.fixers.tunings.call_texts import Bound, bind, rewritten
-from transplt.fixers.tunings.unused import certain_import, drop_unused
 from transplt.fixers.tunings.writer import switched_off
 from transplt.syntax.asks import by_place, is_dotted, root_name
 from transplt.syntax.scan import parent

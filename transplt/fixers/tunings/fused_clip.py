@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.unused import drop_unused
 from transplt.edits.work import Work
+from transplt.fixers.around import program_around
 from transplt.fixers.tunings.optimizers import Made, Optimizers, optimizers_around
-from transplt.fixers.tunings.reach import program_around
-from transplt.fixers.tunings.unused import drop_unused
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.optimizers import perhaps_missing
 from transplt.program.program import File, Program, enclosing_function

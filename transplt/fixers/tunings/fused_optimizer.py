@@ -6,10 +6,10 @@ import ast
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.unused import drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.tunings.optimizers import CLASSES, Optimizers, class_of, optimizers_around
-from transplt.fixers.tunings.unused import drop_unused
 from transplt.fixers.tunings.writer import writer_for
 from transplt.syntax.asks import by_place
 from transplt.syntax.scan import parent

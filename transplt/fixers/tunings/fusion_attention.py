@@ -6,13 +6,14 @@ import ast
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.unused import drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.fixers.around import scripted
 from transplt.fixers.tunings import attention, flash_attention
 from transplt.fixers.tunings.attention import NATIVE, Masks
 from transplt.fixers.tunings.call_texts import bind, rewritten
-from transplt.fixers.tunings.unused import drop_unused
-from transplt.fixers.tunings.values import attribute_values, describe, held, scripted
+from transplt.fixers.tunings.values import attribute_values, describe, held
 from transplt.fixers.tunings.writer import switched_off, writer_for
 from transplt.syntax.asks import by_place, keyword_of
 from transplt.syntax.scan import chain

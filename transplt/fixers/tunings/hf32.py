@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds, Found
 from transplt.edits.fixer import Fixer
+from transplt.edits.unused import drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.fixers.tunings.unused import drop_unused
 from transplt.fixers.tunings.writer import torch_name, writer_for
 from transplt.syntax.asks import by_place
 from transplt.syntax.scan import parent, statement

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from transplt.edits.parting import indent_unit
 from transplt.edits.writer import Writer
+from transplt.fixers.around import program_around
 from transplt.fixers.tunings.loops import Batches, batch_loops
-from transplt.fixers.tunings.reach import program_around
 from transplt.program.cards import on_card
 from transplt.program.loops import Loop
 from transplt.program.program import enclosing_function

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from transplt.edits.work import Work
-from transplt.fixers.tunings.reach import program_around
+from transplt.fixers.around import program_around
 from transplt.program.loops import Loop, loops_around
 from transplt.program.optimizers import Step, find_steps
 from transplt.program.program import File, Program, enclosing_function, text_of

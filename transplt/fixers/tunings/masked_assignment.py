@@ -12,8 +12,9 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.fixers.around import scripted
 from transplt.fixers.tunings.finite_masks import is_minus_infinity, stays_finite
-from transplt.fixers.tunings.values import is_torch_tensor, scripted
+from transplt.fixers.tunings.values import is_torch_tensor
 from transplt.fixers.tunings.writer import touched, writer_for
 from transplt.syntax.asks import is_dotted
 from transplt.syntax.scan import parent

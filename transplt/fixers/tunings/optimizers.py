@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from transplt.base.settings import Settings
 from transplt.edits.work import Work
+from transplt.fixers.around import program_around
 from transplt.fixers.tunings.facts import schemas
 from transplt.fixers.tunings.gradients import hazards, modules_zeroed
-from transplt.fixers.tunings.reach import program_around
 from transplt.program.cards import on_card
 from transplt.program.imports import imports_of
 from transplt.program.loops import loops_around

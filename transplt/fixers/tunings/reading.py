@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
-from transplt.fixers.tunings.reach import program_around, programs_in
+from transplt.fixers.around import program_around, programs_in
 from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
 from transplt.program.program import (

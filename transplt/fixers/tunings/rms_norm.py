@@ -15,8 +15,8 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.lines import last_line, line_start
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.fixers.around import scripted
 from transplt.fixers.tunings.attention import NATIVE
-from transplt.fixers.tunings.values import scripted
 from transplt.fixers.tunings.writer import rewrites, switched_off, writer_for
 from transplt.syntax.scan import FUNCTIONS, parent
 

@@ -10,10 +10,11 @@ import ast
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.unused import drop_unused
 from transplt.edits.work import Work
+from transplt.fixers.around import scripted
 from transplt.fixers.tunings.attention import NATIVE
-from transplt.fixers.tunings.unused import drop_unused
-from transplt.fixers.tunings.values import held, scripted
+from transplt.fixers.tunings.values import held
 from transplt.fixers.tunings.writer import switched_off, touched, writer_for
 from transplt.syntax.asks import by_place, is_dotted
 from transplt.syntax.scan import FUNCTIONS, parent

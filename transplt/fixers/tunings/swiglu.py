@@ -10,11 +10,12 @@ import ast
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.unused import drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.fixers.around import scripted
 from transplt.fixers.tunings.attention import NATIVE
-from transplt.fixers.tunings.unused import drop_unused
-from transplt.fixers.tunings.values import held, is_linear, runs_before, scripted
+from transplt.fixers.tunings.values import held, is_linear, runs_before
 from transplt.fixers.tunings.writer import switched_off, touched, writer_for
 from transplt.syntax.asks import block_of, by_place, is_dotted
 from transplt.syntax.scan import parent, statement

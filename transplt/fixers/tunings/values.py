@@ -9,10 +9,8 @@ import ast
 from dataclasses import dataclass
 
 from transplt.edits.work import Work
-from transplt.fixers.tunings.reach import program_around
 from transplt.program.loops import loops_around
 from transplt.program.program import enclosing_function
-from transplt.program.scripted import scripted_in
 from transplt.syntax.asks import block_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 
@@ -286,18 +284,3 @@ def _lifetime(work: Work, name: ast.Name) -> tuple[int, int]:
     return max((line for line in lines if line < here), default=0), min(
         (line for line in lines if line >= here), default=10**9
     )
-
-
-def scripted(work: Work, node: ast.AST) -> bool:
-    """True in a function or class that TorchScript reads (or that an unknown `jit` decorates)."""
-    for above in (node, *chain(node)):
-        for decorator in getattr(above, "decorator_list", ()):
-            func = decorator.func if isinstance(decorator, ast.Call) else decorator
-            full = work.names.qualified(func) or ast.unparse(func)
-            if "jit" in full:
-                return True
-    program = program_around(work)
-    if program is None:
-        return False
-    compiled = program.once(scripted_in)
-    return any((work.scan.path, getattr(above, "lineno", 0)) in compiled for above in chain(node))

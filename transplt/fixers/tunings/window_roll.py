@@ -11,7 +11,7 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.tunings.values import scripted
+from transplt.fixers.around import scripted
 from transplt.fixers.tunings.writer import writer_for
 from transplt.flow.last_value import last_value
 from transplt.program.program import enclosing_function

@@ -11,7 +11,7 @@ from transplt.edits.groups import TUNINGS
 from transplt.edits.ignores import Ignores
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.fixers.tunings.reach import program_around
+from transplt.fixers.around import program_around
 from transplt.program.cards import on_card, serves_another, tries_torch_npu
 from transplt.trees.transform import New
 

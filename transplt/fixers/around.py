@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 from transplt.edits.work import Work
@@ -9,7 +10,9 @@ from transplt.flow.facts import ProjectFacts
 from transplt.program.files import File
 from transplt.program.imports import imports_of
 from transplt.program.program import Program, program_of
+from transplt.program.scripted import scripted_in
 from transplt.syntax.names import Names
+from transplt.syntax.scan import chain
 
 #: Files without any of these words say nothing about how a model trains, and with what data.
 _WORDS = re.compile(
@@ -57,3 +60,18 @@ def _programs(project: ProjectFacts) -> dict[str, Program]:
         program = program_of([files[path] for path in group], project)
         found.update((path, program) for path in group)
     return found
+
+
+def scripted(work: Work, node: ast.AST) -> bool:
+    """True in a function or class that TorchScript reads (or that an unknown `jit` decorates)."""
+    for above in (node, *chain(node)):
+        for decorator in getattr(above, "decorator_list", ()):
+            func = decorator.func if isinstance(decorator, ast.Call) else decorator
+            full = work.names.qualified(func) or ast.unparse(func)
+            if "jit" in full:
+                return True
+    program = program_around(work)
+    if program is None:
+        return False
+    compiled = program.once(scripted_in)
+    return any((work.scan.path, getattr(above, "lineno", 0)) in compiled for above in chain(node))
