@@ -30,6 +30,7 @@ LOOP = (
         (LOOP + "        print(loss.item())\n", "NPU713", 6),
         (LOOP + "        keep(loss.detach().cpu().numpy())\n", "NPU713", 6),
         (LOOP + "        print(loss)\n", "NPU713", 6),
+        (LOOP + "        keep(repr(loss))\n", "NPU713", 6),
         (LOOP + "        print(f'loss {loss:.3f}')\n", "NPU713", 6),
         (LOOP + "        total += float(loss)\n", "NPU713", 6),
         (LOOP + "        log('{}'.format(loss))\n        log('%d %f' % (step, loss))\n", "NPU713", 6),

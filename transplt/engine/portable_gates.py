@@ -16,14 +16,13 @@ from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Edit
 from transplt.edits.work import Work
 from transplt.flow.callees import PROSE_CALLS
+from transplt.rules.torch_callables import full_names
 from transplt.syntax.asks import index_in, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: What asks, by its full name; comparisons of a device type ask too.
 QUESTIONS = ("torch.cuda.is_available", "torch.cuda.device_count")
 _EXITS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-#: Calls that torch_npu does not support, without a word of CUDA in them. Source: Ascend/pytorch, docs of DataParallel.
-_ONLY_CUDA = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel")
 #: Keywords for which the answer may be anything.
 _ANY_ANSWER = ("pin_memory",)
 _NOT_FOLLOWED = "where its answer goes is not followed"
@@ -260,7 +259,7 @@ class _Look:
 
     def _called(self, call: ast.Call) -> Iterator[str]:
         full = self.work.names.qualified(call.func)
-        if full in _ONLY_CUDA:
+        if full in full_names("cuda_only"):
             yield f"{full} runs on CUDA alone"
         elif isinstance(call.func, ast.Name):
             found = self.work.names.lookup(call.func.id, self.work.scan.scope_of(call))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from transplt.rules.torch_callables import full_names
+
 #: Top-level packages with a `cuda` or a device notation of their own.
 FOREIGN = frozenset(
     "numba cupy cupyx pycuda jax jaxlib flax paddle tensorflow tf keras mxnet chainer theano dgl polygraphy triton "
@@ -33,9 +35,7 @@ SIMULATOR_DEVICE = re.compile(
     r"(?:^|_|\b)(?:sim|physics|graphics|render|renderer|rendering|simulation)_device(?:_id)?$"
 )
 #: The names of torch's DataParallel.
-DATA_PARALLEL = frozenset(
-    {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"}
-)
+DATA_PARALLEL = full_names("replicates")
 #: Calls whose text arguments are for people.
 PROSE_CALLS = frozenset(
     "print info debug warning warn error exception critical log write format_exc fail skip warning_once rank_zero_info "

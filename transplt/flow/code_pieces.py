@@ -18,6 +18,7 @@ from transplt.flow.cuda_code import CudaCode
 from transplt.flow.gates import denies_cuda, is_gate, is_option, sounds_like_a_flag, speaks_of_cuda
 from transplt.flow.slots import Slots
 from transplt.flow.stores import store_slots
+from transplt.rules.torch_callables import MODULE, last_names, names_of
 from transplt.syntax.asks import last_name
 from transplt.syntax.conditions import Atom, implied, leaves
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -26,7 +27,7 @@ _VALUE_HOLDERS = frozenset(
     {ast.Assign, ast.AnnAssign, ast.Return, ast.IfExp, ast.Tuple, ast.List, ast.Dict, ast.NamedExpr}
 )
 #: Calls that put a value on a device, or say which device it is.
-_PLACES = frozenset({"cuda", "npu", "to", "set_device", "device", "DataParallel", "DistributedDataParallel"})
+_PLACES = names_of(MODULE, "to_card") | last_names("replicates", "distributes") | {"set_device", "device"}
 _CATCHES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException", "RuntimeError", "OSError", "")
 #: Expressions whose value may be the answer of a gate; names and attributes by what they are called.
 _CARRIERS = frozenset({ast.Call, ast.BoolOp, ast.UnaryOp, ast.Compare})

@@ -6,13 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
+from transplt.rules.torch_callables import full_names
 from transplt.syntax.asks import keyword_of, last_name
 
 #: A CUDA source among files that are built, and CUDA code in a string.
 _CUDA_SOURCE = re.compile(r"\.cuh?$")
 KERNEL_TEXT = re.compile(r"\b__(?:global|device)__\b")
 #: What builds and loads CUDA sources when the program runs.
-BUILDERS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
+BUILDERS = full_names("builds")
 _EXTENSION_MAKERS = re.compile(r"CUDAExtension$|cuda_ext(?:ension)?$|create_extension$")
 
 

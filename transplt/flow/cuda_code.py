@@ -22,6 +22,7 @@ from transplt.flow.shown import only_shown
 from transplt.flow.slots import Slots
 from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_set import RuleSet
+from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import call_of, keyword_of, last_name, root_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF
@@ -50,12 +51,12 @@ _LOADERS = Texts(
 #: Functions of torch itself without a kernel for NPUs that programs choose for new cards of NVIDIA.
 _TORCH = frozenset({"torch._scaled_mm", "torch._int_mm", "torch.ops.load_library"})
 #: Namespaces of operators that an NPU has kernels for.
-_TORCH_OPS = frozenset({"aten", "prims", "prim", "npu", "c10d", "c10d_functional", "_c10d_functional", "profiler"})
+_TORCH_OPS = names_of("torch.ops", "on_npu")
 #: Codes of rules whose names fail on an NPU when they are called; of a package, when it is imported.
 _FAILS = ("NPU501", "NPU502", "NPU503", "NPU506", "NPU550", "NPU552")
 _PACKAGES = ("NPU510", "NPU512")
 #: Calls that only ask about what they are given, or build what is called by name alone.
-_ONLY_ASK = frozenset("isinstance issubclass hasattr callable type id repr len".split())
+_ONLY_ASK = names_of("builtins", "asks", "counts", "shows")
 _NAMED = frozenset({ast.Name, ast.Attribute})
 
 

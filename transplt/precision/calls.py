@@ -18,6 +18,7 @@ from transplt.precision.files import inside
 from transplt.precision.record import API, Row, Tensor
 from transplt.precision.watch.roles import is_blank
 from transplt.rules.tables import read_table
+from transplt.rules.torch_callables import TENSOR, names_of
 
 _CALLS = {
     "Functional": "torch.nn.functional.{}(*args, **kwargs)",
@@ -48,7 +49,6 @@ _DROPPING = {
 _INDEXED = ("__getitem__", "__setitem__")
 #: It makes zeros on purpose, and computes all the same.
 _COMPUTES = ("masked_fill", "masked_fill_")
-_MOVES = frozenset("to cuda npu cpu xpu pin_memory record_stream".split())
 _DTYPE = re.compile(r"torch\.\w+")
 _KNOWN = frozenset("float16 bfloat16 float32 float64 complex64 complex128 int8 uint8 int16 int32 int64 bool".split())
 
@@ -69,7 +69,7 @@ def expression(row: Row) -> str:
         raise Uncallable(row, f"is no function that a test can call ({', '.join(_CALLS)})")
     if function in _INDEXED or (is_blank(row) and function not in _COMPUTES):
         raise Uncallable(row, "computes nothing, and dumps have its arguments in part only")
-    if function in _MOVES:
+    if function in names_of(TENSOR, "moves"):
         raise Uncallable(row, "moves data and computes nothing")
     if _RANDOM.fullmatch(function) or _drops(row, function):
         raise Uncallable(row, "draws random numbers: two devices never agree on them")

@@ -11,11 +11,9 @@ from collections.abc import Iterator, Sequence
 from transplt.precision.distance import by_figures, tolerance
 from transplt.precision.match import UNWRITTEN, Match
 from transplt.precision.record import API, BACKWARD, FORWARD, MODULE, Row, Tensor
+from transplt.rules.torch_callables import TENSOR, names_of
 
-_MOVES = UNWRITTEN | frozenset(
-    "to cuda npu cpu contiguous detach clone pin_memory record_stream type npu_format_cast is_contiguous requires_grad_"
-    .split()
-)  # fmt: skip
+_MOVES = UNWRITTEN | names_of(TENSOR, "ports") | {"requires_grad_"}
 Print = tuple[object, ...]
 
 

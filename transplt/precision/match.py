@@ -9,13 +9,10 @@ from dataclasses import dataclass, field
 from transplt.precision.align import api_of, backward_passes, paired, sequences
 from transplt.precision.distance import beside, by_figures, overflows, tolerance
 from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, MODULE, Part, Record, Row, Tensor
+from transplt.rules.torch_callables import TENSOR, last_names, names_of
 
 #: What gives memory that nobody has written yet: its values mean nothing.
-UNWRITTEN = frozenset("empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_".split())
-#: What writes all of its first tensor, and reads nothing of it.
-_WRITES = frozenset(
-    "zero_ fill_ copy_ set_ random_ uniform_ normal_ exponential_ bernoulli_ log_normal_ cauchy_ geometric_".split()
-)
+UNWRITTEN = last_names("unwritten")
 #: `torch.mm(a, b, out=c)`: what c held before is overwritten.
 _OUT = ["kwargs", "out"]
 #: How far two tensors are apart, and the smallest size that counts.
@@ -127,7 +124,8 @@ class _Measure:
         last = npu.api.rpartition(".")[2]
         if npu.kind == API and npu.phase == FORWARD and last in UNWRITTEN:
             return found
-        taken = npu.inputs[1:] if npu.kind == API and npu.phase == FORWARD and last in _WRITES else npu.inputs
+        writes = npu.kind == API and npu.phase == FORWARD and last in names_of(TENSOR, "writes")
+        taken = npu.inputs[1:] if writes else npu.inputs
         taken = tuple(each for each in taken if each.name.split(".")[:2] != _OUT)
         found.inputs, found.worst_input = self._apart([*pairs(taken, bench.inputs)])
         parameters, worst = self._apart([*pairs(npu.parameters, bench.parameters)])

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from transplt.program.frameworks import PROCESSES, taken_over
 from transplt.program.program import File, Program
 from transplt.program.values import values_of
+from transplt.rules.torch_callables import TENSOR, last_names, names_of
 from transplt.syntax.asks import call_of, hides_arguments, keyword_of, last_name, string_of
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, chain, parent
@@ -21,7 +22,7 @@ _OTHERS = frozenset(
     " openvino coremltools rknn rknnlite torch_directml qaic poptorch".split()
 )
 #: The methods that move what they belong to; `to` does other things, too.
-MOVES = frozenset({"to", "cuda", "npu"})
+MOVES = names_of(TENSOR, "to_card")
 _DEVICE_WORDS = ("device", "gpu", "cuda", "npu", "rank")
 
 
@@ -84,7 +85,7 @@ _KEEPING = frozenset(
     "set_rng_state get_rng_state_all set_rng_state_all max_memory_allocated memory_allocated max_memory_reserved "
     "memory_reserved reset_peak_memory_stats get_device_name get_device_properties Event".split()
 )
-_PLACES = frozenset({"DataParallel", "DistributedDataParallel", "Accelerator", "accelerator", "set_default_device"})
+_PLACES = last_names("replicates", "distributes") | {"Accelerator", "accelerator", "set_default_device"}
 #: Variables that name a device.
 _DEVICE = re.compile(r"device|gpu|card|rank|^dev$|_dev$", re.I)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import by_place, call_of, keyword_of
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, parent
@@ -17,8 +18,6 @@ from transplt.syntax.scopes import Scope
 
 #: Names of the 64-bit type, and what the 32-bit one is called beside them.
 LONG = {"torch.int64": "int32", "torch.long": "int"}
-#: Methods that hand on the type of a tensor.
-_SHAPES = frozenset("unsqueeze expand view reshape repeat contiguous to cuda npu expand_as squeeze transpose t".split())
 
 
 def long_lookups(scan: Scan, names: Names) -> Iterator[tuple[ast.Attribute, str, str]]:
@@ -50,7 +49,8 @@ def _makes_index(names: Names, call: ast.Call, dtype: ast.expr) -> bool:
 def _only_looks_up(scan: Scan, names: Names, node: ast.expr) -> bool:
     """True when a value goes to embeddings and index_select alone, directly or through one local name."""
     above = parent(node)
-    while isinstance(above, ast.Attribute) and above.attr in _SHAPES and isinstance(parent(above), ast.Call):
+    handing_on = names_of(TENSOR, "keeps_type", "to_card")
+    while isinstance(above, ast.Attribute) and above.attr in handing_on and isinstance(parent(above), ast.Call):
         node = parent(above)  # type: ignore[assignment]
         assert isinstance(node, ast.Call)
         if any(names.qualified(given) in LONG for given in node.args) or keyword_of(node, "dtype") is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from transplt.program.program import File, Program, Slot, Value
 from transplt.program.training import Training
 from transplt.program.values import origins
+from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import arguments_of, by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
@@ -212,13 +213,8 @@ def takes_wrapper(models: Models, file: File, call: ast.Call, node: ast.expr) ->
         )
     name = file.names.qualified(call.func) or ""
     last = last_name(call.func)
-    if name.startswith(("torch.", "torchvision.", "copy.")) or last in (
-        "print",
-        "isinstance",
-        "str",
-        "len",
-        "deepcopy",
-    ):
+    asks = names_of("builtins", "asks", "counts", "shows")
+    if name.startswith(("torch.", "torchvision.", "copy.")) or last in asks or last == "deepcopy":
         return False
     return models.training.in_region(file, call) and not any(
         word in last.lower() for word in ("save", "eval", "valid", "test", "log", "ema", "update")

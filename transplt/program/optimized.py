@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from transplt.program.models import Models, base_of, made_in
 from transplt.program.program import File, Program, Slot, Value
+from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _PASSES_ON = frozenset("list tuple set iter filter chain from_iterable reversed sorted dict items values".split())
-_PARAMETERS = ("parameters", "named_parameters")
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ def _follow(program: Program, file: File, node: ast.expr, given: Given, seen: se
 
 def _called(program: Program, file: File, call: ast.Call, given: Given, seen: set[int]) -> None:
     last = last_name(call.func)
-    if isinstance(call.func, ast.Attribute) and last in _PARAMETERS:
+    if isinstance(call.func, ast.Attribute) and last in names_of(MODULE, "parameters"):
         base = base_of(call.func.value)
         slot = program.slot(file, base) if base is not None else None
         if slot is None or (isinstance(base, ast.Name) and base.id in ("self", "cls")):

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from transplt.program.program import File, Program
+from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import arguments_of, by_place, call_of, last_name, string_of
 from transplt.syntax.scan import parent
-
-_PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children"})
 
 
 class Asked(NamedTuple):
@@ -74,6 +73,6 @@ def over_parameters(node: ast.AST) -> bool:
         heads = [node.iter] if isinstance(node, ast.For) else [each.iter for each in getattr(node, "generators", ())]
         for head in heads:
             asked = [item.attr for item in ast.walk(head) if isinstance(item, ast.Attribute)]
-            if _PARAMETERS & set(asked) or "param" in ast.unparse(head):
+            if names_of(MODULE, "parts") & set(asked) or "param" in ast.unparse(head):
                 return True
     return False

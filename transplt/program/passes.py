@@ -13,20 +13,17 @@ from dataclasses import dataclass, field
 from transplt.program.gradients import stops_gradients
 from transplt.program.models import Models
 from transplt.program.program import File, Function, Slot, enclosing_function
+from transplt.rules.torch_callables import MODULE, TENSOR, last_names, names_of
 from transplt.syntax.asks import arguments_of, call_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Methods that models have and that run nothing of them.
-STATE = frozenset(
-    "train eval parameters named_parameters buffers named_buffers modules named_modules children named_children module "
-    "state_dict load_state_dict zero_grad to cuda npu cpu half float double bfloat16 type requires_grad_ apply no_sync "
-    "register_comm_hook share_memory compile save_pretrained add_module register_buffer __class__ training".split()
+STATE = (
+    names_of(MODULE, "runs_nothing")
+    | names_of("torch.nn.parallel.DistributedDataParallel")
+    | {"save_pretrained", "training", "__class__"}
 )
-_CUTS = frozenset("detach item numpy tolist argmax data size dim numel shape dtype device requires_grad".split())
-_FILLS = frozenset(
-    "zeros ones full empty rand randn zeros_like ones_like randn_like new_zeros new_ones new_full new_empty zero_ "
-    "fill_ normal_ uniform_".split()
-)
+_CUTS = names_of(TENSOR, "cuts", "asks")
 _MOST_VISITS = 20_000
 _DEEPEST = 12
 
@@ -328,11 +325,11 @@ def _filled(node: ast.expr) -> bool:
         return bool(node.elts) and all(_filled(each) for each in node.elts)
     if not isinstance(node, ast.Call):
         return False
-    if last_name(node.func) in _FILLS:
+    if last_name(node.func) in last_names("fills"):
         return True
     if last_name(node.func) == "Variable" and node.args:
         return _filled(node.args[0])
-    moved = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "npu", "float", "requires_grad_")
+    moved = isinstance(node.func, ast.Attribute) and node.func.attr in names_of(TENSOR, "keeps_type", "casts")
     return moved and isinstance(node.func, ast.Attribute) and _filled(node.func.value)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from transplt.base.text.memo import Memoized
 from transplt.flow.facts import ProjectFacts
 from transplt.program.files import File
+from transplt.rules.torch_callables import MODULE, full_names, names_of
 from transplt.syntax.asks import by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.syntax.scopes import Scope
@@ -19,10 +20,10 @@ from transplt.syntax.scopes import Scope
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: A variable: (file, scope, name), or of the objects of a class: ("self", full name of the class, attribute).
 Slot = tuple[str, str, str]
-LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+LOADERS = full_names("loads")
 
 #: Methods of modules that give back the module.
-_SAME_OBJECT = frozenset("to cuda npu cpu half float double bfloat16 train eval requires_grad_ apply".split())
+SAME_MODULE = names_of(MODULE, "returns_self")
 
 __all__ = [
     "LOADERS",
@@ -300,7 +301,7 @@ def _stored(program: Program, file: File, item: ast.Subscript) -> None:
 
 def _moved(call: ast.Call) -> ast.Call:
     """`Net()` of `Net().cuda()`: the call that makes the object."""
-    while last_name(call.func) in _SAME_OBJECT and isinstance(inner := getattr(call.func, "value", None), ast.Call):
+    while last_name(call.func) in SAME_MODULE and isinstance(inner := getattr(call.func, "value", None), ast.Call):
         call = inner
     return call
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from transplt.program.program import File, Program, Slot
+from transplt.program.program import SAME_MODULE, File, Program, Slot
 from transplt.program.values import origins
+from transplt.rules.torch_callables import last_names
 from transplt.syntax.asks import keyword_of, last_name
 
-_WRAPPERS = ("DataParallel", "DistributedDataParallel", "compile", "convert_sync_batchnorm")
-_MOVES = frozenset({"to", "cuda", "npu", "half", "float", "train"})
 Model = frozenset[Slot]
 
 
@@ -42,8 +41,8 @@ def handed_on(node: ast.expr) -> ast.expr | None:
         return _bare(node)
     if isinstance(node, ast.Call):
         last = last_name(node.func)
-        if last in _WRAPPERS and node.args:
+        if last in last_names("wraps", "converts") and node.args:
             return handed_on(node.args[0])
-        if last in _MOVES and isinstance(node.func, ast.Attribute):
+        if last in SAME_MODULE and isinstance(node.func, ast.Attribute):
             return handed_on(node.func.value)
     return None

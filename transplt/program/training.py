@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from transplt.program.loops import Loop, loops_around, own_body
 from transplt.program.program import LOADERS, File, Program, enclosing_function, key_of
 from transplt.program.steps import backward_passes, runs_backward
+from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import by_place
 from transplt.syntax.scan import FUNCTIONS, parent
 
@@ -15,7 +16,6 @@ from transplt.syntax.scan import FUNCTIONS, parent
 _MODEL_METHODS = frozenset({"train", "eval", "step", "forward", "update", "backward", "fit", "__call__"})
 #: A value that is an item of itself (`x = f(x[0])` in a loop) would be followed for ever.
 _DEEPEST_PATH = 8
-_SKIPPED = frozenset({"len", "range", "print", "str", "int", "float", "isinstance", "min", "max", "id", "type"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,7 +193,7 @@ def loaders_of(program: Program, file: File, node: ast.expr) -> list[Loader]:
         if isinstance(callee, FUNCTIONS):
             for value in (*program.returns(callee), *_yielded_from(callee)):
                 visit(program.owner[callee], value, path, by_key)
-        elif callee is None and getattr(call.func, "id", "") not in _SKIPPED:
+        elif callee is None and getattr(call.func, "id", "") not in names_of("builtins") | {"range", "min", "max"}:
             for argument in call.args:
                 visit(file, argument.value if isinstance(argument, ast.Starred) else argument, path, by_key)
         elif isinstance(callee, ast.ClassDef):

@@ -12,12 +12,10 @@ from transplt.program.files import names_and_attributes
 from transplt.program.loops import lifted
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
+from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import begins, block_of, call_of, ends, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
-_SETUPS = frozenset(
-    "to cuda npu half float double bfloat16 load_state_dict apply compile requires_grad_ type share_memory".split()
-)
 _PARTS = frozenset({"apply", "load_state_dict", "requires_grad_"})
 
 
@@ -114,7 +112,7 @@ def _sets_up(file: File, node: ast.expr) -> bool:
         part = above
         while isinstance(outer := parent(part), ast.Attribute):  # a part of it: model.head.apply(init)
             part = outer
-        known = _SETUPS if part is above else _PARTS
+        known = names_of(MODULE, "alters") if part is above else _PARTS
         return part.attr in known and call_of(part) is not None
     call = parent(above) if isinstance(above, (ast.keyword, ast.List)) else above
     return isinstance(call, ast.Call) and (file.names.qualified(call.func) or "").endswith("amp.initialize")

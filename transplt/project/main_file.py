@@ -17,11 +17,12 @@ from transplt.program.programs import programs_of
 from transplt.program.training import find_training
 from transplt.project.kept_back import kept_back
 from transplt.project.options import Plan
+from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import by_place
 from transplt.syntax.files import Files
 
 #: What is asked of a model and of little else.
-_ASKED_OF_MODELS = ("parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval")
+_ASKED_OF_MODELS = sorted(names_of(MODULE, "module_only", "state"))
 _MOST_NAMES = 8
 
 

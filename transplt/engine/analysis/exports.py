@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.engine.analysis.verdicts import argument
 from transplt.flow.last_value import last_value
+from transplt.rules.torch_callables import full_names
 from transplt.syntax.asks import call_of, hides_arguments, last_name, root_name, string_of
 from transplt.syntax.scan import parent
 
 _EXPORT, _TRACE = "torch.onnx.export", "torch.jit.trace"
 _OPSETS = range(9, 19)
 _CARDS = ("cuda", "npu")
-_WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 #: What makes no module of the file's own: scripted, traced, exported or loaded models, and wrappers of functions.
 _NO_MODULES = frozenset("script trace load load_model export from_pretrained compile partial".split())
 #: Calls and names that are looked through.
@@ -124,7 +124,8 @@ def _is_wrapped(file: ScannedFile, model: ast.Name) -> bool:
     """True when a name is given a wrapper, and wherever it is given something it stands for one model."""
     bindings = file.scan.scope_of(model).bindings.get(model.id, ())
     values = [getattr(parent(each.node), "value", None) for each in bindings if each.kind == "assign"]
-    wrapped = [each for each in values if isinstance(each, ast.Call) and file.names.qualified(each.func) in _WRAPPERS]
+    wrappers = full_names("distributes", "replicates")
+    wrapped = [each for each in values if isinstance(each, ast.Call) and file.names.qualified(each.func) in wrappers]
     return any(getattr(root_name(each.args[0]), "id", "") == model.id for each in wrapped if each.args) or (
         bool(wrapped) and len(wrapped) == len(bindings)
     )

@@ -14,7 +14,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from transplt.flow.cuda_builds import BUILDERS
 from transplt.flow.support import ExtensionFacts, Fallen
+from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import keyword_of, string_of
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
@@ -26,14 +28,6 @@ _COMPILED = re.compile(r"(?:^|\.)(?:_C|_ext|_C_cuda|(?!is_|to_|has_|use_|set_|ge
 #: The same outside of the project, where other names say nothing.
 _FOREIGN = re.compile(r"(?!is_|to_|has_|use_|set_|get_)[a-z0-9]\w*_cuda(?:_kernels?)?")
 _BUILDERS = frozenset({"CUDAExtension", "CppExtension"})
-_LOADERS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
-#: Namespaces of operators that torch and torch_npu bring.
-_OWN_OPERATORS = frozenset(
-    """
-    aten prims prim torch_npu npu c10d c10d_functional _c10d_functional higher_order quantized _quantized inductor
-    profiler sparse image torchvision symm_mem mkldnn rngprims debugprims fsdp load_library loaded_libraries
-    """.split()
-)
 #: Methods with which a class falls.
 _CARRIERS = frozenset({"__init__", "__new__", "__call__", "forward", "backward"})
 
@@ -72,7 +66,7 @@ def facts_of(scan: Scan, names: Names) -> ExtensionFacts:
         refer(node, full)
     for attribute in scan.attributes.get("ops", ()):
         above = parent(attribute)
-        if not isinstance(above, ast.Attribute) or above.attr in _OWN_OPERATORS:
+        if not isinstance(above, ast.Attribute) or above.attr in names_of("torch.ops"):
             continue
         if names.qualified(attribute) == "torch.ops":
             refer(attribute, f"ops:{above.attr}")
@@ -157,7 +151,7 @@ def _loaded(scan: Scan, names: Names) -> dict[str, str]:
     """Local names that hold the result of `load` or `load_inline`, and the name of what is built there."""
     found: dict[str, str] = {}
     for call in scan.calls_by_last_name(("load", "load_inline")):
-        if names.qualified(call.func) not in _LOADERS:
+        if names.qualified(call.func) not in BUILDERS:
             continue
         above = parent(call)
         if isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Name):

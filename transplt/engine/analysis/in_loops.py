@@ -11,12 +11,11 @@ from collections.abc import Iterator
 
 from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.program.loops import lifted, loops_around
+from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import arguments_of, call_of, last_name
 from transplt.syntax.scan import chain, parent
 
-_TO_HOST = frozenset({"item", "cpu", "numpy", "tolist"})
-#: Functions that make a number or text of a tensor.
-_READ = frozenset({"float", "int", "bool", "str", "print", "round"})
+_TO_HOST = names_of(TENSOR, "to_host", "reads")
 _ENDS = (ast.Raise, ast.Break, ast.Return)
 
 Place = tuple[ast.AST, ast.expr, str, str]
@@ -74,7 +73,8 @@ def _is_read(file: ScannedFile, node: ast.Name) -> bool:
         return False
     func = above.func
     if isinstance(func, ast.Name):
-        return func.id in _READ and file.names.lookup(func.id, file.scan.scope_of(func)) is None
+        reads = func.id in names_of("builtins", "makes_number", "shows")
+        return reads and file.names.lookup(func.id, file.scan.scope_of(func)) is None
     return last_name(func) == "format" and isinstance(getattr(func, "value", None), ast.Constant)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import File, Function, Program, Slot, enclosing_function
+from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import begins, call_of
 from transplt.syntax.scan import FUNCTIONS, statement
 
 #: Methods of a model that put it on a device.
-MOVES = frozenset({"to", "cuda", "npu"})
+MOVES = names_of(MODULE, "to_card")
 
 
 def moves(program: Program, file: File, slot: Slot, function: Function | None) -> list[ast.stmt]:

@@ -11,6 +11,7 @@ from transplt.fixers.amp.precision import GRAM, gram_matrix
 from transplt.fixers.amp.reading import zeroes
 from transplt.fixers.amp.steps import limiting_hook
 from transplt.program.program import File, Program, enclosing_function, text_of
+from transplt.rules.torch_callables import MODULE, TENSOR, full_names, names_of
 from transplt.syntax.asks import begins, by_place, ends, keyword_of
 from transplt.syntax.scan import chain, parent, statement
 
@@ -19,18 +20,9 @@ _SHARDED = (
     "torch.distributed._tensor.", "torch.distributed.pipelining.", "torch.distributed.autograd.",
     "torch.distributed.optim.",
 )  # fmt: skip
-#: Methods of modules that run no network.
-_HOUSEKEEPING = frozenset(
-    "to cuda npu cpu train eval parameters named_parameters modules named_modules children named_children state_dict"
-    " load_state_dict zero_grad requires_grad_ apply register_buffer buffers named_buffers share_memory compile"
-    " double float register_forward_hook register_backward_hook no_sync".split()
-)
+#: Methods of modules that run no network, and do not take the float32 that apex keeps.
+_HOUSEKEEPING = names_of(MODULE, "runs_nothing") - names_of(MODULE, "casts_to_16_bits") | {"no_sync"}
 _OPTIMIZER = ("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
-#: Methods of a parameter that is looked at.
-_OF_TENSORS = frozenset(
-    "copy_ fill_ normal_ uniform_ zero_ size dim numel detach clone float mean std sum abs norm min max item tolist"
-    " numpy storage data_ptr contiguous view reshape t".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +183,7 @@ def check_weights(program: Program, file: File, place: Initialization, passes: l
 
 
 #: What takes the whole of an object apart and puts it together again.
-_WHOLE = frozenset(
-    {"torch.save", "pickle.dump", "pickle.dumps", "copy.deepcopy", "torch.optim.swa_utils.AveragedModel"}
-)
+_WHOLE = full_names("pickles") | {"copy.deepcopy", "torch.optim.swa_utils.AveragedModel"}
 
 
 def _check_whole(program: Program, file: File, call: ast.Call, place: Initialization) -> None:
@@ -204,7 +194,7 @@ def _check_whole(program: Program, file: File, call: ast.Call, place: Initializa
     given = call.args[0]
     base: ast.expr = given.value if isinstance(given, ast.Attribute) and given.attr == "module" else given
     if program.slot(file, base) in place.held:
-        does = "saves" if full in ("torch.save", "pickle.dump", "pickle.dumps") else "copies"
+        does = "saves" if full in full_names("pickles") else "copies"
         raise Refused(
             file, call, f"{full} {does} the whole model here, whose forward O2 has replaced by a function of apex",
             f"take its state: {text_of(file, given)}.state_dict()",
@@ -234,7 +224,8 @@ def _check_call(program: Program, file: File, call: ast.Call, place: Initializat
         inside, base = True, base.value
     if program.slot(file, base) not in place.held or file.names.qualified(func) is not None:
         return
-    if inside and func.attr in _OF_TENSORS:
+    of_tensors = names_of(TENSOR, "writes", "asks", "reads", "reduces", "same_tensor") | {"view", "reshape", "t"}
+    if inside and func.attr in of_tensors:  # a part that is called `flatten` or `expand` may be a layer
         return
     stored = statement(call)
     if isinstance(stored, ast.Assign) and any(program.slot(file, item) in place.held for item in stored.targets):

@@ -15,18 +15,17 @@ from transplt.fixers.amp.apex_checks import Problem
 from transplt.fixers.amp.apex_place import Initialization
 from transplt.fixers.amp.apex_program import Apex
 from transplt.program.program import File
+from transplt.rules.torch_callables import full_names, names_of
 from transplt.syntax.asks import block_of, by_place
 from transplt.syntax.scan import chain, parent, statement
 from transplt.trees.calls import only_argument
 
-_PARALLEL = frozenset(
-    {"torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel"}
-)
+_PARALLEL = full_names("distributes")
 #: Arguments of DistributedDataParallel that say nothing about which gradients are exchanged, and how.
 _PLAIN = frozenset({"module", "device_ids", "output_device", "dim", "bucket_cap_mb", "gradient_as_bucket_view"})
 _BUFFERS = "broadcast_buffers"
-#: What only the wrapper has.
-_OF_WRAPPER = frozenset({"module", "no_sync", "register_comm_hook", "require_backward_grad_sync"})
+#: What only the wrapper has; texts have a `join`, too.
+_OF_WRAPPER = names_of("torch.nn.parallel.DistributedDataParallel") - {"join"}
 _LEFT_OUT = "apex combines the gradients of the ranks: no DistributedDataParallel"
 
 

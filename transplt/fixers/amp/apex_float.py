@@ -23,13 +23,12 @@ from transplt.fixers.amp.shape import Unit, units_of
 from transplt.fixers.amp.sigmoids import PARALLEL, SAME, SIGMOID, Float32, sigmoids_of, write_sigmoids
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.values import uses
+from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import by_place, call_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.trees.expressions import method_called
 
 _CODE = "NPU747"
-#: What is asked of a tensor without its numbers.
-_SHAPE = frozenset("size shape dim ndim numel dtype device".split())
 _LOGITS = "return logits from the network (no sigmoid at its end) and take BCEWithLogitsLoss, then run transplt again"
 _DIGITS = (
     "leave this training in float32, or work out by hand in `with amp.disable_casts():` what needs its digits, of "
@@ -186,7 +185,7 @@ def _leaves(file: File, node: ast.expr, depth: int) -> bool:
     if not any(isinstance(at, ast.ClassDef) for at in chain(node)):
         return True  # behind the model, which has cast it to float32
     above = parent(node)
-    if isinstance(above, ast.Attribute) and above.attr in _SHAPE:
+    if isinstance(above, ast.Attribute) and above.attr in names_of(TENSOR, "asks"):
         return True
     while True:
         call = call_of(above) if isinstance(above, ast.Attribute) and above.attr in SAME else None

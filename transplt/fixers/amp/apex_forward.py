@@ -9,15 +9,14 @@ import ast
 from collections.abc import Iterable
 
 from transplt.program.program import File, Program, Slot
+from transplt.rules.torch_callables import TENSOR, full_names, names_of
 from transplt.syntax.asks import arguments_of, by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
-_MADE = frozenset(
-    f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn", "full", "eye", "linspace", "normal")
-)
+_MADE = full_names("default_type")
 _TYPES = frozenset(f"torch.{where}FloatTensor" for where in ("", "cuda.", "npu.")) | {"torch.Tensor"}
 #: What makes another type of a tensor, or the values of one.
-_RETYPES = frozenset("type_as long int bool half item tolist numpy size".split())
+_RETYPES = names_of(TENSOR, "casts", "reads", "shape") - {"to", "type", "float"}
 
 
 def float_of_its_own(program: Program, models: Iterable[Slot]) -> tuple[File, ast.Call] | None:

@@ -8,16 +8,12 @@ from collections.abc import Collection, Iterator
 from transplt.fixers.amp.apex_card import MOVES, core
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.program import File, Function, Program, Slot, enclosing_function
+from transplt.rules.torch_callables import full_names
 from transplt.syntax.asks import arguments_of, following
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 #: What a model goes through in front of training that amp.initialize has to come before.
-WRAPPERS = DATA_PARALLEL | {
-    "torch.nn.parallel.DistributedDataParallel",
-    "torch.nn.parallel.distributed.DistributedDataParallel",
-    "torch.distributed.fsdp.FullyShardedDataParallel",
-    "torch.compile",
-}
+WRAPPERS = full_names("wraps")
 
 
 def kind_of(program: Program, file: File, call: ast.Call) -> str:

@@ -16,18 +16,16 @@ from transplt.fixers.amp.shape import Unit
 from transplt.fixers.amp.spelling import Spelling
 from transplt.program.gradients import without_gradients
 from transplt.program.program import enclosing_function
+from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import begins, block_of, by_place, ends, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
-_HARMLESS = frozenset(
-    "argmax max topk argsort shape size dim data detach cpu ndim sigmoid softmax log_softmax float view reshape"
-    " squeeze unsqueeze permute transpose contiguous item".split()
-)
 #: What is left of an output behind these is the same in half precision, but for ties.
-_ENDS = frozenset({"argmax", "argsort", "shape", "size", "dim", "ndim"})
+_ENDS = names_of(TENSOR, "shape") | {"argmax", "argsort"}
 #: These give numbers and where they stand.
 _BOTH = frozenset({"max", "topk"})
 _SOFT = frozenset({"softmax", "log_softmax", "sigmoid"})
+_HARMLESS = names_of(TENSOR, "keeps_type") | _ENDS | _BOTH | _SOFT | {"float", "item"}
 _METRICS = re.compile(r"accuracy|^acc|argmax|^len$|^print$|correct", re.I)
 #: What compares an output with a number.
 _THRESHOLDS = frozenset("gt lt ge le round where masked_fill greater less bool threshold histc bucketize".split())

@@ -18,6 +18,7 @@ from transplt.fixers.around import scripted
 from transplt.program.cards import on_card
 from transplt.program.program import enclosing_function
 from transplt.program.programs import programs_of
+from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import begins, call_of, ends, is_dotted, last_name, variable
 from transplt.syntax.scan import parent
 from transplt.trees.expressions import between, method_called
@@ -28,7 +29,7 @@ fixer = Fixer(__name__, code="NPU740", rank=20, needs=(b"masked_fill",), theme="
 _LARGEST = 65504.0
 _FILLS = {"masked_fill": 1, "masked_fill_": 1}
 #: What stands between an output and its array without changing its type.
-_SAME_TYPE = frozenset("detach cpu data squeeze unsqueeze contiguous view reshape permute transpose".split())
+_SAME_TYPE = names_of(TENSOR, "keeps_type")
 
 
 @fixer.on(ast.Module)

@@ -12,9 +12,8 @@ from transplt.fixers.amp.reading import own_nodes, reads, writes
 from transplt.program.cards import is_cpu_device
 from transplt.program.program import File, Program
 from transplt.program.values import values_of
+from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import string_of
-
-_CUTS = frozenset({"detach", "item", "data", "numpy", "tolist"})
 
 
 def moved_to_host(
@@ -40,7 +39,7 @@ def moved_to_host(
 def _is_output(call: ast.Call, outputs: set[str]) -> bool:
     assert isinstance(call.func, ast.Attribute)
     inner = list(ast.walk(call.func.value))
-    cut = any(isinstance(at, ast.Attribute) and at.attr in _CUTS for at in inner)
+    cut = any(isinstance(at, ast.Attribute) and at.attr in names_of(TENSOR, "cuts") for at in inner)
     return not cut and bool(reads(call.func.value) & outputs)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from transplt.program.program import File, Function, Program
 from transplt.program.values import assigned, values_of
+from transplt.rules.torch_callables import MODULE, TENSOR, names_of
 from transplt.syntax.asks import arguments_of, call_of, class_of_method, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 
@@ -26,10 +27,11 @@ NO_CARD = (
     'move the model and its data there, model.to("npu"), and run transplt again',
 )
 _TENSOR_TYPE = re.compile(r"torch(\.\w+)?\.\w*Tensor")
-_HOUSEKEEPING = frozenset(
-    "to cuda npu cpu train eval parameters named_parameters modules named_modules children state_dict load_state_dict"
-    " zero_grad requires_grad_ apply double float half register_buffer buffers share_memory compile type size dim"
-    " item tolist numpy detach clone keys values items get append extend add update reset join no_sync".split()
+_HOUSEKEEPING = (
+    names_of(MODULE, "runs_nothing")
+    | names_of("torch.nn.parallel.DistributedDataParallel", "runs_nothing")
+    | names_of(TENSOR, "casts", "same_tensor", "reads", "shape")
+    | {*"keys values items get append extend add update reset".split()}
 )
 
 
@@ -68,7 +70,7 @@ def writes(node: ast.stmt) -> set[str]:
 def networks(file: File) -> set[str]:
     """Variables whose parameters or modes the file asks for: they hold networks. Modules have functions called so."""
     found: set[str] = set()
-    for name in ("parameters", "named_parameters", "train", "eval"):
+    for name in sorted(names_of(MODULE, "module_only")):
         for node in file.scan.attributes.get(name, ()):
             call = call_of(node)
             if call is None or any(map(_is_variable, call.args)):

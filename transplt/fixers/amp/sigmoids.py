@@ -18,6 +18,7 @@ from transplt.fixers.amp.shape import Unit
 from transplt.program.loops import lifted
 from transplt.program.program import File, Function, Program
 from transplt.program.values import values_of
+from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import begins, block_of, last_name
 from transplt.syntax.scan import FUNCTIONS, statement
 from transplt.trees.expressions import between, method_called
@@ -30,7 +31,7 @@ _LAYERS = frozenset({"torch.nn.Sigmoid", "torch.nn.modules.activation.Sigmoid"})
 _SEQUENCES = frozenset({"torch.nn.Sequential", "torch.nn.modules.container.Sequential"})
 PARALLEL = frozenset({"torch.nn.parallel.data_parallel"})
 #: Methods that give the same numbers in another shape, or elsewhere.
-SAME = frozenset("view reshape squeeze unsqueeze flatten detach contiguous to cuda npu float clone".split())
+SAME = names_of(TENSOR, "keeps_type", "to_card") | {"float"}
 
 
 @dataclass(slots=True)

@@ -10,13 +10,12 @@ import ast
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.rules.torch_callables import full_names
 from transplt.rules.versions import versions_of
 from transplt.syntax.scan import parent
 from transplt.trees.literals import words_in_literal
 
 fixer = Fixer(__name__, code="NPU150", rank=330, needs=(b"cudagraphs",))
-
-_COMPILERS = frozenset({"torch.compile", "torch._dynamo.optimize"})
 
 
 @fixer.on(ast.Constant)
@@ -43,4 +42,4 @@ def _compiler(work: Work, node: ast.Constant) -> str | None:
     if not isinstance(above, ast.Call):
         return None
     full = work.names.qualified(above.func)
-    return full if full in _COMPILERS else None
+    return full if full in full_names("compiles") else None

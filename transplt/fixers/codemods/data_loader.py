@@ -12,6 +12,7 @@ import ast
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.rules.torch_callables import full_names
 from transplt.syntax.asks import keyword_of
 from transplt.trees.calls import with_keyword
 
@@ -24,10 +25,8 @@ fixer = Fixer(__name__, code="NPU124", rank=240, versions=f"<={LAST_CUDA_PINNING
 _API = "torch.utils.data.DataLoader"
 _MESSAGE = "DataLoader pins memory for CUDA unless told a device"
 
-LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
 
-
-@fixer.on(ast.Call, name=LOADERS)
+@fixer.on(ast.Call, name=full_names("loads"))
 def pins_for_cuda(work: Work, call: ast.Call) -> Finds:
     """Name the NPU in a loader that pins memory."""
     value = keyword_of(call, "pin_memory")

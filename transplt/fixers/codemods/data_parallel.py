@@ -20,6 +20,7 @@ from transplt.edits.work import Work
 from transplt.fixers.codemods.whole_objects import parts_saved, saved_objects
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.flow.last_value import last_value
+from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import begins, first_code, keyword_of, last_name, root_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.trees.names import dotted
@@ -49,8 +50,6 @@ class {name}({base}):
         return [move(inputs)], [move(kwargs)]
 
 '''
-#: Methods of a module that give it back.
-_SELVES = frozenset({"cuda", "cpu", "to", "train", "eval", "half", "float", "double", "requires_grad_"})
 _SEVERAL = "several cards take one process each"
 
 
@@ -186,7 +185,7 @@ def _named(value: ast.expr) -> str:
     while isinstance(value, ast.Call):
         if last_name(value.func) in ("deepcopy", "copy") and value.args:
             value = value.args[0]
-        elif isinstance(value.func, ast.Attribute) and value.func.attr in _SELVES:
+        elif isinstance(value.func, ast.Attribute) and value.func.attr in names_of(MODULE, "returns_self"):
             value = value.func.value
         else:
             return ""

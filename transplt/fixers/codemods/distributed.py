@@ -14,15 +14,14 @@ from collections.abc import Iterable
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.flow.callees import DATA_PARALLEL
+from transplt.rules.torch_callables import full_names
 from transplt.syntax.asks import keyword_of
 from transplt.syntax.scan import parent
 from transplt.trees.expressions import between
 
 fixer = Fixer(__name__, code="NPU312", rank=320)
 
-_PARALLEL = frozenset(
-    {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"}
-)
 _OPTIONS = frozenset(
     f"{module}.ProcessGroupNCCL.Options"
     for module in ("torch.distributed", "torch.distributed.distributed_c10d", "torch._C._distributed_c10d")
@@ -33,12 +32,6 @@ _FIELDS = {
     "split_from": "HCCL splits no communicators",
     "split_color": "HCCL splits no communicators",
 }
-
-
-_FSDP = frozenset(
-    f"torch.distributed.fsdp.{name}"
-    for name in ("FullyShardedDataParallel", "fully_sharded_data_parallel.FullyShardedDataParallel")
-)
 
 
 @fixer.on(ast.Module)
@@ -55,10 +48,10 @@ def _data_parallel(work: Work) -> None:
     """`isinstance(model, nn.DataParallel)` and annotations run without a GPU: they are no work."""
     nodes: list[ast.expr] = [*work.scan.attributes.get("DataParallel", ())]
     for name, bindings in work.scan.root.bindings.items():
-        if any(binding.target in _PARALLEL for binding in bindings):
+        if any(binding.target in DATA_PARALLEL for binding in bindings):
             nodes += work.scan.names.get(name, ())
     for node in nodes:
-        if _only_asks(work, node) and work.names.qualified(node) in _PARALLEL:
+        if _only_asks(work, node) and work.names.qualified(node) in DATA_PARALLEL:
             work.take(node)
 
 
@@ -66,7 +59,7 @@ def _sharded(work: Work) -> Finds:
     """`FSDP(..., device_id=torch.cuda.current_device())`: a number there is not said to be one of an NPU."""
     for call in work.scan.calls:
         value = keyword_of(call, "device_id") if call.keywords else None
-        if not isinstance(value, ast.Call) or work.names.qualified(call.func) not in _FSDP:
+        if not isinstance(value, ast.Call) or work.names.qualified(call.func) not in full_names("shards"):
             continue
         func = value.func
         if work.names.qualified(func) != "torch.cuda.current_device" or not isinstance(func, ast.Attribute):

@@ -16,6 +16,7 @@ from transplt.edits.work import Work
 from transplt.fixers.codemods.reductions import is_cpu, is_double, names_device
 from transplt.flow.default_type import double_defaults
 from transplt.flow.last_value import last_value
+from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import parent, statement
 
@@ -25,8 +26,7 @@ _MESSAGE = "this model computes in 64-bit floats, which matrix products, convolu
 _DEFAULT = "all that has no type becomes float64, which matrix products, convolutions and norms of an NPU refuse"
 _HELP = "make the model and what goes into it float32"
 #: What a module has and a tensor has not. Optimizers have other names of these, and no `.to`.
-_OF_MODULES = ("parameters", "named_parameters", "train", "eval", "modules", "named_modules", "buffers")
-_MOVERS = ("cuda", "npu", "to")
+_OF_MODULES = sorted(names_of(MODULE, "module_only"))
 
 
 @fixer.on(ast.Module)
@@ -58,7 +58,7 @@ def _without_moves(node: ast.expr) -> ast.expr:
     while (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr in (*_MOVERS, "train", "eval", "double", "float")
+        and node.func.attr in names_of(MODULE, "returns_self")
     ):
         node = node.func.value
     return node
@@ -115,7 +115,7 @@ def _on_card(work: Work, call: ast.Call, made: ast.expr) -> bool:
         return False
     return any(
         (other := call_of(node)) is not None and _same(_without_moves(node.value), made) and _moves(work, other)
-        for name in _MOVERS
+        for name in sorted(names_of(MODULE, "to_card"))
         for node in work.scan.attributes.get(name, ())
     )
 

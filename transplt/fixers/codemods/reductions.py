@@ -17,6 +17,7 @@ from transplt.flow.default_type import sets_double
 from transplt.flow.last_value import last_value
 from transplt.flow.marks import DEVICE, marks_by_name
 from transplt.rules.card_limits import collectives_under, limit_text
+from transplt.rules.torch_callables import TENSOR, full_names, names_of
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import parent
@@ -26,9 +27,9 @@ fixer = Fixer(__name__, code="NPU314", rank=260)
 _LIMIT = "sum of float64"
 _REDUCTIONS = collectives_under(_LIMIT)
 _DOUBLE = frozenset({"torch.float64", "torch.double"})
-_MADE = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "tensor"))
+_MADE = full_names("default_type") | {"torch.tensor"}
 #: Methods that hand on the type of a tensor.
-_SAME_TYPE = frozenset({"cuda", "npu", "clone", "contiguous", "detach", "view", "reshape", "requires_grad_"})
+_SAME_TYPE = names_of(TENSOR, "keeps_type")
 
 
 @fixer.on(ast.Call, name=(f"torch.distributed.{name}" for name in sorted(_REDUCTIONS)))
@@ -162,8 +163,8 @@ def _on_device(work: Work, value: ast.expr | None) -> bool:
             return not is_cpu(device)
         if not isinstance(func, ast.Attribute):
             return False
-        if func.attr in ("cuda", "npu"):
-            return True
+        if func.attr in ("cuda", "npu", "cpu"):
+            return func.attr != "cpu"
         if func.attr == "to" and value.args and names_device(work, value.args[0]):
             return not is_cpu(value.args[0])
         if func.attr == "DoubleTensor":

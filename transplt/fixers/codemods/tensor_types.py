@@ -16,6 +16,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.module import statement_separator
 from transplt.rules.card_limits import limit_text
+from transplt.rules.torch_callables import TENSOR, full_names, names_of
 from transplt.syntax.asks import hides_arguments, keyword_of, last_name
 from transplt.syntax.scan import parent
 from transplt.trees.transform import refusing
@@ -139,7 +140,7 @@ def _legacy_constructors(work: Work) -> Finds:
         if not isinstance(call, ast.Call) or call.func is not node or work.names.qualified(node) != "torch.Tensor":
             continue
         after = parent(call)
-        if isinstance(after, ast.Attribute) and after.attr in ("to", "cuda", "npu", "cpu", "numpy"):
+        if isinstance(after, ast.Attribute) and after.attr in names_of(TENSOR, "to_card", "to_host", "reads"):
             continue
         if work.take(node):
             yield work.note(
@@ -158,7 +159,7 @@ def _shuffling_loaders(work: Work) -> Finds:
     Source: torch/utils/data/sampler.py of torch 2.1 to 2.13; torch.Generator is none of the functions that take it.
     """
     for call in work.scan.calls:
-        if work.names.qualified(call.func) not in ("torch.utils.data.DataLoader", "torch.utils.data.RandomSampler"):
+        if work.names.qualified(call.func) not in full_names("loads", "orders"):
             continue
         shuffle = keyword_of(call, "shuffle") or (call.args[2] if len(call.args) > 2 else None)
         shuffles = shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value)

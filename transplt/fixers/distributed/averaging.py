@@ -12,6 +12,7 @@ from transplt.edits.definitions import define
 from transplt.fixers.distributed.bench import Bench
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.wrapping import remark_rates
+from transplt.program.cards import MOVES
 from transplt.program.optimizers import Step, find_optimizers
 from transplt.program.program import enclosing_function, text_of
 from transplt.syntax.asks import block_of, by_place, ends, last_name
@@ -57,7 +58,7 @@ def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
     for later in block[block.index(node) + 1 :]:
         moved = later.value if isinstance(later, (ast.Expr, ast.Assign)) else None
         func = moved.func if isinstance(moved, ast.Call) else None
-        moves = isinstance(func, ast.Attribute) and func.attr in ("to", "cuda", "npu")
+        moves = isinstance(func, ast.Attribute) and func.attr in MOVES
         if moves and isinstance(func, ast.Attribute) and bench.models.origin(bench.file, func.value) is not None:
             node = later
     return node

@@ -9,15 +9,13 @@ from transplt.program.files import names_and_attributes
 from transplt.program.models import takes_wrapper
 from transplt.program.program import enclosing_function, stores_of, text_of
 from transplt.program.wraps import Wrap, before_wrap
+from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import keyword_of
 from transplt.syntax.scan import parent, statement
 from transplt.trees.calls import with_keyword
 
 #: What DistributedDataParallel answers as the bare model does. Names of parameters and states are not among it.
-FORWARDED = frozenset(
-    "train eval parameters buffers zero_grad to cuda npu cpu half float double bfloat16 type requires_grad_ apply "
-    "modules training forward no_sync join register_comm_hook require_backward_grad_sync share_memory module".split()
-)
+FORWARDED = names_of(MODULE, "same_in_ddp") | names_of("torch.nn.parallel.DistributedDataParallel")
 
 
 def write_bare(bench: Bench) -> None:

@@ -16,6 +16,7 @@ from transplt.program.programs import programs_of
 from transplt.program.ranks import divided
 from transplt.program.trained import handed_on
 from transplt.program.values import origins
+from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import begins, last_name
 from transplt.syntax.scan import chain, statement
 
@@ -128,7 +129,7 @@ def _asked(node: ast.AST) -> bool:
     tests = [above.test for above in (node, *chain(node)) if isinstance(above, (ast.If, ast.IfExp))]
     tests += [above for above in chain(node) if isinstance(above, ast.BoolOp)]
     inside = [inner for test in tests for inner in ast.walk(test)]
-    return any(isinstance(each, ast.Call) and last_name(each.func) in ("hasattr", "isinstance") for each in inside)
+    return any(isinstance(each, ast.Call) and last_name(each.func) in names_of("builtins", "asks") for each in inside)
 
 
 def _leaves(program: Program, slot: Slot, seen: set[Slot]) -> Iterator[Value | None]:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from transplt.program.program import Program
+from transplt.rules.torch_callables import full_names
 
-#: Draws of torch; the ranks draw apart from the training loop on.
-DRAWS = frozenset(
-    "rand randn randint randperm rand_like randn_like randint_like multinomial bernoulli normal poisson".split()
-)
-SEEDS = frozenset(
-    {"torch.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "torch.random.manual_seed"}
-)
+SEEDS = full_names("seeds")
 
 
 def seeded(program: Program, names: frozenset[str] = SEEDS) -> bool:

@@ -7,12 +7,11 @@ import ast
 from transplt.program.program import File, Program
 from transplt.program.training import Loader
 from transplt.program.values import uses
+from transplt.rules.torch_callables import full_names
 from transplt.syntax.asks import hides_arguments, is_dotted, keyword_of
 
-_PLACES = ("torch.utils.data", "torch.utils.data.sampler")
-_SHUFFLES = {f"{place}.RandomSampler": True for place in _PLACES}
 #: Full names of these samplers, and whether they shuffle.
-ORDERS = _SHUFFLES | {f"{place}.SequentialSampler": False for place in _PLACES}
+ORDERS = {name: name in full_names("shuffles") for name in full_names("orders")}
 #: Arguments with the value that they have by default.
 _DEFAULTS = {"replacement": False, "num_samples": None, "generator": None}
 

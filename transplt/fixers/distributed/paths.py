@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from transplt.program.program import File, Function, Program
 from transplt.program.ranks import collective, own_calls
+from transplt.rules.torch_callables import last_names
 from transplt.syntax.asks import is_main_guard, last_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS
 
 _ASKS = frozenset({"get_rank", "get_world_size"})
-_WRAPPERS = frozenset({"DistributedDataParallel", "DistributedSampler"})
 _EXITS = frozenset({"exit", "quit", "_exit", "SystemExit"})
 _DEEPEST = 60
 
@@ -28,7 +28,7 @@ def needs_group(file: File, call: ast.Call) -> str:
     module, _, last = name.rpartition(".")
     if module == "torch.distributed" and last in _ASKS:
         return f"{last}()"
-    if last in _WRAPPERS and module.startswith("torch."):
+    if last in last_names("distributes", "shares") and module.startswith("torch."):
         told = len(call.args) > 2 or {"num_replicas", "rank"} <= {keyword.arg for keyword in call.keywords}
         if last == "DistributedSampler" and told:
             return ""

@@ -6,15 +6,16 @@ import ast
 import re
 from dataclasses import dataclass
 
-from transplt.fixers.distributed.draws import DRAWS, seeded
+from transplt.fixers.distributed.draws import seeded
 from transplt.fixers.distributed.once import happens_once, opens_to_write
 from transplt.fixers.distributed.orders import ORDERS
 from transplt.program.program import LOADERS, File, Function, Program
 from transplt.program.reached import reached_functions
+from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import is_main_guard, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS
 
-_TOUCHING = frozenset({"cuda", "npu", "to", "parameters", "backward", "load_state_dict", "DataParallel"})
+_TOUCHING = names_of(MODULE, "to_card") | {"parameters", "backward", "load_state_dict", "DataParallel"}
 #: Functions of the program that are run before the process group is there, unless they touch a card.
 _SETTING_UP = re.compile(r"arg|pars|opt|conf|setting|seed|logg|setup|init")
 _FOLDERS = frozenset({"makedirs", "mkdir", "SummaryWriter", "tqdm", "trange"})
@@ -153,7 +154,8 @@ class _Touching:
         name = file.names.qualified(call.func) or ""
         if name in LOADERS or name in ORDERS or any(keyword.arg == "download" for keyword in call.keywords):
             return True
-        drawn = name.startswith("torch.") and last_name(call.func) in DRAWS and keyword_of(call, "generator") is None
+        draws = name.startswith("torch.") and last_name(call.func) in names_of("torch", "draws")
+        drawn = draws and keyword_of(call, "generator") is None
         if drawn and not self.seeded:  # what nobody seeds is drawn alike behind the start only
             return True
         callee = self.program.callee(file, call)

@@ -10,13 +10,13 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from transplt.fixers.distributed.draws import DRAWS
 from transplt.program.environments import is_environment
 from transplt.program.loops import counts, loops_around
 from transplt.program.optimizers import Step
 from transplt.program.program import File, Function, Slot, enclosing_function
 from transplt.program.ranks import divides
 from transplt.program.training import Training
+from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import arguments_of, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
@@ -28,7 +28,7 @@ ASKS = frozenset(
 _SAMPLES = frozenset({"sample", "rsample"})
 _CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now".split())
 _KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
-_SAME = frozenset({"len", "isinstance", "type", "range", "id", "hasattr"})
+_ASKS = names_of("builtins", "asks")
 _ENDS = frozenset({"exit", "_exit", "quit"})
 #: What is raised on all ranks alike.
 _EVERYWHERE = frozenset(
@@ -105,13 +105,13 @@ class Varying:
         known = file.names.qualified(func) or ""
         if known in _CLOCK:
             return True
-        if known.startswith("torch.") and last in DRAWS and self._in_training(file, call):
+        if known.startswith("torch.") and last in names_of("torch", "draws") and self._in_training(file, call):
             return True
         asked = func.value if isinstance(func, ast.Attribute) and last in ("step", "reset") else None
         own = asked is None or self.program.callee(file, call) is not None
         if asked is not None and not own and is_environment(self.program, file, asked):
             return True
-        if isinstance(func, ast.Name) and last in _SAME:
+        if isinstance(func, ast.Name) and last in {*_ASKS, "len", "range"}:
             return False
         if isinstance(func, ast.Attribute) and (last in ("size", "numel") or (last in _SAMPLES and not known)):
             return last in _SAMPLES and self._in_training(file, call)
@@ -429,7 +429,7 @@ class _OfFiles(Varying):
         last = last_name(call.func)
         if last in ASKS and self.program.callee(file, call) is None:
             return True
-        return False if isinstance(call.func, ast.Name) and last in _SAME - {"len", "range"} else None
+        return False if isinstance(call.func, ast.Name) and last in _ASKS else None
 
     def _bound(self, file: File, node: ast.AST) -> None:
         if not isinstance(node, (ast.For, ast.AsyncFor)) or id(node) not in self.sharded:

@@ -11,15 +11,17 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.codemods.data_loader import LAST_CUDA_PINNING, LOADERS
+from transplt.fixers.codemods.data_loader import LAST_CUDA_PINNING
 from transplt.fixers.tunings.copies import copies_of
 from transplt.fixers.tunings.keywords import add_keyword
 from transplt.fixers.tunings.reading import WRAPPERS, Reading, reading
 from transplt.fixers.tunings.writer import writer_for
+from transplt.program.cards import MOVES
 from transplt.program.loops import repeated
 from transplt.program.program import File, class_name, text_of
 from transplt.program.training import Loader
 from transplt.program.values import uses
+from transplt.rules.torch_callables import full_names, names_of
 from transplt.rules.versions import versions_of
 from transplt.syntax.asks import is_dotted, keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
@@ -31,7 +33,6 @@ _PIN = "pinned memory lets the copies to the device run beside the computation"
 _WORKERS = "the workers stay alive from epoch to epoch"
 #: Places of the arguments of DataLoader.
 PLACES = {"batch_size": 1, "batch_sampler": 4, "num_workers": 5, "collate_fn": 6, "pin_memory": 7, "drop_last": 8}
-_MOVES = frozenset({"cuda", "npu", "to"})
 #: What may be asked of a dataset without changing it.
 _ASKING = frozenset({"__len__", "__getitem__", "get_labels", "get_class_names", "num_classes"})
 
@@ -101,7 +102,7 @@ def _makes_device_tensors(found: Reading, loader: Loader) -> bool:
             continue
         seen.add(id(node))
         for inner in ast.walk(node):
-            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in _MOVES:
+            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in MOVES:
                 return True
             if isinstance(inner, ast.keyword) and inner.arg == "device" and not is_cpu(inner.value):
                 return True
@@ -243,9 +244,9 @@ def _touches(found: Reading, file: File, node: ast.expr) -> bool:
     if isinstance(above, ast.keyword):
         above = parent(above)
     if isinstance(above, ast.Call):
-        if file.names.qualified(above.func) in LOADERS:
+        if file.names.qualified(above.func) in full_names("loads"):
             return False
         last = last_name(above.func)
         known = file.names.qualified(above.func) or ""
-        return not (last in ("len", "print", "isinstance", "str") or known.startswith("torch.utils.data."))
+        return not (last in names_of("builtins", "asks", "counts", "shows") or known.startswith("torch.utils.data."))
     return False

@@ -22,7 +22,8 @@ from transplt.edits.writer import Writer
 from transplt.fixers.tunings.keywords import add_keyword
 from transplt.fixers.tunings.reading import layers_and_all
 from transplt.fixers.tunings.writer import writer_for
-from transplt.program.program import File, Program, Slot, enclosing_function
+from transplt.program.program import SAME_MODULE, File, Program, Slot, enclosing_function
+from transplt.rules.torch_callables import full_names
 from transplt.rules.versions import versions_of
 from transplt.syntax.asks import by_place, keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
@@ -31,7 +32,7 @@ fixer = Fixer(__name__, code="NPU755", rank=310, theme="tune:ddp-arguments",
               needs=(b"DistributedDataParallel", b"DDP"))  # fmt: skip
 
 API = "torch.nn.parallel.DistributedDataParallel"
-_WRAPPERS = frozenset({API, "torch.nn.parallel.distributed.DistributedDataParallel"})
+_WRAPPERS = full_names("distributes")
 _BUFFERS = "no buffer of the model changes while it runs: rank 0 need not send them before each forward pass"
 _SYNCED = "SyncBatchNorm keeps the buffers of all ranks alike: rank 0 need not send them before each forward pass"
 _VIEWS = "gradients live in the buckets that are summed: no second copy of them in memory"
@@ -159,14 +160,7 @@ def _own_model(program: Program, file: File, call: ast.Call) -> bool:
             continue
         seen.add(id(node))
         if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Attribute) and node.func.attr in (
-                "to",
-                "cuda",
-                "npu",
-                "train",
-                "eval",
-                "float",
-            ):
+            if isinstance(node.func, ast.Attribute) and node.func.attr in SAME_MODULE:
                 pending.append((at, node.func.value))
                 continue
             full = at.names.qualified(node.func) or ""

@@ -17,6 +17,7 @@ from transplt.fixers.tunings.attention import NATIVE
 from transplt.fixers.tunings.values import attribute_values, held, runs_before
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.program import enclosing_function
+from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import by_place, is_dotted, keyword_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Scope
@@ -26,14 +27,9 @@ fixer = Fixer(__name__, code="NPU764", rank=450, theme="tune:finite-masks", need
 _FILLS = ("masked_fill", "masked_fill_")
 _SOFTMAX = frozenset({"torch.softmax", "torch.nn.functional.softmax"})
 #: What reading a tensor does not use up.
-_FACTS = frozenset({"dtype", "shape", "device", "ndim", "size", "dim"})
+_FACTS = names_of(TENSOR, "asks")
 #: Methods of scores and masks that a softmax does not tell apart, and those that give a view.
-_SAME = frozenset(
-    {*_FILLS, "float", "contiguous", "view", "reshape", "triu", "tril", "type_as", "unsqueeze", "to", "cuda", "npu"}
-)
-_VIEWS = frozenset(
-    "view reshape transpose permute squeeze unsqueeze expand narrow select detach chunk split unbind flatten".split()
-)
+_SAME = {*_FILLS, *"float contiguous view reshape triu tril type_as unsqueeze".split(), *names_of(TENSOR, "to_card")}
 _INFINITE = frozenset({"math.inf", "numpy.inf", "torch.inf", "numpy.Inf"})
 
 
@@ -130,7 +126,7 @@ def _is_own(work: Work, name: ast.Name) -> bool:
         return False
     made = value.node
     if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute):
-        return made.func.attr not in _VIEWS
+        return made.func.attr not in names_of(TENSOR, "views")
     return isinstance(made, (ast.BinOp, ast.Call))
 
 

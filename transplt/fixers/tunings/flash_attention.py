@@ -17,6 +17,7 @@ from transplt.fixers.tunings import attention
 from transplt.fixers.tunings.attention import BY_HAND, CODE, Masks
 from transplt.fixers.tunings.call_texts import Bound, bind, rewritten
 from transplt.fixers.tunings.writer import switched_off
+from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import by_place, is_dotted, root_name
 from transplt.syntax.scan import parent
 from transplt.trees.new_calls import Piece
@@ -54,7 +55,7 @@ _FUNCTIONS = {
     "flash_attn_unpadded_kvpacked_func": _Function(_Q_KV, _TWO, old=True),
     "flash_attn_unpadded_qkvpacked_func": _Function(_QKVS, ("cu_seqlens",), old=True),
 }
-_ASKS = frozenset({"callable", "hasattr", "isinstance", "print"})
+_ASKS = names_of("builtins", "asks", "shows")
 _MODULES = ("flash_attn.", "flash_attn.flash_attn_interface.")
 
 

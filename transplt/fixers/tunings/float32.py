@@ -13,7 +13,8 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.tunings.writer import rewrite_unless_gone, rewrites, switched_off, writer_for
-from transplt.program.cards import is_device
+from transplt.program.cards import MOVES, is_device
+from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import parent
 from transplt.syntax.scopes import Binding
@@ -28,7 +29,7 @@ _METER = "float32 in place of float64, which the NPU does not have in general; i
 _EARLY = "the values become float32 on the host: the same values, and no float64 on the device"
 _MAKERS = frozenset("tensor zeros ones full empty zeros_like ones_like as_tensor scalar_tensor".split())
 #: What reads a value, for whom float32 is as good.
-_READ = frozenset("item tolist cpu numpy size shape clone detach numel".split())
+_READ = names_of(TENSOR, "to_host", "reads", "shape", "same_tensor")
 _COLLECTIVES = frozenset("all_reduce reduce broadcast all_gather gather reduce_scatter".split())
 
 
@@ -111,7 +112,7 @@ def _made_on_device(work: Work, dtype: ast.expr) -> ast.Name | None:
     there = device is not None and is_device(work.names, device)
     above = parent(call)
     whole: ast.expr = call
-    if isinstance(above, ast.Attribute) and above.attr in ("cuda", "npu", "to") and isinstance(parent(above), ast.Call):
+    if isinstance(above, ast.Attribute) and above.attr in MOVES and isinstance(parent(above), ast.Call):
         whole = parent(above)  # type: ignore[assignment]
         assert isinstance(whole, ast.Call)
         there = above.attr != "to" or (len(whole.args) == 1 and is_device(work.names, whole.args[0]))
@@ -205,7 +206,7 @@ def _early(writer: Writer) -> None:
         if not isinstance(moved, ast.Call) or not isinstance(moved.func, ast.Attribute):
             continue
         source = moved.func.value
-        if moved.func.attr not in ("to", "cuda", "npu") or not isinstance(source, ast.Call):
+        if moved.func.attr not in MOVES or not isinstance(source, ast.Call):
             continue
         if work.names.qualified(source.func) != "torch.from_numpy" or not _only_moves(work, moved):
             continue

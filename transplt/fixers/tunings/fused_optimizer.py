@@ -11,6 +11,7 @@ from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.tunings.optimizers import CLASSES, Optimizers, class_of, optimizers_around
 from transplt.fixers.tunings.writer import writer_for
+from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import by_place
 from transplt.syntax.scan import parent
 from transplt.trees.calls import calling, one_after_the_other, with_keyword, without_any_argument
@@ -64,7 +65,7 @@ def _references(writer: Writer, found: Optimizers) -> None:
             _said(writer, node, f"a class of the project is made from torch.optim.{name}", name)
         elif isinstance(above, (ast.Dict, ast.Assign, ast.Call, ast.keyword, ast.List, ast.Tuple, ast.IfExp)):
             asked = getattr(above.func, "id", "") if isinstance(above, ast.Call) else ""
-            tested = asked in ("isinstance", "issubclass", "hasattr") or (
+            tested = asked in names_of("builtins", "asks") or (
                 isinstance(above, ast.Call) and (work.names.qualified(above.func) or "").startswith("inspect.")
             )
             if not tested:

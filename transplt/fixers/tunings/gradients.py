@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt.program.cards import MOVES
 from transplt.program.frameworks import OPTIMIZER, taken_over
 from transplt.program.layers import left_out_at_times
 from transplt.program.loops import loops_around
@@ -215,7 +216,7 @@ def _on_several_cards(file: File) -> tuple[str, str, int] | None:
     """Two calls with different numbers of a card."""
     seen = ""
     for call in by_place(file.scan.calls):
-        if last_of(call.func) not in ("to", "cuda", "npu"):
+        if last_of(call.func) not in MOVES:
             continue
         for item in arguments_of(call):
             if (found := _CARD.fullmatch(ast.unparse(item))) is not None:

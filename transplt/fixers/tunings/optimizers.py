@@ -22,6 +22,7 @@ from transplt.program.optimized import parameters_given
 from transplt.program.program import File, Program, Slot, class_name, enclosing_function
 from transplt.program.trained import trained
 from transplt.program.values import uses
+from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import by_place, hides_arguments, keyword_of, last_name
 from transplt.syntax.scan import parent
 
@@ -38,7 +39,6 @@ _READERS = (
     "transformers.get_",
     "transformers.optimization.get_",
 )
-_BUILTINS = frozenset({"print", "len", "type", "isinstance", "id", "str", "repr", "hasattr", "getattr"})
 _SCALERS = frozenset({"step", "unscale_"})
 _READS = frozenset(
     {"param_groups", "state_dict", "load_state_dict", "defaults", "state", "step", "zero_grad", "__class__"}
@@ -300,7 +300,8 @@ def _handed(
         return
     full = file.names.qualified(call.func) or ""
     last = last_name(call.func)
-    if full.startswith(_READERS) or last in _BUILTINS or "chedul" in last:
+    looks = last == "getattr" or last in names_of("builtins", "asks", "counts", "shows")
+    if full.startswith(_READERS) or looks or "chedul" in last:
         return
     if isinstance(call.func, ast.Attribute) and last in _SCALERS and call.args and call.args[0] is node:
         return

@@ -11,26 +11,19 @@ from dataclasses import dataclass
 from transplt.edits.work import Work
 from transplt.program.loops import loops_around
 from transplt.program.program import enclosing_function
+from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import block_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 
-#: Methods that give a tensor of the same shape; those of the second group may change its dtype.
-SAME_SHAPE = frozenset("contiguous clone detach".split())
-CASTS = frozenset("to half bfloat16 float type type_as".split())
+SAME_SHAPE = names_of(TENSOR, "same_tensor")
 #: Functions and methods that only tensors of torch have, unlike arrays of numpy.
-_OF_TORCH = frozenset(
-    "clone detach cuda npu cpu float half bfloat16 long int bool double unsqueeze permute contiguous masked_fill "
-    "masked_fill_ requires_grad_ softmax sigmoid new_zeros new_ones new_full scatter scatter_ expand index_select "
-    "log_softmax unbind chunk type_as fill_ zero_ gather".split()
-)
+_OF_TORCH = names_of(TENSOR, "torch_only")
 #: Modules whose functions take and give tensors.
 _MODULES = frozenset({"torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special"})
 #: Functions of torch that take arrays of numpy, or anything.
 _TAKE_ARRAYS = frozenset("tensor as_tensor from_numpy asarray is_tensor save Size device manual_seed Tensor".split())
 #: Functions of torch that give something else than one tensor.
 _NO_TENSOR = frozenset("load numpy topk sort split chunk unbind unique max min Size device dtype where nonzero".split())
-#: Questions after what a value is.
-_ASKS = frozenset({"isinstance", "is_tensor", "type"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +144,7 @@ def _called(work: Work, call: ast.Call, depth: int) -> Tensor:
             return Tensor(_count(call.args), describe(work, func.value, depth + 1).origin)
         if name in ("transpose", "swapaxes", *SAME_SHAPE):
             return describe(work, func.value, depth + 1)
-        if name in CASTS:
+        if name in names_of(TENSOR, "casts"):
             inner = describe(work, func.value, depth + 1)
             return Tensor(inner.rank, "")
         if name in ("unflatten", "unsqueeze", "flatten", "squeeze", "expand", "repeat"):
@@ -252,7 +245,7 @@ def is_torch_tensor(work: Work, node: ast.expr) -> bool:
         if work.scan.scope_of(other) is not scope:
             continue
         above = parent(other)
-        if isinstance(above, ast.Call) and last_name(above.func) in _ASKS:
+        if isinstance(above, ast.Call) and last_name(above.func) in {*names_of("builtins", "asks"), "is_tensor"}:
             return False
         if not first < statement(other).lineno <= last:
             continue

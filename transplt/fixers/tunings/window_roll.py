@@ -16,6 +16,7 @@ from transplt.fixers.tunings.writer import writer_for
 from transplt.flow.last_value import last_value
 from transplt.program.program import enclosing_function
 from transplt.program.shapes import is_window_roll
+from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import keyword_of
 from transplt.syntax.scan import FUNCTIONS
 
@@ -23,7 +24,6 @@ fixer = Fixer(__name__, code="NPU768", rank=470, theme="tune:window-roll")
 
 TARGET = "torch_npu.contrib.function.roll"
 _SHAPED = frozenset({"view", "reshape", "permute"})
-_KEEPS = frozenset({"contiguous", "clone", "detach"})
 
 
 @fixer.on(ast.Call, last="roll")
@@ -51,7 +51,7 @@ def _has_four(work: Work, node: ast.expr, depth: int) -> bool:
         return False
     func = node.func
     if isinstance(func, ast.Attribute):
-        if func.attr in _KEEPS:
+        if func.attr in names_of(TENSOR, "same_tensor"):
             return _has_four(work, func.value, depth + 1)
         sizes = node.args
         if len(sizes) == 1 and isinstance(sizes[0], (ast.Tuple, ast.List)):

@@ -8,16 +8,17 @@ from transplt.precision.instrument.edits import Edits
 from transplt.precision.instrument.loops import PROBE
 from transplt.program.files import File
 from transplt.program.program import LOADERS, enclosing_function
+from transplt.rules.torch_callables import last_names
 from transplt.syntax.asks import by_place, class_of_method, has_key, hides_arguments, keyword_of, last_name
 from transplt.trees.calls import with_keyword
 from transplt.trees.departures import argument_replaced, without_arguments
 from transplt.trees.transform import Transform
 
-_SAMPLERS = ("RandomSampler", "WeightedRandomSampler", "SubsetRandomSampler")
+_SAMPLERS = last_names("shuffles")
 #: Arguments of a loader that need workers, and what they are without.
 _OF_WORKERS = {"prefetch_factor": "None", "persistent_workers": "False", "timeout": "0",
                "multiprocessing_context": "None"}  # fmt: skip
-_SEEDS = ("manual_seed", "seed_everything", "set_seed", "seed_all", "manual_seed_all")
+_SEEDS = last_names("seeds") | {"seed_everything", "set_seed", "seed_all"}
 #: Generators that begin at another place in each run when they get no seed.
 _FRESH = ("numpy.random.default_rng", "numpy.random.RandomState", "random.Random", "numpy.random.seed", "random.seed")
 _CLOCK = ("torch.seed", "torch.cuda.seed", "torch.npu.seed", "torch.random.seed", "os.urandom", "secrets.randbelow",

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Event, Training
+from transplt.rules.torch_callables import TENSOR, last_names, names_of
 
 #: Moves between devices: a port changes them.
-_MOVES = frozenset("to cuda npu cpu detach contiguous numpy pin_memory type _to_copy".split())
-#: Their memory holds whatever was there.
-_UNSET = frozenset("empty empty_like empty_strided new_empty new_empty_strided empty_permuted".split())
+_MOVES = names_of(TENSOR, "ports")
 _ROUNDING = {"float64": 1e-12, "float16": 5e-3, "bfloat16": 4e-2}
 
 
@@ -72,7 +71,7 @@ def _graph(event: Event) -> tuple[str, bool]:
 
 
 def _calls(training: Training, moves: frozenset[str]) -> list[Event]:
-    return [event for event in training.of("op") if event.fields["name"] not in moves | _UNSET]
+    return [event for event in training.of("op") if event.fields["name"] not in moves | last_names("unwritten")]
 
 
 def _key(event: Event) -> tuple[str, tuple[int, ...]]:
