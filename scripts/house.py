@@ -2,7 +2,7 @@
 
     python scripts/house.py            print the figures
     python scripts/house.py --write    write the table into docs/architecture.md
-    python scripts/house.py --check    exit 1 when the table is stale
+    python scripts/house.py --check    exit 1 when the table is stale, but for the counts of lines
     python scripts/house.py --passes   the modules whose code one small file passes through in a migration
 
 A room is a folder of the package; its `__init__.py` says what it is for. An arrow goes from a room to another one that
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 import subprocess
 import sys
 import tempfile
@@ -138,6 +139,11 @@ def table() -> str:
     return "\n".join(rows)
 
 
+def without_lines(text: str) -> str:
+    """A table of rooms without its counts of lines, which every change moves."""
+    return re.sub(r"[0-9,]+ \|$", "|", text, flags=re.M)
+
+
 def passes() -> list[str]:
     """The modules of the package in which a function runs while `SMALL` is migrated."""
     with tempfile.TemporaryDirectory() as folder:
@@ -169,9 +175,10 @@ def main() -> int:
     if asked.write:
         PAGE.write_text(new, encoding="utf-8")
     elif asked.check:
-        if new != text:
+        stale = without_lines(new) != without_lines(text)
+        if stale:
             print("docs/architecture.md: the table of rooms is stale; python scripts/house.py --write", file=sys.stderr)
-        return int(new != text)
+        return int(stale)
     else:
         print(table())
     return 0
