@@ -1,4 +1,4 @@
-"""Which model an optimizer trains, when it got all parameters of one."""
+"""Which model it is all of whose parameters an expression gives."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ import ast
 
 from transplt.program.program import File, Program, Slot
 from transplt.program.values import origins
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import last_name
 
 _WRAPPERS = ("DataParallel", "DistributedDataParallel", "compile", "convert_sync_batchnorm")
 _MOVES = frozenset({"to", "cuda", "npu", "half", "float", "train"})
 Model = frozenset[Slot]
-
-
-def trained(program: Program, file: File, call: ast.Call) -> Model | None:
-    """The model whose parameters, all of them, a call that makes an optimizer gets."""
-    given = keyword_of(call, "params")
-    return model_of(program, file, call.args[0] if call.args else given)
 
 
 def model_of(program: Program, file: File, node: ast.expr | None) -> Model | None:
