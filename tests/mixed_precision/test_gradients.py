@@ -24,3 +24,20 @@ def test_values_of_gradients_are_unscaled_first(line: str, unscaled: bool) -> No
     result = migrate(source, files={"net.py": NET}, amp="native")
     assert b"scaler.step(optimizer)" in result.data
     assert (b"scaler.unscale_(optimizer)" in result.data) is unscaled
+
+
+@pytest.mark.parametrize(
+    ("line", "unscaled"),
+    [
+        ("pass", True),
+        ("scheduler.step()", True),  # not of an optimizer
+        ("optimizer.step()", False),  # it trains by itself
+    ],
+)
+def test_functions_that_clip_are_looked_into(line: str, unscaled: bool) -> None:
+    clip = f"def limit():\n    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    {line}\n\n\n"
+    scheduler = "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)\n"
+    source = TRAIN.replace("for x in", f"{scheduler}\n\n{clip}for x in")
+    source = source.replace("    loss.backward()\n", "    loss.backward()\n    limit()\n")
+    result = migrate(source, files={"net.py": NET}, amp="native")
+    assert (b"scaler.unscale_(optimizer)" in result.data) is unscaled

@@ -73,6 +73,7 @@ def test_said(source: str, code: str, line: int) -> None:
         ("import torch\ndef f(x, m: torch.Tensor):\n    k = m > 0\n    return x[k]\n", "NPU712"),
         ("import torch\nfor x in y:\n    print(x.item())\n", "NPU713"),
         (LOOP + "    print(loss.item())\n", "NPU713"),
+        (LOOP.replace("loss.backward", "ctx.backward") + "        print(loss.item())\n", "NPU713"),  # no backward pass
         (LOOP + "        if step % 100 == 0:\n            print(loss.item())\n", "NPU713"),
         (LOOP + "        if x is None:\n            print(loss)\n            raise ValueError(loss)\n", "NPU713"),
         (LOOP + "        if bad(x):\n            print(loss.item())\n            sys.exit(1)\n", "NPU713"),

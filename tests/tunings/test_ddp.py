@@ -167,6 +167,18 @@ def test_optimizers_that_may_move_gradients(optimizer: str) -> None:
     check_untuned(TUNE, trained(optimizer=optimizer))
 
 
+def test_optimizers_of_packages_may_move_gradients() -> None:
+    source = trained(optimizer="adabelief_pytorch.AdaBelief(model.parameters())")
+    check_untuned(TUNE, source.replace("import torch\n", "import adabelief_pytorch\nimport torch\n", 1))
+
+
+@pytest.mark.parametrize(
+    "optimizer", ["getattr(torch.optim, name)(model.parameters())", "torch.optim.RAdam(params=model.parameters())"]
+)
+def test_optimizers_of_torch_leave_gradients_in_their_place(optimizer: str) -> None:
+    check_tuned(TUNE, trained(optimizer=optimizer), trained(VIEW, optimizer=optimizer))
+
+
 @pytest.mark.parametrize(
     "more",
     [

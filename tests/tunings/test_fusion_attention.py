@@ -8,8 +8,8 @@ import pytest
 
 from tests.harness import codes, migrate
 from tests.tunings.tuned import check_tuned, check_untuned
-from transplt.fixers.tunings.facts import schemas, versions
 from transplt.fixers.tunings.table import tunings
+from transplt.rules.tuning_facts import schemas, versions
 
 TRIANGLE = "atten_mask=causal_mask(q.device)"
 TUNE = "fusion-attention"

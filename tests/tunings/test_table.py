@@ -12,10 +12,10 @@ from transplt.base.errors import UsageError
 from transplt.base.finding import Level
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.fixer import fixers_of
-from transplt.fixers.tunings.facts import exists, schemas, versions
 from transplt.fixers.tunings.table import parse_tunings, tunings
 from transplt.rules.pages import load
 from transplt.rules.tables import rules_dir
+from transplt.rules.tuning_facts import exists, schemas, versions
 
 TUNINGS = tunings()
 ALL = tuple((name, "") for name, tuning in TUNINGS.items() if not tuning.on_request)

@@ -6,14 +6,21 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from transplt.program.program import File, Program, Slot, Value
+from transplt.program.program import File, Program, Slot, Value, class_name
 from transplt.program.training import Training
-from transplt.program.values import origins
+from transplt.program.values import named, origins
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import arguments_of, by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
-_OPTIMIZERS = ("torch.optim.", "apex.optimizers.", "timm.optim.", "transformers.", "bitsandbytes.optim.", "adabelief")
+#: What has classes of optimizers, and what is beside them there: it is given an optimizer, and reads it.
+_OPTIMIZERS = (
+    "torch.optim.", "torch_npu.optim.", "apex.optimizers.", "timm.optim.", "bitsandbytes.optim.", "torch_optimizer.",
+    "pytorch_optimizer.", "galore_torch.", "adabelief",
+)  # fmt: skip
+READS_OPTIMIZER = (
+    "torch.optim.lr_scheduler.", "torch.optim.swa_utils.", "transformers.get_", "transformers.optimization.get_",
+)  # fmt: skip
 #: Names of what makes an optimizer; `optimize_parameters` and `lambda` make none.
 _NAMED = re.compile(
     r"adam|sgd|rmsprop|adagrad|adadelta|adafactor|"
@@ -118,36 +125,60 @@ def _optimized(program: Program, file: File, node: ast.Attribute) -> bool:
 
 
 def is_optimizer(file: File, call: ast.Call) -> bool:
-    """True for a call that makes an optimizer, by its module or its name, or by what is chosen for it."""
-    if (known := file.names.qualified(call.func)) is not None and known.startswith(_OPTIMIZERS):
-        return _makes_optimizers(known)
-    return bool(_NAMED.search(last_name(call.func))) or _is_chosen(file, call.func, 3)
+    """True for a call that makes an optimizer, by its class or its name, or by what is chosen for it."""
+    return kind_of(file, call) is not None
 
 
-def _makes_optimizers(name: str) -> bool:
-    return name.startswith(_OPTIMIZERS) and not any(word in name for word in ("lr_scheduler", "swa_utils", "get_"))
+def kind_of(file: File, call: ast.Call) -> str | None:
+    """The full name of the class of which a call makes an optimizer; None for a call that makes none.
+
+    `torch.optim` for one of its classes that is chosen where the program runs, empty where only a name says so.
+    """
+    if chosen := _classes(file, call.func, 3):
+        of_torch = all(kind.startswith("torch.optim") for kind in chosen)
+        return chosen.pop() if len(chosen) == 1 else "torch.optim" if of_torch else ""
+    reads = (file.names.qualified(call.func) or "").startswith(READS_OPTIMIZER)
+    return "" if not reads and _NAMED.search(last_name(call.func)) else None
 
 
-def _is_chosen(file: File, node: ast.expr | None, depth: int) -> bool:
-    """True for `{"adam": optim.Adam}[name]`, `getattr(optim, name)`, and variables that hold such a class."""
+def optimizer_class(full: str) -> str:
+    """The full name of a class of optimizers, `torch.optim.Adam` for `torch.optim.adam.Adam`; empty for other names."""
+    module, _, name = full.rpartition(".")
+    if not full.startswith(_OPTIMIZERS) or full.startswith(READS_OPTIMIZER) or not name[:1].isupper():
+        return ""
+    own = module.removeprefix("torch.optim.").replace("_", "") == name.lower()
+    return f"torch.optim.{name}" if own else full
+
+
+def defines_optimizer(program: Program, cls: ast.ClassDef) -> bool:
+    """True for a class of the program that is made from one of optimizers."""
+    file, top = program.classes[program.root_class(class_name(program.owner[cls], cls))]
+    named = (optimizer_class(file.names.qualified(base) or "") or _NAMED.search(last_name(base)) for base in top.bases)
+    return any(named)
+
+
+def _classes(file: File, node: ast.expr | None, depth: int) -> set[str]:
+    """The classes of optimizers that `{"adam": optim.Adam}[name]`, `getattr(optim, name)` or a variable may be."""
     if node is None or depth == 0:
-        return False
+        return set()
     if isinstance(node, ast.IfExp):
-        return _is_chosen(file, node.body, depth) or _is_chosen(file, node.orelse, depth)
+        return _classes(file, node.body, depth) | _classes(file, node.orelse, depth)
+    inside: list[ast.expr] = []
     if isinstance(node, ast.Subscript):
-        return any(_is_chosen(file, each, depth) for each in _entries(file, node.value))
-    if isinstance(node, ast.Call):
-        last = last_name(node.func)
+        inside = _entries(file, node.value)
+    elif isinstance(node, ast.Call):
+        last, first = last_name(node.func), node.args[0] if node.args else None
         if last == "get" and isinstance(node.func, ast.Attribute):
-            return any(_is_chosen(file, each, depth) for each in _entries(file, node.func.value))
-        first = node.args[0] if node.args else None
-        if first is None or last not in ("getattr", "partial"):
-            return False
-        return file.names.qualified(first) == "torch.optim" or (last == "partial" and _is_chosen(file, first, depth))
-    known = file.names.qualified(node)
-    if known is not None:
-        return _makes_optimizers(known) and known.rpartition(".")[2][:1].isupper()
-    return any(_is_chosen(file, each, depth - 1) for each in _values(file, node))
+            inside = _entries(file, node.func.value)
+        elif first is not None and last in ("getattr", "partial") and file.names.qualified(first) == "torch.optim":
+            return {"torch.optim"}
+        elif first is not None and last == "partial":
+            inside = [first]
+    elif (known := file.names.qualified(node)) is not None:
+        return {kind} if (kind := optimizer_class(known)) else set()
+    else:
+        inside, depth = _values(file, node), depth - 1
+    return {kind for each in inside for kind in _classes(file, each, depth)}
 
 
 def _entries(file: File, table: ast.expr) -> list[ast.expr]:
@@ -181,18 +212,12 @@ def _spread(models: Models, origin: Slot) -> None:
             if target in models.wrapped:
                 continue
             for value in values:
-                if value.index is None and _is_slot(program, value, slot) and _keeps_wrapper(models, training, value):
+                name = named(value.node) if value.index is None else None
+                same = name is not None and program.slot(value.file, name) == slot
+                if (same and _keeps_wrapper(models, training, value)) or _returned(program, value, slot):
                     models.wrapped[target] = origin
                     pending.append(target)
                     break
-                if _returned(program, value, slot):
-                    models.wrapped[target] = origin
-                    pending.append(target)
-                    break
-
-
-def _is_slot(program: Program, value: Value, slot: Slot) -> bool:
-    return isinstance(value.node, (ast.Name, ast.Attribute)) and program.slot(value.file, value.node) == slot
 
 
 def _keeps_wrapper(models: Models, training: Training, value: Value) -> bool:

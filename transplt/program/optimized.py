@@ -3,109 +3,111 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from transplt.program.models import Models, base_of, made_in
+from transplt.program.models import base_of, made_in
 from transplt.program.program import File, Program, Slot, Value
+from transplt.program.trained import Model, model_of
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _PASSES_ON = frozenset("list tuple set iter filter chain from_iterable reversed sorted dict items values".split())
+#: An origin with the names below it: (model, ("encoder",)) of `model.encoder.parameters()`.
+Part = tuple[Slot, tuple[str, ...]]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Given:
-    """The origins of the models whose parameters go to an optimizer; not `complete` when some cannot be followed.
+    """The parts of models whose parameters go to an optimizer; not `complete` when some cannot be followed.
 
-    `parts` are an origin with the names below it: (model, "encoder") of `model.encoder.parameters()`.
+    `whole` is where the model comes from that is all it gets: `SGD(model.parameters())`.
     """
 
-    origins: set[Slot] = field(default_factory=set)
-    parts: set[tuple[Slot, tuple[str, ...]]] = field(default_factory=set)
+    parts: tuple[Part, ...] = ()
     complete: bool = True
+    whole: Model | None = None
+
+    @property
+    def origins(self) -> tuple[Slot, ...]:
+        """The origins of the models."""
+        return tuple(dict.fromkeys(origin for origin, _ in self.parts))
 
     def shares(self, other: Given) -> bool:
         """True when both are given the parameters of one model, or of a part of it."""
-        return any(
+        of_parts = any(
             origin == same and all(a == b for a, b in zip(path, names, strict=False))
             for origin, path in self.parts
             for same, names in other.parts
         )
-
-
-def given_to(models: Models, file: File, call: ast.Call) -> Given:
-    """What the call that makes an optimizer gives it to train."""
-    return parameters_given(models.program, file, call)
+        return of_parts or (self.whole is not None and self.whole == other.whole)
 
 
 def parameters_given(program: Program, file: File, call: ast.Call) -> Given:
-    """What the call that makes an optimizer gives it to train, in a program whose models were not looked for."""
-    given = Given()
-    first = call.args[0] if call.args and not isinstance(call.args[0], ast.Starred) else keyword_of(call, "params")
-    if first is None:
-        given.complete = False
-    else:
-        _follow(program, file, first, given, set())
-    return given
+    """What the call that makes an optimizer gives it to train."""
+    first = call.args[0] if call.args else keyword_of(call, "params")
+    if first is None or isinstance(first, ast.Starred):
+        return Given(complete=False)
+    found = [*_follow(program, file, first, set())]
+    parts = tuple(dict.fromkeys(part for part in found if part is not None))
+    return Given(parts, None not in found, model_of(program, file, first))
 
 
-def _follow(program: Program, file: File, node: ast.expr, given: Given, seen: set[int]) -> None:
+def _follow(program: Program, file: File, node: ast.expr, seen: set[int]) -> Iterator[Part | None]:
+    """The parts whose parameters an expression holds, and None for what cannot be followed."""
     if id(node) in seen or len(seen) > 500:
         return
     seen.add(id(node))
+    inside: list[ast.expr] = []
     if isinstance(node, ast.Call):
-        _called(program, file, node, given, seen)
+        yield from _called(program, file, node, seen)
     elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-        for item in node.elts:
-            _follow(program, file, item, given, seen)
+        inside = node.elts
     elif isinstance(node, ast.Dict):
-        for key, value in zip(node.keys, node.values, strict=True):
-            if isinstance(key, ast.Constant) and key.value == "params":
-                _follow(program, file, value, given, seen)
+        pairs = zip(node.keys, node.values, strict=True)
+        inside = [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "params"]
     elif isinstance(node, ast.BinOp):
-        _follow(program, file, node.left, given, seen)
-        _follow(program, file, node.right, given, seen)
+        inside = [node.left, node.right]
     elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
-        _follow(program, file, node.generators[0].iter, given, seen)
+        inside = [node.generators[0].iter]
     elif isinstance(node, ast.Starred):
-        _follow(program, file, node.value, given, seen)
+        inside = [node.value]
     elif isinstance(node, (ast.Name, ast.Attribute)) and (slot := program.slot(file, node)) is not None:
         values = [*program.values.get(slot, ()), *added(program, file, slot), *counted(program, file, slot)]
         if not values:
-            given.complete = False
+            yield None
         for value in values:
-            _follow(program, value.file, value.node, given, seen)
+            yield from _follow(program, value.file, value.node, seen)
     else:
-        given.complete = False
+        yield None
+    for item in inside:
+        yield from _follow(program, file, item, seen)
 
 
-def _called(program: Program, file: File, call: ast.Call, given: Given, seen: set[int]) -> None:
+def _called(program: Program, file: File, call: ast.Call, seen: set[int]) -> Iterator[Part | None]:
     last = last_name(call.func)
     if isinstance(call.func, ast.Attribute) and last in names_of(MODULE, "parameters"):
         base = base_of(call.func.value)
         slot = program.slot(file, base) if base is not None else None
-        if slot is None or (isinstance(base, ast.Name) and base.id in ("self", "cls")):
-            given.complete = False
-        else:
-            origins = made_in(program, slot)
-            below = ast.unparse(call.func.value)[len(ast.unparse(base)) :] if base is not None else ""
-            path = tuple(below.removeprefix(".module").strip(".").split(".")) if below.strip(".") else ()
-            given.origins.update(origins)
-            given.parts.update((origin, path) for origin in origins)
+        if base is None or slot is None or (isinstance(base, ast.Name) and base.id in ("self", "cls")):
+            yield None
+            return
+        below = ast.unparse(call.func.value)[len(ast.unparse(base)) :].removeprefix(".module").strip(".")
+        yield from ((origin, tuple(below.split(".")) if below else ()) for origin in made_in(program, slot))
         return
     callee = program.callee(file, call)
     if isinstance(callee, FUNCTIONS):
         for value in program.returns(callee):
-            _follow(program, program.owner[callee], value, given, seen)
+            yield from _follow(program, program.owner[callee], value, seen)
     elif last in _PASSES_ON:
-        for argument in call.args:
-            if not isinstance(argument, (ast.Lambda, ast.Constant)):
-                _follow(program, file, argument, given, seen)
+        given = [item for item in call.args if not isinstance(item, (ast.Lambda, ast.Constant))]
         if isinstance(call.func, ast.Attribute) and last in ("items", "values"):
-            _follow(program, file, call.func.value, given, seen)
+            given.append(call.func.value)
+        for argument in given:
+            yield from _follow(program, file, argument, seen)
     else:
-        given.complete = False
+        yield None
 
 
 def counted(program: Program, file: File, slot: Slot) -> list[Value]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transplt.program.models import is_optimizer
+from transplt.program.holders import Held, Use
+from transplt.program.loops import loops_around
+from transplt.program.models import is_optimizer, kind_of
+from transplt.program.optimized import Given, parameters_given
 from transplt.program.program import File, Function, Program, Slot, stores_of, text_of
 from transplt.program.values import values_of
 from transplt.syntax.asks import by_place, keyword_of, last_name, variable
@@ -18,6 +22,21 @@ NO_OPTIMIZER = re.compile(r"sched|^lr_|option|profil|env", re.I)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Optimizer:
+    """A call that makes an optimizer: its class (see `kind_of`), what it trains, who holds it and what is done with it.
+
+    `holders` are variables, the first one first.
+    """
+
+    file: File
+    call: ast.Call
+    kind: str
+    given: Given
+    holders: tuple[Slot, ...]
+    uses: tuple[Use, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Step:
     """A call that makes a step. `optimizer` is what the program calls it there; `closure` works out the loss anew."""
 
@@ -26,39 +45,49 @@ class Step:
     optimizer: ast.expr
     closure: Function | None = None
 
+    @property
+    def stmt(self) -> ast.stmt:
+        """Its statement, or the loop of `for optimizer in optimizers: optimizer.step()`."""
+        name, loop = getattr(self.optimizer, "id", ""), next(iter(loops_around(self.call)), None)
+        over = list(ast.walk(loop.target)) if isinstance(loop, ast.For) and name else []
+        return loop if loop is not None and any(getattr(at, "id", "") == name for at in over) else statement(self.call)
+
 
 def find_steps(program: Program) -> list[Step]:
     """The steps of the program, by file and place: `optimizer.step()`, `scaler.step(optimizer)`."""
-    found: list[Step] = []
-    for file in program.files:
-        for call in by_place(file.scan.calls):
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "step":
-                optimizer = _stepped(program, file, call)
-                if optimizer is not None:
-                    found.append(Step(file, call, optimizer, _closure(file, call)))
+    every = [(file, call) for file in program.files for call in by_place(file.scan.calls)]
+    return [step for file, call in every if (step := _stepped(program, file, call)) is not None]
+
+
+def find_optimizers(program: Program) -> list[Optimizer]:
+    """The optimizers of the program, by file and place; its functions that make them are looked into."""
+    found = []
+    for file, call, kind in optimizer_calls(program):
+        held = Held(program)
+        held.follow(file, call)
+        given = parameters_given(program, file, call)
+        found.append(Optimizer(file, call, kind, given, (*held.slots,), (*held.uses,)))
     return found
 
 
-def find_optimizers(program: Program) -> list[tuple[File, ast.Call]]:
-    """The calls that make optimizers, by file and place; functions and classes of the program are looked into."""
-    return [
-        (file, call)
-        for file in program.files
-        for call in by_place(file.scan.calls)
-        if is_optimizer(file, call) and program.callee(file, call) is None and (call.args or call.keywords)
-    ]
+def optimizer_calls(program: Program) -> Iterator[tuple[File, ast.Call, str]]:
+    """The calls that make optimizers with their kinds, by file and place."""
+    for file in program.files:
+        for call in by_place(file.scan.calls):
+            kind = kind_of(file, call) if call.args or call.keywords else None
+            if kind is not None and program.callee(file, call) is None:
+                yield file, call, kind
 
 
-def _stepped(program: Program, file: File, call: ast.Call) -> ast.expr | None:
-    assert isinstance(call.func, ast.Attribute)
+def _stepped(program: Program, file: File, call: ast.Call) -> Step | None:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
+        return None
     if isinstance(program.definition(file, call.func), FUNCTIONS):
         return None  # a method of the program: the steps in it are found by themselves
     made = [value for _, value in values_of(program, file, call.func.value) if isinstance(value, ast.Call)]
     scales = any(last_name(value.func).endswith("GradScaler") for value in made)
     if call.args and (scales or "scaler" in last_name(call.func.value).lower()):
-        return call.args[0]
-    if any("sched" in last_name(value.func).lower() or last_name(value.func).endswith("LR") for value in made):
-        return None
+        return Step(file, call, call.args[0], _closure(file, call))
     return optimizer_stepped(program, file, call)
 
 
@@ -75,9 +104,11 @@ def _closure(file: File, call: ast.Call) -> Function | None:
 
 def is_optimizer_object(program: Program, file: File, node: ast.expr) -> bool:
     """True for a variable that holds an optimizer: by its values, else by its name."""
-    made = [value for value in values_of(program, file, node) if isinstance(value[1], ast.Call)]
-    if any(isinstance(value, ast.Call) and is_optimizer(at, value) for at, value in made):
+    made = [(at, value) for at, value in values_of(program, file, node) if isinstance(value, ast.Call)]
+    if any(is_optimizer(at, value) for at, value in made):
         return True
+    if any("sched" in last_name(value.func).lower() or last_name(value.func).endswith("LR") for _, value in made):
+        return False
     text = text_of(file, node)
     last = node.attr if isinstance(node, ast.Attribute) else variable(node)
     if NO_OPTIMIZER.search(last):
@@ -92,22 +123,19 @@ def is_optimizer_object(program: Program, file: File, node: ast.expr) -> bool:
     return called > {"step"} and "parameters" not in called  # an engine goes back and steps
 
 
-def optimizer_stepped(program: Program, file: File, call: ast.Call) -> ast.expr | None:
-    """The optimizer whose `step` a call is, None for any other call."""
+def optimizer_stepped(program: Program, file: File, call: ast.Call) -> Step | None:
+    """The step of an optimizer that a call is, None for any other call."""
     func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr != "step":
+    if not isinstance(func, ast.Attribute) or func.attr != "step" or not is_optimizer_object(program, file, func.value):
         return None
-    return func.value if is_optimizer_object(program, file, func.value) else None
+    return Step(file, call, func.value, _closure(file, call))
 
 
 def is_closure(program: Program, file: File, function: Function) -> bool:
     """True for a function that is given to an optimizer's step."""
-    for use in file.scan.names.get(function.name, ()):
-        call = parent(use)
-        func = call.func if isinstance(call, ast.Call) and use in call.args else None
-        if isinstance(func, ast.Attribute) and func.attr == "step":
-            return is_optimizer_object(program, file, func.value)
-    return False
+    calls = (call for use in file.scan.names.get(function.name, ()) if isinstance(call := parent(use), ast.Call))
+    steps = (optimizer_stepped(program, file, call) for call in calls)
+    return any(step is not None and step.closure is function for step in steps)
 
 
 def binds(node: ast.stmt, stores: set[ast.stmt]) -> bool:

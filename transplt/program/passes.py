@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from transplt.program.gradients import stops_gradients
 from transplt.program.models import Models
 from transplt.program.program import File, Function, Slot, enclosing_function
+from transplt.program.steps import is_backward_pass
 from transplt.rules.torch_callables import MODULE, TENSOR, last_names, names_of
 from transplt.syntax.asks import arguments_of, call_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -234,7 +235,7 @@ class _Walker:
             inner = self.models.origin(file, func.value)
             if inner is not None:
                 return self.passed_around(inner, file, func) | given
-        if isinstance(func, ast.Attribute) and func.attr == "backward":
+        if isinstance(func, ast.Attribute) and is_backward_pass(call):
             self.backward(file, call, self.value(file, func.value) | given)
             return _NONE
         callee = self.program.callee(file, call) or self.run_object(file, func)

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transplt.program.optimizers import find_steps
 from transplt.program.program import File, Program
+from transplt.program.steps import is_backward_pass
 from transplt.syntax.asks import begins, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS
 
@@ -105,6 +107,7 @@ class _Search:
         self.file = program.files[0]
         self.found: list[Divided] = []
         self.known: dict[ast.AST, str] = {}
+        self.steps = {id(step.call) for step in find_steps(program)} if training else set[int]()
 
     def block(self, nodes: list[ast.stmt], test: ast.expr | None) -> None:
         for node in nodes:
@@ -182,11 +185,8 @@ class _Search:
         """What all processes have to do together in a call, in functions of the program that it runs too."""
         if name := collective(file, call):
             return name
-        func = call.func
-        if self.training and isinstance(func, ast.Attribute):
-            owner = last_name(func.value).lower()
-            if func.attr == "backward" or (func.attr == "step" and ("opt" in owner or "scaler" in owner)):
-                return func.attr
+        if self.training and (id(call) in self.steps or is_backward_pass(call)):
+            return last_name(call.func)
         callee = self.program.callee(file, call)
         function = self.program.constructor(callee) if callee is not None else None
         if function is None:

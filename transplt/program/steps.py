@@ -7,25 +7,40 @@ import ast
 from transplt.program.files import File
 from transplt.program.program import enclosing_function
 from transplt.syntax.asks import by_place, call_of, class_of_method, last_name, root_name
+from transplt.syntax.scan import Scan
 
 
-def backward_passes(file: File) -> list[ast.Call]:
-    """The calls `loss.backward(...)` of a file, by place: not what a class that differentiates or wraps hands on."""
-    calls = [call for node in file.scan.attributes.get("backward", ()) if (call := call_of(node)) is not None]
-    return [call for call in by_place(calls) if not _is_handed_on(call)]
+def backward_passes(scan: Scan) -> list[ast.Call]:
+    """The backward passes of a file, by place."""
+    calls = (call_of(node) for node in scan.attributes.get("backward", ()))
+    return by_place(call for call in calls if call is not None and is_backward_pass(call))
 
 
-def runs_backward(file: File, call: ast.Call) -> bool:
+def goes_back(node: ast.AST) -> bool:
+    """True for code with a backward pass in it."""
+    return any(isinstance(inner, ast.Call) and is_backward_pass(inner) for inner in ast.walk(node))
+
+
+def is_backward_pass(call: ast.Call) -> bool:
+    """True for `loss.backward(...)`, where it is no class that differentiates or wraps and hands it on.
+
+    Such a class does so in a method `backward`, `jvp` or `vjp`, or writes `super().backward(...)`, `ctx.backward(...)`.
+    """
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "backward":
+        return False
+    of, function = call.func.value, enclosing_function(call)
+    if function is not None and function.name in ("backward", "jvp", "vjp") and class_of_method(function) is not None:
+        return False
+    root = root_name(of)
+    inherited = isinstance(of, ast.Call) and isinstance(of.func, ast.Name) and of.func.id == "super"
+    return not inherited and (root is None or root.id != "ctx")
+
+
+def steps_by_itself(file: File, call: ast.Call) -> bool:
     """True for `loss_scaler(loss, optimizer, ...)`: an object that runs the backward pass, and takes the step."""
     return "scaler" in last_name(call.func) and len(call.args) > 1 and file.names.qualified(call.func) is None
 
 
-def _is_handed_on(call: ast.Call) -> bool:
-    """True in a method `backward`, `jvp` or `vjp`, and for `super().backward(...)` and `ctx.backward(...)`."""
-    assert isinstance(call.func, ast.Attribute)
-    of, function = call.func.value, enclosing_function(call)
-    if function is not None and function.name in ("backward", "jvp", "vjp") and class_of_method(function) is not None:
-        return True
-    root = root_name(of)
-    inherited = isinstance(of, ast.Call) and isinstance(of.func, ast.Name) and of.func.id == "super"
-    return inherited or (root is not None and root.id == "ctx")
+def runs_backward(file: File, call: ast.Call) -> bool:
+    """True for what runs a backward pass in sight or not: also `self.manual_backward(loss)` of Lightning."""
+    return is_backward_pass(call) or steps_by_itself(file, call) or last_name(call.func) == "manual_backward"

@@ -71,7 +71,7 @@ def _late(
     conditions = False
     for above in chain(node):
         conditions = conditions or isinstance(above, (ast.If, ast.IfExp))
-        if isinstance(above, LOOPS) and _trains(training, file, above):
+        if isinstance(above, LOOPS) and training.is_in(file, above):
             return conditions or not conditional
         if isinstance(above, FUNCTIONS):
             break
@@ -90,7 +90,7 @@ def _late(
 def _in_training_loop(program: Program, training: Training, function: ast.AST | None, depth: int) -> bool:
     """True for a function that runs in each iteration of a loop that trains."""
     for at, site in program.call_sites.get(function, []) if function is not None and depth else []:
-        if any(isinstance(above, LOOPS) and _trains(training, at, above) for above in chain(site)):
+        if any(isinstance(above, LOOPS) and training.is_in(at, above) for above in chain(site)):
             return True
         if _in_training_loop(program, training, enclosing_function(site), depth - 1):
             return True
@@ -100,16 +100,4 @@ def _in_training_loop(program: Program, training: Training, function: ast.AST | 
 def _behind_training(training: Training, file: File, function: ast.AST | None, node: ast.expr) -> bool:
     """True where a call above a place trains, that is neither in another branch nor around it."""
     above = [call for call in file.scan.calls if ends(call) <= begins(node) and enclosing_function(call) is function]
-    return any(not excludes(call, node) for call in _training_calls(training, file, above))
-
-
-def _trains(training: Training, file: File, node: ast.AST) -> bool:
-    """True for code with a backward pass, or that calls what has one."""
-    calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
-    return next(_training_calls(training, file, calls), None) is not None
-
-
-def _training_calls(training: Training, file: File, calls: list[ast.Call]) -> Iterator[ast.Call]:
-    """Backward passes among calls, and calls of what has one."""
-    backwards = {id(call) for _, call in training.backwards}
-    yield from (call for call in calls if id(call) in backwards or training.trains(file, call))
+    return any(training.runs(file, call) and not excludes(call, node) for call in above)

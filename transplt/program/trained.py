@@ -1,4 +1,4 @@
-"""Which model an optimizer trains, when it got all parameters of one."""
+"""Which model it is all of whose parameters an expression gives."""
 
 from __future__ import annotations
 
@@ -7,15 +7,9 @@ import ast
 from transplt.program.program import SAME_MODULE, File, Program, Slot
 from transplt.program.values import origins
 from transplt.rules.torch_callables import last_names
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import last_name
 
 Model = frozenset[Slot]
-
-
-def trained(program: Program, file: File, call: ast.Call) -> Model | None:
-    """The model whose parameters, all of them, a call that makes an optimizer gets."""
-    given = keyword_of(call, "params")
-    return model_of(program, file, call.args[0] if call.args else given)
 
 
 def model_of(program: Program, file: File, node: ast.expr | None) -> Model | None:

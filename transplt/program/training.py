@@ -36,13 +36,35 @@ class Training:
     functions: set[ast.AST] = field(default_factory=set)
     regions: list[tuple[File, Loop]] = field(default_factory=list)
     loops: list[tuple[File, Loop, tuple[Loader, ...]]] = field(default_factory=list)
-    _names: tuple[int, set[str]] = field(default_factory=lambda: (-1, set()))
+    methods: set[str] = field(default_factory=set)  # the names of those functions that are methods
 
     def trains(self, file: File, call: ast.Call) -> bool:
         """True for a call of a function of the program in which something trains."""
         callee = self.program.callee(file, call)
         if isinstance(callee, ast.ClassDef):
             return any(isinstance(node, FUNCTIONS) and node in self.functions for node in callee.body)
+        return self._runs_training(file, call, callee)
+
+    def runs(self, file: File, call: ast.Call) -> bool:
+        """True for a call that trains: a backward pass, or a call of what has one. Making a trainer is not training."""
+        if runs_backward(file, call):
+            return True
+        callee = self.program.callee(file, call)
+        return not isinstance(callee, ast.ClassDef) and self._runs_training(file, call, callee)
+
+    def first_in(self, file: File, block: list[ast.stmt]) -> int:
+        """Index of the first statement of a block that trains; its length when none does."""
+        training = (
+            index for index, item in enumerate(block)
+            if not isinstance(item, (*FUNCTIONS, ast.ClassDef)) and self.is_in(file, item)
+        )  # fmt: skip
+        return next(training, len(block))
+
+    def is_in(self, file: File, node: ast.AST) -> bool:
+        """True for code with a call that trains."""
+        return any(isinstance(each, ast.Call) and self.runs(file, each) for each in ast.walk(node))
+
+    def _runs_training(self, file: File, call: ast.Call, callee: ast.AST | None) -> bool:
         if callee is not None:
             return callee in self.functions
         if self._is_given_training(file, call):
@@ -50,7 +72,7 @@ class Training:
         if isinstance(call.func, ast.Attribute) and call.func.attr not in _MODEL_METHODS:
             if file.names.qualified(call.func) is not None:
                 return False
-            return call.func.attr in self._method_names()
+            return call.func.attr in self.methods
         return False
 
     def _is_given_training(self, file: File, call: ast.Call) -> bool:
@@ -62,14 +84,6 @@ class Training:
                     return True
         return False
 
-    def _method_names(self) -> set[str]:
-        """Names of the methods in which something trains; kept until there are more functions."""
-        count, names = self._names
-        if count != len(self.functions):
-            names = {getattr(node, "name", "") for node in self.functions if _is_method(node)}
-            self._names = (len(self.functions), names)
-        return names
-
     def in_region(self, file: File, node: ast.AST) -> bool:
         """True for code inside of a loop that trains, in the same function."""
         around = loops_around(node)
@@ -80,9 +94,7 @@ def find_training(program: Program) -> Training:
     """Look for what trains in all files of the program."""
     training = Training(program)
     for file in program.files:
-        for call in backward_passes(file):
-            training.backwards.append((file, call))
-            _enclosing(training, call)
+        training.backwards += [(file, call) for call in backward_passes(file.scan)]
         for call in file.scan.calls:
             if runs_backward(file, call):
                 _enclosing(training, call)
@@ -92,41 +104,27 @@ def find_training(program: Program) -> Training:
         for file in program.files:
             for call in file.scan.calls:
                 function = enclosing_function(call)
-                if function is not None and function not in training.functions and training.trains(file, call):
-                    if isinstance(program.callee(file, call), ast.ClassDef):
-                        continue  # making a trainer is not training
+                if function is not None and function not in training.functions and training.runs(file, call):
                     _enclosing(training, call)
                     changed = True
     _loops(training)
     return training
 
 
-def _is_method(node: ast.AST) -> bool:
-    return isinstance(parent(node), ast.ClassDef)
-
-
 def _enclosing(training: Training, node: ast.AST) -> None:
     function = enclosing_function(node)
     if function is not None:
         training.functions.add(function)
+        training.methods.update({function.name} if isinstance(parent(function), ast.ClassDef) else ())
 
 
 def _loops(training: Training) -> None:
-    seen: set[int] = set()
     for file in training.program.files:
-        backward = {id(call) for at, call in training.backwards if at is file}
-        for call in by_place(file.scan.calls):
-            made = isinstance(training.program.callee(file, call), ast.ClassDef)
-            if id(call) not in backward and not runs_backward(file, call) and (made or not training.trains(file, call)):
-                continue
-            for loop in loops_around(call):
-                if id(loop) not in seen:
-                    seen.add(id(loop))
-                    training.regions.append((file, loop))
-    for file, loop in training.regions:
-        loaders = _read_loaders(training.program, file, loop)
-        if loaders:
-            training.loops.append((file, loop, loaders))
+        calls = (call for call in by_place(file.scan.calls) if training.runs(file, call))
+        loops = dict.fromkeys(loop for call in calls for loop in loops_around(call))
+        training.regions += [(file, loop) for loop in loops]
+    read = ((file, loop, _read_loaders(training.program, file, loop)) for file, loop in training.regions)
+    training.loops += [each for each in read if each[2]]
 
 
 def _read_loaders(program: Program, file: File, loop: Loop) -> tuple[Loader, ...]:

@@ -55,7 +55,7 @@ def find_wrap(models: Models, origin: Slot) -> Wrap | None:
         if not isinstance(above, ast.stmt) or isinstance(above, (*FUNCTIONS, ast.ClassDef)):
             return None
         block = block_of(above)
-    trains = _first_training(models, file, block)
+    trains = models.training.first_in(file, block)
     places = [index for node in setups if (index := lifted(node, block)) is not None and index < trains]
     if not places:
         return None
@@ -116,22 +116,6 @@ def _sets_up(file: File, node: ast.expr) -> bool:
         return part.attr in known and call_of(part) is not None
     call = parent(above) if isinstance(above, (ast.keyword, ast.List)) else above
     return isinstance(call, ast.Call) and (file.names.qualified(call.func) or "").endswith("amp.initialize")
-
-
-def _first_training(models: Models, file: File, block: list[ast.stmt]) -> int:
-    """Index of the first statement of a block that trains; its length when none does."""
-    loops = {id(loop) for at, loop in models.training.regions if at is file}
-    backward = {id(call) for at, call in models.training.backwards if at is file}
-    for index, item in enumerate(block):
-        if isinstance(item, (*FUNCTIONS, ast.ClassDef)):
-            continue
-        for node in ast.walk(item):
-            if id(node) in loops or id(node) in backward:
-                return index
-            made = isinstance(node, ast.Call) and isinstance(models.program.callee(file, node), ast.ClassDef)
-            if isinstance(node, ast.Call) and not made and models.training.trains(file, node):
-                return index
-    return len(block)
 
 
 def early_uses(models: Models, wrap: Wrap) -> list[ast.Call]:

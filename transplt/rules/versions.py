@@ -8,6 +8,8 @@ from functools import cache
 
 from transplt.base.settings import TORCH_VERSIONS
 
+#: The last torch whose DataLoader pins memory for CUDA unless told a device.
+LAST_CUDA_PINNING = "2.6"
 _CLAUSE = re.compile(r"\s*(==|!=|>=|<=|>|<)\s*(\d+)\.(\d+)\s*")
 
 

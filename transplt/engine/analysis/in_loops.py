@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.program.loops import lifted, loops_around
+from transplt.program.steps import backward_passes
 from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import arguments_of, call_of, last_name
 from transplt.syntax.scan import chain, parent
@@ -25,12 +26,11 @@ def in_loops(file: ScannedFile) -> Iterator[Place]:
     """(loop, place, key of the advice, API) of what slows the training loops of a file."""
     losses: dict[ast.AST, set[str]] = {}
     first: ast.Call | None = None
-    for node in file.scan.attributes.get("backward", ()):
-        call = call_of(node)
-        loop = _loop_of(node) if call is not None else None
-        if call is not None and loop is not None:
-            first = first if first is not None and first.lineno <= call.lineno else call
-            losses.setdefault(loop, set()).update({node.value.id} if isinstance(node.value, ast.Name) else ())
+    for call in backward_passes(file.scan):
+        loss = getattr(call.func, "value", None)
+        if (loop := _loop_of(call)) is not None:
+            first = first or call
+            losses.setdefault(loop, set()).update({loss.id} if isinstance(loss, ast.Name) else ())
     if first is None:
         return
     yield file.scan.tree, first, "environment", ""

@@ -7,6 +7,7 @@ amp.initialize with combine_grad, `zero_grad` takes no arguments.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 
 from transplt.base.finding import APEX_LEVEL
@@ -62,7 +63,7 @@ def _plan(writer: Writer) -> None:
     """Write the part of a program that stands in this file; nothing when any part of it cannot be written."""
     work = writer.work
     own = programs_of(work.project).own(work.file)
-    trains = b".backward(" in work.source.utf8 and backward_passes(own)
+    trains = b".backward(" in work.source.utf8 and backward_passes(own.scan)
     if not trains and not _relevant(work):
         return
     found = read_together(work.project, work.settings, own)
@@ -186,7 +187,7 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
         lines += [f"    {', '.join(given[2:])},", end]
     writer.after(place.after, lines, INITIALIZE, "apex prepares model and optimizer")
     if settings.combine_ddp:
-        leave_wrappers_out(writer, place, INITIALIZE)
+        place = leave_wrappers_out(writer, place, INITIALIZE)
     _wrap_behind(writer, place)
     _defer(writer, place)
     for item in place.moved:
@@ -240,7 +241,7 @@ def _wrap_behind(writer: Writer, place: Initialization) -> None:
         writer.found.append(replace(edit, where=replace(edit.where, node=place.after)))
 
 
-def _wraps(edit: Edit, models: list[str]) -> bool:
+def _wraps(edit: Edit, models: Sequence[str]) -> bool:
     return isinstance(edit.where, Beside) and any(
         "DistributedDataParallel(" in line and line.partition(" = ")[0] in models for line in str(edit.new).split("\n")
     )
@@ -257,7 +258,7 @@ def _models(writer: Writer, place: Initialization) -> str:
     return _listed(texts)
 
 
-def _listed(texts: list[str]) -> str:
+def _listed(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 

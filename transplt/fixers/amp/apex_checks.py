@@ -6,10 +6,11 @@ import ast
 from dataclasses import dataclass
 
 from transplt.edits.parting import can_part
-from transplt.fixers.amp.apex_place import Initialization
+from transplt.fixers.amp.apex_place import Initialization, Refused
 from transplt.fixers.amp.precision import GRAM, gram_matrix
 from transplt.fixers.amp.reading import zeroes
 from transplt.fixers.amp.steps import limiting_hook
+from transplt.program.models import defines_optimizer
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.rules.torch_callables import MODULE, TENSOR, full_names, names_of
 from transplt.syntax.asks import begins, by_place, ends, keyword_of
@@ -22,18 +23,6 @@ _SHARDED = (
 )  # fmt: skip
 #: Methods of modules that run no network, and do not take the float32 that apex keeps.
 _HOUSEKEEPING = names_of(MODULE, "runs_nothing") - names_of(MODULE, "casts_to_16_bits") | {"no_sync"}
-_OPTIMIZER = ("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Why a program gets nothing: `why` and what to `do`, at a node of a file. `trains`: the files that train."""
-
-    file: File
-    node: ast.expr | ast.stmt
-    why: str
-    do: str
-    trains: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +38,6 @@ class Pass:
     def owner(self) -> str:
         """How the optimizers are given to amp.scale_loss."""
         return self.optimizers[0] if len(self.optimizers) == 1 else f"[{', '.join(self.optimizers)}]"
-
-
-class Refused(Exception):
-    """Ends the reading of a program that gets nothing."""
-
-    def __init__(self, file: File, node: ast.expr | ast.stmt, why: str, do: str) -> None:
-        super().__init__(why)
-        self.problem = Problem(file, node, why, do)
 
 
 def check_lines(file: File, node: ast.stmt) -> None:
@@ -102,7 +83,7 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
     if level == "O2":
         for node in by_place(file.scan.attributes.get("grad", ())):
             above = parent(node)
-            asked = isinstance(above, ast.Compare) or zeroes(node) or _in_optimizer(file, node)
+            asked = isinstance(above, ast.Compare) or zeroes(node) or _in_optimizer(program, node)
             if isinstance(node.ctx, ast.Load) and not asked:
                 raise Refused(
                     file, node, "this reads gradients of the model, which stay scaled and in float16 with O2",
@@ -110,10 +91,9 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
                 )  # fmt: skip
 
 
-def _in_optimizer(file: File, node: ast.AST) -> bool:
+def _in_optimizer(program: Program, node: ast.AST) -> bool:
     """True in an optimizer of the program's own: its parameters are those that amp.initialize has put there."""
-    around = (at for at in chain(node) if isinstance(at, ast.ClassDef))
-    return any(file.names.qualified(base) in _OPTIMIZER for at in around for base in at.bases)
+    return any(isinstance(at, ast.ClassDef) and defines_optimizer(program, at) for at in chain(node))
 
 
 def _of_no_optimizer(file: File, node: ast.Attribute) -> bool:

@@ -7,12 +7,12 @@ Ascend apex: amp sends the weights of rank 0 to the others, and averages the com
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from transplt.base.settings import Settings
 from transplt.edits.unused import drop_unused
 from transplt.edits.writer import Writer
-from transplt.fixers.amp.apex_checks import Problem
-from transplt.fixers.amp.apex_place import Initialization
+from transplt.fixers.amp.apex_place import Initialization, Problem
 from transplt.fixers.amp.apex_program import Apex
 from transplt.program.program import File
 from transplt.rules.torch_callables import full_names, names_of
@@ -121,12 +121,12 @@ def _parallel(file: File, item: ast.stmt) -> list[ast.Call]:
     return [call for call in found if file.names.qualified(call.func) in _PARALLEL]
 
 
-def leave_wrappers_out(writer: Writer, place: Initialization, code: str) -> None:
-    """Take DistributedDataParallel out; what is left of `place.moved` and `place.deferred` are other wrappers."""
+def leave_wrappers_out(writer: Writer, place: Initialization, code: str) -> Initialization:
+    """Take DistributedDataParallel out; what is moved and deferred then are other wrappers."""
     work = writer.work
     found = [(item, call) for item in place.wraps for call in _parallel(place.file, item)]
     if not found:
-        return
+        return place
     gone: list[ast.stmt] = []
     for item, call in found:
         assert isinstance(item, ast.Assign)
@@ -142,12 +142,12 @@ def leave_wrappers_out(writer: Writer, place: Initialization, code: str) -> None
         block = block_of(node)
         writer.remove(node, code, _LEFT_OUT, only=node is block[0] and all(each in gone for each in block))
     without = {item for item, _ in found}
-    place.moved = [item for item in place.moved if not any(each in without for each in ast.walk(item))]
-    place.deferred = [(top, item) for top, item in place.deferred if item not in without]
     drop_unused(writer, [call.func for _, call in found], code)
     what = "the state of the model has no `module.` in its names, and each rank keeps its own running statistics"
     help_ = "a checkpoint that a wrapped model wrote is read without that prefix; rank 0 saves its own statistics"
     writer.remark(place.after, code, what, help_)
+    moved = tuple(item for item in place.moved if not any(each in without for each in ast.walk(item)))
+    return replace(place, moved=moved, deferred=tuple(pair for pair in place.deferred if pair[1] not in without))
 
 
 def _with_their_branches(gone: list[ast.stmt]) -> list[ast.stmt]:

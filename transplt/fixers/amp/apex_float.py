@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from transplt.edits.definitions import define
 from transplt.edits.writer import Writer
 from transplt.fixers.amp.apex_card import MOVES, core
-from transplt.fixers.amp.apex_checks import Refused, check_lines
+from transplt.fixers.amp.apex_checks import check_lines
+from transplt.fixers.amp.apex_place import Refused
 from transplt.fixers.amp.float_only import LOSSES, losses_called
 from transplt.fixers.amp.penalties import Penalty
 from transplt.fixers.amp.precision import needs_digits

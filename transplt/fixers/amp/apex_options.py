@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from transplt.base.settings import Settings
-from transplt.fixers.amp.apex_checks import Problem
 from transplt.fixers.amp.apex_combined import combine_refused
+from transplt.fixers.amp.apex_place import Problem
 from transplt.fixers.amp.apex_program import Apex
 from transplt.fixers.amp.flag import follow
 from transplt.program.files import File

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from transplt.fixers.amp.apex_card import MOVES, moves, was_moved
+from transplt.fixers.amp.apex_models import models_given
 from transplt.fixers.amp.apex_wraps import (
     WRAPPERS,
     deferrable,
@@ -16,8 +17,6 @@ from transplt.fixers.amp.apex_wraps import (
     wraps_model,
 )
 from transplt.program.loops import lifted, loops_around
-from transplt.program.models import is_optimizer
-from transplt.program.optimized import added, counted
 from transplt.program.optimizers import binds
 from transplt.program.program import (
     File,
@@ -33,10 +32,39 @@ from transplt.program.values import named, origins, parameter_of
 from transplt.syntax.asks import begins, block_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
-Trouble = tuple[File | None, "ast.expr | ast.stmt | None", str, str]
+_MADE = "keep it in a variable of its own, optimizer = torch.optim.X(model.parameters(), ...), and run transplt again"
+_TOGETHER = (
+    "make all models and then all optimizers in one function in front of the training, and run transplt again; or "
+    "write one amp.initialize([models], [optimizers], ...) there by hand"
+)
+_ONCE = "start one process for each training, so that each calls amp.initialize once; or take --amp native"
+_TRAINED = (
+    "give it model.parameters() of a model in the same function, and run transplt again; leave the training of tensors "
+    "that no model holds in float32"
+)
+_UNWRAPPED = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a program gets nothing: `why` and what to `do`, at a node of a file. `trains`: the files that train."""
+
+    file: File
+    node: ast.expr | ast.stmt
+    why: str
+    do: str
+    trains: tuple[str, ...] = ()
+
+
+class Refused(Exception):
+    """Ends the reading of a program that gets nothing."""
+
+    def __init__(self, file: File, node: ast.expr | ast.stmt, why: str, do: str) -> None:
+        super().__init__(why)
+        self.problem = Problem(file, node, why, do)
+
+
+@dataclass(frozen=True, slots=True)
 class Initialization:
     """Where amp.initialize goes: behind `after`, with the spellings of models and optimizers there.
 
@@ -49,20 +77,43 @@ class Initialization:
 
     file: File
     after: ast.stmt
-    models: list[str] = field(default_factory=list)
-    optimizers: list[str] = field(default_factory=list)
-    held: dict[Slot, Slot] = field(default_factory=dict)
-    updates: dict[Slot, set[Slot]] = field(default_factory=dict)
-    moved: list[ast.stmt] = field(default_factory=list)
-    deferred: list[tuple[ast.stmt, ast.stmt]] = field(default_factory=list)
-    wraps: list[ast.stmt] = field(default_factory=list)
-    inside: list[str] = field(default_factory=list)
-    perhaps: list[str] = field(default_factory=list)
+    models: tuple[str, ...]
+    optimizers: tuple[str, ...]
+    held: dict[Slot, Slot]
+    updates: dict[Slot, set[Slot]]
+    wraps: tuple[ast.stmt, ...]
+    inside: frozenset[str]
+    perhaps: frozenset[str]
+    moved: tuple[ast.stmt, ...] = ()
+    deferred: tuple[tuple[ast.stmt, ast.stmt], ...] = ()
 
     @property
     def alone(self) -> bool:
         """True when amp.initialize is given something else than the variables of the models."""
         return bool(self.inside or self.perhaps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """What makes the optimizers of one function: `stores` are the variables where they are, `models` what they train,
+    as it is spelled there."""
+
+    program: Program
+    file: File
+    function: Function | None
+    level: str
+    stores: tuple[ast.expr, ...]
+    models: dict[Slot, ast.expr]
+    updates: dict[Slot, set[Slot]]
+
+    def made(self, slot: Slot) -> list[ast.expr]:
+        """Where the function gives a variable a model or an optimizer, and not None."""
+        made = [node for at, node in _made(self.program, slot) if at is self.file]
+        return [node for node in made if enclosing_function(node) is self.function]
+
+    def stays_inside(self, file: File, wrapper: ast.stmt | ast.expr) -> bool:
+        """True for a DataParallel that amp.initialize is given the inside of: O1 changes nothing of a model."""
+        return self.level == "O1" and is_data_parallel(self.program, file, wrapper)
 
 
 def origin_of(program: Program, file: File, node: ast.expr, level: str) -> Slot | None:
@@ -107,37 +158,67 @@ def _returned(program: Program, slot: Slot) -> Slot | None:
     return found.pop() if len(found) == 1 else None
 
 
-def find_place(program: Program, optimizers: list[Slot], level: str) -> Initialization | Trouble:
-    """The one place for some optimizers, or why there is none."""
-    stores = [item for origin in optimizers for item in _made(program, origin)]
-    if not stores or {origin for origin in optimizers if not _made(program, origin)}:
-        return None, None, "where the optimizer is made cannot be seen", _MADE
-    file, first = stores[0]
+def find_place(program: Program, optimizers: dict[Slot, tuple[File, ast.Call]], level: str) -> Initialization:
+    """The one place for some optimizers, given with a backward pass of each; raises Refused where there is none."""
+    making = _making(program, optimizers, level)
+    file, stores = making.file, [statement(node) for node in making.stores]
+    wraps: list[ast.stmt] = []
+    inside: set[str] = set()
+    setups = list(stores)
+    for slot, base in making.models.items():
+        if _is_inside(making, slot, wraps):
+            inside.add(text_of(file, base))
+        moved = moves(program, file, slot, making.function)
+        setups += [*moved, *(item for item in map(statement, making.made(slot)) if item not in wraps)]
+        if not moved and not was_moved(program, slot, set()):
+            text = text_of(file, base)
+            why = f"nothing in sight puts {text} on the NPU, where amp.initialize needs it"
+            raise Refused(file, base, why, f"move it there before the optimizer is made: {text}.to(device)")
+    block = _block(file, setups)
+    trains = program.once(find_training).first_in(file, block)
+    if any((index := lifted(item, block)) is None or index >= trains for item in stores):
+        raise Refused(file, making.stores[0], "the optimizer is made where the training has begun", _TOGETHER)
+    last = max(index for item in setups if (index := lifted(item, block)) is not None and index < trains)
+    _check_optimizers(making, block[: last + 1])
+    perhaps = _perhaps(making, block[: last + 1])
+    _check_once(making, block[last])
+    held = {slot: slot for slot in making.models}
+    for slot in making.models:
+        _spread(program, held, slot)
+    texts = tuple(text_of(file, base) for base in making.models.values())
+    names = tuple(text_of(file, _made(program, origin)[0][1]) for origin in optimizers)
+    around = tuple(sorted(wraps, key=begins))
+    place = Initialization(file, block[last], texts, names, held, making.updates, around, frozenset(inside), perhaps)
+    return _with_wrappers(place, making, block, last)
+
+
+def _making(program: Program, optimizers: dict[Slot, tuple[File, ast.Call]], level: str) -> _Making:
+    """The statements that make some optimizers, all in one function, and the models in them."""
+    stores = {origin: _made(program, origin) for origin in optimizers}
+    if not all(stores.values()):
+        raise Refused(*next(iter(optimizers.values())), "where the optimizer is made cannot be seen", _MADE)
+    file, first = next(iter(stores.values()))[0]
     function = enclosing_function(first)
-    if any(at is not file or enclosing_function(node) is not function for at, node in stores):
-        return file, first, "the optimizers are made in several functions, and amp.initialize is called once", _TOGETHER
-    place = Initialization(file, statement(first))
-    bases: dict[Slot, ast.expr] = {}
-    for origin in optimizers:
-        made = [node for _, node in _made(program, origin)]
-        place.optimizers.append(text_of(file, made[0]))
-        for node in made:
-            found = _models(program, file, statement(node), origin)
-            if found is None:
-                return file, node, "which model this optimizer trains cannot be seen", _TRAINED
-            for base in found:
+    every = [item for made in stores.values() for item in made]
+    if any(at is not file or enclosing_function(node) is not function for at, node in every):
+        why = "the optimizers are made in several functions, and amp.initialize is called once"
+        raise Refused(file, first, why, _TOGETHER)
+    models: dict[Slot, ast.expr] = {}
+    updates: dict[Slot, set[Slot]] = {}
+    for origin, made in stores.items():
+        for _, node in made:
+            bases = models_given(program, file, statement(node), origin)
+            if bases is None:
+                raise Refused(file, node, "which model this optimizer trains cannot be seen", _TRAINED)
+            for base in bases:
                 slot = program.slot(file, base)
                 if slot is None or (isinstance(base, ast.Name) and base.id == "self"):
-                    return file, node, "the optimizer is made inside of the model", _TOGETHER
-                bases.setdefault(slot, base)
-                place.updates.setdefault(origin, set()).add(slot)
-    if not bases:
-        return file, first, "which model this optimizer trains cannot be seen", _TRAINED
-    place.models = [text_of(file, base) for base in bases.values()]
-    for slot in bases:
-        place.held[slot] = slot
-        _spread(program, place, slot)
-    return _settle(program, place, stores, bases, function, level)
+                    raise Refused(file, node, "the optimizer is made inside of the model", _TOGETHER)
+                models.setdefault(slot, base)
+                updates.setdefault(origin, set()).add(slot)
+    if not models:
+        raise Refused(file, first, "which model this optimizer trains cannot be seen", _TRAINED)
+    return _Making(program, file, function, level, tuple(node for _, node in every), models, updates)
 
 
 def _made(program: Program, slot: Slot) -> list[tuple[File, ast.expr]]:
@@ -154,111 +235,98 @@ def _stored(node: ast.expr) -> ast.expr | None:
     return value if isinstance(value, ast.expr) else None
 
 
-def _settle(
-    program: Program,
-    place: Initialization,
-    stores: list[tuple[File, ast.expr]],
-    bases: dict[Slot, ast.expr],
-    function: Function | None,
-    level: str,
-) -> Initialization | Trouble:
-    """Find the last statement that sets up models and optimizers, and look at what stands around it."""
-    file = place.file
-    setups = [statement(node) for _, node in stores]
-    wraps: list[ast.stmt] = []
-    for slot, base in bases.items():
-        text = text_of(file, base)
-        wrapped = [statement(call) for call in file.scan.calls if wraps_model(program, file, call, slot)]
-        elsewhere = wrapped_elsewhere(program, file, slot, function)
-        if elsewhere is not None and level == "O1" and is_data_parallel(program, *elsewhere):
-            place.inside.append(text)
-        elif elsewhere is not None:
-            return *elsewhere, "the model is wrapped before the optimizer is made", _UNWRAPPED
-        wraps += [item for item in wrapped if enclosing_function(item) is function]
-        for at, node in stores_of(program, slot):
-            stored = statement(node)
-            value = getattr(stored, "value", None)
-            if at is not file or stored in wraps or not isinstance(value, ast.expr):
-                continue
-            if is_wrapper(program, file, value):
-                if level == "O1" and is_data_parallel(program, file, value):
-                    place.inside.append(text)
-                    continue
-                return file, node, "the model is wrapped where it is made", _UNWRAPPED
-        moved = moves(program, file, slot, function)
-        setups += moved
-        setups += [
-            statement(node)
-            for at, node in _made(program, slot)
-            if at is file and enclosing_function(node) is function and statement(node) not in wraps
-        ]
-        if not moved and not was_moved(program, slot, set()):
-            why = f"nothing in sight puts {text} on the NPU, where amp.initialize needs it"
-            return file, base, why, f"move it there before the optimizer is made: {text}.to(device)"
+def _is_inside(making: _Making, slot: Slot, wraps: list[ast.stmt]) -> bool:
+    """True for a model that is in a DataParallel where the optimizer is made; other wrappers there are refused.
+
+    The wrapping statements of the function join `wraps`.
+    """
+    program, file, inside = making.program, making.file, False
+    elsewhere = wrapped_elsewhere(program, file, slot, making.function)
+    if elsewhere is not None:
+        inside = making.stays_inside(*elsewhere)
+        if not inside:
+            raise Refused(*elsewhere, "the model is wrapped before the optimizer is made", _UNWRAPPED)
+    wrapped = [statement(call) for call in file.scan.calls if wraps_model(program, file, call, slot)]
+    wraps += [item for item in wrapped if enclosing_function(item) is making.function]
+    for at, node in stores_of(program, slot):
+        value = getattr(statement(node), "value", None)
+        if at is file and statement(node) not in wraps and isinstance(value, ast.expr):
+            if is_wrapper(program, file, value) and not making.stays_inside(file, value):
+                raise Refused(file, node, "the model is wrapped where it is made", _UNWRAPPED)
+            inside = inside or is_wrapper(program, file, value)
+    return inside
+
+
+def _block(file: File, setups: list[ast.stmt]) -> list[ast.stmt]:
+    """The innermost block of a function that holds all statements."""
     block = block_of(setups[0])
     while any(lifted(item, block) is None for item in setups):
         above = parent(block[0])
         while not isinstance(above, (ast.stmt, ast.Module)):
             above = parent(above)
         if not isinstance(above, ast.stmt) or isinstance(above, (*FUNCTIONS, ast.ClassDef)):
-            return file, setups[0], "model and optimizer are set up in different blocks", _TOGETHER
+            raise Refused(file, setups[0], "model and optimizer are set up in different blocks", _TOGETHER)
         block = block_of(above)
-    trains = _first_training(program, file, block)
-    places = [index for item in setups if (index := lifted(item, block)) is not None and index < trains]
-    made = [lifted(statement(node), block) for _, node in stores]
-    if any(index is None or index >= trains for index in made):
-        return file, stores[0][1], "the optimizer is made where the training has begun", _TOGETHER
-    last = max(places)
-    place.after = block[last]
-    for origin in place.updates:
-        mine = [node for at, node in stores if program.slot(at, node) == origin]
+    return block
+
+
+def _check_optimizers(making: _Making, above: list[ast.stmt]) -> None:
+    """Every optimizer is there for amp.initialize, be it None, whatever way the statements `above` it take."""
+    program, file = making.program, making.file
+    for origin in making.updates:
+        mine = [node for node in making.stores if program.slot(file, node) == origin]
         none_ahead = len(stores_of(program, origin)) > len(mine)
-        if not none_ahead and not any(binds(item, {statement(node) for node in mine}) for item in block[: last + 1]):
-            return file, mine[0], "the optimizer is made under a condition, and may not be there for amp.initialize", (
-                "make it in any case, or make it None above the condition; then run transplt again"
-            )
-    for slot, base in bases.items():
-        mine = [node for at, node in _made(program, slot) if at is file and enclosing_function(node) is function]
+        if not none_ahead and not any(binds(item, set(map(statement, mine))) for item in above):
+            why = "the optimizer is made under a condition, and may not be there for amp.initialize"
+            do = "make it in any case, or make it None above the condition; then run transplt again"
+            raise Refused(file, mine[0], why, do)
+
+
+def _perhaps(making: _Making, above: list[ast.stmt]) -> frozenset[str]:
+    """The models that are None in some way through the statements `above` amp.initialize."""
+    program, file, found = making.program, making.file, set[str]()
+    for slot, base in making.models.items():
+        mine = making.made(slot)
         none_ahead = len(stores_of(program, slot)) > len(_made(program, slot))
-        if none_ahead and mine and not any(binds(item, set(map(statement, mine))) for item in block[: last + 1]):
-            if level != "O1":
+        if none_ahead and mine and not any(binds(item, set(map(statement, mine))) for item in above):
+            if making.level != "O1":
                 why = "the model is made under a condition, and is None in the other case, which amp.initialize refuses"
-                return file, mine[0], why, "make it in any case"
-            place.perhaps.append(text_of(file, base))
-    if loops_around(block[last]):
-        return file, stores[0][1], "the optimizer is made in a loop, and amp.initialize is called once", _ONCE
-    sites = program.call_sites.get(_called(function), []) if function is not None else []
+                raise Refused(file, mine[0], why, "make it in any case")
+            found.add(text_of(file, base))
+    return frozenset(found)
+
+
+def _check_once(making: _Making, after: ast.stmt) -> None:
+    if loops_around(after):
+        why = "the optimizer is made in a loop, and amp.initialize is called once"
+        raise Refused(making.file, making.stores[0], why, _ONCE)
+    function = making.function
+    sites = making.program.call_sites.get(_called(function), []) if function is not None else []
     if len(sites) > 1 or any(loops_around(call) for _, call in sites):
-        return file, stores[0][1], "the optimizer is made several times, and amp.initialize is called once", _ONCE
-    place.wraps = sorted(wraps, key=begins)
+        why = "the optimizer is made several times, and amp.initialize is called once"
+        raise Refused(making.file, making.stores[0], why, _ONCE)
+
+
+def _with_wrappers(place: Initialization, making: _Making, block: list[ast.stmt], last: int) -> Initialization:
+    """The place with what becomes of the wrappers above it; it is behind the statement `last` of a block."""
+    program, file = making.program, making.file
+    moved: dict[ast.stmt, None] = {}
+    deferred: list[tuple[ast.stmt, ast.stmt]] = []
+    inside: set[str] = set()
     for item in place.wraps:
         index = lifted(item, block)
-        if index is not None and index <= last:
-            if movable(program, file, block, index, last):
-                if block[index] not in place.moved:
-                    place.moved.append(block[index])
-            elif deferrable(program, file, item, block[index : last + 1]):
-                place.deferred.append((block[index], item))
-            elif level == "O1" and is_data_parallel(program, file, item):
-                slots = {program.slot(file, node) for node in getattr(item, "targets", ())}
-                place.inside += [text_of(file, base) for slot, base in bases.items() if slot in slots]
-            else:
-                why = "the model is wrapped before the optimizer is made"
-                return file, item, why, _UNWRAPPED
-    return place
-
-
-_MADE = "keep it in a variable of its own, optimizer = torch.optim.X(model.parameters(), ...), and run transplt again"
-_TOGETHER = (
-    "make all models and then all optimizers in one function in front of the training, and run transplt again; or "
-    "write one amp.initialize([models], [optimizers], ...) there by hand"
-)
-_ONCE = "start one process for each training, so that each calls amp.initialize once; or take --amp native"
-_TRAINED = (
-    "give it model.parameters() of a model in the same function, and run transplt again; leave the training of tensors "
-    "that no model holds in float32"
-)
-_UNWRAPPED = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"
+        if index is None or index > last:
+            continue
+        if movable(program, file, block, index, last):
+            moved[block[index]] = None
+        elif deferrable(program, file, item, block[index : last + 1]):
+            deferred.append((block[index], item))
+        elif making.stays_inside(file, item):
+            slots = {program.slot(file, node) for node in getattr(item, "targets", ())}
+            inside |= {text_of(file, base) for slot, base in making.models.items() if slot in slots}
+        else:
+            raise Refused(file, item, "the model is wrapped before the optimizer is made", _UNWRAPPED)
+    return replace(place, moved=(*moved,), deferred=(*deferred,), inside=place.inside | inside)
 
 
 def _called(function: Function) -> ast.AST:
@@ -266,94 +334,13 @@ def _called(function: Function) -> ast.AST:
     return above if function.name == "__init__" and isinstance(above, ast.ClassDef) else function
 
 
-def _models(program: Program, file: File, stored: ast.stmt, origin: Slot) -> list[ast.expr] | None:
-    """The models in the call that makes an optimizer; empty for `optimizer = None`, None when they cannot be seen."""
-    value = getattr(stored, "value", None)
-    if isinstance(value, ast.Constant):
-        return []
-    if isinstance(value, ast.IfExp):
-        both = [value.body, value.orelse]
-    elif isinstance(stored, ast.Assign) and isinstance(value, ast.Tuple) and isinstance(stored.targets[0], ast.Tuple):
-        names = stored.targets[0].elts
-        both = [item for name, item in zip(names, value.elts, strict=False) if program.slot(file, name) == origin]
-    else:
-        both = [value] if isinstance(value, ast.expr) else []
-    found: list[ast.expr] = []
-    for call in both:
-        if not isinstance(call, ast.Call):
-            return None
-        bases = _bases(program, file, call, set())
-        if not bases:
-            return None
-        found += bases
-    return found
-
-
-def _bases(program: Program, file: File, node: ast.expr, seen: set[int]) -> list[ast.expr]:
-    """`model` of every `model.parameters()` in the arguments of a call, through variables and one helper."""
-    found: dict[str, ast.expr] = {}
-    if isinstance(node, ast.Call) and isinstance(callee := program.callee(file, node), FUNCTIONS):
-        return _from_helper(program, file, node, callee)
-    for at in ast.walk(node):
-        if isinstance(at, ast.Attribute) and at.attr in ("parameters", "named_parameters"):
-            base = _root(at.value)
-            if isinstance(base, (ast.Name, ast.Attribute)):
-                found.setdefault(text_of(file, base), base)
-        elif isinstance(at, ast.Name) and isinstance(at.ctx, ast.Load) and id(at) not in seen:
-            seen.add(id(at))
-            slot = program.slot(file, at)
-            if slot is None:
-                continue
-            given = [value for value in program.values.get(slot, ()) if value.file is file and _asks(value.node)]
-            for value in (*given, *added(program, file, slot), *counted(program, file, slot)):
-                if enclosing_function(value.node) is enclosing_function(node):
-                    for base in _bases(program, file, value.node, seen):
-                        found.setdefault(text_of(file, base), base)
-    return list(found.values())
-
-
-def _asks(node: ast.expr) -> bool:
-    return any(isinstance(at, ast.Attribute) and at.attr in ("parameters", "named_parameters") for at in ast.walk(node))
-
-
-def _root(node: ast.expr) -> ast.expr:
-    """`model` of `model.encoder`, `self.model` of `self.model.encoder`."""
-    while isinstance(node, ast.Attribute) and getattr(node.value, "id", "") != "self":
-        node = node.value
-    return node
-
-
-def _from_helper(program: Program, file: File, call: ast.Call, callee: Function) -> list[ast.expr]:
-    """The arguments of `make_optimizer(model, ...)` whose parameters the optimizers made there get.
-
-    Of a method they may be what it is called of, and attributes of the object that both are methods of.
-    """
-    owner = program.owner[callee]
-    given = dict(program.arguments(call, callee))
-    found: dict[str, ast.expr] = {}
-    for inner in owner.scan.calls:
-        if enclosing_function(inner) is not callee or not is_optimizer(owner, inner):
-            continue
-        for base in _bases(program, owner, inner, set()):
-            argument = given.get(base.id) if isinstance(base, ast.Name) else None
-            of = call.func.value if isinstance(call.func, ast.Attribute) else None
-            if of is not None and isinstance(base, ast.Name) and base.id == "self":
-                argument = of
-            elif isinstance(of, ast.Name) and of.id == "self" and isinstance(base, ast.Attribute) and owner is file:
-                argument = base
-            if argument is None or not isinstance(argument, (ast.Name, ast.Attribute)):
-                return []
-            found.setdefault(text_of(file, argument), argument)
-    return list(found.values())
-
-
-def _spread(program: Program, place: Initialization, origin: Slot) -> None:
+def _spread(program: Program, held: dict[Slot, Slot], origin: Slot) -> None:
     """All variables that hold a model, by the values that they are given."""
     changed = True
     while changed:
         changed = False
         for target, values in program.values.items():
-            if target in place.held:
+            if target in held:
                 continue
             for value in values:
                 node: ast.expr = value.node
@@ -366,22 +353,6 @@ def _spread(program: Program, place: Initialization, origin: Slot) -> None:
                         break
                 if value.index is not None or not isinstance(node, (ast.Name, ast.Attribute)):
                     continue
-                if place.held.get(program.slot(value.file, node) or ("", "", "")) == origin:
-                    place.held[target] = origin
+                if held.get(program.slot(value.file, node) or ("", "", "")) == origin:
+                    held[target] = origin
                     changed = True
-
-
-def _first_training(program: Program, file: File, block: list[ast.stmt]) -> int:
-    """Index of the first statement of a block that trains; its length when none does."""
-    training = program.once(find_training)
-    backward = {id(call) for at, call in training.backwards if at is file}
-    for index, item in enumerate(block):
-        if isinstance(item, (*FUNCTIONS, ast.ClassDef)):
-            continue
-        for node in ast.walk(item):
-            if id(node) in backward:
-                return index
-            made = isinstance(node, ast.Call) and isinstance(program.callee(file, node), ast.ClassDef)
-            if isinstance(node, ast.Call) and not made and training.trains(file, node):
-                return index
-    return len(block)

@@ -9,20 +9,20 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field, replace
 
-from transplt.fixers.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, early, loose
+from transplt.fixers.amp.apex_checks import Pass, check_file, check_lines, check_weights, early, loose
 from transplt.fixers.amp.apex_float import InFloat32, read_float32
 from transplt.fixers.amp.apex_forward import float_of_its_own
-from transplt.fixers.amp.apex_place import Initialization, find_place, origin_of
+from transplt.fixers.amp.apex_place import Initialization, Problem, Refused, find_place, origin_of
 from transplt.fixers.amp.reading import NO_CARD, makes_models
-from transplt.fixers.amp.steps import Step, no_step, step_of
+from transplt.fixers.amp.steps import no_step
 from transplt.program.cards import on_card
 from transplt.program.layers import left_out_at_times
 from transplt.program.loops import loops_around
 from transplt.program.optimized import Given, parameters_given
-from transplt.program.optimizers import is_closure, optimizer_stepped
+from transplt.program.optimizers import Step, is_closure, optimizer_stepped
 from transplt.program.program import File, Function, Program, Slot, enclosing_function, text_of
 from transplt.program.reached import reached_functions
-from transplt.program.steps import backward_passes
+from transplt.program.steps import backward_passes, is_backward_pass
 from transplt.program.thawed import made_late, thawed_late
 from transplt.syntax.asks import begins, class_of_method, ends, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
@@ -70,7 +70,7 @@ def read_apex(program: Program, level: str) -> Apex | Problem | None:
     passes = [
         (file, call)
         for file in program.files
-        for call in backward_passes(file)
+        for call in backward_passes(file.scan)
         if (function := enclosing_function(call)) in reached or (function is None and file is main)
     ]
     if not passes:
@@ -87,18 +87,15 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
     for file, call in passes:
         _check_pass(program, file, call)
     owners = [_owners(program, file, call) for file, call in passes]
-    every: dict[Slot, tuple[File, ast.expr]] = {}
+    every: dict[Slot, tuple[File, ast.Call]] = {}
     for (file, call), steps in zip(passes, owners, strict=True):
         for step in steps:
             origin = origin_of(program, file, step, level)
             if origin is None:
                 text = text_of(file, step)
                 raise Refused(file, call, f"where {text} is made cannot be seen", _BY_HAND)
-            every.setdefault(origin, (file, step))
-    place = find_place(program, list(every), level)
-    if isinstance(place, tuple):
-        at, node, why, do = place
-        raise Refused(at or passes[0][0], node or passes[0][1], why, do or _BY_HAND)
+            every.setdefault(origin, (file, call))
+    place = find_place(program, every, level)
     apex = Apex(program, level, place)
     several = len(every) > 1
     if several and (shared := _shared(program, place, list(every))) is not None:
@@ -218,7 +215,7 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
             raise Refused(file, step.call, "the optimizers are in a list", "give each a variable and a step of its own")
     if len({text_of(file, step.optimizer) for step in steps}) == 1:
         return [steps[0].optimizer]
-    found = _next_steps(call, [item for item in backward_passes(file) if enclosing_function(item) is function], steps)
+    found = _next_steps(call, _passes(file, function), steps)
     if not found:
         raise Refused(file, call, "no step of an optimizer follows this backward pass", _STEP)
     return found
@@ -226,20 +223,23 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
 
 def _by_callers(program: Program, file: File, function: Function | None, call: ast.Call) -> list[ast.expr] | None:
     """The optimizers that step behind a method with one backward pass, in another method of its class."""
-    here = [item for item in backward_passes(file) if enclosing_function(item) is function]
     sites = program.call_sites.get(function, []) if function is not None else []
-    if here != [call] or len(sites) != 1 or sites[0][0] is not file:
+    if _passes(file, function) != [call] or len(sites) != 1 or sites[0][0] is not file:
         return None
     caller = enclosing_function(sites[0][1])
     if caller is None or class_of_method(caller) is not class_of_method(function) or loops_around(sites[0][1]):
         return None
-    holding = {enclosing_function(item) for item in backward_passes(file)}
+    holding = {enclosing_function(item) for item in backward_passes(file.scan)}
     marks = [
         at
         for at in file.scan.calls
-        if enclosing_function(at) is caller and (at in backward_passes(file) or program.callee(file, at) in holding)
+        if enclosing_function(at) is caller and (is_backward_pass(at) or program.callee(file, at) in holding)
     ]
     return _next_steps(sites[0][1], marks, _steps(program, file, caller)) or None
+
+
+def _passes(file: File, function: Function | None) -> list[ast.Call]:
+    return [call for call in backward_passes(file.scan) if enclosing_function(call) is function]
 
 
 def _next_steps(call: ast.Call, marks: list[ast.Call], steps: list[Step]) -> list[ast.expr]:
@@ -262,12 +262,12 @@ def _next_steps(call: ast.Call, marks: list[ast.Call], steps: list[Step]) -> lis
 def _steps(program: Program, file: File, function: ast.AST | None) -> list[Step]:
     found = []
     for call in file.scan.calls:
-        optimizer = optimizer_stepped(program, file, call)
-        if optimizer is None or enclosing_function(call) is not function:
+        step = optimizer_stepped(program, file, call)
+        if step is None or enclosing_function(call) is not function:
             continue
         if call.args or call.keywords:
             raise Refused(file, call, *_CLOSURE)
-        found.append(step_of(call, optimizer))
+        found.append(step)
     return sorted(found, key=lambda step: begins(step.call))
 
 

@@ -149,7 +149,7 @@ def _torch_layer_norm(writer: Writer) -> str:
 
 def _fuse(writer: Writer) -> None:
     """torch.optim.X becomes apex.optimizers.NpuFusedX where transplt.fixers.tunings finds nothing against it."""
-    from transplt.fixers.tunings.optimizers import CLASSES, optimizers_around
+    from transplt.fixers.fused_optimizers import CLASSES, optimizers_around
 
     work = writer.work
     found = optimizers_around(work)

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from transplt.base.settings import Settings
-from transplt.fixers.amp.apex_checks import Problem
 from transplt.fixers.amp.apex_options import trouble
+from transplt.fixers.amp.apex_place import Problem
 from transplt.fixers.amp.apex_program import Apex, read_apex
 from transplt.flow.facts import ProjectFacts
 from transplt.program.files import File

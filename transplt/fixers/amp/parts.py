@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from transplt.fixers.amp.home import Home
-from transplt.fixers.amp.steps import Step
 from transplt.program.loops import lifted
+from transplt.program.optimizers import Step
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.values import values_of
 from transplt.syntax.asks import begins, block_of, by_place, call_of, variable

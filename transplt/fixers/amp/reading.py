@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from transplt.program.models import defines_optimizer
 from transplt.program.program import File, Function, Program
 from transplt.program.values import assigned, values_of
 from transplt.rules.torch_callables import MODULE, TENSOR, names_of
@@ -197,10 +198,10 @@ def makes_models(program: Program) -> bool:
 
 
 def made_by_class(program: Program, file: File, node: ast.expr) -> ast.ClassDef | None:
-    """The class of the program, no optimizer of torch, of which a variable holds an object."""
+    """The class of the program, not of optimizers, of which a variable holds an object."""
     for at, value in values_of(program, file, node):
         made = program.callee(at, value) if isinstance(value, ast.Call) else None
-        if isinstance(made, ast.ClassDef) and not any("ptim" in ast.dump(base) for base in made.bases):
+        if isinstance(made, ast.ClassDef) and not defines_optimizer(program, made):
             return made
     return None
 

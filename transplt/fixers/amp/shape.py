@@ -27,24 +27,14 @@ from transplt.fixers.amp.parts import Part, parts_of
 from transplt.fixers.amp.penalties import Penalty, parts, penalties
 from transplt.fixers.amp.precision import calls_under, needs_digits
 from transplt.fixers.amp.reading import in_functions, made_by_class, networks, own_nodes
-from transplt.fixers.amp.steps import (
-    Read,
-    Step,
-    crossing,
-    exits,
-    gradient_reads,
-    last_steps,
-    limiting_hook,
-    no_step,
-    step_of,
-)
+from transplt.fixers.amp.steps import Read, crossing, exits, gradient_reads, last_steps, limiting_hook, no_step
 from transplt.program.imports import imports_of
-from transplt.program.optimizers import is_closure, optimizer_stepped
+from transplt.program.optimizers import Step, is_closure, optimizer_stepped
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.programs import programs_of
 from transplt.program.steps import backward_passes
 from transplt.program.values import values_of
-from transplt.syntax.asks import by_place, class_of_method, variable
+from transplt.syntax.asks import begins, by_place, class_of_method, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 
 
@@ -113,7 +103,7 @@ def units_of(program: Program, own: File) -> list[Unit]:
     """The training code of one file of a program, by place."""
     found: dict[int, list[ast.Call]] = {}
     scopes: dict[int, ast.AST] = {}
-    for call in backward_passes(own):
+    for call in backward_passes(own.scan):
         scope = _unit_scope(program, own, call)
         scopes[id(scope)] = scope
         found.setdefault(id(scope), []).append(call)
@@ -141,11 +131,11 @@ def _unit_scope(program: Program, file: File, call: ast.Call) -> ast.AST:
     cls = class_of_method(function)
     if cls is not None:
         steps = [
-            optimizer
+            step.optimizer
             for method in cls.body
             if isinstance(method, FUNCTIONS)
             for at in ast.walk(method)
-            if isinstance(at, ast.Call) and (optimizer := optimizer_stepped(program, file, at)) is not None
+            if isinstance(at, ast.Call) and (step := optimizer_stepped(program, file, at)) is not None
         ]
         own = [optimizer for optimizer in steps if variable(optimizer).startswith("self.")]
         if own and len(own) == len(steps):
@@ -164,12 +154,8 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
         loss = call.func.value
         unit.backwards.append(Backward(call, loss, any(map(_works_out, ast.walk(loss)))))
         _check_backward(unit, call)
-    for at in _nodes(unit):
-        optimizer = optimizer_stepped(program, file, at) if isinstance(at, ast.Call) else None
-        if optimizer is not None:
-            assert isinstance(at, ast.Call)
-            unit.steps.append(step_of(at, optimizer))
-    unit.steps.sort(key=lambda step: (step.call.lineno, step.call.col_offset))
+    steps = (optimizer_stepped(program, file, at) for at in _nodes(unit) if isinstance(at, ast.Call))
+    unit.steps = sorted((step for step in steps if step is not None), key=lambda step: begins(step.call))
     _check_steps(unit)
     barriers = {id(item.call) for item in unit.backwards} | {id(step.call) for step in unit.steps}
     every = [item.loss for item in unit.backwards]

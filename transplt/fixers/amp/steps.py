@@ -9,22 +9,14 @@ from itertools import pairwise
 
 from transplt.fixers.amp.reading import in_functions, own_nodes, zeroes
 from transplt.program.loops import LOOPS, excludes, lifted, loops_around
-from transplt.program.optimizers import NO_OPTIMIZER
+from transplt.program.optimizers import NO_OPTIMIZER, Step, optimizer_stepped
 from transplt.program.program import File, Program, enclosing_function, text_of
+from transplt.program.steps import is_backward_pass
 from transplt.syntax.asks import begins, block_of, by_place, call_of, ends, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 #: Calls that read or change gradients, by the last part of their name.
 _CLIPS = re.compile(r"clip_grad|grad\w*_clip|clip_gradient|clipping|grad(?:ient)?s?_norm|average_grad|sync_grad", re.I)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A call of an optimizer's step. `stmt` is its statement, or the loop of `for o in optimizers: o.step()`."""
-
-    call: ast.Call
-    optimizer: ast.expr
-    stmt: ast.stmt
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +26,6 @@ class Read:
     before: ast.stmt
     optimizer: ast.expr
     node: ast.AST
-
-
-def step_of(call: ast.Call, optimizer: ast.expr) -> Step:
-    """The step that a call takes."""
-    stmt = statement(call)
-    loops = loops_around(call)
-    if loops and isinstance(loops[0], ast.For) and isinstance(optimizer, ast.Name):
-        names = {at.id for at in ast.walk(loops[0].target) if isinstance(at, ast.Name)}
-        if optimizer.id in names:
-            stmt = loops[0]
-    return Step(call, optimizer, stmt)
 
 
 def last_steps(steps: list[Step], backwards: list[ast.Call]) -> tuple[list[ast.stmt], ast.stmt | None]:
@@ -252,7 +233,8 @@ def _reads_gradients(program: Program, file: File, node: ast.AST) -> bool:
     if not isinstance(callee, FUNCTIONS) or callee.name in ("forward", "__init__"):
         return False
     owner = program.owner[callee]
-    if any(isinstance(at, ast.Attribute) and at.attr in ("backward", "step") for at in ast.walk(callee)):
+    calls = (at for at in ast.walk(callee) if isinstance(at, ast.Call))
+    if any(is_backward_pass(at) or optimizer_stepped(program, owner, at) is not None for at in calls):
         return False
     for at, call in in_functions(program, owner, callee):
         if _clips(call) and at is owner:

@@ -13,11 +13,9 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.torch_callables import full_names
+from transplt.rules.versions import LAST_CUDA_PINNING
 from transplt.syntax.asks import keyword_of
 from transplt.trees.calls import with_keyword
-
-#: The last torch whose DataLoader pins memory for CUDA unless told a device.
-LAST_CUDA_PINNING = "2.6"
 
 fixer = Fixer(__name__, code="NPU124", rank=240, versions=f"<={LAST_CUDA_PINNING}", needs=(b"pin_memory",),
               words=("pin_memory",))  # fmt: skip

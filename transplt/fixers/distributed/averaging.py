@@ -13,7 +13,7 @@ from transplt.fixers.distributed.bench import Bench
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.wrapping import remark_rates
 from transplt.program.cards import MOVES
-from transplt.program.optimizers import Step, find_optimizers
+from transplt.program.optimizers import Step, optimizer_calls
 from transplt.program.program import enclosing_function, text_of
 from transplt.syntax.asks import block_of, by_place, ends, last_name
 from transplt.syntax.scan import chain, parent, statement
@@ -26,7 +26,7 @@ _READS = ("clip_grad", "unscale_", "get_grad_norm", "grad_norm")
 def write_averages(bench: Bench, effects: Effects) -> None:
     """The function that averages, its calls, and equal parameters at the start, in the file on the bench."""
     own = [step for step in bench.verdict.steps if step.file is bench.file]
-    made = [call for file, call in find_optimizers(bench.program) if file is bench.file]
+    made = [call for file, call, _ in optimizer_calls(bench.program) if file is bench.file]
     targets = [(call, target) for call in made if (target := _target(call)) is not None]
     done: set[tuple[int, str]] = set()
     for step in own:

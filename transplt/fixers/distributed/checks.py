@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from transplt.fixers.distributed.paths import Walk, begins_group, needs_group
 from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
-from transplt.program.optimized import parameters_given
 from transplt.program.optimizers import find_optimizers, find_steps
 from transplt.program.program import Program, Slot, Value
 from transplt.program.programs import programs_of
@@ -97,12 +96,12 @@ def _apart(program: Program) -> Iterator[Problem]:
             wrapped.update((slot, *origins(program, slot, handed_on)))
     if not wraps:
         yield Problem(steps[0].file.path, steps[0].call.lineno, "a step with the gradients of one rank")
-    for file, call in find_optimizers(program) if wraps else ():
-        given = parameters_given(program, file, call)
-        same = {each: (each, *origins(program, each, handed_on)) for each in given.origins}
-        apart = sorted(each[2] for each in given.origins if wrapped.isdisjoint(same[each]))
-        if given.complete and apart:
-            yield Problem(file.path, call.lineno, f"an optimizer of {apart[0]}, whose gradients no rank exchanges")
+    for one in find_optimizers(program) if wraps else ():
+        same = {each: (each, *origins(program, each, handed_on)) for each in one.given.origins}
+        apart = sorted(each[2] for each in same if wrapped.isdisjoint(same[each]))
+        if one.given.complete and apart:
+            why = f"an optimizer of {apart[0]}, whose gradients no rank exchanges"
+            yield Problem(one.file.path, one.call.lineno, why)
 
 
 def _of_gradients(call: ast.Call) -> bool:

@@ -159,8 +159,7 @@ class Downloads:
                 if not isinstance(inner, ast.Call):
                     continue
                 callee = self.program.callee(at, inner)
-                made = isinstance(callee, ast.ClassDef)
-                if is_optimizer(at, inner) or (not made and bench.training.trains(at, inner)):
+                if is_optimizer(at, inner) or bench.training.runs(at, inner):
                     return True
                 function = self.program.constructor(callee) if callee is not None else None
                 if function is not None and function not in seen:

@@ -11,8 +11,8 @@ from transplt.fixers.distributed.shares import write_lengths
 from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.losses import loss_readers
 from transplt.program.program import enclosing_function, text_of
-from transplt.syntax.asks import keyword_of, last_name
-from transplt.syntax.scan import FUNCTIONS
+from transplt.syntax.asks import keyword_of
+from transplt.syntax.scan import FUNCTIONS, chain
 
 
 def write_means(bench: Bench, effects: Effects) -> None:
@@ -137,7 +137,7 @@ def write_accumulation(bench: Bench) -> None:
         loop = next((loop for loop in loops_around(call) if not isinstance(loop, ast.AsyncFor)), None)
         if file is not bench.file or loop is None:
             continue
-        step = next((node for node in loop.body if _is_conditional_step(node)), None)
+        step = next((node for node in loop.body if _is_conditional_step(bench, node)), None)
         backward = lifted(call, loop.body)
         if step is None or backward is None or loop.body.index(step) <= backward:
             continue
@@ -145,19 +145,11 @@ def write_accumulation(bench: Bench) -> None:
         _without_sync(bench, loop, step, backward)
 
 
-def _is_conditional_step(node: ast.stmt) -> bool:
+def _is_conditional_step(bench: Bench, node: ast.stmt) -> bool:
     """`if (i + 1) % n == 0: optimizer.step()`."""
-    if not isinstance(node, ast.If) or not any(
-        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(node.test)
-    ):
-        return False
-    for inner in node.body:
-        for call in ast.walk(inner):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "step":
-                name = last_name(call.func.value).lower()
-                if "opt" in name or "scaler" in name:
-                    return True
-    return False
+    tests = list(ast.walk(node.test)) if isinstance(node, ast.If) else []
+    counted = any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod) for each in tests)
+    return counted and any(node in chain(step.call) for step in bench.verdict.steps)
 
 
 def _without_sync(bench: Bench, loop: Loop, step: ast.If, backward: int) -> None:

@@ -46,7 +46,6 @@ class Varying:
         self.slots: dict[Slot, list[ast.AST]] = {}  # with the nodes from which on they differ
         self.steps = {id(step.call) for step in steps}
         self.sharded = {id(loop) for _, loop, loaders in training.loops if loaders}
-        self.backwards = {id(call) for _, call in training.backwards}
         self.inside = _run_in(training)
         self._nodes = [(file, node) for file in self.program.files for node in ast.walk(file.scan.tree)]
         self._asked: set[ast.AST] = set()
@@ -392,12 +391,8 @@ class Varying:
             node = pending.pop()
             if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
                 continue
-            if isinstance(node, ast.Call):
-                if id(node) in self.steps or id(node) in self.backwards:
-                    return True
-                made = isinstance(self.program.callee(file, node), ast.ClassDef)
-                if not made and self.training.trains(file, node):
-                    return True
+            if isinstance(node, ast.Call) and (id(node) in self.steps or self.training.runs(file, node)):
+                return True
             pending.extend(ast.iter_child_nodes(node))
         return False
 

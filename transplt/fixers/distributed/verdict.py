@@ -20,8 +20,7 @@ from transplt.program.imports import imports_of
 from transplt.program.layers import dropped_output, leaves_layers_out
 from transplt.program.losses import loss_readers
 from transplt.program.models import Models, is_optimizer, spelled
-from transplt.program.optimized import given_to
-from transplt.program.optimizers import Step, find_optimizers, find_steps
+from transplt.program.optimizers import Step, find_optimizers, find_steps, optimizer_calls
 from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
 from transplt.program.values import values_of
@@ -190,7 +189,7 @@ def _own_parallel(file: File, node: ast.expr | ast.stmt, name: str) -> Refusal:
 
 def _by_hand(models: Models, steps: list[Step]) -> Iterator[Refusal]:
     """Parameters that the program changes by itself."""
-    if steps or find_optimizers(models.program):
+    if steps or any(optimizer_calls(models.program)):
         return
     for file, _ in models.training.backwards:
         for node in file.scan.attributes.get("grad", ()):
@@ -268,7 +267,7 @@ def _unseen_optimizer(models: Models, steps: list[Step]) -> str:
         held = values_of(program, step.file, step.optimizer)
         made = [(at, value) for at, value in held if isinstance(value, ast.Call)]
         seen = any(is_optimizer(at, value) or program.callee(at, value) is not None for at, value in made)
-        if not seen and (made or not find_optimizers(program)):
+        if not seen and (made or not any(optimizer_calls(program))):
             return f"where {text_of(step.file, step.optimizer)} is made cannot be seen"
     return ""
 
@@ -285,7 +284,7 @@ def _why_averaging(models: Models, wraps: dict[Slot, Wrap], passes: Passes) -> s
     """Why no wrapper can exchange the gradients of this program; empty when it can."""
     program = models.program
     if not models.origins:
-        return "which models train cannot be seen" if find_optimizers(program) else ""
+        return "which models train cannot be seen" if any(optimizer_calls(program)) else ""
     for origin in models.origins:
         name = spelled(origin)
         wrap = wraps.get(origin)
@@ -303,11 +302,10 @@ def _why_averaging(models: Models, wraps: dict[Slot, Wrap], passes: Passes) -> s
             return f"parameters of {name} are frozen or freed after it can be wrapped"
         if runs_elsewhere(program, wrap.file):
             return f"{wrap.file.path} is part of other scripts, which have no process group"
-    for file, call in find_optimizers(program):
-        given = given_to(models, file, call)
-        if not given.complete:
-            return f"what the optimizer in line {call.lineno} trains is not the whole of a model"
-        apart = next((slot for slot in given.origins if slot not in models.origins), None)
+    for one in find_optimizers(program):
+        if not one.given.complete:
+            return f"what the optimizer in line {one.call.lineno} trains is not the whole of a model"
+        apart = next((slot for slot in one.given.origins if slot not in models.origins), None)
         if apart is not None:
             return f"{apart[2]} has an optimizer"
     if not passes.complete:

@@ -55,10 +55,8 @@ def _behind_training(bench: Bench, file: File, node: ast.AST, saved: bool, seen:
             return True
     for call in file.scan.calls:
         before = enclosing_function(call) is function and ends(statement(call)) <= begins(node)
-        if before and not excludes(node, statement(call)):
-            made = isinstance(bench.program.callee(file, call), ast.ClassDef)
-            if not made and bench.training.trains(file, call):
-                return True
+        if before and not excludes(node, statement(call)) and bench.training.runs(file, call):
+            return True
     if function is None or function in seen:
         return False
     seen.add(function)

@@ -11,7 +11,6 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.codemods.data_loader import LAST_CUDA_PINNING
 from transplt.fixers.tunings.copies import copies_of
 from transplt.fixers.tunings.keywords import add_keyword
 from transplt.fixers.tunings.reading import WRAPPERS, Reading, reading
@@ -22,7 +21,7 @@ from transplt.program.program import File, class_name, text_of
 from transplt.program.training import Loader
 from transplt.program.values import uses
 from transplt.rules.torch_callables import full_names, names_of
-from transplt.rules.versions import versions_of
+from transplt.rules.versions import LAST_CUDA_PINNING, versions_of
 from transplt.syntax.asks import is_dotted, keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 

@@ -22,6 +22,8 @@ from transplt.edits.writer import Writer
 from transplt.fixers.tunings.keywords import add_keyword
 from transplt.fixers.tunings.reading import layers_and_all
 from transplt.fixers.tunings.writer import writer_for
+from transplt.program.models import kind_of
+from transplt.program.optimizers import optimizer_calls
 from transplt.program.program import SAME_MODULE, File, Program, Slot, enclosing_function
 from transplt.rules.torch_callables import full_names
 from transplt.rules.versions import versions_of
@@ -268,14 +270,10 @@ def _plain_gradients(program: Program, settings: Settings) -> bool:
         return False  # optimizers that put gradients into storage of their own
     if re.search(rb"NpuFused|apex|deepspeed|fairscale|accelerate", _text(program)):
         return False
-    optimizers = 0
+    kinds = [kind for _, _, kind in optimizer_calls(program)]
+    if not kinds or not all(kind.startswith("torch.optim") for kind in kinds):
+        return False
     for file in program.files:
-        for call in file.scan.calls:
-            known = file.names.qualified(call.func) or ""
-            if known.startswith("torch.optim.") and ".lr_scheduler" not in known and ".swa_utils" not in known:
-                optimizers += 1
-            elif _other_optimizer(known, call) and program.callee(file, call) is None:
-                return False
         if any(not _known_taker(program, file, node) for node in file.scan.attributes.get("parameters", ())):
             return False
         for node in file.scan.attributes.get("grad", ()):
@@ -284,16 +282,7 @@ def _plain_gradients(program: Program, settings: Settings) -> bool:
             above = parent(node)
             if isinstance(above, ast.Attribute) and above.attr in ("detach_", "data", "set_", "resize_"):
                 return False
-    return optimizers > 0
-
-
-def _other_optimizer(known: str, call: ast.Call) -> bool:
-    """True for a class that is called like an optimizer and is none of torch's."""
-    last = last_name(call.func)
-    by_name = last[:1].isupper() and re.search(
-        "Adam|SGD|Lamb|LAMB|Lars|LARS|Lion|RMSprop|Adagrad|Adafactor|Optim", last
-    )
-    return bool(by_name) or known.startswith(("timm.optim.", "bitsandbytes.", "apex.")) or last == "create_optimizer"
+    return True
 
 
 def _known_taker(program: Program, file: File, node: ast.Attribute) -> bool:
@@ -304,7 +293,8 @@ def _known_taker(program: Program, file: File, node: ast.Attribute) -> bool:
         if isinstance(above, ast.Call) and above.func is not node:
             known = file.names.qualified(above.func) or ""
             last = last_name(above.func)
-            if known.startswith(("torch.optim.", "torch.nn.utils.")) or program.callee(file, above) is not None:
+            of_torch = known.startswith("torch.nn.utils.") or (kind_of(file, above) or "").startswith("torch.optim")
+            if of_torch or program.callee(file, above) is not None:
                 return True
             if last not in _COUNTERS:
                 return False

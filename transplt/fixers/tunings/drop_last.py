@@ -15,10 +15,11 @@ from transplt.fixers.tunings.keywords import add_keyword
 from transplt.fixers.tunings.reading import WRAPPERS, Reader, Reading, reading
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.program import File, Slot, enclosing_function
+from transplt.program.steps import is_backward_pass
 from transplt.program.training import Loader
 from transplt.program.values import uses
 from transplt.syntax.asks import keyword_of, lacks, last_name
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU757", rank=330, theme="tune:drop-last", needs=(b"DataLoader",))
 
@@ -82,16 +83,9 @@ def _trains(found: Reading, reader: Reader) -> bool:
     """True for a loop with a backward pass in it, or in a function that it calls and that is in sight."""
     if reader.loop is None or not reader.trains:
         return False
-    backward = {id(call) for _, call in found.training.backwards}
-    for item in reader.loop.body:
-        for node in ast.walk(item):
-            if isinstance(node, ast.Call):
-                if id(node) in backward:
-                    return True
-                callee = found.program.callee(reader.file, node)
-                if isinstance(callee, FUNCTIONS) and callee in found.training.functions:
-                    return True
-    return False
+    calls = (node for item in reader.loop.body for node in ast.walk(item) if isinstance(node, ast.Call))
+    functions = found.training.functions
+    return any(is_backward_pass(call) or found.program.callee(reader.file, call) in functions for call in calls)
 
 
 def _made_for_several(found: Reading, loader: Loader) -> bool:

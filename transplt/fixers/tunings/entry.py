@@ -16,6 +16,7 @@ from transplt.fixers.tunings.writer import torch_name
 from transplt.program.cards import on_card
 from transplt.program.imports import imports_of
 from transplt.program.program import Program
+from transplt.program.steps import goes_back
 from transplt.syntax.asks import is_main_guard
 from transplt.syntax.scan import FUNCTIONS
 
@@ -82,9 +83,7 @@ def _uses_torch(work: Work, program: Program) -> bool:
 
 
 def _trains(node: ast.stmt) -> bool:
-    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-        return False
-    return _goes_back(node)
+    return not isinstance(node, (*FUNCTIONS, ast.ClassDef)) and goes_back(node)
 
 
 def _starts(work: Work, node: ast.stmt) -> bool:
@@ -95,14 +94,10 @@ def _starts(work: Work, node: ast.stmt) -> bool:
     if not isinstance(node, (ast.For, ast.While, ast.With, ast.If, ast.Try)):
         return False
     trains = {
-        function.name for function in work.scan.tree.body if isinstance(function, FUNCTIONS) and _goes_back(function)
+        function.name for function in work.scan.tree.body if isinstance(function, FUNCTIONS) and goes_back(function)
     }
     called = (getattr(inner.func, "id", "") for inner in ast.walk(node) if isinstance(inner, ast.Call))
     return not trains.isdisjoint(called)
-
-
-def _goes_back(node: ast.stmt) -> bool:
-    return any(isinstance(inner, ast.Attribute) and inner.attr == "backward" for inner in ast.walk(node))
 
 
 def _last_import(tree: ast.Module) -> ast.stmt | None:

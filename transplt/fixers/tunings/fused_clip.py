@@ -10,11 +10,11 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.unused import drop_unused
 from transplt.edits.work import Work
 from transplt.fixers.around import program_around
-from transplt.fixers.tunings.optimizers import Made, Optimizers, optimizers_around
+from transplt.fixers.fused_optimizers import Made, Optimizers, optimizers_around
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.optimizers import perhaps_missing
 from transplt.program.program import File, Program, enclosing_function
-from transplt.program.trained import model_of, trained
+from transplt.program.trained import model_of
 from transplt.syntax.asks import by_place
 from transplt.trees.calls import calling, one_after_the_other
 from transplt.trees.departures import without_arguments
@@ -80,7 +80,7 @@ def _clip(program: Program, file: File, call: ast.Call, found: Optimizers, fused
     model = model_of(program, file, call.args[0] if call.args else given.get("parameters"))
     if model is None:
         return None
-    holders = [made for made in found.made if trained(program, made.file, made.call) == model]
+    holders = [made for made in found.made if made.of.given.whole == model]
     if not holders or any(made not in fused for made in holders):
         return None
     function = enclosing_function(call)

@@ -9,7 +9,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.unused import drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.fixers.tunings.optimizers import CLASSES, Optimizers, class_of, optimizers_around
+from transplt.fixers.fused_optimizers import CLASSES, Optimizers, class_of, optimizers_around
 from transplt.fixers.tunings.writer import writer_for
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import by_place

@@ -10,7 +10,7 @@ from transplt.fixers.around import program_around
 from transplt.program.loops import Loop, loops_around
 from transplt.program.optimizers import Step, find_steps
 from transplt.program.program import File, Program, enclosing_function, text_of
-from transplt.program.steps import runs_backward
+from transplt.program.steps import steps_by_itself
 from transplt.program.training import Training, find_training, loaders_of
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import chain, statement
@@ -56,8 +56,7 @@ def batch_loops(work: Work) -> tuple[list[Batches], ast.stmt | None]:
 
 def _find(program: Program) -> list[Batches]:
     training, taken = program.once(find_training), find_steps(program)
-    reading = {id(loop) for _, loop, _ in training.loops}
-    regions = [(file, loop) for file, loop in training.regions]
+    reading, regions = {id(loop) for _, loop, _ in training.loops}, training.regions
     with_loops = {id(enclosing_function(loop)) for _, loop in regions if enclosing_function(loop) is not None}
     known = {id(loop) for _, loop in regions}
     above = {id(loop): [outer for outer in loops_around(loop) if id(outer) in known] for _, loop in regions}
@@ -87,14 +86,9 @@ def _makes_steps(program: Program, taken: list[Step], file: File, loop: Loop) ->
     """True when an optimizer is stepped in a loop, or in a function of the program that it calls."""
     if _within(loop, taken):
         return True
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Call):
-            if runs_backward(file, node):
-                return True
-            callee = program.callee(file, node)
-            if callee is not None and _within(callee, taken):
-                return True
-    return False
+    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    callees = (callee for call in calls if (callee := program.callee(file, call)) is not None)
+    return any(steps_by_itself(file, call) for call in calls) or any(_within(callee, taken) for callee in callees)
 
 
 def _calls_loops(training: Training, file: File, loop: Loop, with_loops: set[int]) -> bool:

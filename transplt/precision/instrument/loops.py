@@ -11,7 +11,7 @@ from transplt.precision.instrument.trainers import hand_to_trainers, owns_loop
 from transplt.program.loops import LOOPS, Loop, loops_around
 from transplt.program.optimizers import find_steps
 from transplt.program.program import File, Program, enclosing_function
-from transplt.program.steps import backward_passes, runs_backward
+from transplt.program.steps import runs_backward, steps_by_itself
 from transplt.syntax.asks import by_place, last_name
 from transplt.syntax.scan import chain
 from transplt.trees.expressions import between
@@ -20,14 +20,14 @@ PROBE = "transplt_probe"
 #: So many calls up a loop is looked for.
 _FAR = 5
 _BY_HAND = f"call {PROBE}.step() before each step"
-_MANUAL = "manual_backward"
 
 
 def record_steps(program: Program, bench: Mapping[str, Edits]) -> bool:
     """Let every loop of a program that trains record its steps. False where there is none. `bench`: by path."""
     calls = _Calls(program)
     handed = hand_to_trainers(program, bench, PROBE)
-    found = [(file, call, _loop_of(calls, file, call)) for file in program.files for call in _backwards(file)]
+    every = ((file, call) for file in program.files for call in file.scan.calls)
+    found = [(file, call, _loop_of(calls, file, call)) for file, call in every if runs_backward(file, call)]
     # Beside loops that take steps, one that takes none profiles, attacks or checks.
     chosen = {place.loop: bench[place.file.path] for _, _, place in found if place and place.steps}
     chosen = chosen or {place.loop: bench[place.file.path] for _, _, place in found if place}
@@ -39,11 +39,6 @@ def record_steps(program: Program, bench: Mapping[str, Edits]) -> bool:
         if not any(above in chosen for above in chain(loop) if above is not loop):
             _record(edits, loop)
     return bool(chosen) or handed
-
-
-def _backwards(file: File) -> list[ast.Call]:
-    others = [call for call in file.scan.calls if runs_backward(file, call) or last_name(call.func) == _MANUAL]
-    return [*backward_passes(file), *by_place(others)]
 
 
 class _Calls:
@@ -63,7 +58,7 @@ class _Calls:
                         if isinstance(given, ast.FunctionDef) and given.name == last_name(argument):
                             self._given.setdefault(given, []).append((file, call))
         pending: list[ast.AST] = [step.call for step in find_steps(program)]
-        pending += [call for file in program.files for call in file.scan.calls if runs_backward(file, call)]
+        pending += [call for file in program.files for call in file.scan.calls if steps_by_itself(file, call)]
         self.stepping.update(pending)
         while pending:
             function = enclosing_function(pending.pop())

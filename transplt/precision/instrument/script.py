@@ -19,7 +19,7 @@ from transplt.program.files import File
 from transplt.program.imports import imports_of
 from transplt.program.program import Program, program_of
 from transplt.program.programs import programs_of
-from transplt.program.steps import backward_passes, runs_backward
+from transplt.program.steps import runs_backward
 from transplt.syntax.files import Files
 from transplt.syntax.modules import imported_names, module_name
 
@@ -113,7 +113,7 @@ def _program(project: ProjectFacts, paths: Iterable[str]) -> Program:
 
 
 def _trains(file: File) -> bool:
-    return bool(backward_passes(file)) or any(runs_backward(file, call) for call in file.scan.calls)
+    return any(runs_backward(file, call) for call in file.scan.calls)
 
 
 def _call(probing: Probing, seed: int) -> str:

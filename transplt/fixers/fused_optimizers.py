@@ -13,17 +13,16 @@ from dataclasses import dataclass, field
 from transplt.base.settings import Settings
 from transplt.edits.work import Work
 from transplt.fixers.around import program_around
-from transplt.fixers.tunings.facts import schemas
-from transplt.fixers.tunings.gradients import hazards, modules_zeroed
 from transplt.program.cards import on_card
+from transplt.program.holders import RETURNED, Use
 from transplt.program.imports import imports_of
 from transplt.program.loops import loops_around
-from transplt.program.optimized import parameters_given
-from transplt.program.program import File, Program, Slot, class_name, enclosing_function
-from transplt.program.trained import trained
-from transplt.program.values import uses
-from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import by_place, hides_arguments, keyword_of, last_name
+from transplt.program.models import optimizer_class
+from transplt.program.optimizers import Optimizer, find_optimizers
+from transplt.program.packed_gradients import hazards, modules_zeroed
+from transplt.program.program import File, Program, Slot, enclosing_function
+from transplt.rules.tuning_facts import schemas
+from transplt.syntax.asks import hides_arguments, keyword_of
 from transplt.syntax.scan import parent
 
 #: Those that have a fused form under the same arguments.
@@ -32,14 +31,6 @@ CLASSES = {name: f"torch_npu.optim.NpuFused{name}" for name in ("Adam", "AdamW",
 _CHOICES = frozenset({"foreach", "fused"})
 #: Keywords that change what is computed unless they are False.
 _OFF = frozenset({"maximize", "capturable", "differentiable", "decoupled_weight_decay"})
-#: Functions of libraries that only read `param_groups`, or call step and zero_grad without arguments.
-_READERS = (
-    "torch.optim.lr_scheduler.",
-    "torch.optim.swa_utils.",
-    "transformers.get_",
-    "transformers.optimization.get_",
-)
-_SCALERS = frozenset({"step", "unscale_"})
 _READS = frozenset(
     {"param_groups", "state_dict", "load_state_dict", "defaults", "state", "step", "zero_grad", "__class__"}
 )
@@ -49,16 +40,13 @@ _CHANGES = frozenset({"append", "clear", "extend", "insert", "pop", "popitem", "
 
 @dataclass(slots=True, eq=False)
 class Made:
-    """A call of an optimizer class. `why` says why it stays what it is; `dropped` are keywords the fused one lacks."""
+    """An optimizer of torch. `why` says why it stays what it is; `dropped` are keywords the fused one lacks."""
 
-    file: File
-    call: ast.Call
+    of: Optimizer
     name: str
     why: str = ""
     help: str = ""
     dropped: tuple[str, ...] = ()
-    slots: set[Slot] = field(default_factory=set)
-    home: Slot | None = None  # the first of them
     zeroing: list[tuple[File, ast.Call]] = field(default_factory=list)  # zero_grad(set_to_none=True)
     silent: bool = False  # nothing to say about it
     fused: bool = False  # it was written as a fused one
@@ -80,67 +68,63 @@ class Optimizers:
     modules: set[ast.Call] = field(default_factory=set)  # model.zero_grad()
 
 
-def find_optimizers(program: Program, settings: Settings) -> Optimizers:
+def fusible(program: Program, settings: Settings) -> Optimizers:
     """Look at every optimizer of the program; those that comments or settings switch off stay."""
     found = Optimizers()
-    for file in sorted(program.files, key=lambda item: item.path):
-        for call in by_place(file.scan.calls):
-            full = file.names.qualified(call.func) or ""
-            name = class_of(full)
-            if name:
-                made = Made(file, call, name)
-                _arguments(made)
-            elif full.startswith("torch_npu.optim.NpuFused"):
-                made = Made(file, call, full.rpartition(".")[2], fused=True)
-            else:
-                continue
-            _follow(program, made, call, set())
-            found.made.append(made)
-            found.by_call[call] = made
+    for one in sorted(program.once(find_optimizers), key=lambda each: each.file.path):
+        full = one.file.names.qualified(one.call.func) or ""
+        name = class_of(full)
+        fused = full.startswith("torch_npu.optim.NpuFused")
+        if not name and not fused:
+            continue
+        made = Made(one, name or full.rpartition(".")[2], fused=fused)
+        if not fused:
+            _arguments(made)
+        for use in one.uses:
+            _used(made, use)
+        found.made.append(made)
+        found.by_call[one.call] = made
+        for slot in one.holders:
+            found.by_slot.setdefault(slot, []).append(made)
     if not found.made:
         return found
-    for made in found.made:
-        for slot in made.slots:
-            found.by_slot.setdefault(slot, []).append(made)
-    every = hazards(program, {slot for made in found.made for slot in made.slots})
+    every = hazards(program, {*found.by_slot})
     alongside = imports_of(program.project).alongside({file.path for file in program.files}) if every else {}
     for made in found.made:
         if made.fused:
             made.why = ""
             continue
-        if _switched_off(made, settings) or _is_test(made.file.path) or not on_card(program):
+        if _switched_off(made, settings) or _is_test(made.of.file.path) or not on_card(program):
             made.silent, made.why = True, "it is not asked for"
-        if (hazard := next((what for path, what in every if path in alongside[made.file.path]), None)) is not None:
+        if (hazard := next((what for path, what in every if path in alongside[made.of.file.path]), None)) is not None:
             made.why, made.help = hazard
-    _twice(program, found)
+    _twice(found)
     _chosen_together(found)
     for made in found.made:
         if not made.why and not made.fused:
             found.zeroing.update(call for _, call in made.zeroing)
     if any(not made.why for made in found.made):
-        slots = {slot for made in found.made for slot in made.slots}
-        found.modules = {call for _, call in modules_zeroed(program, slots)}
+        found.modules = {call for _, call in modules_zeroed(program, {*found.by_slot})}
     return found
 
 
 def optimizers_around(work: Work) -> Optimizers | None:
     """The optimizers of the program around the file on the bench; found once for all of its files."""
     program = program_around(work)
-    return None if program is None else program.once(find_optimizers, work.settings)
+    return None if program is None else program.once(fusible, work.settings)
 
 
 def class_of(full: str) -> str:
     """`Adam` for `torch.optim.Adam` and for `torch.optim.adam.Adam`, empty for what has no fused form."""
-    if not full.startswith("torch.optim."):
-        return ""
-    name = full.rpartition(".")[2]
-    return name if name in CLASSES and full in (f"torch.optim.{name}", f"torch.optim.{name.lower()}.{name}") else ""
+    name = optimizer_class(full).removeprefix("torch.optim.")
+    return name if name in CLASSES else ""
 
 
 def _switched_off(made: Made, settings: Settings) -> bool:
-    off = settings.ignored_codes(made.file.path)
-    lines = {made.call.lineno, made.call.end_lineno or made.call.lineno}
-    return "NPU750".startswith(off or ("-",)) or any("transplt:" in made.file.source.line_text(at) for at in lines)
+    file, call = made.of.file, made.of.call
+    off = settings.ignored_codes(file.path)
+    lines = {call.lineno, call.end_lineno or call.lineno}
+    return "NPU750".startswith(off or ("-",)) or any("transplt:" in file.source.line_text(at) for at in lines)
 
 
 def _is_test(path: str) -> bool:
@@ -149,17 +133,11 @@ def _is_test(path: str) -> bool:
     return name.startswith(("test_", "conftest.")) or "tests" in folders
 
 
-def _twice(program: Program, found: Optimizers) -> None:
+def _twice(found: Optimizers) -> None:
     """Two that hold the same parameters at the same time would pack them in turn."""
-    models = [
-        (made, trained(program, made.file, made.call), parameters_given(program, made.file, made.call))
-        for made in found.made
-    ]
-    for made, model, given in models:
-        if any(
-            other.home != made.home and ((model and same == model) or given.shares(theirs))
-            for other, same, theirs in models
-        ):
+    for made in found.made:
+        others = (each.of for each in found.made if each.of.holders[:1] != made.of.holders[:1])
+        if any(made.of.given.shares(other.given) for other in others):
             made.refuse("another optimizer holds the same parameters", "the fused ones pack parameters for themselves")
 
 
@@ -173,7 +151,7 @@ def _chosen_together(found: Optimizers) -> None:
 
 
 def _arguments(made: Made) -> None:
-    call = made.call
+    call = made.of.call
     signature = ast.parse(f"def {schemas(CLASSES[made.name])[0]}: pass").body[0]
     assert isinstance(signature, ast.FunctionDef)
     takes = [arg.arg for arg in signature.args.args]
@@ -211,139 +189,29 @@ def _is_generator_of_tensors(call: ast.Call) -> bool:
     return all(isinstance(item, (ast.Name, ast.Attribute, ast.Subscript)) for item in first.elts)
 
 
-# --- where an optimizer goes -----------------------------------------------------------------------------------------
+# --- what is done with an optimizer ----------------------------------------------------------------------------------
 
 
-def _follow(program: Program, made: Made, node: ast.expr, seen: set[int]) -> None:
-    """Follow the value of an expression that is the optimizer."""
-    if id(node) in seen:
-        return
-    seen.add(id(node))
-    file, above = made.file, parent(node)
-    file = _file_of(program, node) or made.file
-    match above:
-        case ast.Attribute():
-            _method(program, made, file, above)
-        case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() if above.value is node:
-            targets = above.targets if isinstance(above, ast.Assign) else [above.target]
-            for target in targets:
-                _stored(program, made, file, target, seen)
-        case ast.Tuple() | ast.List() if isinstance(parent(above), ast.Return):
-            _returned(program, made, node, above.elts.index(node), seen)
-        case ast.Tuple() if isinstance(stored := parent(above), ast.Assign) and stored.value is above:
-            target = stored.targets[0]
-            if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(above.elts):
-                _stored(program, made, file, target.elts[above.elts.index(node)], seen)
-            else:
-                made.refuse("it is kept in a tuple")
-        case ast.Return():
-            _returned(program, made, node, None, seen)
-        case ast.IfExp() if above.test is not node:
-            _follow(program, made, above, seen)
-        case ast.Call() | ast.keyword():
-            _handed(program, made, file, above, node, seen)
-        case ast.Compare() | ast.BoolOp() | ast.UnaryOp() | ast.FormattedValue() | ast.Expr() | ast.If() | ast.IfExp():
-            pass
-        case _:
-            made.refuse("what happens to it cannot be seen: it is kept in a container")
-
-
-def _file_of(program: Program, node: ast.AST) -> File | None:
-    while not isinstance(node, ast.Module):
-        node = parent(node)
-    return next((file for file in program.files if file.scan.tree is node), None)
-
-
-def _stored(program: Program, made: Made, file: File, target: ast.expr, seen: set[int]) -> None:
-    slot = program.slot(file, target)
-    if slot is None:
-        made.refuse("it is kept where it cannot be followed")
-        return
-    if slot in made.slots:
-        return
-    made.slots.add(slot)
-    made.home = made.home or slot
-    for _, use in uses(program, {slot}):
-        _follow(program, made, use, seen)
-
-
-def _returned(program: Program, made: Made, node: ast.expr, index: int | None, seen: set[int]) -> None:
-    function = enclosing_function(node)
-    sites = program.call_sites.get(function, []) if function is not None else []
-    if function is not None and function.name == "configure_optimizers":
+def _used(made: Made, use: Use) -> None:
+    above, function = parent(use.node), enclosing_function(use.node)
+    call = parent(above) if isinstance(above, ast.keyword) else above
+    if use.lost == RETURNED and function is not None and function.name == "configure_optimizers":
         made.refuse(
             "Lightning runs the whole step inside of optimizer.step(closure)",
             "the fused optimizers call a closure without gradients; keep it, or use manual optimization",
         )
-    elif not sites:
-        made.refuse("it is returned to code that is not in sight")
-    for file, call in sites:
-        above = parent(call)
-        if index is None:
-            _follow(program, made, call, seen)
-        elif isinstance(above, ast.Assign) and isinstance(above.targets[0], (ast.Tuple, ast.List)):
-            elements = above.targets[0].elts
-            if index < len(elements) and not any(isinstance(item, ast.Starred) for item in elements):
-                _stored(program, made, file, elements[index], seen)
-            else:
-                made.refuse("it is returned in a tuple that cannot be followed")
-        else:
-            made.refuse("it is returned in a tuple that cannot be followed")
-
-
-def _handed(
-    program: Program, made: Made, file: File, above: ast.Call | ast.keyword, node: ast.expr, seen: set[int]
-) -> None:
-    call = parent(above) if isinstance(above, ast.keyword) else above
-    if not isinstance(call, ast.Call) or call.func is node:
-        made.refuse("what happens to it cannot be seen")
-        return
-    full = file.names.qualified(call.func) or ""
-    last = last_name(call.func)
-    looks = last == "getattr" or last in names_of("builtins", "asks", "counts", "shows")
-    if full.startswith(_READERS) or looks or "chedul" in last:
-        return
-    if isinstance(call.func, ast.Attribute) and last in _SCALERS and call.args and call.args[0] is node:
-        return
-    callee = program.callee(file, call) or _called_object(program, file, call.func, set())
-    function = program.constructor(callee) if callee is not None else None
-    if callee is None or function is None:
+    elif use.lost:
+        made.refuse(use.lost)
+    elif isinstance(above, ast.Attribute):
+        _method(made, use.file, above)
+    elif isinstance(call, ast.Call):
         made.refuse(
             f"it is handed to {ast.unparse(call.func)}, which is not in sight",
             "look whether that sets gradients to None, moves parameters or calls step with a closure",
         )
-        return
-    for name, argument in program.arguments(call, callee):
-        if argument is node:
-            slot = program.parameter_slot(function, name)
-            if slot not in made.slots:
-                made.slots.add(slot)
-                for _, use in uses(program, {slot}):
-                    _follow(program, made, use, seen)
-            return
-    made.refuse(f"it is handed to {ast.unparse(call.func)} in a way that cannot be followed")
 
 
-def _called_object(program: Program, file: File, node: ast.expr, seen: set[Slot]) -> ast.AST | None:
-    """The `__call__` of the object that a variable holds, also where it was handed on as an argument."""
-    slot = program.slot(file, node)
-    if slot is None or slot in seen:
-        return None
-    seen.add(slot)
-    found: set[ast.AST | None] = set()
-    for value in program.values.get(slot, ()):
-        if isinstance(value.node, ast.Call) and value.index is None:
-            made = program.named(value.file, value.node.func)
-            known = class_name(program.owner[made], made) if isinstance(made, ast.ClassDef) else ""
-            found.add(program.method(known, "__call__"))
-        elif isinstance(value.node, (ast.Name, ast.Attribute)) and value.index is None:
-            found.add(_called_object(program, value.file, value.node, seen))
-        elif not (isinstance(value.node, ast.Constant) and value.node.value is None):
-            found.add(None)
-    return found.pop() if len(found) == 1 else None
-
-
-def _method(program: Program, made: Made, file: File, node: ast.Attribute) -> None:
+def _method(made: Made, file: File, node: ast.Attribute) -> None:
     call = parent(node)
     called = isinstance(call, ast.Call) and call.func is node
     if node.attr not in _READS:

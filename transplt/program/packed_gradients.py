@@ -11,6 +11,7 @@ from transplt.program.layers import left_out_at_times
 from transplt.program.loops import loops_around
 from transplt.program.parameters import gradients_asked, is_part, last_of, models_asked, over_parameters
 from transplt.program.program import File, Program, Slot
+from transplt.program.steps import goes_back
 from transplt.syntax.asks import arguments_of, by_place, string_of
 from transplt.syntax.scan import parent
 
@@ -209,7 +210,7 @@ def _handed_on(program: Program, file: File, optimizers: set[Slot]) -> tuple[str
 def _while_training(node: ast.AST) -> bool:
     """True inside of a loop with a backward pass."""
     loop = next(iter(loops_around(node)), None)
-    return loop is not None and any(getattr(item, "attr", "") == "backward" for item in ast.walk(loop))
+    return loop is not None and goes_back(loop)
 
 
 def _on_several_cards(file: File) -> tuple[str, str, int] | None:
