@@ -198,7 +198,8 @@ def _own_class(work: Work, node: ast.Attribute, old: str) -> str:
     if owner is None:
         return ""
     owner = work.project.canonical(owner)
-    found = next((each for each in (owner, *work.project.reach.above(owner)) if f"{each}.{old}" in _own_cuda(work)), "")
+    family = (owner, *work.project.reach.graph.above(owner))
+    found = next((each for each in family if f"{each}.{old}" in _own_cuda(work)), "")
     return found.rpartition(".")[2]
 
 
