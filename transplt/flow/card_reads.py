@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from transplt.flow.callees import FOREIGN
+from transplt.flow.code import Needs
 from transplt.flow.shown import only_shown
 from transplt.flow.slots import Slots
 from transplt.syntax.asks import last_name
@@ -24,16 +25,16 @@ _PROPERTIES = ("torch.cuda.get_device_properties", "torch.npu.get_device_propert
 READ_ATTRIBUTES = _NO_PROPERTIES | {"CUDA", "cuda"}
 
 
-def needed_by_read(slots: Slots, node: ast.Attribute) -> Iterator[str]:
+def needed_by_read(slots: Slots, node: ast.Attribute) -> Iterator[Needs]:
     """What the read of an attribute needs: a property that an NPU lacks, a device of another framework."""
     if node.attr == "CUDA":
         full = slots.names.qualified(node) or ""
         if full.partition(".")[0] in FOREIGN:
-            yield f"@{full}"
+            yield Needs(full)
     elif node.attr in _NO_PROPERTIES and not only_shown(node) and _are_properties(slots, node.value):
-        yield f"@the {node.attr} of a card"
+        yield Needs(f"the {node.attr} of a card")
     elif node.attr == "cuda" and slots.names.qualified(node) == "torch.version.cuda" and _is_taken_apart(node):
-        yield "@torch.version.cuda"
+        yield Needs("torch.version.cuda")
 
 
 def _are_properties(slots: Slots, node: ast.expr) -> bool:

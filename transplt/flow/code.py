@@ -1,11 +1,6 @@
 """What the code of one file says to its project: pieces of it, what each needs of CUDA and what it calls.
 
-How a piece names what it reaches:
-
-- `@text` needs CUDA, in the words of a finding; `+full` a name that the rules know for CUDA's, unless the project has a
-  package of that name;
-- `full` a function, a class or a value of another module or of its own; `!full` a module that is imported;
-- `~name` the callee of that last name, which speaks of CUDA; `=slot` what is held in a slot.
+A file is read by itself, so its references are what it can say; transplt/flow/graph.py knows where they lead.
 """
 
 from __future__ import annotations
@@ -13,22 +8,129 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 #: Called names that speak of CUDA code, and those that move values or say something of a card.
 NAMED_CUDA = re.compile(r"_cuda$|_gpu$|^_?cuda_", re.I)
 MOVES_OR_SAYS = re.compile(r"(?:^|_)(?:to|use|has|num|is)_|^(?:cuda_to|cuda_is)", re.I)
-PLACED = "#"
+SlotKind = Literal["global", "parameter", "returned", "attribute", "of any object", "entry", "local"]
+#: The letters with which transplt/flow/slots.py writes the kinds.
+_KINDS: dict[str, SlotKind] = {
+    "g": "global", "p": "parameter", "r": "returned", "s": "attribute", "n": "of any object", "k": "entry"
+}  # fmt: skip
+_LETTERS = {kind: letter for letter, kind in _KINDS.items()}
+
+
+class _Record:
+    """Pickled as a call of its class: the default of dataclasses with slots asks for the fields by name, each time."""
+
+    __slots__: tuple[str, ...] = ()
+    TAG: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        cls.TAG = cls.__name__
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), tuple(getattr(self, name) for name in self.__slots__)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot(_Record):
+    """A place that holds a value, under a name that other files understand; `function|v:name` for a local variable."""
+
+    kind: SlotKind
+    name: str
+
+    @classmethod
+    def read(cls, text: str) -> Slot:
+        """The slot that transplt/flow/slots.py writes so; local variables have to be named by their functions."""
+        return cls(_KINDS[text[0]], text[2:])
+
+    def __str__(self) -> str:
+        return self.name if self.kind == "local" else f"{_LETTERS[self.kind]}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Needs(_Record):
+    """Something that runs on CUDA alone, in the words of a finding."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfPackage(_Record):
+    """A full name that the rules know for CUDA's, unless the project has a package of that name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Callee(_Record):
+    """A called name that speaks of CUDA; whose it is nobody knows."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition(_Record):
+    """A function, a class, a value or the code of a module, by its full name or one that it is passed on by."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedModule(_Record):
+    """The full name of a module that is imported, or of what is imported from one."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held(_Record):
+    """What a slot holds that may be called."""
+
+    slot: Slot
+
+    def __str__(self) -> str:
+        return str(self.slot)
+
+
+@dataclass(frozen=True, slots=True)
+class Placing(_Record):
+    """A value is put on a device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard(_Record):
+    """A slot that has to be true, or false."""
+
+    slot: Slot
+    truth: bool
+
+    def __str__(self) -> str:
+        return f"{'T' if self.truth else 'F'} {self.slot}"
+
+
+#: References that say themselves what they need, and those that lead to code; what has code: a *piece*.
+Direct = Needs | OfPackage | Callee
+Leading = Definition | ImportedModule | Held
+Reference = Direct | Leading | Placing
+Piece = Definition | Held
+#: What holds on one side of a gate: another guard does, or the device is one of CUDA.
+Behind = Guard | Literal["cuda"]
 
 
 class Step(NamedTuple):
     """One thing that a piece reaches. `option`: only where the user asks for it, or where an import succeeds.
-    `guards`: `T slot` or `F slot`, the variables that have to be true or false. `site`: of what is behind a variable,
-    the line on which that is asked; `PLACED` for a `ref` says that a value is put on the device there."""
+    `guards`: they all hold there. `site`: of what is behind a guard, the line on which that is asked.
+    """
 
-    ref: str
+    ref: Reference
     option: bool = False
-    guards: tuple[str, ...] = ()
+    guards: tuple[Guard, ...] = ()
     site: str = ""
 
 
@@ -36,15 +138,15 @@ class Step(NamedTuple):
 class CodeFacts:
     """What the code of one file reaches.
 
-    `pieces`: (name, what it reaches). `gates`: (`T slot` or `F slot`, the atoms it says yes to): `cuda`, or another
-    slot. `aliases`: local name -> full name. `modules`: full names of modules in its imports. `classes`: its classes
+    `pieces`: (piece, what it reaches), and (guard, what runs behind it). `gates`: (guard, what holds if it does).
+    `aliases`: local name -> full name. `modules`: full names of modules in its imports. `classes`: its classes
     with their bases. `extensions`: names of modules that it builds. `cuda_named`: what it defines that speaks of CUDA.
     `defined`: its module-level names. `parameters`: those of the functions that ask one of them for a truth value.
     """
 
     module: str = ""
-    pieces: tuple[tuple[str, tuple[Step, ...]], ...] = ()
-    gates: tuple[tuple[str, str], ...] = ()
+    pieces: tuple[tuple[Piece | Guard, tuple[Step, ...]], ...] = ()
+    gates: tuple[tuple[Guard, Behind], ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
     stars: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
@@ -53,23 +155,6 @@ class CodeFacts:
     cuda_named: tuple[str, ...] = ()
     defined: tuple[str, ...] = ()
     parameters: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Most steps are a reference and nothing else: they travel as that."""
-        pieces = [
-            (name, [step.ref if not (step.option or step.guards or step.site) else tuple(step) for step in steps])
-            for name, steps in self.pieces
-        ]
-        return _unpacked, (pieces, *(getattr(self, name) for name in self.__slots__ if name != "pieces"))
-
-
-def _unpacked(
-    pieces: list[tuple[str, list[str | tuple[str, bool, tuple[str, ...], str]]]], module: str, *rest: Any
-) -> CodeFacts:
-    steps = (
-        (name, tuple(Step(each) if isinstance(each, str) else Step(*each) for each in found)) for name, found in pieces
-    )
-    return CodeFacts(module, tuple(steps), *rest)
 
 
 @lru_cache(maxsize=10_000)

@@ -7,11 +7,22 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from transplt.base.text.marks import Texts
-from transplt.flow.code import CodeFacts, Step, names_cuda_code
+from transplt.flow.code import (
+    Behind,
+    CodeFacts,
+    Definition,
+    Guard,
+    Held,
+    Needs,
+    Piece,
+    Reference,
+    Step,
+    names_cuda_code,
+)
 from transplt.flow.code_pieces import State, Stored, Walk, stores_in
 from transplt.flow.cuda_builds import built_modules
 from transplt.flow.cuda_code import CudaCode
@@ -42,7 +53,7 @@ class FileCode:
     """The pieces of one file, and the values that it stores."""
 
     code: CudaCode
-    pieces: dict[str, list[Step]] = field(default_factory=dict)
+    pieces: dict[Piece | Guard, list[Step]] = field(default_factory=dict)
     stored: list[Stored] = field(default_factory=list)
     passed: list[ast.expr] = field(default_factory=list)  # arguments of calls
     _stored_in: list[list[str]] = field(default_factory=list)  # the slots of `stored`
@@ -63,16 +74,15 @@ class FileCode:
             if not is_kernel and _is_called_a_kernel(node.name):
                 kernels = is_kernel = _KERNELS.in_(scan.source.utf8) if kernels is None else kernels
             if is_kernel:
-                made.pieces.setdefault(name, []).append(Step(f"@{node.name}"))
+                made.pieces.setdefault(Definition(name), []).append(Step(Needs(node.name)))
         for each in scan.classes:
             name = own.full_name(scan.scopes[each])
             made._walk(name, each.body)
             steps = [Step(ref) for base in each.bases for ref in made.code.held(base)]
             methods = {item.name for item in each.body if isinstance(item, FUNCTIONS)}
-            steps += [
-                Step(f"{name}.{run}") for run in ("__init__", "forward", "backward", "__call__") if run in methods
-            ]
-            made.pieces.setdefault(name, []).extend(steps)
+            run = (each for each in ("__init__", "forward", "backward", "__call__") if each in methods)
+            steps += [Step(Definition(f"{name}.{each}")) for each in run]
+            made.pieces.setdefault(Definition(name), []).extend(steps)
         return made
 
     @classmethod
@@ -100,24 +110,24 @@ class FileCode:
     def _walk(self, name: str, body: Iterable[ast.AST]) -> None:
         walk = Walk(self.code)
         walk.block(body)
-        self.pieces.setdefault(name, []).extend(walk.reached)
-        for held, steps in walk.holders.items():
-            self.pieces.setdefault(f"={held}", []).extend(steps)
-        for condition, steps in walk.behind.items():
-            self.pieces.setdefault(f"?{condition}", []).extend(steps)
+        self.pieces.setdefault(Definition(name), []).extend(walk.reached)
+        for slot, steps in walk.holders.items():
+            self.pieces.setdefault(Held(slot), []).extend(steps)
+        for guard, steps in walk.behind.items():
+            self.pieces.setdefault(guard, []).extend(steps)
         self.stored += walk.stored
         self.passed += walk.values
 
     # --- where answers go --------------------------------------------------------------------------------------------
 
-    def guards_of(self, value: ast.expr, atom: ast.expr, truth: bool) -> Iterator[str]:
-        """The guards that hold only if a part of a value has a truth value: `T slot` for `slot = gate and x`."""
+    def guards_of(self, value: ast.expr, atom: ast.expr, truth: bool) -> Iterator[Guard]:
+        """The guards that hold only if a part of a value has a truth value: of `slot` for `slot = gate and x`."""
         slots = self.code.slots
         for way in (True, False):
             if implies(value, way, Atom(atom, truth)):
                 yield from (self.code.guard(slot, way) for slot in _carried_to(slots, value))
 
-    def guards_set_in(self, nodes: Iterable[ast.AST]) -> Iterator[str]:
+    def guards_set_in(self, nodes: Iterable[ast.AST]) -> Iterator[Guard]:
         """The guards that hold only if some code ran: of constants that only it returns or stores."""
         ids = {id(node) for node in nodes}
         for truth in (True, False) if ids else ():
@@ -181,71 +191,56 @@ class FileCode:
         gates = self._gates()
         return CodeFacts(
             module=own.module,
-            pieces=tuple(sorted(self._telling({left for left, _ in gates}).items())),
-            gates=tuple(sorted(gates)),
+            pieces=tuple(sorted(self._telling({left for left, _ in gates}).items(), key=lambda row: str(row[0]))),
+            gates=tuple(sorted(gates, key=lambda gate: (str(gate[0]), str(gate[1])))),
             aliases=tuple(sorted(aliases)),
             stars=tuple(sorted(set(scan.root.stars))),
             modules=tuple(sorted(name for name in modules if name and not is_library(name))),
-            classes=tuple(sorted(self._classes())),
+            classes=tuple(sorted(self.code.slots.own.bases())),
             extensions=tuple(sorted(self._extensions())),
             defined=tuple(sorted(name for name, found in scan.root.bindings.items() if found[0].kind != "import")),
             parameters=tuple(sorted(self._parameters())),
             cuda_named=tuple(sorted(name for name in self._defined() if names_cuda_code(name))),
         )  # fmt: skip
 
-    def _telling(self, gates: set[str]) -> dict[str, tuple[Step, ...]]:
+    def _telling(self, gates: set[Guard]) -> dict[Piece | Guard, tuple[Step, ...]]:
         """The pieces without what leads nowhere: to functions of this file that reach nothing, to values of no code."""
-        own = f"{self.code.slots.own.module}."
-        defined = {name for name in self._full_names() if name not in self.pieces}
-        with_bases = {name for name, _ in self._classes()}
+        defined = {Definition(name) for name in self._full_names()} - self.pieces.keys()
+        with_bases = {name for name, _ in self.code.slots.own.bases()}
         pieces = {
-            name: dict.fromkeys(steps)
-            for name, steps in self.pieces.items()
-            if not (name.startswith("?") and "|v:" in name and name[1:] not in gates)
+            piece: dict.fromkeys(steps)
+            for piece, steps in self.pieces.items()
+            if not (isinstance(piece, Guard) and piece.slot.kind == "local" and piece not in gates)
         }
         while True:
-            empty = {name for name, steps in pieces.items() if not steps} | defined
+            empty = {piece for piece, steps in pieces.items() if not steps} | defined
             gone = 0
-            for name, steps in pieces.items():
-                kept = {
-                    step: None for step in steps if not self._leads_nowhere(step.ref, own, pieces, empty, with_bases)
-                }
+            for piece, steps in pieces.items():
+                kept = {step: None for step in steps if not self._leads_nowhere(step.ref, pieces, empty, with_bases)}
                 gone += len(steps) - len(kept)
-                pieces[name] = kept
+                pieces[piece] = kept
             if not gone:
-                return {name: tuple(steps) for name, steps in pieces.items() if steps}
+                return {piece: tuple(steps) for piece, steps in pieces.items() if steps}
 
     def _leads_nowhere(
-        self, ref: str, own: str, pieces: dict[str, dict[Step, None]], empty: set[str], with_bases: set[str]
+        self, ref: Reference, pieces: Collection[Piece | Guard], empty: Collection[object], with_bases: Collection[str]
     ) -> bool:
-        if not ref.startswith("="):
+        if not isinstance(ref, Held) or ref in pieces:
             return ref in empty
-        if ref in pieces:
-            return not pieces[ref]
-        owner = ref[3:].rpartition(".")[0]
-        if ref[1:3] == "s:":
-            return owner not in with_bases and f"{ref[3:]}" not in pieces
-        return "|v:" in ref or ref[3:].startswith(own)
+        slot = ref.slot
+        if slot.kind == "attribute":
+            return slot.name.rpartition(".")[0] not in with_bases and Definition(slot.name) not in pieces
+        return slot.kind == "local" or slot.name.startswith(f"{self.code.slots.own.module}.")
 
     def _full_names(self) -> Iterator[str]:
         scan, own = self.code.slots.scan, self.code.slots.own
         return (own.full_name(scan.scopes[node]) for node in (*scan.functions, *scan.classes))
 
-    def _classes(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The classes with bases that may be the project's own."""
-        slots = self.code.slots
-        found = []
-        for node in slots.scan.classes:
-            bases = tuple(full for base in node.bases if (full := slots.own.definition(base)) is not None)
-            if bases:
-                found.append((slots.own.full_name(slots.scan.scopes[node]), bases))
-        return found
-
-    def _gates(self) -> set[tuple[str, str]]:
+    def _gates(self) -> set[tuple[Guard, Behind]]:
         slots = self.code.slots
         walk = Walk(self.code)
-        found: set[tuple[str, str]] = set()
-        copies: list[tuple[ast.expr, bool, str]] = []
+        found: set[tuple[Guard, Behind]] = set()
+        copies: list[tuple[ast.expr, bool, Guard]] = []
         values = [each.value for each in self.stored if each.value is not None] + self.passed
         for value in values if self.code.asks else ():
             if type(value) in _NO_ANSWERS:
@@ -257,7 +252,7 @@ class FileCode:
                     elif said := walk.guard_of(atom):
                         copies.append((value, way, said))
         found.update(self._set_behind_guards())
-        asked = {name[1:] for name in self.pieces if name.startswith("?")}
+        asked = {piece for piece in self.pieces if isinstance(piece, Guard)}
         said_here = {left for left, _ in found}
         for value, way, said in copies:
             if said in said_here or _is_telling(said):
@@ -266,10 +261,10 @@ class FileCode:
             if asked and isinstance(each.value, (ast.Name, ast.Attribute, ast.BoolOp, ast.UnaryOp)):
                 for way, slot in ((way, slot) for slot in self._slots_of(each) for way in (True, False)):
                     if (left := self.code.guard(slot, way)) in asked:
-                        found.update((left, walk.guard_of(atom)) for atom in implied(each.value, way))
-        return {(left, right) for left, right in found if right and left != right}
+                        found.update((left, said) for atom in implied(each.value, way) if (said := walk.guard_of(atom)))
+        return {(left, right) for left, right in found if left != right}
 
-    def _set_behind_guards(self) -> Iterator[tuple[str, str]]:
+    def _set_behind_guards(self) -> Iterator[tuple[Guard, Behind]]:
         """The guards of slots that get a truth value only behind one other guard, each with that.
 
         What `guards_set_in` says of the statements behind each guard: here the state of each store says where it is.
@@ -288,7 +283,8 @@ class FileCode:
                     yield from ((left, said) for said in behind)
 
     def _parameters(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        asked = {name[5:].rpartition(".")[0] for name in self.pieces if name[:1] == "?" and name[2:5] == " p:"}
+        slots = (piece.slot for piece in self.pieces if isinstance(piece, Guard))
+        asked = {slot.name.rpartition(".")[0] for slot in slots if slot.kind == "parameter"}
         return ((name, names) for name, names in self.code.slots.own.parameters().items() if name in asked)
 
     def _extensions(self) -> set[str]:
@@ -322,9 +318,9 @@ def _carried_to(slots: Slots, value: ast.expr) -> Iterator[str]:
                     yield f"s:{place.detail[2:]}"
 
 
-def _behind(state: State) -> set[str]:
-    """What is true wherever the walk is in a state: guards, and `cuda`."""
-    behind = {said for said, _, _ in state.guards}
+def _behind(state: State) -> set[Behind]:
+    """What is true wherever the walk is in a state."""
+    behind: set[Behind] = {guard for guard, _, _ in state.guards}
     return behind | {"cuda"} if state.cuda else behind
 
 
@@ -348,8 +344,9 @@ def function_around(node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | N
     return None
 
 
-def _is_telling(said: str) -> bool:
-    return "cuda" in said.lower() or "gpu" in said.lower()
+def _is_telling(guard: Guard) -> bool:
+    name = guard.slot.name.lower()
+    return "cuda" in name or "gpu" in name
 
 
 def _is_kernel(slots: Slots, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from transplt.flow.card_reads import READ_ATTRIBUTES, needed_by_read
-from transplt.flow.code import PLACED, Step
+from transplt.flow.code import Guard, Placing, Reference, Slot, Step
 from transplt.flow.cuda_code import CudaCode
 from transplt.flow.gates import denies_cuda, is_gate, is_option, sounds_like_a_flag, speaks_of_cuda
 from transplt.flow.slots import Slots
@@ -45,18 +45,19 @@ class State(NamedTuple):
 
     cuda: bool = False
     option: bool = False
-    guards: tuple[tuple[str, int, bool], ...] = ()
+    guards: tuple[tuple[Guard, int, bool], ...] = ()
 
-    def step(self, ref: str) -> Step:
+    def step(self, ref: Reference) -> Step:
         """A reference where the walk is."""
         if not self.guards:
             return Step(ref, self.option)
         option = self.option or any(option for _, _, option in self.guards)
-        return Step(ref, option, tuple(name for name, _, _ in self.guards))
+        return Step(ref, option, tuple(guard for guard, _, _ in self.guards))
 
 
 #: Where a walk begins.
 _START = State()
+_PLACING = Placing()
 
 
 class Stored(NamedTuple):
@@ -75,8 +76,8 @@ class Walk:
     code: CudaCode
     tries: bool = True  # what stands in a `try` that has another way is an option
     reached: list[Step] = field(default_factory=list)
-    behind: dict[str, list[Step]] = field(default_factory=dict)  # by guard
-    holders: dict[str, list[Step]] = field(default_factory=dict)  # by slot
+    behind: dict[Guard, list[Step]] = field(default_factory=dict)
+    holders: dict[Slot, list[Step]] = field(default_factory=dict)
     stored: list[Stored] = field(default_factory=list)
     values: list[ast.expr] = field(default_factory=list)  # assigned, returned or passed on: they may carry a gate
 
@@ -246,7 +247,7 @@ class Walk:
         for ref in self.code.called(node):
             self._reach(ref, here)
         if here.guards and last_name(node.func) in _PLACES:
-            self._reach(PLACED, here)
+            self._reach(_PLACING, here)
 
     def _keep(self, node: ast.expr, here: State) -> None:
         for ref in self.code.held(node):
@@ -254,7 +255,7 @@ class Walk:
 
     def _text(self, node: ast.Constant, here: State) -> None:
         if here.guards and str(node.value).startswith(("cuda", "npu")):
-            self._reach(PLACED, here)
+            self._reach(_PLACING, here)
         for ref in self.code.constant(node):
             self._reach(ref, here)
 
@@ -264,7 +265,7 @@ class Walk:
             return
         arms = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
         arms = value.values if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or) else arms
-        refs: list[str] = []
+        refs: list[Reference] = []
         for arm in arms:
             if isinstance(arm, ast.Call):
                 made = last_name(arm.func).lstrip("_")
@@ -273,7 +274,7 @@ class Walk:
             else:
                 refs += self.code.held(arm)
         for slot in store_slots(self.slots, target, ()) if refs else ():
-            self.holders.setdefault(self.code.shared_name(slot), []).extend(here.step(ref) for ref in refs)
+            self.holders.setdefault(self.code.shared(slot), []).extend(here.step(ref) for ref in refs)
 
     # --- conditions --------------------------------------------------------------------------------------------------
 
@@ -286,9 +287,9 @@ class Walk:
                 continue
             # Behind `if not available: return` all the rest would be an option.
             chosen = speaks_of_cuda(atom.node) or (not behind and self._is_option(atom.node))
-            if name := self.guard_of(atom):
-                if all(name != each for each, _, _ in guards):
-                    guards = (*guards, (name, atom.node.lineno, chosen))
+            if guard := self.guard_of(atom):
+                if all(guard != each for each, _, _ in guards):
+                    guards = (*guards, (guard, atom.node.lineno, chosen))
             else:
                 option = option or chosen
         return State(cuda, option, guards)
@@ -303,25 +304,25 @@ class Walk:
         """True where a part of a condition says that the device is one of CUDA."""
         return is_gate(self.slots, atom.node) if atom.truth else denies_cuda(self.slots, atom.node)
 
-    def guard_of(self, atom: Atom) -> str:
-        """`T slot` or `F slot` for a part of a condition that reads a variable, or calls a function of the project."""
+    def guard_of(self, atom: Atom) -> Guard | None:
+        """What holds, for a part of a condition that reads a variable, or calls a function of the project."""
         node = atom.node
         if not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
-            return ""
+            return None
         known = self.code.asked.get(id(node), "")
         if known == "":
             known = self.code.asked[id(node)] = self.slots.of(node)
-        return "" if known is None else self.code.guard(known, atom.truth)
+        return None if known is None else self.code.guard(known, atom.truth)
 
-    def _reach(self, ref: str, here: State) -> None:
+    def _reach(self, ref: Reference, here: State) -> None:
         if here.cuda:
             return
-        if ref != PLACED:
+        if ref is not _PLACING:
             self.reached.append(here.step(ref))
-        for name, line, _ in here.guards:
+        for guard, line, _ in here.guards:
             # A flag may be the option itself: what is behind it alone is behind no other.
-            option = here.option or any(chosen for other, _, chosen in here.guards if other != name)
-            self.behind.setdefault(name, []).append(Step(ref, option, site=f"{self.slots.scan.path}:{line}"))
+            option = here.option or any(chosen for other, _, chosen in here.guards if other != guard)
+            self.behind.setdefault(guard, []).append(Step(ref, option, site=f"{self.slots.scan.path}:{line}"))
 
 
 def stores_in(statements: Iterable[ast.AST]) -> Iterator[Stored]:

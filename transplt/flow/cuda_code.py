@@ -1,6 +1,6 @@
 """What a single expression or import needs that runs on CUDA alone, and which code it leads to.
 
-The answers are `Step`s in the notation of transplt/flow/reach.py, which puts those of all files together.
+The answers are references (transplt/flow/code.py); transplt/flow/reach.py puts those of all files together.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from transplt.base.text.marks import Texts
+from transplt.flow import code
 from transplt.flow.callees import NEEDS_A_CARD, PROSE_CALLS
-from transplt.flow.code import names_cuda_code
 from transplt.flow.cuda_builds import BUILDERS, KERNEL_TEXT, builds_for_cuda
 from transplt.flow.libraries import is_library
 from transplt.flow.other_devices import libraries_of
@@ -68,9 +68,9 @@ class CudaCode:
     slots: Slots
     rules: RuleSet
     _scopes: dict[str, str] = field(default_factory=dict)
-    _shared: dict[str, str] = field(default_factory=dict)
-    _callees: dict[tuple[object, ...], tuple[str, ...]] = field(default_factory=dict)
-    _values: dict[tuple[object, ...], tuple[str, ...]] = field(default_factory=dict)
+    _shared: dict[str, code.Slot] = field(default_factory=dict)
+    _callees: dict[tuple[object, ...], tuple[code.Reference, ...]] = field(default_factory=dict)
+    _values: dict[tuple[object, ...], tuple[code.Reference, ...]] = field(default_factory=dict)
     _builds: bool = False
     _loads: bool = True  # some call of the file may load what is built for CUDA
     _hands_on: bool = False  # the file imports libraries that have devices of their own
@@ -89,31 +89,30 @@ class CudaCode:
         lowered = text.lower()
         self.asks = b"cuda" in lowered or b"gpu" in lowered
 
-    def guard(self, slot: str, truth: bool) -> str:
-        """The name under which the pieces are known that a truth value of a slot lets run."""
-        return f"{'T' if truth else 'F'} {self.shared_name(slot)}"
+    def guard(self, slot: str, truth: bool) -> code.Guard:
+        """What holds where a slot has a truth value."""
+        return code.Guard(self.shared(slot), truth)
 
-    def shared_name(self, slot: str) -> str:
-        """The name of a slot over all files; a local variable is known by its function, which edits do not move."""
-        if not slot.startswith("v:"):
-            return slot
+    def shared(self, slot: str) -> code.Slot:
+        """A slot under its name over all files; a local variable is known by its function, which edits do not move."""
         known = self._shared.get(slot)
         if known is None:
-            known = self._shared[slot] = self._by_function(slot)
+            known = self._by_function(slot) if slot.startswith("v:") else code.Slot.read(slot)
+            self._shared[slot] = known
         return known
 
-    def _by_function(self, slot: str) -> str:
+    def _by_function(self, slot: str) -> code.Slot:
         if not self._scopes:
             own, scopes = self.slots.own, self.slots.scan.scopes
             for node, scope in scopes.items():
                 place = f"{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
                 self._scopes.setdefault(place, own.full_name(scope))
         place, _, name = slot[2:].rpartition(":")
-        return f"{self._scopes.get(place, '')}|v:{name}"
+        return code.Slot("local", f"{self._scopes.get(place, '')}|v:{name}")
 
     # --- imports -----------------------------------------------------------------------------------------------------
 
-    def imported(self, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    def imported(self, node: ast.Import | ast.ImportFrom) -> Iterator[code.Reference]:
         """The references of an import statement."""
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -124,23 +123,23 @@ class CudaCode:
         for alias in node.names:
             full = f"{base}.{alias.name}" if base else alias.name
             if node.module is None or COMPILED.fullmatch(alias.name):
-                yield f"!{full}"  # `from . import nms_cuda` names a module
+                yield code.ImportedModule(full)  # `from . import nms_cuda` names a module
             elif (rule := self._rule(full)) is not None and rule.imports_only and rule.code in _PACKAGES:
-                yield f"+{full}"
+                yield code.OfPackage(full)
             elif rule is None and not is_library(full):
-                yield f"!{full}"  # `from encoding import gpu`, where setup.py builds encoding.gpu
+                yield code.ImportedModule(full)  # `from encoding import gpu`, where setup.py builds encoding.gpu
 
-    def _module(self, full: str) -> Iterator[str]:
+    def _module(self, full: str) -> Iterator[code.Reference]:
         rule = self._rule(full)
         if rule is not None:
             if rule.imports_only and rule.code in _PACKAGES and full.partition(".")[0] not in _NO_KERNELS:
-                yield f"+{full}"
+                yield code.OfPackage(full)
         elif full and not is_library(full):
-            yield f"!{full}"
+            yield code.ImportedModule(full)
 
     # --- expressions -------------------------------------------------------------------------------------------------
 
-    def called(self, call: ast.Call) -> list[str]:
+    def called(self, call: ast.Call) -> list[code.Reference]:
         """The references of a call: its callee, and the functions that it is given."""
         func = call.func
         refs = list(self._known_callee(func))
@@ -157,20 +156,20 @@ class CudaCode:
             refs += self._loaded(call)
         return refs
 
-    def _loaded(self, call: ast.Call) -> Iterator[str]:
+    def _loaded(self, call: ast.Call) -> Iterator[code.Reference]:
         """What a call builds, or loads."""
         func = call.func
         full = self.slots.names.qualified(func) or ""
         if full in BUILDERS and builds_for_cuda(call):
-            yield "@CUDA sources compiled when the program runs"
+            yield code.Needs("CUDA sources compiled when the program runs")
         elif last_name(func) == "create_extension" and keyword_of(call, "with_cuda") is not None:
-            yield "@create_extension(with_cuda=...)"
+            yield code.Needs("create_extension(with_cuda=...)")
         elif full == "ctypes.CDLL":
-            yield "@a library loaded by ctypes"
+            yield code.Needs("a library loaded by ctypes")
         elif isinstance(func, ast.Attribute) and func.attr in _GPU_METHODS:
-            yield f"@{full or func.attr}"
+            yield code.Needs(full or func.attr)
 
-    def held(self, value: ast.expr) -> tuple[str, ...]:
+    def held(self, value: ast.expr) -> tuple[code.Reference, ...]:
         """The references of a value that is kept, passed on or returned without being called: a function, a class."""
         node = value
         parts: list[str] = []
@@ -190,16 +189,17 @@ class CudaCode:
                 self._values[key] = known
         return known
 
-    def _held(self, value: ast.expr) -> Iterator[str]:
+    def _held(self, value: ast.expr) -> Iterator[code.Reference]:
         full = self.slots.names.qualified(value)
         if full is not None and (full.startswith("torch.") or self._rule(full) is not None):
             yield from self._by_full_name(value, full)
         elif (own := self.slots.own.definition(value)) is not None and full is not None:
-            yield own if self._is_code(value) else f"={self._slot(value)}"
+            slot = None if self._is_code(value) else self._slot(value)
+            yield code.Definition(own) if slot is None else code.Held(slot)
         elif full is None and (own := self._own(value)) is not None:
-            yield own
+            yield code.Definition(own)
 
-    def constant(self, node: ast.Constant) -> Iterator[str]:
+    def constant(self, node: ast.Constant) -> Iterator[code.Reference]:
         """What a string needs: packages of other libraries, the source of a kernel, one that a builder is given."""
         if isinstance(node.value, str):
             if (
@@ -207,11 +207,11 @@ class CudaCode:
                 or _OF_OTHERS.fullmatch(node.value)
                 or _CUDNN_OPERATOR.match(node.value)
             ):
-                yield f"@{node.value}"
+                yield code.Needs(node.value)
             elif self._hands_on and _CARD.fullmatch(node.value) and (library := self._taker(node)):
-                yield f"@{library}"
+                yield code.Needs(library)
             elif "__" in node.value and KERNEL_TEXT.search(node.value):
-                yield "@the source of a CUDA kernel"
+                yield code.Needs("the source of a CUDA kernel")
 
     def _taker(self, node: ast.Constant) -> str:
         """The library that needs a card of NVIDIA for the device which a string names to it."""
@@ -222,7 +222,7 @@ class CudaCode:
 
     # --- callees -----------------------------------------------------------------------------------------------------
 
-    def _known_callee(self, func: ast.expr) -> tuple[str, ...]:
+    def _known_callee(self, func: ast.expr) -> tuple[code.Reference, ...]:
         """`_callee`, worked out once for each dotted name in a scope; what is said of torch's own goes by the place."""
         parts: list[str] = []
         node = func
@@ -232,14 +232,14 @@ class CudaCode:
         if type(node) is not ast.Name:
             if parts and "type" not in parts:  # `x.type` is seen through
                 last = parts[0]
-                return (f"~{last}",) if names_cuda_code(last) else ()
+                return (code.Callee(last),) if code.names_cuda_code(last) else ()
             return tuple(self._callee(func))
         meaning = self._meaning(node)
         if meaning is None and parts and "type" not in parts:
-            slot = self._slot(node) if len(parts) == 1 else ""
-            refs = (f"={slot}",) if slot else ()
+            slot = self._slot(node) if len(parts) == 1 else None
+            refs = (code.Held(slot),) if slot else ()
             last = parts[0]
-            return (*refs, f"~{last}") if names_cuda_code(last) else refs
+            return (*refs, code.Callee(last)) if code.names_cuda_code(last) else refs
         key = (*(meaning or (self.slots.scan.scope_of(node), node.id)), *parts)
         known = self._callees.get(key)
         if known is None:
@@ -279,7 +279,7 @@ class CudaCode:
         rule = self._rule(full)
         return full.startswith("torch.ops.") or (rule is not None and rule.kind is Kind.UNSUPPORTED)
 
-    def _callee(self, func: ast.expr) -> Iterator[str]:
+    def _callee(self, func: ast.expr) -> Iterator[code.Reference]:
         while isinstance(func, ast.Subscript):  # `kernel[grid](x)`
             func = func.value
         if isinstance(func, ast.IfExp):  # `(a if c else b)(x)`
@@ -291,24 +291,24 @@ class CudaCode:
         full = self.slots.names.qualified(func)
         if full is not None:
             yield from self._by_full_name(func, full)
-            if names_cuda_code(last) and not full.startswith("torch.") and self._rule(full) is None:
-                yield f"~{last}"
+            if code.names_cuda_code(last) and not full.startswith("torch.") and self._rule(full) is None:
+                yield code.Callee(last)
             return
         yield from self._imported_among_others(func)
         own = self._own(func)
         if own is not None:
-            yield own
+            yield code.Definition(own)
         elif isinstance(func, ast.Name) and self.slots.names.lookup(func.id, self.slots.scan.scope_of(func)) is None:
-            yield from (f"{star}.{func.id}" for star in self.slots.scan.root.stars)
+            yield from (code.Definition(f"{star}.{func.id}") for star in self.slots.scan.root.stars)
         slot = self._slot(func)
         if slot:
-            yield f"={slot}"
+            yield code.Held(slot)
         if isinstance(func, ast.Attribute) and (slot := self._slot(func.value)):
-            yield f"={slot}"
-        if names_cuda_code(last):
-            yield f"~{last}"
+            yield code.Held(slot)
+        if code.names_cuda_code(last):
+            yield code.Callee(last)
 
-    def _imported_among_others(self, func: ast.expr) -> Iterator[str]:
+    def _imported_among_others(self, func: ast.expr) -> Iterator[code.Reference]:
         """The full names of what hangs on a name that an import binds, and other statements too: a build, a double."""
         root = root_name(func)
         found = self.slots.names.lookup(root.id, self.slots.scan.scope_of(root)) if root is not None else None
@@ -316,32 +316,32 @@ class CudaCode:
             return
         imports = [binding for binding in found[1] if binding.kind == "import"]
         rest = ast.unparse(func)[len(root.id) :] if imports else ""
-        yield from (f"{binding.target}{rest}" for binding in imports)
+        yield from (code.Definition(f"{binding.target}{rest}") for binding in imports)
 
-    def _by_full_name(self, node: ast.expr, full: str) -> Iterator[str]:
+    def _by_full_name(self, node: ast.expr, full: str) -> Iterator[code.Reference]:
         root = full.partition(".")[0]
         rule = self._rule(full)
         if root == "torch":
             yield from self._of_torch(node, full, rule)
         elif rule is not None and rule.code in _PACKAGES:
             if root not in (*_NO_KERNELS, "torchvision"):
-                yield f"+{full}"
+                yield code.OfPackage(full)
         elif full.startswith("torch.ops._caffe2.") or last_name(node) in _GPU_METHODS:
-            yield f"@{full}"
+            yield code.Needs(full)
         elif not is_library(full):
-            yield full
+            yield code.Definition(full)
 
-    def _of_torch(self, node: ast.expr, full: str, rule: Rule | None) -> Iterator[str]:
+    def _of_torch(self, node: ast.expr, full: str, rule: Rule | None) -> Iterator[code.Reference]:
         if full in _TORCH:
-            yield f"@{full}"
+            yield code.Needs(full)
         elif full.startswith("torch.ops."):
             space = full.split(".")[2]
             if space not in _TORCH_OPS and call_of(node) is not None:
-                yield f"@{full}"
+                yield code.Needs(full)
         elif rule is not None and rule.kind is Kind.UNSUPPORTED and rule.code in _FAILS:
             call = call_of(node)
             if rule.code in ("NPU550", "NPU552") or (call is not None and not only_shown(call)):
-                yield f"@{full}"
+                yield code.Needs(full)
 
     def _own(self, node: ast.expr) -> str | None:
         """Full name of the function or class of the project that an expression names; that of a local function too."""
@@ -360,12 +360,12 @@ class CudaCode:
         found = self.slots.names.lookup(root.id, self.slots.scan.scope_of(root)) if root is not None else None
         return found is not None and any(binding.kind in ("def", "class", "import") for binding in found[1])
 
-    def _slot(self, node: ast.expr) -> str:
+    def _slot(self, node: ast.expr) -> code.Slot | None:
         """The slot that an expression reads; that of a local variable with its module."""
         slot = self.slots.of(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
         if slot is None or slot[:2] in ("p:", "k:", "r:", "n:"):
-            return ""
-        return self.shared_name(slot)
+            return None
+        return self.shared(slot)
 
     def _rule(self, full: str) -> Rule | None:
         if full.partition(".")[0] not in self.rules.roots:

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from transplt.flow.code import Direct, Reference
 from transplt.flow.code_facts import FileCode
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.reach import MISSING, Reach
@@ -79,13 +80,13 @@ class CudaSide:
         return ""
 
     def _needs(self, this: list[ast.AST], other: list[ast.AST], limit: int) -> Answer | None:
-        shared: set[str] | None = None  # what the other side reaches, too; it is long where there are many gates
+        shared: set[Reference] | None = None  # what the other side reaches, too; it is long where there are many gates
         short = _lines(this) <= limit
         unfollowed = ""
         for step in self.file.walk_over(this):
             if any(self.reach.is_gate(guard) for guard in step.guards):
                 continue
-            direct = step.ref[:1] in "@+~" or not self.reach.leads_on(step.ref)
+            direct = isinstance(step.ref, Direct) or not self.reach.leads_on(step.ref)
             if step.option and not (short and direct):
                 continue
             why = self.reach.why(step)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from transplt.flow.graph import ancestors
+
 
 @dataclass(frozen=True, slots=True)
 class Use:
@@ -111,13 +113,7 @@ def _passed_on(said: _Said, functions: set[str]) -> set[str]:
 
 def _above(said: _Said, cls: str) -> set[str]:
     """A class and all classes that it is known to inherit from."""
-    found, queue = set[str](), [cls]
-    while queue:
-        each = queue.pop()
-        if each not in found:
-            found.add(each)
-            queue += said.bases.get(each, ())
-    return found
+    return {cls, *ancestors(cls, lambda each: said.bases.get(each, ()))}
 
 
 def _inherits(said: _Said, named: str, methods: set[str]) -> bool:

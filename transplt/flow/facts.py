@@ -9,6 +9,7 @@ from transplt.base.text.memo import Memoized
 from transplt.flow.code import CodeFacts
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import Renaming, Use, decide
+from transplt.flow.graph import ancestors, canonical_name, unique_suffixes
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import GENERIC, marks_by_name
 from transplt.flow.reach import Reach
@@ -29,7 +30,7 @@ class ModuleFacts:
     `own_cuda`: `Class.cuda` and `Class.is_cuda` that are something else than those of tensors (see own_cuda.py).
     `cuda_data`: `cuda` where it gives that name to attributes that are data. `flags`: destinations of command line
     flags that mention cuda.
-    `bases`: (class, base) where the base may be the project's own. `instances`: (module-level name, its class).
+    `instances`: (module-level name, its class).
     `has_kernels`: it builds or imports CUDA kernels. `sets_double`: it makes float64 the default type.
     `uses_cuda`: it speaks of CUDA. `handles_npu`: it chooses between CUDA and the NPU (see npu_choices.py).
     `code`: what its code reaches that runs on CUDA alone (see reach.py).
@@ -48,7 +49,6 @@ class ModuleFacts:
     own_cuda: tuple[str, ...] = ()
     cuda_data: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
-    bases: tuple[tuple[str, str], ...] = ()
     instances: tuple[tuple[str, str], ...] = ()
     has_kernels: bool = False
     sets_double: bool = False
@@ -114,7 +114,7 @@ class ProjectFacts(Memoized):
         joined = cls(known=True)
         for item in every:
             joined.modules.setdefault(item.module, item.path)
-        joined.suffixes = _suffixes(joined.modules)
+        joined.suffixes = unique_suffixes(joined.modules)
         joined.sources = {item.path: item.text for item in every if item.text}
         joined.imports = {item.path: joined._imports(item) for item in every if item.imported}
         joined.guarded = frozenset(item.path for item in every if item.guarded)
@@ -193,15 +193,7 @@ class ProjectFacts(Memoized):
 
     def canonical(self, name: str) -> str:
         """A full name with its module part as the project knows it (`utils.f` may be `src.utils.f`)."""
-        end = len(name)
-        while end > 0:
-            head = name[:end]
-            if head in self.modules:
-                return name
-            if head in self.suffixes:
-                return self.suffixes[head] + name[end:]
-            end = name.rfind(".", 0, end)
-        return name
+        return canonical_name(name, self.modules, self.suffixes)
 
 
 def _packages(modules: dict[str, str]) -> frozenset[str]:
@@ -217,18 +209,6 @@ def _packages(modules: dict[str, str]) -> frozenset[str]:
 
 def _is_torch(target: str) -> bool:
     return target == "torch" or target.startswith("torch.")
-
-
-def _suffixes(modules: dict[str, str]) -> dict[str, str]:
-    """Shorter names by which modules may be imported (`utils.f` for `src.utils.f`), where only one module fits."""
-    found: dict[str, str | None] = {}
-    for module in modules:
-        tail = module
-        while "." in tail:
-            tail = tail.partition(".")[2]
-            if tail not in modules:
-                found[tail] = None if tail in found else module
-    return {tail: module for tail, module in found.items() if module is not None}
 
 
 def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
@@ -252,8 +232,8 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
                 shared.link(first, name(other))
     marked = [(name(slot), mark) for item in every for slot, mark in item.marks] + named
     slots = sorted(set(known) | set(known.values()))
-    bases = [(cls, joined.canonical(base)) for item in every for cls, base in item.bases]
-    for a, b in unify_attributes(slots, bases):
+    classes = ((cls, map(joined.canonical, bases)) for item in every for cls, bases in item.code.classes)
+    for a, b in unify_attributes(slots, classes):
         shared.link(a, b)
     marks: dict[str, set[str]] = {}
     for slot, mark in marked:
@@ -262,15 +242,15 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.marks = {root: frozenset(found) for root, found in marks.items()}
 
 
-def unify_attributes(slots: Iterable[str], bases: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def unify_attributes(slots: Iterable[str], classes: Iterable[tuple[str, Iterable[str]]]) -> Iterator[tuple[str, str]]:
     """Pairs of attribute slots that are one: of a class and its bases, and of objects whose class can only be one.
 
     `n:attr` (an attribute of some object) is that of a class when a single family of classes has an attribute of that
     name; when several have, nobody can tell whose it is.
     """
     above: dict[str, list[str]] = {}
-    for cls, base in bases:
-        above.setdefault(cls, []).append(base)
+    for cls, bases in classes:
+        above.setdefault(cls, []).extend(bases)
     owners: dict[str, set[str]] = {}
     free: set[str] = set()
     for slot in slots:
@@ -283,18 +263,9 @@ def unify_attributes(slots: Iterable[str], bases: Iterable[tuple[str, str]]) -> 
         every = owners[attr]
         roots = set()
         for owner in sorted(every):
-            top, seen = owner, {owner}
-            queue = list(above.get(owner, ()))
-            while queue:
-                base = queue.pop()
-                if base in seen:
-                    continue
-                seen.add(base)
-                if base in every:
-                    top = base
-                    yield f"s:{owner}.{attr}", f"s:{base}.{attr}"
-                queue += above.get(base, ())
-            if top == owner:
+            inherited = [base for base in ancestors(owner, lambda each: above.get(each, ())) if base in every]
+            yield from ((f"s:{owner}.{attr}", f"s:{base}.{attr}") for base in inherited)
+            if not inherited:
                 roots.add(owner)
         if len(roots) == 1 and attr in free and attr not in GENERIC:
             yield f"n:{attr}", f"s:{roots.pop()}.{attr}"

@@ -56,7 +56,7 @@ def linked_slots(scan: Scan, names: Names, project: ProjectFacts, *, alone: bool
         _literal(slots, literal)
     if alone and not project.known:
         every = [*slots.components.above, *slots.members, *slots.marks, *slots.held]
-        for a, b in unify_attributes(every, bases_of(slots)):
+        for a, b in unify_attributes(every, slots.own.bases()):
             slots.link(a, b)
     slots.complete = True
     return slots
@@ -249,13 +249,3 @@ def _fields(slots: Slots, node: ast.ClassDef) -> None:
         if name.islower() or "_" in name:
             key = key or slots.own.full_name(slots.scan.scopes[node])
             slots.link(f"p:{key}.__init__.{name}", f"s:{key}.{name}")
-
-
-def bases_of(slots: Slots) -> list[tuple[str, str]]:
-    """(class, base) of the classes of this file whose bases may be the project's own."""
-    found = []
-    for node in slots.scan.classes:
-        for base in node.bases:
-            if isinstance(base, (ast.Name, ast.Attribute)) and (known := slots.own.definition(base)) is not None:
-                found.append((slots.own.full_name(slots.scan.scopes[node]), known))
-    return found

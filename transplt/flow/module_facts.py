@@ -14,7 +14,6 @@ from transplt.flow.default_type import sets_double
 from transplt.flow.facts import ModuleFacts
 from transplt.flow.key_reads import key_reads
 from transplt.flow.libraries import is_library
-from transplt.flow.links import bases_of
 from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
 from transplt.flow.npu_choices import is_portable, mentions_npu
 from transplt.flow.own_cuda import own_cuda
@@ -96,7 +95,6 @@ def facts_of(slots: Slots, rules: RuleSet) -> ModuleFacts:
         cuda_data=tuple(sorted(_cuda_data(scan))),
         flags=tuple(sorted(_flags(scan))),
         has_kernels=_has_kernels(scan.source.utf8),
-        bases=tuple(sorted(bases_of(slots))),
         instances=tuple(sorted(_instances(slots))),
         code=FileCode.of(slots, rules).facts(),
         sets_double=sets_double(scan, slots.names),

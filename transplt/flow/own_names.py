@@ -70,6 +70,14 @@ class OwnNames:
                     self._parameters.setdefault(constructor, ("self", *fields))
         return self._parameters
 
+    def bases(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The classes of this file with those of their bases that may be the project's own."""
+        found = (
+            (self.full_name(self.scan.scopes[node]), tuple(filter(None, map(self.definition, node.bases))))
+            for node in self.scan.classes
+        )
+        return [(name, bases) for name, bases in found if bases]
+
     # --- what names stand for ----------------------------------------------------------------------------------------
 
     def project_name(self, full: str) -> str | None:

@@ -2,18 +2,17 @@
 
 Each file tells its *pieces*: functions, classes, its module-level code, the values of attributes and variables, and
 what runs only if a variable has a truth value. A piece names what it needs and what it calls; the sum follows that
-through wrappers and imports.
-
-The notation is that of transplt/flow/code.py.
+through wrappers and imports, which transplt/flow/graph.py resolves.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from transplt.flow.code import PLACED, CodeFacts, Step
+from transplt.flow import code
+from transplt.flow.graph import Graph
 from transplt.flow.libraries import is_library
 
 #: Names of modules that are compiled for CUDA.
@@ -22,9 +21,6 @@ CUDA_PART = re.compile(r"(?:^|_)cuda(?:[_.\d]|$)", re.I)
 COMPILED = re.compile(r"_?C|\w+_ext|_ext|\w+_extension|_backend")
 #: Modules that a build writes as Python.
 _GENERATED = re.compile(r"(?:_?version|_?about|_?build_info|\w+_pb2(?:_grpc)?|__config__|_?build)")
-#: Methods that a call of an instance, or of a class of torch.autograd.Function, comes to.
-_RUN = ("forward", "__call__", "apply")
-_LONGEST_WAY = 20
 #: What is said of a module of the project that none of its files is: a build may write it, in whatever language.
 MISSING = ", which is no Python module of the project"
 
@@ -33,31 +29,26 @@ MISSING = ", which is no Python module of the project"
 class Reach:
     """The sum of what all files say. `why` and `behind` are its answers.
 
-    `canonical` gives a full name as the project knows it; `known` says that all files are there.
+    `known` says that all files are there. `saying`: what holds -> the guards that hold only if it does. `guarded`: of
+    what runs behind a guard the steps that count; workers are sent no others.
     """
 
-    canonical: Callable[[str], str] = field(default=str, compare=False, repr=False)
+    graph: Graph = field(default_factory=Graph)
     known: bool = False
-    modules: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
-    defined: frozenset[str] = frozenset()
-    pieces: dict[str, list[Step]] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
-    stars: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     missing: frozenset[str] = frozenset()
     extensions: frozenset[str] = frozenset()
     cuda_named: frozenset[str] = frozenset()
-    gates: frozenset[str] = frozenset()
-    saying: dict[str, list[str]] = field(default_factory=dict)  # guard -> those that are true only if it is
-    needs: dict[str, str] = field(default_factory=dict)
-    _known: dict[str, list[str]] = field(default_factory=dict, compare=False)
+    saying: dict[code.Behind, list[code.Guard]] = field(default_factory=dict)
+    gates: frozenset[code.Behind] = frozenset()
+    needs: dict[code.Piece, str] = field(default_factory=dict)
+    guarded: dict[code.Guard, list[code.Step]] = field(default_factory=dict)
+    _known: dict[code.Leading, code.Piece | code.Needs | None] = field(default_factory=dict, compare=False)
 
     @classmethod
     def join(
         cls,
-        every: Iterable[CodeFacts],
+        every: Iterable[code.CodeFacts],
         canonical: Callable[[str], str],
         modules: frozenset[str],
         packages: frozenset[str],
@@ -66,74 +57,61 @@ class Reach:
     ) -> Reach:
         """The sum of the facts of all files, in the order of their paths."""
         every = list(every)
-        joined = cls(canonical, known, modules, packages)
-        joined.defined = frozenset(f"{facts.module}.{name}" for facts in every for name in facts.defined)
-        implies: list[tuple[str, str]] = []
-        named: set[str] = set()
-        for facts in every:
-            joined.parameters.update(facts.parameters)
-            for local, target in facts.aliases:
-                joined.aliases[f"{facts.module}.{local}"] = target
-            if facts.stars:
-                joined.stars[facts.module] = facts.stars
-        for facts in every:
-            for name, steps in facts.pieces:
-                joined.pieces.setdefault(joined._name(name), []).extend(steps)
-            joined.bases.update(facts.classes)
-            named.update(facts.modules)
-            implies += [(joined._guard(left), right if right == "cuda" else joined._guard(right))
-                        for left, right in facts.gates]  # fmt: skip
-            joined.extensions |= set(facts.extensions)
-            joined.cuda_named |= set(facts.cuda_named)
+        graph = Graph.join(every, canonical, modules)
+        joined = cls(graph, known, packages)
+        named = {name for facts in every for name in facts.modules}
         joined.missing = frozenset(name for name in named if joined._is_missing(name))
-        for left, right in implies:
-            joined.saying.setdefault(right, []).append(left)
-        joined.gates = frozenset(joined._behind_cuda())
-        joined.needs = joined._all_needs()
-        joined._leave_what_is_not_asked()
+        joined.extensions = frozenset(name for facts in every for name in facts.extensions)
+        joined.cuda_named = frozenset(name for facts in every for name in facts.cuda_named)
+        for left, right in (gate for facts in every for gate in facts.gates):
+            joined.saying.setdefault(right if right == "cuda" else graph.guard(right), []).append(graph.guard(left))
+        joined.gates = frozenset(joined._implying(["cuda"]))
+        pieces: dict[code.Piece, list[code.Step]] = {}
+        guarded: dict[code.Guard, list[code.Step]] = {}
+        for piece, steps in (row for facts in every for row in facts.pieces):
+            if isinstance(piece, code.Guard):
+                guarded.setdefault(graph.guard(piece), []).extend(steps)
+            else:
+                pieces.setdefault(graph.own(piece), []).extend(steps)
+        joined.needs = joined._all_needs(pieces)
+        joined.guarded = {guard: joined._counting(steps) for guard, steps in guarded.items()}
+        joined._known.clear()
         return joined
 
     # --- answers -----------------------------------------------------------------------------------------------------
 
-    def why(self, step: Step) -> str:
+    def why(self, step: code.Step) -> str:
         """What one step needs that runs on CUDA alone, in a few words; empty when nothing is known of it."""
         ref = self._own(step.ref)
-        kind, name = ref[:1], ref[1:]
-        if kind in ("@", "+"):
-            return name
-        if kind == "~":
-            return "" if name in self.cuda_named else name
-        for piece in self._found(ref):
-            if piece.startswith("@"):
-                return piece[1:]
-            if piece in self.needs:
-                return f"{self.needs[piece]}, by way of {piece.lstrip('=?')}"
-        return ""
+        if isinstance(ref, code.Needs):
+            return ref.what
+        if isinstance(ref, code.OfPackage):
+            return ref.name
+        if isinstance(ref, code.Callee):
+            return "" if ref.name in self.cuda_named else ref.name
+        found = None if isinstance(ref, code.Placing) else self._found(ref)
+        if isinstance(found, code.Needs):
+            return found.what
+        return f"{self.needs[found]}, by way of {found}" if found in self.needs else ""
 
-    def behind(self, guards: Iterable[str]) -> tuple[str, bool]:
-        """What runs only if one of some variables has a truth value (`T slot`, `F slot`) and needs CUDA; empty when
-        nothing is. With it whether the variables decide nothing else: not where values are placed.
+    def behind(self, guards: Iterable[code.Guard]) -> tuple[str, bool]:
+        """What runs only if one of some guards holds and needs CUDA; empty when nothing is. With it whether the
+        guards decide nothing else: not where values are placed.
         """
-        asked, seen = [self._guard(guard) for guard in guards], set[str]()
         why, placing, needing = "", set[str](), set[str]()
-        while asked:
-            here = asked.pop()
-            if here in seen:
-                continue
-            seen.add(here)
-            for step in self.pieces.get(f"?{here}", ()):
-                if step.ref == PLACED:
+        for guard in self._implying([self.graph.guard(guard) for guard in guards]):
+            for step in self.guarded.get(guard, ()) if guard != "cuda" else ():
+                if isinstance(step.ref, code.Placing):
                     placing.add(step.site)
                 elif needed := self.why(step):
                     needing.add(step.site)
                     why = why or needed
-            asked += self.saying.get(here, ())
         return why, placing <= needing
 
     def builds(self, module: str) -> bool:
         """True for a module that a build of the project makes, under the name by which it is imported."""
         last = module.rpartition(".")[2]
-        if module in self.modules:
+        if module in self.graph.modules:
             return False
         return module in self.extensions or (module != last and last in self.extensions and self._is_own(module))
 
@@ -141,142 +119,90 @@ class Reach:
         """True for the text of a file that may import a module which the project builds."""
         return any(name.rpartition(".")[2].encode() in data for name in self.extensions)
 
-    def is_gate(self, guard: str) -> bool:
-        """True where a variable has that truth value on CUDA only."""
-        return self._guard(guard) in self.gates
+    def is_gate(self, guard: code.Guard) -> bool:
+        """True for a guard that holds on CUDA only."""
+        return self.graph.guard(guard) in self.gates
 
-    def leads_on(self, ref: str) -> bool:
+    def leads_on(self, ref: code.Reference) -> bool:
         """True for a reference to code that somebody can read."""
-        return any(piece in self.pieces for piece in self._found(ref))
+        return isinstance(ref, code.Leading) and isinstance(self._found(ref), code.Piece)
 
-    def leads_out(self, step: Step) -> str:
+    def leads_out(self, step: code.Step) -> str:
         """The name of what a file seen without its project has from other files; empty where all files are there."""
-        if self.known or step.ref[:1] in "@+~=" or step.option:
+        ref = step.ref
+        if self.known or step.option or not isinstance(ref, (code.Definition, code.ImportedModule)):
             return ""
-        full = step.ref.lstrip("!")
-        if is_library(full) or self.leads_on(step.ref):
+        if is_library(ref.name) or self.leads_on(ref) or self.graph.has(ref.name):
             return ""
-        return "" if full in self.defined or full in self.modules or full.rpartition(".")[0] in self.bases else full
+        return ref.name
 
     @classmethod
-    def alone(cls, facts: CodeFacts) -> Reach:
+    def alone(cls, facts: code.CodeFacts) -> Reach:
         """What one file says of itself, where the rest of its project is not known."""
         return cls.join([facts], str, frozenset({facts.module}), frozenset(), known=False)
 
     # --- how it is found ---------------------------------------------------------------------------------------------
 
-    def _all_needs(self) -> dict[str, str]:
+    def _all_needs(self, pieces: dict[code.Piece, list[code.Step]]) -> dict[code.Piece, str]:
         """The pieces that need CUDA whatever the user asks for, and what each needs."""
-        callers: dict[str, list[str]] = {}
-        needs: dict[str, str] = {}
-        for name in sorted(self.pieces):
-            for step in self.pieces[name] if name[:1] != "?" else ():
-                if step.option or (step.guards and any(self._guard(guard) in self.gates for guard in step.guards)):
+        callers: dict[code.Piece, list[code.Piece]] = {}
+        needs: dict[code.Piece, str] = {}
+        for piece in sorted(pieces, key=_place):
+            for step in pieces[piece]:
+                if step.option or any(self.is_gate(guard) for guard in step.guards):
                     continue
                 ref = self._own(step.ref)
-                if ref[:1] in "@+~":
-                    if (why := self.why(step)) and name not in needs:
-                        needs[name] = why
-                    continue
-                for piece in self._found(ref):
-                    if piece.startswith("@"):
-                        needs.setdefault(name, piece[1:])
-                    elif piece in self.pieces:
-                        callers.setdefault(piece, []).append(name)
-        queue = sorted(needs)
-        for name in queue:  # grows
-            for caller in callers.get(name, ()):
+                found = self._found(ref) if isinstance(ref, code.Leading) else code.Needs(self.why(step))
+                if isinstance(found, code.Piece):
+                    callers.setdefault(found, []).append(piece)
+                elif found is not None and found.what:
+                    needs.setdefault(piece, found.what)
+        queue = sorted(needs, key=_place)
+        for piece in queue:  # grows
+            for caller in callers.get(piece, ()):
                 if caller not in needs:
-                    needs[caller] = needs[name]
+                    needs[caller] = needs[piece]
                     queue.append(caller)
         return needs
 
-    def _leave_what_is_not_asked(self) -> None:
-        """Of the pieces keep the names; of what is behind a variable the steps that count. Workers are sent the sum."""
-        for name, steps in self.pieces.items():
-            self.pieces[name] = [] if name[:1] != "?" else [
-                step for step in dict.fromkeys(steps)
-                if step.ref == PLACED or (not (step.option and step.ref[:1] not in "@+~") and self.why(step))
-            ]  # fmt: skip
-        self._known.clear()
+    def _counting(self, steps: list[code.Step]) -> list[code.Step]:
+        """The steps behind a guard that place values, or need CUDA."""
+        return [
+            step
+            for step in dict.fromkeys(steps)
+            if isinstance(step.ref, code.Placing)
+            or (not (step.option and not isinstance(step.ref, code.Direct)) and self.why(step))
+        ]
 
-    def _found(self, ref: str) -> list[str]:
-        """The pieces that a reference leads to, or `@why` where it leaves what anybody can read."""
-        known = self._known.get(ref)
-        if known is None:
-            known = self._known[ref] = self._look_up(ref)
-        return known
+    def _implying(self, asked: list[code.Behind]) -> Iterator[code.Behind]:
+        """What holds only if one of some guards does, these first."""
+        seen = set[code.Behind]()
+        while asked:
+            here = asked.pop()
+            if here not in seen:
+                seen.add(here)
+                yield here
+                asked += self.saying.get(here, ())
 
-    def _look_up(self, ref: str) -> list[str]:
-        if ref.startswith("="):
-            return self._held(self._name(ref))
-        if ref.startswith("!"):
-            module = self.canonical(ref[1:])
-            if module in self.modules:
-                return [module]
-            gone = self._compiled(module)
-            return [f"@{gone}"] if gone else []
-        return self._named(ref)
+    def _found(self, ref: code.Leading) -> code.Piece | code.Needs | None:
+        """The piece that a reference leads to, or what it needs where it leaves what anybody can read."""
+        if ref not in self._known:
+            self._known[ref] = self.graph.piece(ref) or self._lost(ref)
+        return self._known[ref]
 
-    def _held(self, name: str) -> list[str]:
-        """The pieces of an attribute: of its class, of the bases, or of the only class that has it."""
-        if name in self.pieces:
-            return [name]
-        if name.startswith("=s:"):
-            owner, _, attr = name[3:].rpartition(".")
-            above = self.above(owner)
-            names = [*(f"=s:{base}.{attr}" for base in above), *(f"{base}.{attr}" for base in (owner, *above))]
-            return next(([held] for held in names if held in self.pieces), [])
-        return []
-
-    def _named(self, full: str) -> list[str]:
-        """The pieces of a full name: through re-exports, of a method its class and the bases, of a class its parts."""
-        for _ in range(_LONGEST_WAY):
-            full = self.canonical(full)
-            for name in (full, f"=g:{full}"):
-                if name in self.pieces:
-                    return [name]
-            moved = self._moved(full)
-            if moved is None:
-                break
-            full = moved
-        owner, _, last = full.rpartition(".")
-        for base in (owner, *self.above(owner)):
-            if f"{base}.{last}" in self.pieces:
-                return [f"{base}.{last}"]
-        if owner in self.bases or owner in self.pieces:
-            return [owner] if last in _RUN and owner in self.pieces else []
-        if full in self.modules or full in self.defined:
-            return []
-        gone = self._compiled(full)
-        return [f"@{gone}"] if gone else []
-
-    def _moved(self, full: str) -> str | None:
-        """A full name by way of the import, or the star, that its module has it from."""
-        head, tail = full, ""
-        while head:
-            if head in self.aliases:
-                target = self.aliases[head] + tail
-                return target if self.canonical(target) != full else None
-            owner, _, last = head.rpartition(".")
-            for star in self.stars.get(owner, ()):
-                source = f"{self.canonical(star)}.{last}"
-                if source in self.defined or source in self.aliases or source in self.pieces:
-                    return source + tail
-            head, tail = owner, f".{last}{tail}"
-        return None
-
-    def above(self, owner: str) -> list[str]:
-        """The bases of a class that are the project's own, nearest first."""
-        found: list[str] = []
-        queue = list(self.bases.get(owner, ()))
-        while queue and len(found) < _LONGEST_WAY:
-            base = self.canonical(queue.pop(0))
-            base = self._moved(base) or base
-            if base not in found:
-                found.append(base)
-                queue += self.bases.get(base, ())
-        return found
+    def _lost(self, ref: code.Leading) -> code.Needs | None:
+        """What a reference without a piece needs: a module that is compiled, or that no file is."""
+        if isinstance(ref, code.Held):
+            return None
+        graph = self.graph
+        if isinstance(ref, code.ImportedModule):
+            full = graph.canonical(ref.name)
+            is_there = full in graph.modules
+        else:
+            full = graph.settled(ref.name)
+            is_there = graph.has(full) or full.rpartition(".")[0] in graph.code
+        gone = "" if is_there else self._compiled(full)
+        return code.Needs(gone) if gone else None
 
     def _compiled(self, full: str) -> str:
         """The name of a module that is no Python of anybody's: built by the project, missing in it, or named so."""
@@ -288,7 +214,7 @@ class Reach:
             if head in self.missing:
                 last = head.rpartition(".")[2]
                 return full if last.startswith("_") or COMPILED.fullmatch(last) else f"{head}{MISSING}"
-        if self._is_known(full.rpartition(".")[0]):
+        if self.graph.knows(full.rpartition(".")[0]):
             return ""
         if len(parts) > 1 and COMPILED.fullmatch(parts[-2]) and self.known:
             return ".".join(parts[-2:])
@@ -296,76 +222,26 @@ class Reach:
             return full
         return ""
 
-    def _is_known(self, owner: str) -> bool:
-        """True for a module of the project, or a name that one of them has."""
-        return owner in self.modules or owner in self.defined or owner in self.bases
-
-    def _own(self, ref: str) -> str:
-        """A reference to a package of the table, `+pytorch3d._C.f`, as one to code where it is the project's own."""
-        return ref[1:] if ref[:1] == "+" and self._is_own(ref[1:]) else ref
+    def _own(self, ref: code.Reference) -> code.Reference:
+        """A reference to a package of the table, as `pytorch3d._C.f`, leads to code where it is the project's own."""
+        return code.Definition(ref.name) if isinstance(ref, code.OfPackage) and self._is_own(ref.name) else ref
 
     def _is_own(self, full: str) -> bool:
         return full.partition(".")[0] in self.packages
 
     def _is_missing(self, name: str) -> bool:
         """True for a module of the project's own that is none of its files."""
-        module = self.canonical(name)
-        if not self.known or not self._is_own(module) or module in self.modules or module in self.defined:
+        graph = self.graph
+        module = graph.canonical(name)
+        if not self.known or not self._is_own(module) or module in graph.modules or module in graph.defined:
             return False
         if _GENERATED.fullmatch(module.rpartition(".")[2]) or any(
-            known.startswith(f"{module}.") for known in self.modules
+            known.startswith(f"{module}.") for known in graph.modules
         ):
             return False
-        return self._moved(module) is None
+        return not graph.is_passed_on(module)
 
-    def _name(self, name: str) -> str:
-        """The name of a piece with its module as the project knows it."""
-        kind = name[:1]
-        if kind == "?":
-            return f"?{self._guard(name[1:])}"
-        if kind == "=":
-            return f"={self._slot(name[1:])}"
-        return self.canonical(name)
 
-    def _guard(self, guard: str) -> str:
-        return guard[:2] + self._slot(guard[2:])
-
-    def _slot(self, slot: str) -> str:
-        kind, name = slot[:2], slot[2:]
-        if kind not in ("g:", "p:", "r:", "s:"):
-            return slot
-        name = self.canonical(name)
-        if kind == "g:":
-            name = next((target for target in self._chain(name)), name)
-        if kind in ("p:", "r:"):
-            owner, _, last = name.rpartition(".")
-            owner = self._moved(owner) or owner if kind == "p:" else owner
-            name = self._moved(name) or name if kind == "r:" else f"{owner}.{self._parameter(owner, last)}"
-        return f"{kind}{self.canonical(name)}"
-
-    def _parameter(self, owner: str, name: str) -> str:
-        """The parameter at a position, `#1`, by its name where that is known."""
-        names = self.parameters.get(owner) if name[:1] == "#" else None
-        at = int(name[1:]) + (names[0] in ("self", "cls")) if names else 0
-        return names[at] if names and at < len(names) else name
-
-    def _chain(self, name: str) -> list[str]:
-        """Where a module-level name comes from in the end."""
-        found: list[str] = []
-        for _ in range(_LONGEST_WAY):
-            target = self.aliases.get(name)
-            if target is None:
-                break
-            name = self.canonical(target)
-            found = [name]
-        return found
-
-    def _behind_cuda(self) -> set[str]:
-        """The guards that are true on CUDA only."""
-        found: set[str] = set()
-        asked = ["cuda"]
-        while asked:
-            more = [guard for guard in self.saying.get(asked.pop(), ()) if guard not in found]
-            found.update(more)
-            asked += more
-        return found
+def _place(piece: code.Piece) -> tuple[bool, str]:
+    """Where a piece stands in the order in which pieces are followed."""
+    return isinstance(piece, code.Definition), str(piece)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from transplt.base.text.memo import Memoized
 from transplt.flow.facts import ProjectFacts
+from transplt.flow.graph import ancestors
 from transplt.program.files import File
 from transplt.rules.torch_callables import MODULE, full_names, names_of
 from transplt.syntax.asks import by_place, last_name
@@ -106,16 +108,8 @@ class Program(Memoized):
 
     def root_class(self, name: str) -> str:
         """The topmost base of a class that the program defines: objects of a family share their attributes."""
-        seen = set[str]()
-        while name in self.classes and name not in seen:
-            seen.add(name)
-            file, node = self.classes[name]
-            bases = [self.project.canonical(full) for base in node.bases if (full := self.full(file, base))]
-            above = next((base for base in bases if base in self.classes), "")
-            if not above:
-                break
-            name = above
-        return name
+        *_, top = (name, *ancestors(name, lambda each: islice(self._own_bases(each), 1)))
+        return top
 
     def full(self, file: File, node: ast.AST) -> str:
         """Full name of a name of a library or of a function or class of the program; empty when unknown."""
@@ -195,18 +189,15 @@ class Program(Memoized):
 
     def method(self, cls: str, name: str) -> Function | None:
         """The method of a class of the program, inherited ones included."""
-        seen = set[str]()
-        pending = [cls]
-        while pending:
-            at = pending.pop(0)
-            if at in seen or at not in self.classes:
-                continue
-            seen.add(at)
-            if (found := self.functions.get(f"{at}.{name}")) is not None:
-                return found[1]
-            file, node = self.classes[at]
-            pending += [self.project.canonical(full) for base in node.bases if (full := self.full(file, base))]
-        return None
+        family = (cls, *ancestors(cls, self._own_bases)) if cls in self.classes else ()
+        return next((self.functions[own][1] for at in family if (own := f"{at}.{name}") in self.functions), None)
+
+    def _own_bases(self, cls: str) -> Iterator[str]:
+        """The bases of a class that the program defines, as far as it defines them."""
+        if cls in self.classes:
+            file, node = self.classes[cls]
+            known = (self.project.canonical(self.full(file, base)) for base in node.bases)
+            yield from (full for full in known if full in self.classes)
 
     # --- calls -------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,7 @@
-"""Records as JSON and back: dataclasses, named tuples, tuples, enums, texts and numbers, as their annotations say."""
+"""Records as JSON and back: dataclasses, named tuples, tuples, enums, texts and numbers, as their annotations say.
+
+Dataclasses of which a union is made have a `TAG`, which their text begins with.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,11 @@ def _plain(value: object) -> object:
 
 @cache
 def _names(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+    return (*_tag(kind), *(field.name for field in fields(kind)))
+
+
+def _tag(kind: type) -> tuple[str, ...]:
+    return ("TAG",) if hasattr(kind, "TAG") else ()
 
 
 def _reader(kind: Any) -> _Reader:
@@ -51,7 +58,10 @@ def _reader(kind: Any) -> _Reader:
 @cache
 def _made(kind: Any) -> _Reader:
     if get_origin(kind) in (Union, UnionType):
-        return _either([_reader(each) for each in get_args(kind)])
+        kinds = get_args(kind)
+        if all(map(_tag, kinds)):
+            return _tagged({each.TAG: _reader(each) for each in kinds})
+        return _either([_reader(each) for each in kinds])
     if get_origin(kind) is Literal:
         return _one_of(get_args(kind))
     if get_origin(kind) is tuple:
@@ -60,7 +70,10 @@ def _made(kind: Any) -> _Reader:
     if is_dataclass(kind):
         make: Any = kind
         hints = get_type_hints(kind)
-        return _row(lambda values: make(*values), [_reader(hints[name]) for name in _names(make)])
+        tag = _tag(make)
+        readers = [_one_of((make.TAG,))] if tag else []
+        readers += [_reader(hints[field.name]) for field in fields(make)]
+        return _row(lambda values: make(*values[len(tag) :]), readers)
     if issubclass(kind, tuple):  # a named one
         return _row(lambda values: kind(*values), [_reader(each) for each in get_type_hints(kind).values()])
     if issubclass(kind, Enum):
@@ -84,6 +97,16 @@ def _one_of(values: tuple[object, ...]) -> _Reader:
         if not any(raw == value and type(raw) is type(value) for value in values):
             raise ValueError("none of the values there are")
         return raw
+
+    return read
+
+
+def _tagged(readers: dict[str, _Reader]) -> _Reader:
+    def read(raw: Any) -> Any:
+        tag = raw[0] if type(raw) is list and raw else None
+        if type(tag) is not str or tag not in readers:
+            raise ValueError("none of the kinds there are")
+        return readers[tag](raw)
 
     return read
 

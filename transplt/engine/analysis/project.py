@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from transplt.engine.analysis.extensions import facts_of, fallen
+from transplt.flow.graph import canonical_name, unique_suffixes
 from transplt.flow.support import ExtensionFacts, SupportFacts, SupportProject
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
@@ -51,26 +53,26 @@ def join(facts: Iterable[SupportFacts], library: Mapping[str, str]) -> SupportPr
     """The sum of the facts; `library` holds names of other projects that fall with an extension."""
     every = sorted(facts, key=lambda item: item.module)
     modules = {item.module for item in every}
-    suffixes = _suffixes(modules)
+    known = partial(canonical_name, modules=modules, suffixes=unique_suffixes(modules))
     exports: dict[str, str] = {}
     bases: dict[str, tuple[str, ...]] = {}
     for item in every:
         for local, target in item.imports:
-            exports[f"{item.module}.{local}".strip(".")] = _known(target, modules, suffixes)
-        bases.update({name: tuple(_known(base, modules, suffixes) for base in found) for name, found in item.bases})
+            exports[f"{item.module}.{local}".strip(".")] = known(target)
+        bases.update({name: tuple(map(known, found)) for name, found in item.bases})
     of_module: dict[str, dict[str, None]] = {}  # what each module passes on
     for name in exports:
         module, _, last = name.rpartition(".")
         of_module.setdefault(module, {})[last] = None
     for item in every:
         for star in item.stars:
-            source = _known(star, modules, suffixes)
+            source = known(star)
             for last in [*of_module.get(source, ())]:
                 if (name := f"{source}.{last}") in exports:
                     exports.setdefault(f"{item.module}.{last}", exports[name])
                     of_module.setdefault(item.module, {})[last] = None
     settled = {name: _follow(name, exports) for name in exports}
-    extensions = [_renamed(item.extensions, modules, suffixes) for item in every]
+    extensions = [_renamed(item.extensions, known) for item in every]
     found = fallen(extensions, modules, settled, dict(library))
     # Names that lead to a class of the project say so too: bases are looked up by any of their names.
     for name, target in settled.items():
@@ -81,11 +83,9 @@ def join(facts: Iterable[SupportFacts], library: Mapping[str, str]) -> SupportPr
     return project
 
 
-def _renamed(facts: ExtensionFacts, modules: set[str], suffixes: dict[str, str]) -> ExtensionFacts:
-    if not suffixes:
-        return facts
-    edges = tuple((who, _known(whom, modules, suffixes)) for who, whom in facts.edges)
-    maybe = tuple((who, _known(whom, modules, suffixes)) for who, whom in facts.maybe)
+def _renamed(facts: ExtensionFacts, known: Callable[[str], str]) -> ExtensionFacts:
+    edges = tuple((who, known(whom)) for who, whom in facts.edges)
+    maybe = tuple((who, known(whom)) for who, whom in facts.maybe)
     return replace(facts, edges=edges, maybe=maybe)
 
 
@@ -96,30 +96,6 @@ def _follow(name: str, exports: dict[str, str]) -> str:
         if target is None or target == name:
             break
         name = target
-    return name
-
-
-def _suffixes(modules: set[str]) -> dict[str, str]:
-    """Shorter names by which a module may be imported where only one module fits (`lib.x` for `src.lib.x`)."""
-    found: dict[str, str | None] = {}
-    for module in sorted(modules):
-        tail = module
-        while "." in tail:
-            tail = tail.partition(".")[2]
-            if tail not in modules:
-                found[tail] = None if tail in found else module
-    return {tail: module for tail, module in found.items() if module}
-
-
-def _known(name: str, modules: set[str], suffixes: dict[str, str]) -> str:
-    head, tail = name, ""
-    while head:
-        if head in modules:
-            return name
-        if head in suffixes:
-            return suffixes[head] + tail
-        head, _, last = head.rpartition(".")
-        tail = f".{last}{tail}"
     return name
 
 

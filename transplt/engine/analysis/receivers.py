@@ -8,7 +8,9 @@ name all of whose assignments are tensors. Everything else is not certain, and n
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from transplt.flow.graph import ancestors
 from transplt.rules import support_tables as tables
 from transplt.syntax.names import Names, assigned_value
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
@@ -206,31 +208,25 @@ class Receivers:
 
     def is_module_class(self, owner: ast.ClassDef) -> bool:
         """True for a class that inherits from torch.nn.Module, through classes of this file and of the project."""
-        known = self._classes.get(owner)
-        if known is None:
-            self._classes[owner] = False
-            known = self._classes[owner] = any(self._is_module(base) for base in owner.bases)
-        return known
+        if owner not in self._classes:
+            named = map(self.names.qualified, (base for each in self._family(owner) for base in each.bases))
+            self._classes[owner] = any(self.leads_to_module(full) for full in named if full is not None)
+        return self._classes[owner]
 
-    def _is_module(self, base: ast.expr) -> bool:
-        full = self.names.qualified(base)
-        if full is not None:
-            return self.leads_to_module(full)
-        local = self._local(base)
-        return local is not None and self.is_module_class(local)
+    def _family(self, owner: ast.ClassDef) -> list[ast.ClassDef]:
+        """A class, and the classes of this file that it inherits from."""
+        return [owner, *ancestors(owner, lambda each: (found for base in each.bases if (found := self._local(base))))]
 
     def leads_to_module(self, full: str) -> bool:
         """True for the full name of a module class of torch, or of a class of the project that leads to one."""
-        seen: set[str] = set()
-        queue = [full]
-        while queue:
-            name = queue.pop()
-            if name.startswith("torch.nn.") and name not in _TENSORS and name.rpartition(".")[2][:1].isupper():
-                return True
-            if name not in seen:
-                seen.add(name)
-                queue += self._bases.get(name, ())
-        return False
+        return any(
+            name.startswith("torch.nn.") and name not in _TENSORS and name.rpartition(".")[2][:1].isupper()
+            for name in (full, *self._above(full))
+        )
+
+    def _above(self, full: str) -> Iterator[str]:
+        """The names of the classes that a class of the project inherits from."""
+        return ancestors(full, lambda each: self._bases.get(each, ()))
 
     # --- data ---
 
@@ -245,15 +241,10 @@ class Receivers:
         return False
 
     def _is_dataset(self, base: ast.expr) -> bool:
-        queue = [self.names.qualified(base) or ""]
-        seen: set[str] = set()
-        while queue:
-            name = queue.pop()
-            if name.startswith("torch.utils.data."):
-                return name.endswith("Dataset")
-            if name not in seen:
-                seen.add(name)
-                queue += self._bases.get(name, ())
+        full = self.names.qualified(base) or ""
+        of_torch = (name for name in (full, *self._above(full)) if name.startswith("torch.utils.data."))
+        if (name := next(of_torch, None)) is not None:
+            return name.endswith("Dataset")
         local = self._local(base)
         return local is not None and any(self._is_dataset(inner) for inner in local.bases if inner is not base)
 
@@ -267,22 +258,12 @@ class Receivers:
         return node if isinstance(node, ast.ClassDef) else None
 
     def _defines(self, owner: ast.ClassDef, member: str) -> bool:
-        seen: set[ast.ClassDef] = set()
-        queue = [owner]
-        while queue:
-            each = queue.pop()
-            if each in seen:
-                continue
-            seen.add(each)
-            if member in self.scan.scopes[each].bindings:
-                return True
-            for base in each.bases:
-                local = self._local(base)
-                if local is not None:
-                    queue.append(local)
-                elif not (self.names.qualified(base) or "").startswith("torch.nn."):
-                    return True  # a class we cannot see may define it
-        return False
+        family = self._family(owner)
+        unseen = (base for each in family for base in each.bases if self._local(base) is None)
+        # A class we cannot see may define it.
+        return any(member in self.scan.scopes[each].bindings for each in family) or any(
+            not (self.names.qualified(base) or "").startswith("torch.nn.") for base in unseen
+        )
 
 
 def _is_self(node: ast.AST) -> bool:

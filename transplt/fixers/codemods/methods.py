@@ -198,8 +198,8 @@ def _own_class(work: Work, node: ast.Attribute, old: str) -> str:
     if owner is None:
         return ""
     owner = work.project.canonical(owner)
-    classes, own = (owner, *work.project.reach.above(owner)), work.once(_own_cuda)
-    found = next((each for each in classes if f"{each}.{old}" in own), "")
+    family, own = (owner, *work.project.reach.graph.above(owner)), work.once(_own_cuda)
+    found = next((each for each in family if f"{each}.{old}" in own), "")
     return found.rpartition(".")[2]
 
 
