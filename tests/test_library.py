@@ -37,7 +37,9 @@ def test_nothing_is_imported_before_it_is_asked_for() -> None:
     code = "import sys, transplt; transplt.__version__; print([m for m in sys.modules if m.startswith('transplt')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout == "['transplt']\n"
-    assert set(transplt.__all__) == {"check", "migrate_source", "migrate_tree"}
+    functions, errors = {"check", "migrate_source", "migrate_tree"}, {"CannotFinish", "TranspltError", "UsageError"}
+    assert set(transplt.__all__) == functions | errors
+    assert all(callable(getattr(transplt, name)) for name in transplt.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         transplt.nothing  # type: ignore[attr-defined] # noqa: B018
 

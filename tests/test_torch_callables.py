@@ -162,7 +162,7 @@ def test_a_layer_may_be_called_like_a_method_of_tensors(method: str, runs: bool)
 
 def test_the_probe_draws_what_the_table_says() -> None:
     """It runs beside a program, without transplt."""
-    tree = ast.parse((PACKAGE / "instrument" / "transplt_probe.py").read_bytes())
+    tree = ast.parse((PACKAGE / "precision" / "instrument" / "transplt_probe.py").read_bytes())
     told = {
         node.targets[0].id: ast.literal_eval(node.value)
         for node in tree.body
