@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from transplt.base.finding import FileResult, Status, Verdict
+from transplt.base.finding import FileResult, Status, TokenVerdict
 from transplt.base.settings import Settings
 from transplt.base.text.cuda_words import find_tokens
 from transplt.engine.engine import index_source, migrate_source
@@ -73,7 +73,7 @@ def hold_ledger(source: str, result: FileResult) -> None:
     for row in result.ledger:
         places.append(starts[row.line - 1] + row.column - 1)
         assert source.startswith(row.token, places[-1])
-        if row.cause.verdict is Verdict.IGNORED:
+        if row.cause.verdict is TokenVerdict.IGNORED:
             assert words_of(row.cause)
         else:
             assert row.cause.code and not row.cause.reason, row

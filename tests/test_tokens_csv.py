@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transplt.base.finding import Ledger, Verdict
+from transplt.base.finding import Ledger, TokenVerdict
 from transplt.base.settings import TorchTarget
 from transplt.base.text.cuda_words import WORDS
 from transplt.faces.cli.main import main
@@ -63,7 +63,7 @@ def test_each_row_is_a_token_at_its_place_and_the_sums_are_those_of_the_log(
     places = Counter((row["File"], row["Line"], row["Column"]) for row in rows)
     assert max(places.values()) == 1
     sums = Counter(row["Verdict"] for row in rows)
-    assert f"tokens: {len(rows)} found, " + ", ".join(f"{sums[each.value]} {each.value}" for each in Verdict) in (
+    assert f"tokens: {len(rows)} found, " + ", ".join(f"{sums[each.value]} {each.value}" for each in TokenVerdict) in (
         folder / "msFmkTranspltlog.txt"
     ).read_text("utf-8")
     per_file = Counter(row["File"] for row in rows)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transplt.base.finding import FileResult, Verdict
+from transplt.base.finding import FileResult, TokenVerdict
 from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.cuda_words import WORD
 from transplt.base.text.json_text import values
@@ -69,7 +69,7 @@ def migrated(data: bytes, project: ProjectFacts | None = None, path: str = "demo
     assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored
     assert tokens.found + tokens.comments == len(WORD.findall(data.lower()))
     assert result.ledger.total(tokens.comments) == tokens
-    assert all(words_of(row.cause) for row in result.ledger if row.cause.verdict is Verdict.IGNORED)
+    assert all(words_of(row.cause) for row in result.ledger if row.cause.verdict is TokenVerdict.IGNORED)
     bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
     text = data.removeprefix(bom)
     edits = [(each.span.start, each.span.end, each.edit) for each in result.findings if each.applied and each.edit]

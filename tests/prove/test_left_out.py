@@ -9,7 +9,7 @@ import pytest
 from tests.planted.planting import prove
 from transplt.proof.prove.precision import MIXED, differences, left_out, never_stepped
 from transplt.proof.prove.tolerance import PLAIN
-from transplt.proof.prove.training import Optimizer, Step, Training
+from transplt.proof.prove.training import Optimizer, Training, TrainingStep
 
 # A learning rate that moves far in one step: a loss that is one step behind is another one.
 _ORIGINAL = """
@@ -65,12 +65,12 @@ def test_the_original_is_compared_without_the_steps(
     assert f"{count} of {steps} steps left out" in found.output
 
 
-def _training(*steps: Step) -> Training:
+def _training(*steps: TrainingStep) -> Training:
     return Training(0, 1, (), steps, {which: Optimizer("SGD", None, ["w"], ["float32"]) for which in (0, 1)}, {}, False)
 
 
-def _step(which: int, number: int, gradient: float = 1.0, *, skipped: bool = False) -> Step:
-    return Step(which, number, None, 0, (), [], [[gradient, gradient]], skipped=skipped)
+def _step(which: int, number: int, gradient: float = 1.0, *, skipped: bool = False) -> TrainingStep:
+    return TrainingStep(which, number, None, 0, (), [], [[gradient, gradient]], skipped=skipped)
 
 
 def test_steps_that_are_left_out() -> None:

@@ -13,7 +13,7 @@ import pytest
 from openpyxl import load_workbook
 
 from transplt.base.errors import CannotFinish, UsageError
-from transplt.engine.analysis.effort import FileEffort, effort_of, total
+from transplt.engine.actions.effort import FileEffort, effort_of, total
 from transplt.engine.analysis.sheets import SHEETS as ANALYSIS_SHEETS
 from transplt.engine.analysis.version_advice import advise
 from transplt.faces.cli.analyze import check_target, read_library

@@ -131,7 +131,7 @@ class TokenCount:
 NO_TOKENS = TokenCount()
 
 
-class Verdict(str, Enum):
+class TokenVerdict(str, Enum):
     """What became of a CUDA-bound token."""
 
     CONVERTED = "converted"
@@ -146,7 +146,7 @@ class Cause(NamedTuple):
     The names stand in rules/support/reasons.json; `detail` is what goes into the words of some (the library's name).
     """
 
-    verdict: Verdict
+    verdict: TokenVerdict
     code: str = ""
     reason: str = ""
     detail: str = ""
@@ -201,7 +201,7 @@ class Ledger:
 
     def total(self, comments: int = 0) -> TokenCount:
         """The sums; `comments` are counted apart."""
-        sums = dict.fromkeys(Verdict, 0)
+        sums = dict.fromkeys(TokenVerdict, 0)
         for cause, count in self.counts().items():
             sums[cause.verdict] += count
         return TokenCount(len(self), **{each.value: count for each, count in sums.items()}, comments=comments)

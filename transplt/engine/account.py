@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from transplt.base.finding import NO_LEDGER, Cause, Effort, Finding, Ledger, Level, TokenCount, TokenRow, Verdict
+from transplt.base.finding import NO_LEDGER, Cause, Effort, Finding, Ledger, Level, TokenCount, TokenRow, TokenVerdict
 from transplt.base.text.cuda_words import Token, find_tokens
 from transplt.base.text.source import Source
 from transplt.edits.edit import Note
@@ -69,8 +69,8 @@ def settle(
     live = [token for token in tokens if token.where != "comment"]
     if not live:
         return Account(TokenCount(comments=len(tokens)), [], NO_LEDGER)
-    said: dict[Verdict, list[Range]] = {verdict: [] for verdict in Verdict}
-    stays = said[Verdict.IGNORED]
+    said: dict[TokenVerdict, list[Range]] = {verdict: [] for verdict in TokenVerdict}
+    stays = said[TokenVerdict.IGNORED]
     stays += [(*each.extent, ignored(each.reason, each.detail)) for each in work.kept]
     stays += own_names(work, applied)
     for finding in (*done, *findings):
@@ -78,7 +78,7 @@ def settle(
         said[cause.verdict].append((finding.span.start, finding.span.end, cause))
     converted = taken_away(source.utf8, live, applied)
     covers = {verdict: Cover(ranges) for verdict, ranges in said.items()}
-    open_ = sorted((start, end) for each in (Verdict.MANUAL, Verdict.UNKNOWN) for start, end, _ in said[each])
+    open_ = sorted((start, end) for each in (TokenVerdict.MANUAL, TokenVerdict.UNKNOWN) for start, end, _ in said[each])
     longer = LongerNames(work, _Inside(open_))
     packages = {finding.api.split(".")[0] for finding in (*done, *findings)}
     asked: set[str] = set()
@@ -87,9 +87,9 @@ def settle(
     for token in live:
         known = None
         if token.start in converted:
-            known = covers[Verdict.CONVERTED].cause(token) or Cause(Verdict.CONVERTED)
+            known = covers[TokenVerdict.CONVERTED].cause(token) or Cause(TokenVerdict.CONVERTED)
         else:
-            for verdict in (Verdict.MANUAL, Verdict.UNKNOWN, Verdict.IGNORED):
+            for verdict in (TokenVerdict.MANUAL, TokenVerdict.UNKNOWN, TokenVerdict.IGNORED):
                 known = known or covers[verdict].cause(token)
             known = known or longer.cause(token)
         line, column = source.position(token.start)
@@ -102,9 +102,9 @@ def settle(
                 left.append(note)
             asked.add(package)
             reason = switched_off(note.code, line, line)
-            known = Cause(Verdict.UNKNOWN, note.code)
+            known = Cause(TokenVerdict.UNKNOWN, note.code)
             if reason:
-                known = Cause(Verdict.IGNORED, note.code, named(reason))
+                known = Cause(TokenVerdict.IGNORED, note.code, named(reason))
         rows.append(TokenRow(line, column, source.slice(token.start, token.end), known))
     ledger = Ledger.of(rows)
     return Account(ledger.total(len(tokens) - len(live)), _one_a_line(source, left), ledger)
@@ -113,10 +113,10 @@ def settle(
 def cause_of(finding: Finding) -> Cause:
     """What a finding makes of the tokens in its place."""
     if finding.applied:
-        return Cause(Verdict.CONVERTED, finding.code)
+        return Cause(TokenVerdict.CONVERTED, finding.code)
     if finding.ignored or finding.level is Level.INFO:
-        return Cause(Verdict.IGNORED, finding.code, named(finding.ignored) if finding.ignored else "remark")
-    return Cause(Verdict.UNKNOWN if finding.level is Level.UNKNOWN else Verdict.MANUAL, finding.code)
+        return Cause(TokenVerdict.IGNORED, finding.code, named(finding.ignored) if finding.ignored else "remark")
+    return Cause(TokenVerdict.UNKNOWN if finding.level is Level.UNKNOWN else TokenVerdict.MANUAL, finding.code)
 
 
 def taken_away(utf8: bytes, live: list[Token], applied: Sequence[tuple[int, int, bytes]]) -> set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from transplt.base.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, Verdict
+from transplt.base.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, TokenVerdict
 from transplt.base.settings import Settings
 from transplt.base.text.old_names import may_hold_old_names
 from transplt.base.text.source import UnreadableSource, read_source
@@ -16,7 +16,7 @@ from transplt.edits.work import Work
 from transplt.engine.analysis.project import concerns, join, support_facts
 from transplt.engine.carry_out import carry_out
 from transplt.engine.changed_lines import leave_other_lines
-from transplt.engine.old_code import readable, told_of_the_old
+from transplt.engine.old_code import readable, result_for_old
 from transplt.engine.plan import plan
 from transplt.engine.prefilter import worth_a_look
 from transplt.engine.survey import survey
@@ -145,7 +145,7 @@ def _finished(
         old = readable(data)
         if old is None:
             return unreadable_result(data, path, error)
-        return told_of_the_old(*old[1:], _finished(old[0], path, settings, project, finish))
+        return result_for_old(*old[1:], _finished(old[0], path, settings, project, finish))
     linked = file.once(_linked)
     slots = linked.pop() if linked else None
     work = plan(file.source, file.scan, rules, settings, project, slots)
@@ -209,5 +209,5 @@ def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileRe
         effort=Effort.MEDIUM,
         help=error.help or "the file was copied as it is; mend it and run transplt again",
     )
-    ledger, count = ledger_of(data, Cause(Verdict.MANUAL, error.code))
+    ledger, count = ledger_of(data, Cause(TokenVerdict.MANUAL, error.code))
     return FileResult(path, data, (finding,), count, Status.UNREADABLE, ledger=ledger)

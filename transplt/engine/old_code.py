@@ -28,7 +28,7 @@ def readable(data: bytes) -> tuple[bytes, Source, Renamed] | None:
     return mended, source, new
 
 
-def told_of_the_old(old: Source, new: Renamed, result: FileResult) -> FileResult:
+def result_for_old(old: Source, new: Renamed, result: FileResult) -> FileResult:
     """The result of the renamed file as one of the file that was given: places, texts, and a record of each name."""
     if result.status is not Status.OK:
         return result

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence, Set
 
-from transplt.base.finding import Cause, Verdict
+from transplt.base.finding import Cause, TokenVerdict
 from transplt.base.text.cuda_words import WORDS, Token, mentions_cuda
 from transplt.base.text.marks import names_in
 from transplt.base.text.source import Source
@@ -23,7 +23,7 @@ Range = tuple[int, int, Cause]
 
 def ignored(reason: str, detail: str = "") -> Cause:
     """The cause of a token that stays."""
-    return Cause(Verdict.IGNORED, "", reason, detail)
+    return Cause(TokenVerdict.IGNORED, "", reason, detail)
 
 
 OWN, KEYWORD, _ALIAS = ignored("own-name"), ignored("keyword"), ignored("alias")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transplt.base.finding import Cause, FileResult, Finding, Verdict
+from transplt.base.finding import Cause, FileResult, Finding, TokenVerdict
 from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.cuda_words import WORD, Token
 from transplt.engine.account import Cover, cause_of, taken_away
@@ -83,7 +83,7 @@ def _known(text: bytes, done: Rewritten) -> Known:
             if (cause := edits.cause(at)) is not None:
                 return cause
             if start in gone:
-                return Cause(Verdict.CONVERTED)
+                return Cause(TokenVerdict.CONVERTED)
         return others.cause(at)
 
     return known

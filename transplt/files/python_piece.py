@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transplt.base.finding import FileResult, Finding, Status, Verdict
+from transplt.base.finding import FileResult, Finding, Status, TokenVerdict
 from transplt.base.text.cuda_words import find_tokens
 from transplt.edits.edit import Edit, Finds, Kept
 from transplt.edits.notes import note_of
@@ -47,7 +47,7 @@ def _kept(piece: Document, result: FileResult) -> Iterator[Kept]:
         if token.where == "comment":
             yield Kept((token.start, token.end), CODE_COMMENT)
     for row in result.ledger:
-        if row.cause.verdict is Verdict.IGNORED and row.cause.reason:
+        if row.cause.verdict is TokenVerdict.IGNORED and row.cause.reason:
             start = piece.source.line_starts[row.line - 1]
             at = start + len(piece.utf8[start:].decode("utf-8", "replace")[: row.column - 1].encode())
             yield Kept((at, at + len(row.token.encode())), row.cause.reason, row.cause.detail)

@@ -16,7 +16,7 @@ from transplt.base.finding import (
     Span,
     TokenCount,
     TokenRow,
-    Verdict,
+    TokenVerdict,
 )
 from transplt.base.settings import TorchTarget
 from transplt.base.text.cuda_words import WORD, WORDS, mentions_cuda
@@ -110,7 +110,7 @@ def scan_other_file(
     if not mentions_cuda(lowered) and (kind not in _WHEEL_KINDS or b"cu1" not in lowered):
         return OtherFile(kind)
     if kind is FileKind.PROSE:
-        cause = Cause(Verdict.IGNORED, reason="prose-file")
+        cause = Cause(TokenVerdict.IGNORED, reason="prose-file")
         ledger = Ledger.of(
             row
             for line in _lines(data, lowered, WORD)
@@ -125,7 +125,7 @@ def scan_other_file(
     for line in _lines(data, lowered, _WHEEL if kind in _WHEEL_KINDS else WORD):
         said = [(place, line.ask(known, *place)) for place in line.tokens()]
         if kind is FileKind.NOTEBOOK and len(line.text) > _LONG_LINE_BYTES:
-            output = Cause(Verdict.IGNORED, reason="notebook-output")
+            output = Cause(TokenVerdict.IGNORED, reason="notebook-output")
             rows += _rows(line, [(place, told or output) for place, told in said])
             continue
         limit = comment_start(line.text, kind, slashes=path.lower().endswith(_JSON))
@@ -144,9 +144,9 @@ def scan_other_file(
         elif beside:
             finding = replace(finding, ignored=beside)
         if finding.ignored:
-            cause = Cause(Verdict.IGNORED, finding.code, named(finding.ignored))
+            cause = Cause(TokenVerdict.IGNORED, finding.code, named(finding.ignored))
         else:
-            cause = Cause(Verdict.MANUAL, finding.code)
+            cause = Cause(TokenVerdict.MANUAL, finding.code)
             reported += 1
         rows += _rows(line, [(place, told or cause) for place, told in said if told is not None or place[0] < limit])
         if reported <= MAX_FINDINGS:

@@ -20,7 +20,7 @@ from transplt.program.loops import loops_around
 from transplt.program.models import optimizer_class
 from transplt.program.optimizers import Optimizer, find_optimizers
 from transplt.program.packed_gradients import hazards, modules_zeroed
-from transplt.program.program import File, Program, Slot, enclosing_function
+from transplt.program.program import File, Program, Variable, enclosing_function
 from transplt.rules.tuning_facts import schemas
 from transplt.syntax.asks import hides_arguments, keyword_of
 from transplt.syntax.scan import parent
@@ -62,7 +62,7 @@ class Optimizers:
     """All optimizers of a program with a fused form, and which variables hold them."""
 
     made: list[Made] = field(default_factory=list)
-    by_slot: dict[Slot, list[Made]] = field(default_factory=dict)
+    by_slot: dict[Variable, list[Made]] = field(default_factory=dict)
     by_call: dict[ast.Call, Made] = field(default_factory=dict)
     zeroing: set[ast.Call] = field(default_factory=set)
     modules: set[ast.Call] = field(default_factory=set)  # model.zero_grad()

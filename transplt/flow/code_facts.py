@@ -255,7 +255,7 @@ class FileCode:
         asked = {piece for piece in self.pieces if isinstance(piece, Guard)}
         said_here = {left for left, _ in found}
         for value, way, said in copies:
-            if said in said_here or _is_telling(said):
+            if said in said_here or _names_a_card(said):
                 found.update((self.code.guard(slot, way), said) for slot in _carried_to(slots, value))
         for each in self.stored:
             if asked and isinstance(each.value, (ast.Name, ast.Attribute, ast.BoolOp, ast.UnaryOp)):
@@ -344,7 +344,7 @@ def function_around(node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | N
     return None
 
 
-def _is_telling(guard: Guard) -> bool:
+def _names_a_card(guard: Guard) -> bool:
     name = guard.slot.name.lower()
     return "cuda" in name or "gpu" in name
 

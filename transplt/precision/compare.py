@@ -12,7 +12,7 @@ from transplt.disk.child import leave_signals
 from transplt.precision.behind import Behind, behind, together
 from transplt.precision.distance import apart, by_figures
 from transplt.precision.elements import elements
-from transplt.precision.judge import OPTIMIZER, WEIGHTS, Verdict, judge
+from transplt.precision.judge import OPTIMIZER, WEIGHTS, Judgement, judge
 from transplt.precision.match import Match, Matched, match
 from transplt.precision.metrics import Metrics, measure
 from transplt.precision.record import Dump, Part, Record, Tensor, UnusableDump
@@ -28,7 +28,7 @@ class Compared:
 
     step: int
     rank: int
-    verdict: Verdict | None
+    verdict: Judgement | None
     operators: int
     differing: int  #: operators whose outputs are beyond the tolerance
     behind: Behind  #: what runs behind the last backward pass

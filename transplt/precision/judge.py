@@ -30,7 +30,7 @@ _WORSE = 4.0
 
 
 @dataclass(slots=True)
-class Verdict:
+class Judgement:
     kind: str
     match: Match
     how: str  #: a clause about the outputs of the NPU: `scaled by 1.02`
@@ -40,7 +40,7 @@ class Verdict:
     more: str = ""  #: a clause about the arguments
 
 
-def judge(matched: Matched, metrics: dict[tuple[str, str], Metrics] | None = None) -> Verdict | None:
+def judge(matched: Matched, metrics: dict[tuple[str, str], Metrics] | None = None) -> Judgement | None:
     """The first divergence of a step; None where the two are the same. `metrics` by the files of both tensors."""
     found = _initial_weights(matched.model, metrics or {}) or _of_model(matched, metrics or {})
     if found is not None:
@@ -50,13 +50,13 @@ def judge(matched: Matched, metrics: dict[tuple[str, str], Metrics] | None = Non
             position = len(matched.model) + each.position
             if each.one_sided:
                 if kind == GRADIENT:
-                    return Verdict(STRUCTURE, each, _one_sided(each), each.row.name, position)
+                    return Judgement(STRUCTURE, each, _one_sided(each), each.row.name, position)
             elif each.outputs > 1 and (kind == GRADIENT or each.outputs > _WORSE * each.inputs):
-                return Verdict(kind, each, _told(each.worst, metrics or {}), each.row.name, position, each.worst)
+                return Judgement(kind, each, _told(each.worst, metrics or {}), each.row.name, position, each.worst)
     return None
 
 
-def _initial_weights(model: Sequence[Match], metrics: dict[tuple[str, str], Metrics]) -> Verdict | None:
+def _initial_weights(model: Sequence[Match], metrics: dict[tuple[str, str], Metrics]) -> Judgement | None:
     """A parameter that differs before anything was learnt in this step: nothing that ran earlier is its cause."""
     for number, each in enumerate(model):
         if each.row.phase == BACKWARD:
@@ -65,18 +65,18 @@ def _initial_weights(model: Sequence[Match], metrics: dict[tuple[str, str], Metr
             for one, other in pairs(each.npu.parameters, each.bench.parameters):
                 if by_figures(one, other) > tolerance(one, other, None):
                     name = _full_name(each.npu, one)
-                    return Verdict(WEIGHTS, each, _told((one, other), metrics), name, number, (one, other))
+                    return Judgement(WEIGHTS, each, _told((one, other), metrics), name, number, (one, other))
     return None
 
 
-def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Verdict | None:
+def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Judgement | None:
     wiring = Wiring()
     unrecorded = Unrecorded(matched)
     spared = harmless(matched.model)
     drift: Match | None = None
-    blind: Verdict | None = None
-    wired: Verdict | None = None
-    found: Verdict | None = None
+    blind: Judgement | None = None
+    wired: Judgement | None = None
+    found: Judgement | None = None
     typed = False
     # What a module takes and gives backward is told by its operators first, and its row may come before theirs.
     late = [each.row.kind == MODULE and each.row.phase == BACKWARD for each in matched.model]
@@ -88,7 +88,7 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Verd
                 other = _other_side(matched.model, number)
                 replaced = other is not None and other.position not in spared
                 if replaced or not unrecorded.passes(each):
-                    found = Verdict(STRUCTURE, each, _one_sided(each, other), row.name, number)
+                    found = Judgement(STRUCTURE, each, _one_sided(each, other), row.name, number)
                     break
             wiring.made(each)
             continue
@@ -100,7 +100,7 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Verd
                 for one, other in zip(each.npu.outputs, each.bench.outputs, strict=False)
                 if not_finite(one) and not not_finite(other)
             )
-            found = Verdict(OVERFLOW, each, not_finite(pair[0]), row.name, number, pair)
+            found = Judgement(OVERFLOW, each, not_finite(pair[0]), row.name, number, pair)
             break
         if each.inputs > 1 and row.phase == FORWARD:
             source = each.worst_input
@@ -109,36 +109,36 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Verd
                 break
             if source is not None and wired is None and (makers := wiring.makers(*source)):
                 clause = f"{_told(source, metrics)}: {makers[0]} made it, and what the bench takes {makers[1]} made"
-                wired = Verdict(WIRING, each, clause, f"{row.name} {source[0].name}", number, source)
+                wired = Judgement(WIRING, each, clause, f"{row.name} {source[0].name}", number, source)
         elif row.phase == BACKWARD and drift is None and each.inputs > _WORSE and each.worst_input in _gradients(each):
             assert each.worst_input is not None
             clause = f"{_told(each.worst_input, metrics)}, and every operator before agrees"
             name = f"{row.name} {each.worst_input[0].name}"
-            found = Verdict(WIRING, each, clause, name, number, each.worst_input)
+            found = Judgement(WIRING, each, clause, name, number, each.worst_input)
             break
         elif each.outputs > 1 and each.outputs > _WORSE * each.inputs:
             clause = dtypes or _told(each.worst, metrics)
-            found = Verdict(NUMERIC, each, clause + other_argument(each), row.name, number, each.worst)
+            found = Judgement(NUMERIC, each, clause + other_argument(each), row.name, number, each.worst)
             break
         elif dtypes:
-            found = Verdict(NUMERIC, each, dtypes, row.name, number, each.worst)
+            found = Judgement(NUMERIC, each, dtypes, row.name, number, each.worst)
             break
         elif blind is None and row.phase == FORWARD and _is_blind(each) and (argument := other_argument(each)):
-            blind = Verdict(NUMERIC, each, f"alike in its figures{argument}", row.name, number)
+            blind = Judgement(NUMERIC, each, f"alike in its figures{argument}", row.name, number)
         if wired is None and row.phase == FORWARD and (cast := _other_type(each)) is not None and not typed:
             clause = f"in {cast[0].dtype} and not in {cast[1].dtype}, and no recorded operator made it so"
-            wired = Verdict(WIRING, each, clause, f"{row.name} {cast[0].name}", number, cast)
+            wired = Judgement(WIRING, each, clause, f"{row.name} {cast[0].name}", number, cast)
         typed = typed or any(one.dtype != other.dtype for one, other in pairs(each.npu.outputs, each.bench.outputs))
         if max(each.inputs, each.outputs) > 1:
             drift = drift or each
         wiring.made(each)
     if found is None and drift is not None:
         how_far = _told(drift.worst or drift.worst_input, metrics)
-        found = Verdict(DRIFT, drift, how_far, drift.row.name, drift.position)
+        found = Judgement(DRIFT, drift, how_far, drift.row.name, drift.position)
     if wired is not None and (found is None or found.kind in (DATA, DRIFT, NUMERIC)):
         found = wired
     if found is not None and (cause := unrecorded.behind(drift or found.match)) is not None:
-        found = Verdict(STRUCTURE, cause, _one_sided(cause), cause.row.name, cause.position)
+        found = Judgement(STRUCTURE, cause, _one_sided(cause), cause.row.name, cause.position)
     return blind if blind is not None and found is not None and found.kind != STRUCTURE else found
 
 
@@ -164,16 +164,16 @@ def _is_blind(each: Match) -> bool:
 
 def _other_input(
     matched: Matched, each: Match, source: tuple[Tensor, Tensor], number: int, metrics: dict[tuple[str, str], Metrics]
-) -> Verdict:
+) -> Judgement:
     """Something that no operator of the run made: a parameter or data."""
     name = _parameter(matched, source[0])
     clause = _told(source, metrics)
     if name and _was_same(matched.model[:number], name):
         clause += f" where it is used again, in {each.row.name}, and at first it was the same"
-        return Verdict(OPTIMIZER, each, clause, name, number, source)
+        return Judgement(OPTIMIZER, each, clause, name, number, source)
     kind = WEIGHTS if name else DATA
     name = name or f"{each.row.name} {source[0].name}"
-    return Verdict(kind, each, clause, name, number, source, other_argument(each))
+    return Judgement(kind, each, clause, name, number, source, other_argument(each))
 
 
 def _parameter(matched: Matched, tensor: Tensor) -> str:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.program.models import READS_OPTIMIZER
-from transplt.program.program import File, Program, Slot, class_name, enclosing_function
+from transplt.program.program import File, Program, Variable, class_name, enclosing_function
 from transplt.program.values import uses
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import last_name
@@ -31,7 +31,7 @@ class Held:
     """The variables that hold an optimizer, the first of them first, and its uses, in the order of following them."""
 
     program: Program
-    slots: dict[Slot, None] = field(default_factory=dict)
+    slots: dict[Variable, None] = field(default_factory=dict)
     uses: list[Use] = field(default_factory=list)
     _seen: set[int] = field(default_factory=set)
 
@@ -69,7 +69,7 @@ class Held:
     def _lose(self, file: File, node: ast.expr, why: str) -> None:
         self.uses.append(Use(file, node, why))
 
-    def _hold(self, slot: Slot) -> None:
+    def _hold(self, slot: Variable) -> None:
         if slot not in self.slots:
             self.slots[slot] = None
             for file, use in uses(self.program, {slot}):
@@ -121,7 +121,7 @@ class Held:
             self._hold(self.program.parameter_slot(function, name))
 
 
-def _called_object(program: Program, file: File, node: ast.expr, seen: set[Slot]) -> ast.AST | None:
+def _called_object(program: Program, file: File, node: ast.expr, seen: set[Variable]) -> ast.AST | None:
     """The `__call__` of the object that a variable holds, also where it was handed on as an argument."""
     slot = program.slot(file, node)
     if slot is None or slot in seen:

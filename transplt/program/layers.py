@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from transplt.program.gradients import without_gradients
 from transplt.program.models import Models
-from transplt.program.program import File, Program, Slot
+from transplt.program.program import File, Program, Variable
 from transplt.syntax.asks import by_place, last_name, root_name
 from transplt.syntax.scan import chain, parent
 
@@ -98,7 +98,7 @@ def _settled(test: ast.expr, init: ast.FunctionDef) -> bool:
     return bool(inner) and not names and all(node.attr in stored and node.attr != "training" for node in inner)
 
 
-def dropped_output(models: Models, origin: Slot) -> ast.Call | None:
+def dropped_output(models: Models, origin: Variable) -> ast.Call | None:
     """Where an output of a layer of its own is thrown away: `real, _ = model(x)`. It gets no gradients there."""
     forwards = []
     for value in models.program.values.get(origin, ()):

@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from transplt.program.program import File, Program, Slot, Value, class_name
+from transplt.program.program import File, Program, Value, Variable, class_name
 from transplt.program.training import Training
 from transplt.program.values import named, origins
 from transplt.rules.torch_callables import names_of
@@ -35,10 +35,10 @@ class Models:
 
     program: Program
     training: Training
-    origins: dict[Slot, None] = field(default_factory=dict)
-    wrapped: dict[Slot, Slot] = field(default_factory=dict)  # -> its origin
+    origins: dict[Variable, None] = field(default_factory=dict)
+    wrapped: dict[Variable, Variable] = field(default_factory=dict)  # -> its origin
 
-    def origin(self, file: File, node: ast.AST) -> Slot | None:
+    def origin(self, file: File, node: ast.AST) -> Variable | None:
         """The origin of the wrapped model that an expression is, None for any other."""
         slot = self.program.slot(file, node)
         return self.wrapped.get(slot) if slot else None
@@ -65,16 +65,16 @@ def find_models(program: Program, training: Training, targets: tuple[str, ...]) 
     return models
 
 
-def _called(models: Models) -> list[Slot]:
+def _called(models: Models) -> list[Variable]:
     """Models that a training loop calls, and whose parameters somebody asks for: when no optimizer is in sight."""
     program = models.program
-    asked: dict[Slot, None] = {}
+    asked: dict[Variable, None] = {}
     for file in program.files:
         for node in by_place(file.scan.attributes.get("parameters", ())):
             slot = program.slot(file, node.value)
             for origin in made_in(program, slot) if slot is not None else ():
                 asked.setdefault(origin)
-    called: set[Slot] = set()
+    called: set[Variable] = set()
     for file, loop in models.training.regions:
         calls = [node.func for node in ast.walk(loop) if isinstance(node, ast.Call)]
         slots = [slot for func in calls if (slot := program.slot(file, func)) is not None]
@@ -82,7 +82,7 @@ def _called(models: Models) -> list[Slot]:
     return [origin for origin in asked if origin in called]
 
 
-def spelled(origin: Slot) -> str:
+def spelled(origin: Variable) -> str:
     """A variable as it is written: `model`, `self.model`."""
     return f"self.{origin[2]}" if origin[0] == "self" else origin[2]
 
@@ -194,14 +194,14 @@ def _values(file: File, node: ast.expr) -> list[ast.expr]:
     return [each.value for each in stored if isinstance(each, (ast.Assign, ast.AnnAssign)) and each.value is not None]
 
 
-def made_in(program: Program, slot: Slot) -> tuple[Slot, ...]:
+def made_in(program: Program, slot: Variable) -> tuple[Variable, ...]:
     """The variables in which a model is made: the last of them, where one is handed to another that is made anew."""
     every = origins(program, slot) or (slot,)
     handed = {above for each in every for above in origins(program, each) if above != each}
     return tuple(each for each in every if each not in handed)
 
 
-def _spread(models: Models, origin: Slot) -> None:
+def _spread(models: Models, origin: Variable) -> None:
     """All variables to which the wrapped model gets."""
     program, training = models.program, models.training
     models.wrapped[origin] = origin
@@ -257,7 +257,7 @@ def _runs_model(models: Models, callee: ast.AST, name: str) -> bool:
     return all(program.slot(value.file, value.node) in models.wrapped for value in program.values.get(slot, ()))
 
 
-def _returned(program: Program, value: Value, slot: Slot) -> bool:
+def _returned(program: Program, value: Value, slot: Variable) -> bool:
     """True when a value is what a function of the program returns, and that is the variable `slot`."""
     if not isinstance(value.node, ast.Call):
         return False

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.program.models import base_of, made_in
-from transplt.program.program import File, Program, Slot, Value
+from transplt.program.program import File, Program, Value, Variable
 from transplt.program.trained import Model, model_of
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import keyword_of, last_name
@@ -15,7 +15,7 @@ from transplt.syntax.scan import FUNCTIONS, parent
 
 _PASSES_ON = frozenset("list tuple set iter filter chain from_iterable reversed sorted dict items values".split())
 #: An origin with the names below it: (model, ("encoder",)) of `model.encoder.parameters()`.
-Part = tuple[Slot, tuple[str, ...]]
+Part = tuple[Variable, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Given:
     whole: Model | None = None
 
     @property
-    def origins(self) -> tuple[Slot, ...]:
+    def origins(self) -> tuple[Variable, ...]:
         """The origins of the models."""
         return tuple(dict.fromkeys(origin for origin, _ in self.parts))
 
@@ -110,7 +110,7 @@ def _called(program: Program, file: File, call: ast.Call, seen: set[int]) -> Ite
         yield None
 
 
-def counted(program: Program, file: File, slot: Slot) -> list[Value]:
+def counted(program: Program, file: File, slot: Variable) -> list[Value]:
     """`for parameter in model.parameters(): ...`"""
     loops = [node for node in ast.walk(file.scan.tree) if isinstance(node, (ast.For, ast.AsyncFor))]
     targets = [
@@ -121,7 +121,7 @@ def counted(program: Program, file: File, slot: Slot) -> list[Value]:
     return [Value(file, loop.iter) for loop, target in targets if program.slot(file, target) == slot]
 
 
-def added(program: Program, file: File, slot: Slot) -> list[Value]:
+def added(program: Program, file: File, slot: Variable) -> list[Value]:
     """`params += [...]`, `params.append(...)`."""
     found = []
     for name in ("append", "extend", "insert"):

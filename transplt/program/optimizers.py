@@ -11,7 +11,7 @@ from transplt.program.holders import Held, Use
 from transplt.program.loops import loops_around
 from transplt.program.models import is_optimizer, kind_of
 from transplt.program.optimized import Given, parameters_given
-from transplt.program.program import File, Function, Program, Slot, stores_of, text_of
+from transplt.program.program import File, Function, Program, Variable, stores_of, text_of
 from transplt.program.values import values_of
 from transplt.syntax.asks import by_place, keyword_of, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
@@ -32,12 +32,12 @@ class Optimizer:
     call: ast.Call
     kind: str
     given: Given
-    holders: tuple[Slot, ...]
+    holders: tuple[Variable, ...]
     uses: tuple[Use, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class OptimizerStep:
     """A call that makes a step. `optimizer` is what the program calls it there; `closure` works out the loss anew."""
 
     file: File
@@ -53,7 +53,7 @@ class Step:
         return loop if loop is not None and any(getattr(at, "id", "") == name for at in over) else statement(self.call)
 
 
-def find_steps(program: Program) -> list[Step]:
+def find_steps(program: Program) -> list[OptimizerStep]:
     """The steps of the program, by file and place: `optimizer.step()`, `scaler.step(optimizer)`."""
     every = [(file, call) for file in program.files for call in by_place(file.scan.calls)]
     return [step for file, call in every if (step := _stepped(program, file, call)) is not None]
@@ -79,7 +79,7 @@ def optimizer_calls(program: Program) -> Iterator[tuple[File, ast.Call, str]]:
                 yield file, call, kind
 
 
-def _stepped(program: Program, file: File, call: ast.Call) -> Step | None:
+def _stepped(program: Program, file: File, call: ast.Call) -> OptimizerStep | None:
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return None
     if isinstance(program.definition(file, call.func), FUNCTIONS):
@@ -87,7 +87,7 @@ def _stepped(program: Program, file: File, call: ast.Call) -> Step | None:
     made = [value for _, value in values_of(program, file, call.func.value) if isinstance(value, ast.Call)]
     scales = any(last_name(value.func).endswith("GradScaler") for value in made)
     if call.args and (scales or "scaler" in last_name(call.func.value).lower()):
-        return Step(file, call, call.args[0], _closure(file, call))
+        return OptimizerStep(file, call, call.args[0], _closure(file, call))
     return optimizer_stepped(program, file, call)
 
 
@@ -123,12 +123,12 @@ def is_optimizer_object(program: Program, file: File, node: ast.expr) -> bool:
     return called > {"step"} and "parameters" not in called  # an engine goes back and steps
 
 
-def optimizer_stepped(program: Program, file: File, call: ast.Call) -> Step | None:
+def optimizer_stepped(program: Program, file: File, call: ast.Call) -> OptimizerStep | None:
     """The step of an optimizer that a call is, None for any other call."""
     func = call.func
     if not isinstance(func, ast.Attribute) or func.attr != "step" or not is_optimizer_object(program, file, func.value):
         return None
-    return Step(file, call, func.value, _closure(file, call))
+    return OptimizerStep(file, call, func.value, _closure(file, call))
 
 
 def is_closure(program: Program, file: File, function: Function) -> bool:
@@ -159,7 +159,7 @@ def _leaves(branch: list[ast.stmt]) -> bool:
     return ends_all or isinstance(last, (ast.Raise, ast.Return))
 
 
-def perhaps_missing(program: Program, slot: Slot) -> bool:
+def perhaps_missing(program: Program, slot: Variable) -> bool:
     """True for a variable that every statement which makes its optimizer leaves empty in some case."""
     stores = [statement(node) for _, node in stores_of(program, slot)]
     made = {stmt for stmt in stores if not isinstance(getattr(stmt, "value", None), ast.Constant)}

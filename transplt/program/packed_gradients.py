@@ -10,7 +10,7 @@ from transplt.program.frameworks import OPTIMIZER, taken_over
 from transplt.program.layers import left_out_at_times
 from transplt.program.loops import loops_around
 from transplt.program.parameters import gradients_asked, is_part, last_of, models_asked, over_parameters
-from transplt.program.program import File, Program, Slot
+from transplt.program.program import File, Program, Variable
 from transplt.program.steps import goes_back
 from transplt.syntax.asks import arguments_of, by_place, string_of
 from transplt.syntax.scan import parent
@@ -28,7 +28,7 @@ _WIDE_TYPES = re.compile(r"bfloat16|BFloat16|float64|double|Double")
 _CARD = re.compile(r"(?:torch\.device\()?'(?:cuda|npu):(\d+)'\)?|(\d+)")
 
 
-def hazards(program: Program, optimizers: set[Slot]) -> list[tuple[str, Hazard]]:
+def hazards(program: Program, optimizers: set[Variable]) -> list[tuple[str, Hazard]]:
     """What keeps the optimizers of a program from being fused: the file that has it, why, and what to do."""
     models, every = models_asked(program), []
     if (left_out := left_out_at_times(program)) is not None:
@@ -51,7 +51,7 @@ def hazards(program: Program, optimizers: set[Slot]) -> list[tuple[str, Hazard]]
     return every
 
 
-def modules_zeroed(program: Program, optimizers: set[Slot]) -> list[tuple[File, ast.Call]]:
+def modules_zeroed(program: Program, optimizers: set[Variable]) -> list[tuple[File, ast.Call]]:
     """Calls of `model.zero_grad()`, which sets gradients to None unless it is told not to."""
     models, found = models_asked(program) - {"self"}, []
     for file in program.files:
@@ -84,7 +84,7 @@ def _imports(file: File) -> tuple[str, str, int] | None:
     return None
 
 
-def _calls(program: Program, file: File, optimizers: set[Slot], models: set[str]) -> tuple[str, str, int] | None:
+def _calls(program: Program, file: File, optimizers: set[Variable], models: set[str]) -> tuple[str, str, int] | None:
     for call in by_place(file.scan.calls):
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         if _is_on(given.get("sparse")) and last_of(call.func).lower() in _EMBEDDINGS:
@@ -187,7 +187,7 @@ def _deleted(file: File) -> tuple[str, str, int] | None:
     return None
 
 
-def _handed_on(program: Program, file: File, optimizers: set[Slot]) -> tuple[str, str, int] | None:
+def _handed_on(program: Program, file: File, optimizers: set[Variable]) -> tuple[str, str, int] | None:
     """`reset = model.zero_grad` and `getattr(model, "zero_grad")`: what is called then cannot be told to keep them.
 
     An optimizer's own are looked at where it is followed.

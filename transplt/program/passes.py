@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from transplt.program.gradients import stops_gradients
 from transplt.program.models import Models
-from transplt.program.program import File, Function, Slot, enclosing_function
+from transplt.program.program import File, Function, Variable, enclosing_function
 from transplt.program.steps import is_backward_pass
 from transplt.rules.torch_callables import MODULE, TENSOR, last_names, names_of
 from transplt.syntax.asks import arguments_of, call_of, last_name
@@ -28,7 +28,7 @@ _CUTS = names_of(TENSOR, "cuts", "asks")
 _MOST_VISITS = 20_000
 _DEEPEST = 12
 
-Origins = frozenset[Slot]
+Origins = frozenset[Variable]
 _NONE: Origins = frozenset()
 
 
@@ -36,11 +36,11 @@ _NONE: Origins = frozenset()
 class Passes:
     """What was seen: models that run, that were run around the wrapper, or twice back for once forth."""
 
-    run: set[Slot] = field(default_factory=set)
-    around: dict[Slot, tuple[File, ast.expr]] = field(default_factory=dict)
-    twice: dict[Slot, tuple[File, ast.expr]] = field(default_factory=dict)
+    run: set[Variable] = field(default_factory=set)
+    around: dict[Variable, tuple[File, ast.expr]] = field(default_factory=dict)
+    twice: dict[Variable, tuple[File, ast.expr]] = field(default_factory=dict)
     backwards: set[int] = field(default_factory=set)
-    forwards: dict[Slot, int] = field(default_factory=dict)  # the most in front of one backward pass
+    forwards: dict[Variable, int] = field(default_factory=dict)  # the most in front of one backward pass
     complete: bool = True
 
 
@@ -70,9 +70,9 @@ class _Walker:
 
     def start(self) -> None:
         """Nothing has run yet."""
-        self.reach: dict[Slot, Origins] = {}
-        self.fresh: dict[Slot, int] = {}  # forward passes since the last backward pass
-        self.marks: dict[Slot, tuple[Slot, File, ast.expr]] = {}
+        self.reach: dict[Variable, Origins] = {}
+        self.fresh: dict[Variable, int] = {}  # forward passes since the last backward pass
+        self.marks: dict[Variable, tuple[Variable, File, ast.expr]] = {}
         self.grad = True
 
     # --- statements --------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ class _Walker:
             return _NONE if node.attr in _CUTS else self.value(file, node.value)
         return _NONE
 
-    def passed_around(self, origin: Slot, file: File, node: ast.expr) -> Origins:
+    def passed_around(self, origin: Variable, file: File, node: ast.expr) -> Origins:
         """`model.encode(x)`, `model.weight`: what of the model may take part without its wrapper.
 
         Whether it does is known at the backward pass, to which the value carries a mark.
@@ -302,7 +302,7 @@ class _Walker:
 
     # --- passes ------------------------------------------------------------------------------------------------------
 
-    def forward(self, origin: Slot) -> Origins:
+    def forward(self, origin: Variable) -> Origins:
         self.found.run.add(origin)
         self.fresh[origin] = self.fresh.get(origin, 0) + 1
         self.found.forwards[origin] = max(self.found.forwards.get(origin, 0), self.fresh[origin])

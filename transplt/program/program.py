@@ -21,7 +21,7 @@ from transplt.syntax.scopes import Scope
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: A variable: (file, scope, name), or of the objects of a class: ("self", full name of the class, attribute).
-Slot = tuple[str, str, str]
+Variable = tuple[str, str, str]
 LOADERS = full_names("loads")
 
 #: Methods of modules that give back the module.
@@ -32,8 +32,8 @@ __all__ = [
     "File",
     "Function",
     "Program",
-    "Slot",
     "Value",
+    "Variable",
     "class_name",
     "enclosing_function",
     "is_static",
@@ -63,14 +63,14 @@ class Program(Memoized):
     functions: dict[str, tuple[File, Function]] = field(default_factory=dict)
     classes: dict[str, tuple[File, ast.ClassDef]] = field(default_factory=dict)
     owner: dict[ast.AST, File] = field(default_factory=dict)  # of a function or class
-    values: dict[Slot, list[Value]] = field(default_factory=dict)
+    values: dict[Variable, list[Value]] = field(default_factory=dict)
     call_sites: dict[ast.AST, list[tuple[File, ast.Call]]] = field(default_factory=dict)
-    entries: dict[Slot, list[tuple[str | int | None, Value]]] = field(default_factory=dict)  # stored under keys
+    entries: dict[Variable, list[tuple[str | int | None, Value]]] = field(default_factory=dict)  # stored under keys
     by_module: dict[str, File] = field(default_factory=dict)
 
     # --- names -------------------------------------------------------------------------------------------------------
 
-    def slot(self, file: File, node: ast.AST) -> Slot | None:
+    def slot(self, file: File, node: ast.AST) -> Variable | None:
         """The variable that a Name or `self.attribute` is."""
         if isinstance(node, ast.Name):
             found = file.names.lookup(node.id, file.scan.scope_of(node))
@@ -224,7 +224,7 @@ class Program(Memoized):
             return self.method(class_name(self.owner[callee], callee), "__init__")
         return None
 
-    def parameter_slot(self, function: Function, name: str) -> Slot:
+    def parameter_slot(self, function: Function, name: str) -> Variable:
         file = self.owner[function]
         return (file.path, scope_key(file.scan.scopes[function]), name)
 
@@ -303,7 +303,7 @@ def key_of(node: ast.expr | None) -> int | str | None:
     return value if isinstance(value, (int, str)) else None
 
 
-def _assigned(program: Program, file: File, slot: Slot, store: ast.AST) -> None:
+def _assigned(program: Program, file: File, slot: Variable, store: ast.AST) -> None:
     above = parent(store)
     values = program.values.setdefault(slot, [])
     if isinstance(above, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
@@ -317,7 +317,7 @@ def _assigned(program: Program, file: File, slot: Slot, store: ast.AST) -> None:
             values.append(Value(file, value, index))
 
 
-def stores_of(program: Program, wanted: Slot) -> list[tuple[File, ast.expr]]:
+def stores_of(program: Program, wanted: Variable) -> list[tuple[File, ast.expr]]:
     """Where a variable is assigned by `=`, by place."""
     found: list[tuple[File, ast.expr]] = []
     for file in program.files:

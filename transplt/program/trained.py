@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from transplt.program.program import SAME_MODULE, File, Program, Slot
+from transplt.program.program import SAME_MODULE, File, Program, Variable
 from transplt.program.values import origins
 from transplt.rules.torch_callables import last_names
 from transplt.syntax.asks import last_name
 
-Model = frozenset[Slot]
+Model = frozenset[Variable]
 
 
 def model_of(program: Program, file: File, node: ast.expr | None) -> Model | None:

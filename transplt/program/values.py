@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection
 
-from transplt.program.program import File, Function, Program, Slot, scope_key
+from transplt.program.program import File, Function, Program, Variable, scope_key
 from transplt.syntax.scan import FUNCTIONS
 
 
@@ -41,8 +41,8 @@ def named(node: ast.expr) -> ast.expr | None:
 
 
 def origins(
-    program: Program, slot: Slot | None, hands_on: Callable[[ast.expr], ast.expr | None] = named
-) -> tuple[Slot, ...]:
+    program: Program, slot: Variable | None, hands_on: Callable[[ast.expr], ast.expr | None] = named
+) -> tuple[Variable, ...]:
     """The variables in which what a variable holds was made, through other variables and parameters, nearest first.
 
     `hands_on` gives the name whose object a value is: its own, or that of what is moved or wrapped; None for others.
@@ -52,13 +52,13 @@ def origins(
 
 
 def _origins(
-    program: Program, slot: Slot | None, hands_on: Callable[[ast.expr], ast.expr | None], seen: set[Slot]
-) -> dict[Slot, None]:
+    program: Program, slot: Variable | None, hands_on: Callable[[ast.expr], ast.expr | None], seen: set[Variable]
+) -> dict[Variable, None]:
     if slot is None or slot in seen:
         return {}
     seen.add(slot)
     values = [value for value in program.values.get(slot, ()) if not isinstance(value.node, ast.Constant)]
-    above: dict[Slot, None] = {}
+    above: dict[Variable, None] = {}
     made_here = not values
     for value in values:
         handed = hands_on(value.node) if value.index is None else None
@@ -68,7 +68,7 @@ def _origins(
     return {slot: None} | above if made_here else above
 
 
-def uses(program: Program, slots: Collection[Slot]) -> list[tuple[File, ast.expr]]:
+def uses(program: Program, slots: Collection[Variable]) -> list[tuple[File, ast.expr]]:
     """Where variables are read, by file and place."""
     found: list[tuple[File, ast.expr]] = []
     for file in program.files:
@@ -82,7 +82,7 @@ def uses(program: Program, slots: Collection[Slot]) -> list[tuple[File, ast.expr
     return sorted(found, key=lambda item: (item[0].path, item[1].lineno, item[1].col_offset))
 
 
-def parameter_of(program: Program, slot: Slot) -> Function | None:
+def parameter_of(program: Program, slot: Variable) -> Function | None:
     """The function whose parameter a variable is."""
     file = next((file for file in program.files if file.path == slot[0]), None)
     for scope in file.scan.scopes.values() if file is not None else ():

@@ -11,7 +11,7 @@ from transplt.program.cards import goes_to_card
 from transplt.program.files import names_and_attributes
 from transplt.program.loops import lifted
 from transplt.program.models import Models
-from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
+from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import begins, block_of, call_of, ends, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
@@ -27,14 +27,14 @@ class Wrap:
     """
 
     file: File
-    origin: Slot
+    origin: Variable
     after: ast.stmt
     name: str
     parallel: tuple[ast.Call, ...]
     in_place: bool = False
 
 
-def find_wrap(models: Models, origin: Slot) -> Wrap | None:
+def find_wrap(models: Models, origin: Variable) -> Wrap | None:
     """The place after the last statement that sets a model up, in the block in which it is made."""
     program = models.program
     stores = stores_of(program, origin)
@@ -81,7 +81,7 @@ def find_wrap(models: Models, origin: Slot) -> Wrap | None:
     return Wrap(file, origin, block[max(places)], name, parallel)
 
 
-def _other_names(program: Program, origin: Slot) -> Iterator[Slot]:
+def _other_names(program: Program, origin: Variable) -> Iterator[Variable]:
     """`net = ssd_net`, `net = DataParallel(ssd_net)`: what is done to the one is done to the other."""
     for value in program.values.get(origin, ()):
         node = value.node
@@ -133,7 +133,7 @@ def early_uses(models: Models, wrap: Wrap) -> list[ast.Call]:
     return found
 
 
-def _of_origin(program: Program, file: File, call: ast.Call, origin: Slot) -> bool:
+def _of_origin(program: Program, file: File, call: ast.Call, origin: Variable) -> bool:
     stored = statement(call)
     targets = stored.targets if isinstance(stored, ast.Assign) else []
     return any(program.slot(file, target) == origin for target in targets)
@@ -165,7 +165,7 @@ def is_moved(models: Models, wrap: Wrap) -> bool:
     return False
 
 
-def buffers_apart(models: Models, origin: Slot) -> bool:
+def buffers_apart(models: Models, origin: Variable) -> bool:
     """True when a model with buffers that training writes runs more than once in a step, as discriminators do."""
     if not any(b"BatchNorm" in other.source.utf8 for other in models.program.files):
         return False

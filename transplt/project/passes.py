@@ -11,7 +11,7 @@ from transplt.engine.engine import join_facts
 from transplt.flow.facts import ModuleFacts
 from transplt.project.pool import Died, Pool, share_out
 from transplt.project.unread import Unread, unread_finding
-from transplt.project.worker import FileWorker, Untold
+from transplt.project.worker import FileWorker, Unindexed
 
 if TYPE_CHECKING:
     from transplt.project.executors import Where
@@ -58,9 +58,9 @@ def work_through(
 
 def what_files_tell(
     pool: Pool | Shares, shares: Sequence[Sequence[Entry]], lost: dict[str, str], step: Callable[[], None]
-) -> dict[str, ModuleFacts | Untold | None]:
+) -> dict[str, ModuleFacts | Unindexed | None]:
     """The first pass over the files that may tell something; a file of which a worker died goes to `lost`."""
-    facts: dict[str, ModuleFacts | Untold | None] = {}
+    facts: dict[str, ModuleFacts | Unindexed | None] = {}
     for entry, fact in pool.run("index", [[entry for entry in share if entry.tells] for share in shares]):
         step()
         if isinstance(fact, Died):

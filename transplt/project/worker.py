@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
 from transplt.base.errors import reason
-from transplt.base.finding import Cause, Effort, FileResult, Finding, Ledger, Level, Status, Verdict
+from transplt.base.finding import Cause, Effort, FileResult, Finding, Ledger, Level, Status, TokenVerdict
 from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.regular_file import read_regular
 from transplt.base.text.token_rows import ledger_of
@@ -28,7 +28,7 @@ _Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class Unindexed:
     """In place of what a file tells its project: reading it ended with an error, which the second pass names."""
 
 
@@ -83,7 +83,7 @@ class FileWorker(Generic[_Record]):
         """The bytes of a file. OSError when it cannot be opened or is not what the walk has seen."""
         return read_regular(f"{self.root}/{entry.path}", entry.limit, follow=self.follow)
 
-    def index(self, entry: Entry) -> ModuleFacts | Untold | None:
+    def index(self, entry: Entry) -> ModuleFacts | Unindexed | None:
         """What the Python of a file says to its project; None when there is none, or the file cannot be opened."""
         try:
             data = self.known[entry.path] if entry.path in self.known else self.read(entry)
@@ -98,7 +98,7 @@ class FileWorker(Generic[_Record]):
             return None
         except Exception:
             # Whatever is wrong with the file is said when it is migrated.
-            return Untold()
+            return Unindexed()
 
     def finish(self, entry: Entry) -> _Record | Unread:
         """Reads and migrates one file, and keeps what comes of it. WriteError when that cannot be written."""
@@ -172,7 +172,7 @@ def internal_result(path: str, data: bytes, why: str) -> FileResult:
         effort=Effort.MEDIUM,
         help="migrate this file by hand, and report the defect with the file",
     )
-    cause = Cause(Verdict.UNKNOWN, finding.code)
+    cause = Cause(TokenVerdict.UNKNOWN, finding.code)
     if not path.endswith(".py"):
         from transplt.files.tokens import tokens_of_one_cause
 

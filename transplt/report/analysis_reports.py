@@ -10,7 +10,7 @@ from typing import Any
 
 import transplt
 from transplt.base.finding import Finding
-from transplt.engine.analysis.effort import FileEffort
+from transplt.engine.actions.effort import FileEffort
 from transplt.render.cell import cell, visible
 from transplt.report.action_lines import action_lines, action_object
 from transplt.report.action_rows import ACTION_COLUMNS, action_rows

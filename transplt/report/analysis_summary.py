@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from transplt.base.finding import Finding
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of, total_hours
-from transplt.engine.analysis.effort import Blocker, FileEffort, blockers, effort_of, total
+from transplt.engine.actions.effort import Blocker, FileEffort, blockers, effort_of, total
 from transplt.engine.analysis.sheets import SHEETS, analysis_sheet
 from transplt.engine.analysis.verdicts import judged, unverified
 from transplt.engine.analysis.version_advice import VersionAdvice, advise

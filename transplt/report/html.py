@@ -17,7 +17,7 @@ import transplt
 from transplt.base.finding import NO_TOKENS, Effort, Finding, Level
 from transplt.engine.actions.action import BLOCKS_TEXT, Action
 from transplt.engine.actions.actions import actions_of, total_hours
-from transplt.engine.analysis.effort import effort_of
+from transplt.engine.actions.effort import effort_of
 from transplt.render.cell import many, visible
 from transplt.render.templates import asset, fill
 from transplt.report.action_lines import EFFORT_TEXT, MOST_LINES, about, how_many, place_text

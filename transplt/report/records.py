@@ -16,7 +16,7 @@ from transplt.base.finding import (
     Ledger,
     Status,
     TokenCount,
-    Verdict,
+    TokenVerdict,
 )
 from transplt.base.settings import Settings, TorchTarget
 from transplt.disk.walk import LeftOut
@@ -91,7 +91,7 @@ class RunResult:
         found: Counter[str] = Counter()
         for record in self.python_files:
             for cause, count in record.ledger.counts().items():
-                if cause.verdict is Verdict.IGNORED:
+                if cause.verdict is TokenVerdict.IGNORED:
                     found[words_of(cause)] += count
         return sorted(found.items(), key=lambda item: (-item[1], item[0]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from transplt.base.finding import Cause, Verdict
+from transplt.base.finding import Cause, TokenVerdict
 from transplt.render.cell import visible
 from transplt.report.records import RunResult
 from transplt.report.tokens import named_cause
@@ -42,10 +42,10 @@ def token_view(result: RunResult) -> dict[str, Any]:
 
 def _rank(cause: Cause) -> int:
     """Doubtful reasons, what nobody understands, what is left for a person, reasons that are sure, what is done."""
-    if cause.verdict is Verdict.IGNORED:
+    if cause.verdict is TokenVerdict.IGNORED:
         return (0, 1, 4)[reasons()[cause.reason].doubt]
-    return {Verdict.UNKNOWN: 2, Verdict.MANUAL: 3, Verdict.CONVERTED: 5}[cause.verdict]
+    return {TokenVerdict.UNKNOWN: 2, TokenVerdict.MANUAL: 3, TokenVerdict.CONVERTED: 5}[cause.verdict]
 
 
 def _doubt(cause: Cause) -> str:
-    return _DOUBT[reasons()[cause.reason].doubt] if cause.verdict is Verdict.IGNORED else ""
+    return _DOUBT[reasons()[cause.reason].doubt] if cause.verdict is TokenVerdict.IGNORED else ""

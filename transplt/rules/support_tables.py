@@ -19,7 +19,7 @@ CONVERTED = ("torch.cuda", "torch.backends", "torch.npu", "torch_npu", "torch.pr
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Support:
     """What the documentation of one torch_npu says of one API.
 
     `status`: yes, no or limited. `limit` is the documented limit as text, `tags` its kinds (dtype, shape, param,
@@ -39,11 +39,11 @@ def _api_table() -> Any:
 
 
 @cache
-def _row(index: int) -> Verdict | None:
+def _row(index: int) -> Support | None:
     row = _api_table()["rows"][index]
     if row is None:
         return None
-    return Verdict(
+    return Support(
         row["status"],
         row.get("limit", ""),
         frozenset(row.get("tags", ())),
@@ -72,7 +72,7 @@ def documented(api: str) -> bool:
 
 
 @cache
-def verdict(api: str, version: str) -> Verdict | None:
+def verdict(api: str, version: str) -> Support | None:
     """The entry of an API (its canonical name) for a torch version, None where there is none.
 
     For a version whose verdicts are not published yet it is that of `spoken_for`.

@@ -54,7 +54,7 @@ class Operator:
 
 
 @dataclass(slots=True)
-class Step:
+class ProfiledStep:
     """One row of step_trace_time: microseconds."""
 
     device: str
@@ -123,7 +123,7 @@ class Profile:
         self.operators: dict[tuple[str, str], Operator] = {}
         self.host: dict[str, Total] = {}
         self.apis: dict[str, Total] = {}
-        self.steps: list[Step] = []
+        self.steps: list[ProfiledStep] = []
         self.collectives: dict[str, Collective] = {}
         self.lines: dict[tuple[str, int, str, str], LineTime] = {}
         self.garbage = Total()
@@ -187,7 +187,8 @@ class Profile:
             return
         for device, clock in self._clocks.items():
             not_hidden = clock.busy - clock.computing
-            self.steps.append(Step(device, "", clock.computing, clock.communicating, not_hidden, clock.idle, 0.0))
+            step = ProfiledStep(device, "", clock.computing, clock.communicating, not_hidden, clock.idle, 0.0)
+            self.steps.append(step)
 
     def host_operator(self, name: str, us: float, count: int = 1) -> None:
         """Counts a call of PyTorch on the host."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from transplt.diagnose.profiles.names import called_by, type_of
-from transplt.diagnose.profiles.profile import MOST_STEPS, Collective, Profile, Step
+from transplt.diagnose.profiles.profile import MOST_STEPS, Collective, Profile, ProfiledStep
 from transplt.diagnose.profiles.tables import Table, UnreadableProfile, cell, finite, number
 from transplt.diagnose.stacks import Frame, Project, own_frame
 from transplt.rules.profiles import COMMUNICATION
@@ -112,7 +112,8 @@ def _steps(table: Table, profile: Profile, stacks: Stacks) -> None:
     device, step = table.place("Device_id"), table.place("Step")
     for row in table:
         if row and len(profile.steps) < MOST_STEPS:
-            profile.steps.append(Step(cell(row, device), cell(row, step), *(number(row, each) for each in places)))
+            times = (number(row, each) for each in places)
+            profile.steps.append(ProfiledStep(cell(row, device), cell(row, step), *times))
 
 
 def _apis(table: Table, profile: Profile, stacks: Stacks) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from transplt.diagnose.profiles.findings import Found, findings_of, findings_of_logs
 from transplt.diagnose.profiles.op_info import OpInfo
-from transplt.diagnose.profiles.profile import LineTime, Operator, Profile, Step
+from transplt.diagnose.profiles.profile import LineTime, Operator, Profile, ProfiledStep
 from transplt.diagnose.profiles.reading import Reading
 from transplt.diagnose.profiles.units import ms, percent
 from transplt.diagnose.stacks import Project
@@ -54,7 +54,7 @@ def left(reading: Reading) -> bool:
     return any(not each.remedy.info for each in found)
 
 
-def parts_of(steps: list[Step]) -> list[tuple[str, float]]:
+def parts_of(steps: list[ProfiledStep]) -> list[tuple[str, float]]:
     """The parts of all steps, in microseconds: together they are the whole."""
     return [
         ("computing", sum(step.computing for step in steps)),

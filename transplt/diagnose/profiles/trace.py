@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from transplt.diagnose.profiles.events import Events
 from transplt.diagnose.profiles.names import type_of
-from transplt.diagnose.profiles.profile import MOST_NAMES, THE_REST, Profile, Step, Total
+from transplt.diagnose.profiles.profile import MOST_NAMES, THE_REST, Profile, ProfiledStep, Total
 from transplt.diagnose.profiles.readers import Stacks
 from transplt.diagnose.profiles.tables import finite
 
@@ -131,6 +131,6 @@ def _parts(
     if parts:
         hidden = "Communication(Not Overlapped)"
         profile.steps.append(
-            Step("", "", parts.get("Computing", 0.0), parts.get("Communication", 0.0), parts.get(hidden, 0.0),
+            ProfiledStep("", "", parts.get("Computing", 0.0), parts.get("Communication", 0.0), parts.get(hidden, 0.0),
                  parts.get("Free", 0.0), 0.0)
         )  # fmt: skip

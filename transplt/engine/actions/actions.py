@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from transplt.base.finding import Effort, Finding
 from transplt.engine.actions.action import Action, Place
+from transplt.engine.actions.effort import HOURS
 from transplt.engine.actions.groups import Group, Groups
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 
 #: More actions than this are made fewer: those of one code, of which none takes long, become one.
 MOST = 10
-#: Hours of the first place, and of each further file, by effort; what comes again in a file costs nothing more.
-_FIRST = {Effort.LOW: 0.25, Effort.MEDIUM: 1.5, Effort.HIGH: 8.0}
+#: Hours of each further file, by effort, after those of the first place; what comes again in a file costs nothing more.
 _FURTHER = {Effort.LOW: 0.05, Effort.MEDIUM: 0.25, Effort.HIGH: 1.0}
 #: The same replacement in file after file is one command.
 _SUBSTITUTED = 0.01
@@ -132,7 +132,7 @@ def _action(draft: _Draft, kernels: Mapping[str, str]) -> Action:
     things = sum({group.name: group.parts for _, group in draft.findings}.values())
     further = len({place.path for place in places}) - 1
     each = _SUBSTITUTED if draft.group.kind in _MECHANICAL else _FURTHER[effort]
-    hours = round(_FIRST[effort] * things + each * max(further - things + 1, 0), 2)
+    hours = round(HOURS[effort] * things + each * max(further - things + 1, 0), 2)
     return Action(
         title=_title(draft),
         blocks=draft.blocks,

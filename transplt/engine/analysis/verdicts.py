@@ -17,7 +17,7 @@ from transplt.engine.analysis.api_uses import Use
 from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.rules import support_tables as tables
 from transplt.rules.rule_set import RuleSet
-from transplt.rules.support_tables import Verdict
+from transplt.rules.support_tables import Support
 from transplt.syntax.scan import parent
 
 UNSUPPORTED, SURE, LIMITED, ON_CPU, UNVERIFIED, NOT_ON_CARD = "NPU520", "NPU521", "NPU522", "NPU523", "NPU524", "NPU525"
@@ -119,7 +119,7 @@ def _unsupported(file: ScannedFile, use: Use) -> Note:
 def _limited(
     file: ScannedFile,
     use: Use,
-    row: Verdict,
+    row: Support,
     found: list[Note],
     quiet: dict[tuple[str, str], tuple[list[Use], str, str]],
 ) -> None:
@@ -145,7 +145,7 @@ def _limited(
         _add(quiet, LIMITED, use, f"{use.api} is documented with a limit: {row.limit}", "")
 
 
-def telling(api: str, row: Verdict) -> bool:
+def telling(api: str, row: Support) -> bool:
     """False for a limit that says only with which dtypes a page was checked."""
     if row.tags - _PLAIN_TAGS:
         return True
@@ -155,7 +155,7 @@ def telling(api: str, row: Verdict) -> bool:
     return bool(floats) and any("bf16" not in listed and "fp16" in listed for listed in floats)
 
 
-def _certain(file: ScannedFile, use: Use, row: Verdict) -> Iterator[str]:
+def _certain(file: ScannedFile, use: Use, row: Support) -> Iterator[str]:
     """Arguments of a call that are certain to meet its limit, as texts."""
     call = use.call
     if call is None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from transplt.base.finding import Cause, Effort, Level, Verdict
+from transplt.base.finding import Cause, Effort, Level, TokenVerdict
 from transplt.base.text.cuda_words import WORD
 from transplt.base.text.source import Source, splice
 from transplt.edits.edit import Edit, Extent, Finds, Found, Kept, Note, extent_of, spliced_by
@@ -25,7 +25,7 @@ from transplt.files.tokens import scan_other_file
 
 UNREAD = "NPU830"
 _MASKS = re.compile(rb"_+|# +")
-_SAID = Cause(Verdict.MANUAL)
+_SAID = Cause(TokenVerdict.MANUAL)
 
 
 def changes(document: Document) -> Finds:

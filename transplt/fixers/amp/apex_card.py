@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.program.program import File, Function, Program, Slot, enclosing_function
+from transplt.program.program import File, Function, Program, Variable, enclosing_function
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import begins, call_of
 from transplt.syntax.scan import FUNCTIONS, statement
@@ -13,7 +13,7 @@ from transplt.syntax.scan import FUNCTIONS, statement
 MOVES = names_of(MODULE, "to_card")
 
 
-def moves(program: Program, file: File, slot: Slot, function: Function | None) -> list[ast.stmt]:
+def moves(program: Program, file: File, slot: Variable, function: Function | None) -> list[ast.stmt]:
     """The statements of a function that move a model: `model.to(device)`, `model = Net().cuda()`."""
     found = []
     for name in sorted(MOVES):
@@ -35,7 +35,7 @@ def core(node: ast.expr) -> ast.expr:
     return node
 
 
-def was_moved(program: Program, slot: Slot, seen: set[Slot]) -> bool:
+def was_moved(program: Program, slot: Variable, seen: set[Variable]) -> bool:
     """True when the model that a variable is given was moved: by the caller, or by the function that made it."""
     if slot in seen:
         return False
@@ -59,7 +59,7 @@ def was_moved(program: Program, slot: Slot, seen: set[Slot]) -> bool:
     return False
 
 
-def _moved_inside(program: Program, callee: Function, index: int | None, seen: set[Slot]) -> bool:
+def _moved_inside(program: Program, callee: Function, index: int | None, seen: set[Variable]) -> bool:
     owner = program.owner[callee]
     for result in program.returns(callee):
         item = result.elts[index] if index is not None and isinstance(result, ast.Tuple) else result

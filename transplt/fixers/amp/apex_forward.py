@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from transplt.program.program import File, Program, Slot
+from transplt.program.program import File, Program, Variable
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
 from transplt.syntax.asks import arguments_of, by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -19,7 +19,7 @@ _TYPES = frozenset(f"torch.{where}FloatTensor" for where in ("", "cuda.", "npu."
 _RETYPES = names_of(TENSOR, "casts", "reads", "shape") - {"to", "type", "float"}
 
 
-def float_of_its_own(program: Program, models: Iterable[Slot]) -> tuple[File, ast.Call] | None:
+def float_of_its_own(program: Program, models: Iterable[Variable]) -> tuple[File, ast.Call] | None:
     """The first call in the forward pass of some models that makes a float32 tensor there."""
     for file, cls in _classes(program, models):
         methods = [item for item in cls.body if isinstance(item, FUNCTIONS) and item.name != "__init__"]
@@ -60,7 +60,7 @@ def _typed(name: str, call: ast.Call) -> bool:
     return name == "to" and (len(texts) > 1 or any("device" not in text and "cuda" not in text for text in texts))
 
 
-def _classes(program: Program, models: Iterable[Slot]) -> list[tuple[File, ast.ClassDef]]:
+def _classes(program: Program, models: Iterable[Variable]) -> list[tuple[File, ast.ClassDef]]:
     """The classes of the program that some models are made of, with those of their parts."""
     found: dict[ast.ClassDef, File] = {}
     values = [value for slot in models for value in program.values.get(slot, ()) if value.index is None]

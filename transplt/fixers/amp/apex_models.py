@@ -6,12 +6,12 @@ import ast
 
 from transplt.program.models import base_of, is_optimizer
 from transplt.program.optimized import added, counted
-from transplt.program.program import File, Function, Program, Slot, enclosing_function, text_of
+from transplt.program.program import File, Function, Program, Variable, enclosing_function, text_of
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.scan import FUNCTIONS
 
 
-def models_given(program: Program, file: File, stored: ast.stmt, origin: Slot) -> list[ast.expr] | None:
+def models_given(program: Program, file: File, stored: ast.stmt, origin: Variable) -> list[ast.expr] | None:
     """The models in the call that makes an optimizer; empty for `optimizer = None`, None when they cannot be seen."""
     value = getattr(stored, "value", None)
     if isinstance(value, ast.Constant):

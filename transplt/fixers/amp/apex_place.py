@@ -22,7 +22,7 @@ from transplt.program.program import (
     File,
     Function,
     Program,
-    Slot,
+    Variable,
     enclosing_function,
     stores_of,
     text_of,
@@ -79,8 +79,8 @@ class Initialization:
     after: ast.stmt
     models: tuple[str, ...]
     optimizers: tuple[str, ...]
-    held: dict[Slot, Slot]
-    updates: dict[Slot, set[Slot]]
+    held: dict[Variable, Variable]
+    updates: dict[Variable, set[Variable]]
     wraps: tuple[ast.stmt, ...]
     inside: frozenset[str]
     perhaps: frozenset[str]
@@ -103,10 +103,10 @@ class _Making:
     function: Function | None
     level: str
     stores: tuple[ast.expr, ...]
-    models: dict[Slot, ast.expr]
-    updates: dict[Slot, set[Slot]]
+    models: dict[Variable, ast.expr]
+    updates: dict[Variable, set[Variable]]
 
-    def made(self, slot: Slot) -> list[ast.expr]:
+    def made(self, slot: Variable) -> list[ast.expr]:
         """Where the function gives a variable a model or an optimizer, and not None."""
         made = [node for at, node in _made(self.program, slot) if at is self.file]
         return [node for node in made if enclosing_function(node) is self.function]
@@ -116,13 +116,13 @@ class _Making:
         return self.level == "O1" and is_data_parallel(self.program, file, wrapper)
 
 
-def origin_of(program: Program, file: File, node: ast.expr, level: str) -> Slot | None:
+def origin_of(program: Program, file: File, node: ast.expr, level: str) -> Variable | None:
     """The variable in which what an expression holds was made, through parameters and other names; None if unsure.
 
     With O1, which leaves models as they are, also through what functions return.
     """
     slot = _origin(program, program.slot(file, node))
-    seen = set[Slot]()
+    seen = set[Variable]()
     while level == "O1" and slot is not None and slot not in seen:
         seen.add(slot)
         inner = _returned(program, slot)
@@ -132,7 +132,7 @@ def origin_of(program: Program, file: File, node: ast.expr, level: str) -> Slot 
     return slot
 
 
-def _origin(program: Program, given: Slot | None) -> Slot | None:
+def _origin(program: Program, given: Variable | None) -> Variable | None:
     found = origins(program, given)
     slot = found[0] if len(found) == 1 else None
     if slot is None or parameter_of(program, slot) is not None:
@@ -141,7 +141,7 @@ def _origin(program: Program, given: Slot | None) -> Slot | None:
     return slot if any(named(value) is None for value in values) else None
 
 
-def _returned(program: Program, slot: Slot) -> Slot | None:
+def _returned(program: Program, slot: Variable) -> Variable | None:
     """The variable of a function that a variable is given from what it returns: `model, optimizer = build(args)`."""
     values = program.values.get(slot, ())
     if len(values) != 1 or not isinstance(values[0].node, ast.Call):
@@ -149,7 +149,7 @@ def _returned(program: Program, slot: Slot) -> Slot | None:
     callee = program.callee(values[0].file, values[0].node)
     if not isinstance(callee, FUNCTIONS):
         return None
-    owner, index, found = program.owner[callee], values[0].index, set[Slot | None]()
+    owner, index, found = program.owner[callee], values[0].index, set[Variable | None]()
     for result in program.returns(callee):
         items = result.elts if isinstance(result, ast.Tuple) else None
         item = items[index] if items and index is not None and index < len(items) else result
@@ -158,7 +158,7 @@ def _returned(program: Program, slot: Slot) -> Slot | None:
     return found.pop() if len(found) == 1 else None
 
 
-def find_place(program: Program, optimizers: dict[Slot, tuple[File, ast.Call]], level: str) -> Initialization:
+def find_place(program: Program, optimizers: dict[Variable, tuple[File, ast.Call]], level: str) -> Initialization:
     """The one place for some optimizers, given with a backward pass of each; raises Refused where there is none."""
     making = _making(program, optimizers, level)
     file, stores = making.file, [statement(node) for node in making.stores]
@@ -192,7 +192,7 @@ def find_place(program: Program, optimizers: dict[Slot, tuple[File, ast.Call]], 
     return _with_wrappers(place, making, block, last)
 
 
-def _making(program: Program, optimizers: dict[Slot, tuple[File, ast.Call]], level: str) -> _Making:
+def _making(program: Program, optimizers: dict[Variable, tuple[File, ast.Call]], level: str) -> _Making:
     """The statements that make some optimizers, all in one function, and the models in them."""
     stores = {origin: _made(program, origin) for origin in optimizers}
     if not all(stores.values()):
@@ -203,8 +203,8 @@ def _making(program: Program, optimizers: dict[Slot, tuple[File, ast.Call]], lev
     if any(at is not file or enclosing_function(node) is not function for at, node in every):
         why = "the optimizers are made in several functions, and amp.initialize is called once"
         raise Refused(file, first, why, _TOGETHER)
-    models: dict[Slot, ast.expr] = {}
-    updates: dict[Slot, set[Slot]] = {}
+    models: dict[Variable, ast.expr] = {}
+    updates: dict[Variable, set[Variable]] = {}
     for origin, made in stores.items():
         for _, node in made:
             bases = models_given(program, file, statement(node), origin)
@@ -221,7 +221,7 @@ def _making(program: Program, optimizers: dict[Slot, tuple[File, ast.Call]], lev
     return _Making(program, file, function, level, tuple(node for _, node in every), models, updates)
 
 
-def _made(program: Program, slot: Slot) -> list[tuple[File, ast.expr]]:
+def _made(program: Program, slot: Variable) -> list[tuple[File, ast.expr]]:
     """Where a variable is given a model or an optimizer: not by `optimizer = None` ahead of a branch that makes it."""
     return [(file, node) for file, node in stores_of(program, slot) if not isinstance(_stored(node), ast.Constant)]
 
@@ -235,7 +235,7 @@ def _stored(node: ast.expr) -> ast.expr | None:
     return value if isinstance(value, ast.expr) else None
 
 
-def _is_inside(making: _Making, slot: Slot, wraps: list[ast.stmt]) -> bool:
+def _is_inside(making: _Making, slot: Variable, wraps: list[ast.stmt]) -> bool:
     """True for a model that is in a DataParallel where the optimizer is made; other wrappers there are refused.
 
     The wrapping statements of the function join `wraps`.
@@ -334,7 +334,7 @@ def _called(function: Function) -> ast.AST:
     return above if function.name == "__init__" and isinstance(above, ast.ClassDef) else function
 
 
-def _spread(program: Program, held: dict[Slot, Slot], origin: Slot) -> None:
+def _spread(program: Program, held: dict[Variable, Variable], origin: Variable) -> None:
     """All variables that hold a model, by the values that they are given."""
     changed = True
     while changed:

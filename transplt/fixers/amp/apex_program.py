@@ -19,8 +19,8 @@ from transplt.program.cards import on_card
 from transplt.program.layers import left_out_at_times
 from transplt.program.loops import loops_around
 from transplt.program.optimized import Given, parameters_given
-from transplt.program.optimizers import Step, is_closure, optimizer_stepped
-from transplt.program.program import File, Function, Program, Slot, enclosing_function, text_of
+from transplt.program.optimizers import OptimizerStep, is_closure, optimizer_stepped
+from transplt.program.program import File, Function, Program, Variable, enclosing_function, text_of
 from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes, is_backward_pass
 from transplt.program.thawed import made_late, thawed_late
@@ -87,7 +87,7 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
     for file, call in passes:
         _check_pass(program, file, call)
     owners = [_owners(program, file, call) for file, call in passes]
-    every: dict[Slot, tuple[File, ast.Call]] = {}
+    every: dict[Variable, tuple[File, ast.Call]] = {}
     for (file, call), steps in zip(passes, owners, strict=True):
         for step in steps:
             origin = origin_of(program, file, step, level)
@@ -141,9 +141,9 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
     return apex
 
 
-def _shared(program: Program, place: Initialization, optimizers: list[Slot]) -> ast.Call | None:
+def _shared(program: Program, place: Initialization, optimizers: list[Variable]) -> ast.Call | None:
     """The call that makes an optimizer of parameters that another one has, too."""
-    made: list[tuple[Slot, ast.Call, Given]] = []
+    made: list[tuple[Variable, ast.Call, Given]] = []
     for origin in optimizers:
         for value in program.values.get(origin, ()):
             if isinstance(value.node, ast.Call):
@@ -242,9 +242,9 @@ def _passes(file: File, function: Function | None) -> list[ast.Call]:
     return [call for call in backward_passes(file.scan) if enclosing_function(call) is function]
 
 
-def _next_steps(call: ast.Call, marks: list[ast.Call], steps: list[Step]) -> list[ast.expr]:
+def _next_steps(call: ast.Call, marks: list[ast.Call], steps: list[OptimizerStep]) -> list[ast.expr]:
     """The optimizers that step behind a backward pass, of several that follow each other: up to the next pass."""
-    events: list[tuple[tuple[int, int], Step | None]] = sorted(
+    events: list[tuple[tuple[int, int], OptimizerStep | None]] = sorted(
         [*((ends(mark), None) for mark in marks), *((ends(step.call), step) for step in steps)],
         key=lambda item: item[0],
     )
@@ -259,7 +259,7 @@ def _next_steps(call: ast.Call, marks: list[ast.Call], steps: list[Step]) -> lis
     return found
 
 
-def _steps(program: Program, file: File, function: ast.AST | None) -> list[Step]:
+def _steps(program: Program, file: File, function: ast.AST | None) -> list[OptimizerStep]:
     found = []
     for call in file.scan.calls:
         step = optimizer_stepped(program, file, call)
@@ -325,7 +325,7 @@ def _optimizer_of(
     return ""
 
 
-def _trains_all(program: Program, optimizer: Slot) -> bool:
+def _trains_all(program: Program, optimizer: Variable) -> bool:
     """True for `SGD(model.parameters(), ...)`: an optimizer that may have a part of them clips fewer gradients."""
     made = [value.node for value in program.values.get(optimizer, ()) if not isinstance(value.node, ast.Constant)]
     first = [node.args[0] if isinstance(node, ast.Call) and node.args else None for node in made]

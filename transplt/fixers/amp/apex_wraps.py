@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from transplt.fixers.amp.apex_card import MOVES, core
 from transplt.flow.callees import DATA_PARALLEL
-from transplt.program.program import File, Function, Program, Slot, enclosing_function
+from transplt.program.program import File, Function, Program, Variable, enclosing_function
 from transplt.rules.torch_callables import full_names
 from transplt.syntax.asks import arguments_of, following
 from transplt.syntax.scan import FUNCTIONS, parent, statement
@@ -27,7 +27,7 @@ def kind_of(program: Program, file: File, call: ast.Call) -> str:
     return full if full in WRAPPERS else ""
 
 
-def wraps_model(program: Program, file: File, call: ast.Call, slot: Slot) -> bool:
+def wraps_model(program: Program, file: File, call: ast.Call, slot: Variable) -> bool:
     """True for `DistributedDataParallel(model, ...)` and the like."""
     if not kind_of(program, file, call):
         return False
@@ -36,10 +36,10 @@ def wraps_model(program: Program, file: File, call: ast.Call, slot: Slot) -> boo
 
 
 def wrapped_elsewhere(
-    program: Program, own: File, slot: Slot, function: Function | None
+    program: Program, own: File, slot: Variable, function: Function | None
 ) -> tuple[File, ast.expr] | None:
     """A wrapper around the model, made in another function before the model comes to the optimizer."""
-    pending, seen = [slot], set[Slot]()
+    pending, seen = [slot], set[Variable]()
     while pending:
         at = pending.pop()
         if at in seen:
@@ -149,7 +149,7 @@ def _names(node: ast.AST) -> list[ast.expr]:
     return [at for at in ast.walk(node) if isinstance(at, (ast.Name, ast.Attribute))]
 
 
-def _wrapped_by(program: Program, file: File, item: ast.stmt) -> Slot | None:
+def _wrapped_by(program: Program, file: File, item: ast.stmt) -> Variable | None:
     """The variable of `model = DistributedDataParallel(model, ...)`."""
     if not isinstance(item, ast.Assign) or len(item.targets) != 1 or not isinstance(item.value, ast.Call):
         return None

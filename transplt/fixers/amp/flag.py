@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from transplt.edits.parting import can_part
 from transplt.fixers.amp.parsed_options import PARSERS, reads_options, visible
 from transplt.flow.facts import ProjectFacts
-from transplt.program.program import File, Program, Slot, enclosing_function, text_of
+from transplt.program.program import File, Program, Variable, enclosing_function, text_of
 from transplt.program.programs import programs_of
 from transplt.program.reached import reached_functions
 from transplt.syntax.asks import begins, block_of, last_name
@@ -116,7 +116,7 @@ def _place(program: Program, file: File, call: ast.Call, base: ast.expr) -> Flag
 
 
 def _options_in(
-    program: Program, file: File, block: list[ast.stmt], slot: Slot | None, above: ast.stmt | None
+    program: Program, file: File, block: list[ast.stmt], slot: Variable | None, above: ast.stmt | None
 ) -> list[ast.Expr]:
     """The `parser.add_argument(...)` statements of a block, those above a statement only."""
     return [

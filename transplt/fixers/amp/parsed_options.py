@@ -8,8 +8,8 @@ from transplt.program.program import (
     File,
     Function,
     Program,
-    Slot,
     Value,
+    Variable,
     class_name,
     enclosing_function,
     is_static,
@@ -33,7 +33,7 @@ def reads_options(program: Program, file: File, call: ast.Call) -> bool:
     return _is_parser(program, file, func.value, set())
 
 
-def _is_parser(program: Program, file: File, node: ast.expr, seen: set[Slot]) -> bool:
+def _is_parser(program: Program, file: File, node: ast.expr, seen: set[Variable]) -> bool:
     if isinstance(node, ast.Call):
         if file.names.qualified(node.func) in PARSERS:
             return True
@@ -114,7 +114,7 @@ def _object_of(program: Program, file: File, function: Function) -> tuple[str, s
     return arguments[0].arg, program.root_class(class_name(file, parent(function)))
 
 
-def _early(program: Program, slot: Slot, node: ast.AST) -> bool:
+def _early(program: Program, slot: Variable, node: ast.AST) -> bool:
     """True when an attribute is set in `__init__`; in it, above the node."""
     function = enclosing_function(node)
     for file in program.files:
@@ -128,7 +128,7 @@ def _early(program: Program, slot: Slot, node: ast.AST) -> bool:
     return True
 
 
-def _holds(program: Program, slot: Slot, seen: set[Slot]) -> bool:
+def _holds(program: Program, slot: Variable, seen: set[Variable]) -> bool:
     """True when all that a variable ever holds are the parsed options."""
     if slot in seen:
         return False
@@ -141,7 +141,7 @@ def _holds(program: Program, slot: Slot, seen: set[Slot]) -> bool:
     return bool(every) and all(_options(program, item, seen | {slot}) for item in every)
 
 
-def _options(program: Program, value: Value, seen: set[Slot]) -> bool:
+def _options(program: Program, value: Value, seen: set[Variable]) -> bool:
     """True when a value is the parsed options."""
     file, node = value.file, value.node
     if isinstance(node, ast.Call):
@@ -160,7 +160,7 @@ def _options(program: Program, value: Value, seen: set[Slot]) -> bool:
     return False
 
 
-def _returned(program: Program, value: Value, seen: set[Slot]) -> bool:
+def _returned(program: Program, value: Value, seen: set[Variable]) -> bool:
     if value.index is not None and isinstance(value.node, ast.Tuple):
         return value.index < len(value.node.elts) and _options(
             program, Value(value.file, value.node.elts[value.index]), seen

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from transplt.fixers.amp.home import Home
 from transplt.program.loops import lifted
-from transplt.program.optimizers import Step
+from transplt.program.optimizers import OptimizerStep
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.values import values_of
 from transplt.syntax.asks import begins, block_of, by_place, call_of, variable
@@ -36,7 +36,7 @@ class Part:
     file: File
     scope: ast.AST
     backwards: list[ast.Call]
-    steps: list[Step]
+    steps: list[OptimizerStep]
     mark: str = ""
     updates: list[ast.stmt] = field(default_factory=list)
     exits: list[ast.stmt] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Part:
 
 
 def parts_of(
-    program: Program, file: File, scope: ast.AST, backwards: list[ast.Call], steps: list[Step]
+    program: Program, file: File, scope: ast.AST, backwards: list[ast.Call], steps: list[OptimizerStep]
 ) -> list[Part]:
     """The parts of a piece of training code, by place; one for all where their gradients may meet."""
     whole = [Part(program, file, scope, backwards, steps)]
@@ -87,16 +87,16 @@ def parts_of(
     return parts
 
 
-_Run = tuple[list[ast.Call], list[Step]]
+_Run = tuple[list[ast.Call], list[OptimizerStep]]
 
 
-def _grouped(file: File, backwards: list[ast.Call], steps: list[Step]) -> list[list[_Run]]:
+def _grouped(file: File, backwards: list[ast.Call], steps: list[OptimizerStep]) -> list[list[_Run]]:
     """Backward passes with the steps right behind them, those of the same optimizers together; empty if unsure."""
     scopes = {id(enclosing_function(call)): enclosing_function(call) for call in backwards}
     scopes |= {id(enclosing_function(step.call)): enclosing_function(step.call) for step in steps}
     runs: list[_Run] = []
     for scope in scopes.values():
-        events: list[tuple[ast.Call, Step | None]] = [(call, None) for call in backwards]
+        events: list[tuple[ast.Call, OptimizerStep | None]] = [(call, None) for call in backwards]
         events += [(step.call, step) for step in steps]
         at: _Run = ([], [])
         for call, event in sorted(events, key=lambda item: begins(item[0])):
@@ -122,7 +122,7 @@ def _grouped(file: File, backwards: list[ast.Call], steps: list[Step]) -> list[l
     return [every for _, every in groups]
 
 
-def _texts(file: File, steps: Sequence[Step]) -> set[str]:
+def _texts(file: File, steps: Sequence[OptimizerStep]) -> set[str]:
     return {text_of(file, step.optimizer) for step in steps}
 
 
@@ -151,7 +151,7 @@ def _met(program: Program, file: File, groups: list[list[_Run]], index: int) -> 
     return found
 
 
-def _zeroed(program: Program, file: File, text: str, steps: list[Step]) -> list[ast.stmt]:
+def _zeroed(program: Program, file: File, text: str, steps: list[OptimizerStep]) -> list[ast.stmt]:
     """The statements that set the gradients of an optimizer to zero: its own, its model's, or a method's."""
     optimizer = next(step.optimizer for step in steps if text_of(file, step.optimizer) == text)
     models = {

@@ -29,7 +29,7 @@ from transplt.fixers.amp.precision import calls_under, needs_digits
 from transplt.fixers.amp.reading import in_functions, made_by_class, networks, own_nodes
 from transplt.fixers.amp.steps import Read, crossing, exits, gradient_reads, last_steps, limiting_hook, no_step
 from transplt.program.imports import imports_of
-from transplt.program.optimizers import Step, is_closure, optimizer_stepped
+from transplt.program.optimizers import OptimizerStep, is_closure, optimizer_stepped
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.programs import programs_of
 from transplt.program.steps import backward_passes
@@ -65,7 +65,7 @@ class Unit:
     file: File
     scopes: list[ast.AST]
     backwards: list[Backward] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[OptimizerStep] = field(default_factory=list)
     regions: list[list[ast.stmt]] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)

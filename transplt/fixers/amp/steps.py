@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from transplt.fixers.amp.reading import in_functions, own_nodes, zeroes
 from transplt.program.loops import LOOPS, excludes, lifted, loops_around
-from transplt.program.optimizers import NO_OPTIMIZER, Step, optimizer_stepped
+from transplt.program.optimizers import NO_OPTIMIZER, OptimizerStep, optimizer_stepped
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.steps import is_backward_pass
 from transplt.syntax.asks import begins, block_of, by_place, call_of, ends, last_name
@@ -28,13 +28,13 @@ class Read:
     node: ast.AST
 
 
-def last_steps(steps: list[Step], backwards: list[ast.Call]) -> tuple[list[ast.stmt], ast.stmt | None]:
+def last_steps(steps: list[OptimizerStep], backwards: list[ast.Call]) -> tuple[list[ast.stmt], ast.stmt | None]:
     """The statements behind which an iteration has no step left, for each loop that holds steps of its own.
 
     An optimizer that takes two steps needs an update between them, which no gradients of another may outlast: the
     second value is a statement whose steps come without a backward pass behind the steps before.
     """
-    groups: dict[tuple[int, int], list[Step]] = {}
+    groups: dict[tuple[int, int], list[OptimizerStep]] = {}
     for step in steps:
         loops = loops_around(step.stmt)
         groups.setdefault((id(enclosing_function(step.stmt)), id(loops[0]) if loops else 0), []).append(step)
@@ -45,7 +45,7 @@ def last_steps(steps: list[Step], backwards: list[ast.Call]) -> tuple[list[ast.s
     return sorted(found, key=begins), late[0] if late else None
 
 
-def _last(group: list[Step], backwards: list[ast.Call], late: list[ast.stmt]) -> list[ast.stmt]:
+def _last(group: list[OptimizerStep], backwards: list[ast.Call], late: list[ast.stmt]) -> list[ast.stmt]:
     block = block_of(group[0].stmt)
     while any(lifted(step.stmt, block) is None for step in group):
         above = parent(block[0])
@@ -62,7 +62,7 @@ def _last(group: list[Step], backwards: list[ast.Call], late: list[ast.stmt]) ->
                 late.append(block[at])
     found: list[ast.stmt] = []
     for place in sorted(set(places)):
-        inner: dict[int, list[Step]] = {}
+        inner: dict[int, list[OptimizerStep]] = {}
         for step, at in zip(group, places, strict=True):
             if at == place and step.stmt is block[place]:
                 found.append(step.stmt)
@@ -73,7 +73,7 @@ def _last(group: list[Step], backwards: list[ast.Call], late: list[ast.stmt]) ->
     return found
 
 
-def _twice(group: list[Step]) -> bool:
+def _twice(group: list[OptimizerStep]) -> bool:
     """True when an optimizer takes more than one step: the scaler has to be updated between them."""
     names = [ast.dump(step.optimizer) for step in group]
     return len(set(names)) < len(names)
@@ -116,7 +116,7 @@ def exits(scope: ast.AST, opened: list[ast.stmt], updates: list[ast.stmt]) -> tu
     return sorted(found, key=begins), None
 
 
-def crossing(steps: list[Step], backwards: list[ast.Call]) -> Step | None:
+def crossing(steps: list[OptimizerStep], backwards: list[ast.Call]) -> OptimizerStep | None:
     """A step in an outer loop with a backward pass before the inner loop that has steps too: gradients made under one
     scale would be divided by another."""
     for step in steps:
@@ -136,7 +136,7 @@ def crossing(steps: list[Step], backwards: list[ast.Call]) -> Step | None:
 
 
 def gradient_reads(
-    program: Program, file: File, scope: ast.AST, steps: list[Step], backwards: list[ast.Call]
+    program: Program, file: File, scope: ast.AST, steps: list[OptimizerStep], backwards: list[ast.Call]
 ) -> tuple[list[Read], list[ast.AST]]:
     """What reads gradients before a step, the first for each step, and what does so where no step follows for sure.
 
@@ -194,7 +194,7 @@ def limiting_hook(file: File) -> ast.Call | None:
     return None
 
 
-def _scaled_still(steps: list[Step], node: ast.AST, backwards: list[ast.Call]) -> bool:
+def _scaled_still(steps: list[OptimizerStep], node: ast.AST, backwards: list[ast.Call]) -> bool:
     """True for gradients between a backward pass and the next: no step divides them by the scale. A sign has none."""
     above = parent(node)
     if isinstance(above, ast.Call) and node in above.args:
@@ -258,7 +258,7 @@ def _unread(node: ast.Attribute) -> bool:
     return tested or zeroes(node)
 
 
-def _steps_after(steps: list[Step], node: ast.AST, backwards: list[ast.Call]) -> list[Step]:
+def _steps_after(steps: list[OptimizerStep], node: ast.AST, backwards: list[ast.Call]) -> list[OptimizerStep]:
     """The steps behind a node, up to the next backward pass, without those of other branches."""
     place = begins(node)
     return [

@@ -13,7 +13,7 @@ from transplt.fixers.distributed.bench import Bench
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.wrapping import remark_rates
 from transplt.program.cards import MOVES
-from transplt.program.optimizers import Step, optimizer_calls
+from transplt.program.optimizers import OptimizerStep, optimizer_calls
 from transplt.program.program import enclosing_function, text_of
 from transplt.syntax.asks import block_of, by_place, ends, last_name
 from transplt.syntax.scan import chain, parent, statement
@@ -106,7 +106,7 @@ def define_average(bench: Bench) -> None:
     define(bench, lines, CODE, why)
 
 
-def _before_step(bench: Bench, name: str, step: Step, done: set[tuple[int, str]]) -> None:
+def _before_step(bench: Bench, name: str, step: OptimizerStep, done: set[tuple[int, str]]) -> None:
     text = text_of(bench.file, step.optimizer)
     if step.closure is not None:
         for file, call in bench.training.backwards:
@@ -120,7 +120,7 @@ def _before_step(bench: Bench, name: str, step: Step, done: set[tuple[int, str]]
             bench.before(node, [f"{name}({text})"], CODE, _MESSAGE)
 
 
-def _first_reader(bench: Bench, step: Step) -> ast.stmt:
+def _first_reader(bench: Bench, step: OptimizerStep) -> ast.stmt:
     """The statement in front of a step from which on gradients are read: clipped, unscaled, looked at."""
     node = statement(step.call)
     block = block_of(node)
@@ -136,7 +136,7 @@ def _first_reader(bench: Bench, step: Step) -> ast.stmt:
     return block[first]
 
 
-def _readers_apart(bench: Bench, step: Step) -> list[ast.stmt]:
+def _readers_apart(bench: Bench, step: OptimizerStep) -> list[ast.stmt]:
     """Statements of the function of a step, outside of its block, that read gradients before it."""
     found = []
     block = block_of(statement(step.call))
@@ -155,7 +155,7 @@ def _reads_gradients(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "grad"
 
 
-def _closure_loss(bench: Bench, step: Step, call: ast.Call) -> None:
+def _closure_loss(bench: Bench, step: OptimizerStep, call: ast.Call) -> None:
     """What a closure returns decides the step: it is the mean over the ranks."""
     assert isinstance(call.func, ast.Attribute) and step.closure is not None
     loss = call.func.value

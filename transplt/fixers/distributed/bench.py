@@ -13,7 +13,7 @@ from transplt.edits.writer import Writer
 from transplt.fixers.distributed.start import Start
 from transplt.fixers.distributed.verdict import Verdict, runs_elsewhere
 from transplt.program.models import Models
-from transplt.program.program import File, Program, Slot
+from transplt.program.program import File, Program, Variable
 from transplt.program.training import Training
 from transplt.program.wraps import Wrap
 
@@ -28,7 +28,7 @@ class Bench(Writer):
     file: File
     start: Start
     models: Models
-    wraps: dict[Slot, Wrap]
+    wraps: dict[Variable, Wrap]
     verdict: Verdict
     shared: bool = False  # other scripts run code of this file, too
     average: str = ""  # the name of the function that averages gradients
@@ -125,7 +125,7 @@ class Bench(Writer):
 
 
 def put_on_bench(
-    work: Work, file: File, start: Start, models: Models, wraps: dict[Slot, Wrap], verdict: Verdict
+    work: Work, file: File, start: Start, models: Models, wraps: dict[Variable, Wrap], verdict: Verdict
 ) -> Bench:
     """The bench of a file, kept for the second look at it."""
     names = (MANY_CARDS.name, "NPU333", "imports for several processes")

@@ -10,7 +10,7 @@ from transplt.fixers.distributed.paths import Walk, begins_group, needs_group
 from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
 from transplt.program.optimizers import find_optimizers, find_steps
-from transplt.program.program import Program, Slot, Value
+from transplt.program.program import Program, Value, Variable
 from transplt.program.programs import programs_of
 from transplt.program.ranks import divided
 from transplt.program.trained import handed_on
@@ -87,7 +87,7 @@ def _apart(program: Program) -> Iterator[Problem]:
     calls = [(file, call) for file in program.files for call in file.scan.calls]
     if not steps or any(last_name(call.func) == "all_reduce" and _of_gradients(call) for _, call in calls):
         return
-    wrapped: set[Slot] = set()
+    wrapped: set[Variable] = set()
     wraps = [(file, call) for file, call in calls if last_name(call.func) == "DistributedDataParallel"]
     for file, call in wraps:
         stored = statement(call)
@@ -131,7 +131,7 @@ def _asked(node: ast.AST) -> bool:
     return any(isinstance(each, ast.Call) and last_name(each.func) in names_of("builtins", "asks") for each in inside)
 
 
-def _leaves(program: Program, slot: Slot, seen: set[Slot]) -> Iterator[Value | None]:
+def _leaves(program: Program, slot: Variable, seen: set[Variable]) -> Iterator[Value | None]:
     """The expressions from which a variable has its value; None for one that is not known."""
     if slot in seen:
         return

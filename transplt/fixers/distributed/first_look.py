@@ -16,7 +16,7 @@ from transplt.fixers.distributed.verdict import Refusal, Verdict, judge
 from transplt.fixers.distributed.wrapping import claim_data_parallel
 from transplt.program.files import File
 from transplt.program.models import Models, find_models
-from transplt.program.program import Program, Slot, text_of
+from transplt.program.program import Program, Variable, text_of
 from transplt.program.programs import programs_of
 from transplt.program.ranks import divided
 from transplt.program.training import Training, find_training
@@ -57,7 +57,7 @@ def first_look(work: Work, tree: ast.Module) -> Finds:
     yield from hand_over(bench)
 
 
-_Read = tuple[Start, Models, dict[Slot, Wrap], Verdict]
+_Read = tuple[Start, Models, dict[Variable, Wrap], Verdict]
 
 
 def _read(program: Program, targets: tuple[str, ...]) -> _Read | Training:

@@ -9,7 +9,7 @@ from transplt.fixers.distributed.bench import Bench
 from transplt.fixers.distributed.data import dataset_of, is_shared_out
 from transplt.fixers.distributed.epochs import loader_name
 from transplt.program.loops import Loop
-from transplt.program.program import File, Slot, enclosing_function, text_of
+from transplt.program.program import File, Variable, enclosing_function, text_of
 from transplt.program.training import Loader, loaders_of
 from transplt.program.values import assigned
 from transplt.syntax.asks import by_place, call_of, last_name
@@ -53,13 +53,13 @@ def _divided(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     return (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
 
 
-def _slots(bench: Bench, node: ast.AST) -> set[Slot]:
+def _slots(bench: Bench, node: ast.AST) -> set[Variable]:
     """The variables that an expression names."""
     parts = [each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute))]
     return {slot for each in parts if (slot := bench.program.slot(bench.file, each)) is not None}
 
 
-def _last_sum(bench: Bench, sums: list[ast.AugAssign], slots: set[Slot], node: ast.expr) -> ast.AugAssign | None:
+def _last_sum(bench: Bench, sums: list[ast.AugAssign], slots: set[Variable], node: ast.expr) -> ast.AugAssign | None:
     """The last `total += ...` of the function above a place, for any of some variables; the first where none is."""
     function = enclosing_function(node)
     found = [
@@ -93,21 +93,21 @@ def _loader_of_sum(bench: Bench, sums: list[ast.AugAssign], total: ast.expr, cou
     return ""
 
 
-def _alike(bench: Bench, loader: Loader) -> set[Slot]:
+def _alike(bench: Bench, loader: Loader) -> set[Variable]:
     """The variables that are as long as the data of a loader: its dataset, and the tensors of a TensorDataset."""
     data = dataset_of(loader.call)
     if data is None:
         return set()
     slot = bench.program.slot(loader.file, data)
     made = assigned(bench.program, loader.file, data) if slot is not None else [(loader.file, data)]
-    found = {slot} if slot is not None else set[Slot]()
+    found = {slot} if slot is not None else set[Variable]()
     for file, call in made if len(made) == 1 else ():
         if isinstance(call, ast.Call) and file.names.qualified(call.func) in _TENSORS:
             found |= {given for each in call.args if (given := _lasting(bench, file, each)) is not None}
     return found
 
 
-def _lasting(bench: Bench, file: File, node: ast.expr) -> Slot | None:
+def _lasting(bench: Bench, file: File, node: ast.expr) -> Variable | None:
     """The variable that a name is, where it gets its value in one place."""
     found = file.names.lookup(node.id, file.scan.scope_of(node)) if isinstance(node, ast.Name) else None
     return bench.program.slot(file, node) if found is not None and len(found[1]) == 1 else None
@@ -149,7 +149,7 @@ def _begins_anew(bench: Bench, loop: Loop, summed: ast.AugAssign) -> bool:
     return any(bench.program.slot(bench.file, each) == wanted for each in stores)
 
 
-def _is_fixed(bench: Bench, sums: list[ast.AugAssign], node: ast.expr, seen: set[Slot]) -> bool:
+def _is_fixed(bench: Bench, sums: list[ast.AugAssign], node: ast.expr, seen: set[Variable]) -> bool:
     """True for a number, and for the length of what is no loader and is the same on all ranks; through variables."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (int, float)) and node.value > 1 and node.value not in _OF_TIME

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from transplt.program.environments import is_environment
 from transplt.program.loops import counts, loops_around
-from transplt.program.optimizers import Step
-from transplt.program.program import File, Function, Slot, enclosing_function
+from transplt.program.optimizers import OptimizerStep
+from transplt.program.program import File, Function, Variable, enclosing_function
 from transplt.program.ranks import divides
 from transplt.program.training import Training
 from transplt.rules.torch_callables import names_of
@@ -41,9 +41,9 @@ _MISSING = frozenset({"FileNotFoundError"})
 class Varying:
     """The variables of a program whose value differs between ranks. `same`: ids of expressions that are made alike."""
 
-    def __init__(self, training: Training, steps: list[Step], same: set[int]) -> None:
+    def __init__(self, training: Training, steps: list[OptimizerStep], same: set[int]) -> None:
         self.training, self.program, self.same = training, training.program, same
-        self.slots: dict[Slot, list[ast.AST]] = {}  # with the nodes from which on they differ
+        self.slots: dict[Variable, list[ast.AST]] = {}  # with the nodes from which on they differ
         self.steps = {id(step.call) for step in steps}
         self.sharded = {id(loop) for _, loop, loaders in training.loops if loaders}
         self.inside = _run_in(training)
@@ -144,7 +144,7 @@ class Varying:
         """True for code that runs in the training loop, where each rank draws for itself."""
         return enclosing_function(node) in self.inside or self.training.in_region(file, node)
 
-    def _spread(self, without: set[Slot]) -> None:
+    def _spread(self, without: set[Variable]) -> None:
         before = -1
         while before != sum(map(len, self.slots.values())):
             before = sum(map(len, self.slots.values()))
@@ -203,7 +203,7 @@ class Varying:
         elif (slot := self.program.slot(file, node)) is not None:
             self._add(slot, node)
 
-    def _add(self, slot: Slot, source: ast.AST) -> None:
+    def _add(self, slot: Variable, source: ast.AST) -> None:
         known = self.slots.setdefault(slot, [])
         if not any(each is source for each in known):
             known.append(source)
@@ -411,7 +411,7 @@ class Varying:
 class _OfFiles(Varying):
     """What hangs on files. All ranks see the same where nobody writes them meanwhile: no barrier may count on it."""
 
-    def __init__(self, training: Training, steps: list[Step], same: set[int]) -> None:
+    def __init__(self, training: Training, steps: list[OptimizerStep], same: set[int]) -> None:
         words = [word.encode() for word in ASKS]
         self.asks = any(word in file.source.utf8 for file in training.program.files for word in words)
         if self.asks:

@@ -20,9 +20,9 @@ from transplt.program.imports import imports_of
 from transplt.program.layers import dropped_output, leaves_layers_out
 from transplt.program.losses import loss_readers
 from transplt.program.models import Models, is_optimizer, spelled
-from transplt.program.optimizers import Step, find_optimizers, find_steps, optimizer_calls
+from transplt.program.optimizers import OptimizerStep, find_optimizers, find_steps, optimizer_calls
 from transplt.program.passes import Passes, find_passes
-from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
+from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
 from transplt.program.values import values_of
 from transplt.program.wraps import Wrap, before_wrap, early_uses
 from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name, string_of
@@ -53,12 +53,12 @@ class Verdict:
 
     refusals: list[Refusal]
     averaging: str
-    steps: list[Step]
+    steps: list[OptimizerStep]
     varying: Varying
-    unused: frozenset[Slot] = frozenset()
+    unused: frozenset[Variable] = frozenset()
 
 
-def judge(models: Models, wraps: dict[Slot, Wrap], targets: tuple[str, ...]) -> Verdict:
+def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...]) -> Verdict:
     """The verdict on a program."""
     steps = find_steps(models.program)
     varying = _varying(models, steps)
@@ -79,7 +79,7 @@ def judge(models: Models, wraps: dict[Slot, Wrap], targets: tuple[str, ...]) -> 
     return Verdict(refusals, why, steps, varying, frozenset() if why else _unused(models, passes))
 
 
-def _varying(models: Models, steps: list[Step]) -> Varying:
+def _varying(models: Models, steps: list[OptimizerStep]) -> Varying:
     """What differs between ranks when the ranks take the mean of each loss that is read where all of them come by."""
     training = models.training
     readers = [
@@ -187,7 +187,7 @@ def _own_parallel(file: File, node: ast.expr | ast.stmt, name: str) -> Refusal:
     )
 
 
-def _by_hand(models: Models, steps: list[Step]) -> Iterator[Refusal]:
+def _by_hand(models: Models, steps: list[OptimizerStep]) -> Iterator[Refusal]:
     """Parameters that the program changes by itself."""
     if steps or any(optimizer_calls(models.program)):
         return
@@ -260,7 +260,7 @@ def runs_elsewhere(program: Program, file: File) -> bool:
 # --- how gradients are exchanged -------------------------------------------------------------------------------------
 
 
-def _unseen_optimizer(models: Models, steps: list[Step]) -> str:
+def _unseen_optimizer(models: Models, steps: list[OptimizerStep]) -> str:
     """A step of an optimizer that nothing in sight makes: what it trains may have no wrapper."""
     program = models.program
     for step in steps:
@@ -272,7 +272,7 @@ def _unseen_optimizer(models: Models, steps: list[Step]) -> str:
     return ""
 
 
-def _wrapped_apart(varying: Varying, wraps: dict[Slot, Wrap]) -> str:
+def _wrapped_apart(varying: Varying, wraps: dict[Variable, Wrap]) -> str:
     """A wrapper that only some ranks would make, for which they wait for each other."""
     for wrap in wraps.values():
         if not varying.alike(wrap.file, wrap.after):
@@ -280,7 +280,7 @@ def _wrapped_apart(varying: Varying, wraps: dict[Slot, Wrap]) -> str:
     return ""
 
 
-def _why_averaging(models: Models, wraps: dict[Slot, Wrap], passes: Passes) -> str:
+def _why_averaging(models: Models, wraps: dict[Variable, Wrap], passes: Passes) -> str:
     """Why no wrapper can exchange the gradients of this program; empty when it can."""
     program = models.program
     if not models.origins:
@@ -327,7 +327,7 @@ def _why_averaging(models: Models, wraps: dict[Slot, Wrap], passes: Passes) -> s
     return ""
 
 
-def _state_elsewhere(models: Models, origin: Slot) -> str | None:
+def _state_elsewhere(models: Models, origin: Variable) -> str | None:
     """Where the state of a model is read or loaded through an object whose class is not known: with what names?"""
     for file in models.program.files:
         for word in ("state_dict", "load_state_dict"):
@@ -382,7 +382,7 @@ def _frozen_later(models: Models, wrap: Wrap) -> bool:
     return False
 
 
-def _same(models: Models, origin: Slot) -> list[Slot]:
+def _same(models: Models, origin: Variable) -> list[Variable]:
     return [slot for slot, first in models.wrapped.items() if first == origin]
 
 
@@ -395,7 +395,7 @@ def _in_class_of(node: ast.AST) -> bool:
 # --- parameters that a step may leave out ----------------------------------------------------------------------------
 
 
-def _unused(models: Models, passes: Passes) -> frozenset[Slot]:
+def _unused(models: Models, passes: Passes) -> frozenset[Variable]:
     """Models of the program with a layer that a forward pass may leave out, and that run once for a backward pass."""
     found = set()
     for origin in models.origins:

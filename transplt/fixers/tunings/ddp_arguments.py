@@ -24,7 +24,7 @@ from transplt.fixers.tunings.reading import layers_and_all
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.models import kind_of
 from transplt.program.optimizers import optimizer_calls
-from transplt.program.program import SAME_MODULE, File, Program, Slot, enclosing_function
+from transplt.program.program import SAME_MODULE, File, Program, Variable, enclosing_function
 from transplt.rules.torch_callables import full_names
 from transplt.rules.versions import versions_of
 from transplt.syntax.asks import by_place, keyword_of, lacks, last_name
@@ -180,7 +180,7 @@ def _own_model(program: Program, file: File, call: ast.Call) -> bool:
             else:
                 made += 1
         elif isinstance(node, (ast.Name, ast.Attribute)):
-            slot: Slot | None = program.slot(at, node)
+            slot: Variable | None = program.slot(at, node)
             values = program.values.get(slot, []) if slot else []
             if not values or any(value.index is not None for value in values):
                 return False

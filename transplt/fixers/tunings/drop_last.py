@@ -14,7 +14,7 @@ from transplt.fixers.tunings.data_loader import API, PLACES, given, is_constant
 from transplt.fixers.tunings.keywords import add_keyword
 from transplt.fixers.tunings.reading import WRAPPERS, Reader, Reading, reading
 from transplt.fixers.tunings.writer import writer_for
-from transplt.program.program import File, Slot, enclosing_function
+from transplt.program.program import File, Variable, enclosing_function
 from transplt.program.steps import is_backward_pass
 from transplt.program.training import Loader
 from transplt.program.values import uses
@@ -115,7 +115,7 @@ def _share_of_all(found: Reading, loader: Loader) -> ast.expr | None:
     """A division by the size of the loader's dataset: what is summed up over fewer samples then comes out too small."""
     program = found.program
     dataset = loader.call.args[0] if loader.call.args else keyword_of(loader.call, "dataset")
-    wanted: set[Slot | None] = {*found.held(loader.call)[0]}
+    wanted: set[Variable | None] = {*found.held(loader.call)[0]}
     named = isinstance(dataset, (ast.Name, ast.Attribute))
     same = {id(node) for _, node in found.others(loader.file, dataset)} if named and dataset is not None else set()
     for file in program.files:

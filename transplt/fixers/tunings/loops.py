@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from transplt.edits.work import Work
 from transplt.fixers.around import program_around
 from transplt.program.loops import Loop, loops_around
-from transplt.program.optimizers import Step, find_steps
+from transplt.program.optimizers import OptimizerStep, find_steps
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.steps import steps_by_itself
 from transplt.program.training import Training, find_training, loaders_of
@@ -82,7 +82,7 @@ def _find(program: Program) -> list[Batches]:
     return found
 
 
-def _makes_steps(program: Program, taken: list[Step], file: File, loop: Loop) -> bool:
+def _makes_steps(program: Program, taken: list[OptimizerStep], file: File, loop: Loop) -> bool:
     """True when an optimizer is stepped in a loop, or in a function of the program that it calls."""
     if _within(loop, taken):
         return True
@@ -101,7 +101,7 @@ def _calls_loops(training: Training, file: File, loop: Loop, with_loops: set[int
     return False
 
 
-def _batches(program: Program, training: Training, taken: list[Step], file: File, loop: Loop) -> Batches:
+def _batches(program: Program, training: Training, taken: list[OptimizerStep], file: File, loop: Loop) -> Batches:
     regions = {id(region) for at, region in training.regions if at is file}
     around = tuple(above for above in loops_around(loop) if id(above) in regions)
     function = enclosing_function(loop)
@@ -147,7 +147,7 @@ def _loader(program: Program, file: File, loop: Loop) -> str:
     return text_of(file, source) if loaders and sized and given else ""
 
 
-def _within(node: ast.AST, taken: list[Step]) -> tuple[ast.stmt, ...]:
+def _within(node: ast.AST, taken: list[OptimizerStep]) -> tuple[ast.stmt, ...]:
     """The statements in a piece of code that step an optimizer, by place."""
     found = [statement(step.call) for step in taken if node in chain(step.call)]
     return tuple(sorted(found, key=lambda item: item.lineno))

@@ -12,7 +12,7 @@ from transplt.program.imports import imports_of
 from transplt.program.program import (
     File,
     Program,
-    Slot,
+    Variable,
     enclosing_function,
     program_of,
 )
@@ -51,14 +51,14 @@ class Reading:
     readers: dict[int, list[Reader]] = field(default_factory=dict)
     loaders: dict[int, Loader] = field(default_factory=dict)
     read_by: dict[int, tuple[Loader, ...]] = field(default_factory=dict)  # by the id of a reader's node
-    _taken: dict[int, list[tuple[Slot, int | None]]] = field(default_factory=dict)  # by the id of the expression
+    _taken: dict[int, list[tuple[Variable, int | None]]] = field(default_factory=dict)  # by the id of the expression
 
     def loaders_in(self, path: str) -> list[Loader]:
         """The calls of DataLoader in a file that somebody reads, by place."""
         found = [loader for loader in self.loaders.values() if loader.file.path == path]
         return sorted(found, key=lambda loader: (loader.call.lineno, loader.call.col_offset))
 
-    def held(self, call: ast.Call) -> tuple[list[Slot], bool]:
+    def held(self, call: ast.Call) -> tuple[list[Variable], bool]:
         """The variables that hold the value of a call, through assignments, arguments and returns.
 
         The second value is False when it also gets to where it cannot be followed: into a dict, an unknown object.
@@ -67,7 +67,7 @@ class Reading:
             for slot, values in self.program.values.items():
                 for value in values:
                     self._taken.setdefault(id(value.node), []).append((slot, value.index))
-        slots: dict[Slot, None] = {}
+        slots: dict[Variable, None] = {}
         whole = True
         pending: list[tuple[ast.expr, int | None]] = [(call, None)]
         seen: set[tuple[int, int | None]] = set()

@@ -95,12 +95,12 @@ class _Crew:
     def index(self, entries: Sequence[Entry], step: Callable[[], None]) -> list[ModuleFacts]:
         """What files tell their project; the cache gets it, too."""
         from transplt.project.passes import what_files_tell
-        from transplt.project.worker import Untold
+        from transplt.project.worker import Unindexed
 
         found = []
         pool, shares = self._at_work(entries)
         for path, fact in what_files_tell(pool, shares, self._lost, step).items():
-            if isinstance(fact, Untold):
+            if isinstance(fact, Unindexed):
                 self.sure = False
                 continue
             self._remembered.tell(path, fact)

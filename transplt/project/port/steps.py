@@ -23,7 +23,7 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PortStep:
     """A decision, its edits, and the new content of the files that it changes."""
 
     decision: Decision
@@ -31,7 +31,7 @@ class Step:
     files: Mapping[str, bytes]
 
 
-def steps_of(files: Sequence[Changed], left_out: Iterable[str] = ()) -> Iterator[Step]:
+def steps_of(files: Sequence[Changed], left_out: Iterable[str] = ()) -> Iterator[PortStep]:
     """The decisions one after another, without those of the names `left_out`. The last files are the migration's.
 
     An edit after which a file would not compile waits for the next decision of that file.
@@ -52,7 +52,7 @@ def steps_of(files: Sequence[Changed], left_out: Iterable[str] = ()) -> Iterator
             if new != now[path] and (not sound[path] or number == len(wanted) or _compiles(path, new)):
                 changed[path] = now[path] = new
         if changed:
-            yield Step(decision, tuple(edits), dict(sorted(changed.items())))
+            yield PortStep(decision, tuple(edits), dict(sorted(changed.items())))
 
 
 def replays(file: Changed) -> bool:

@@ -11,7 +11,7 @@ from transplt.proof.prove import steps
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.steps import pairs
 from transplt.proof.prove.tolerance import Tolerance
-from transplt.proof.prove.training import Event, Optimizer, Place, Step, Training
+from transplt.proof.prove.training import Event, Optimizer, Place, Training, TrainingStep
 
 
 def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
@@ -57,14 +57,14 @@ def _in_no_wrapper(training: Training, made: Optimizer, place: int) -> bool:
     return bool(wrapped) and place < len(made.ids) and made.ids[place] not in wrapped
 
 
-def _before(training: Training, step: Step) -> list[Event]:
+def _before(training: Training, step: TrainingStep) -> list[Event]:
     """The events between the step before and this one."""
     earlier = [each.index for each in training.steps if each.index < step.index and each.optimizer == step.optimizer]
     begin = max(earlier, default=-1)
     return [event for event in training.events if begin < event.index < step.index]
 
 
-def _unexchanged(training: Training, step: Step) -> Place | None:
+def _unexchanged(training: Training, step: TrainingStep) -> Place | None:
     """The line to look at: a forward past the wrapper, else the backward pass, else the step."""
     events = _before(training, step)
     past = [event for event in events if event.kind == "past" and event.fields.get("grad")]
@@ -74,7 +74,7 @@ def _unexchanged(training: Training, step: Step) -> Place | None:
     return backward[-1].place if backward else step.place
 
 
-def _why(training: Training, optimizer: int, step: Step | None) -> str:
+def _why(training: Training, optimizer: int, step: TrainingStep | None) -> str:
     wraps = training.of("wrap")
     if not wraps and not training.of("coll"):
         return "nothing exchanges gradients or parameters between the ranks"
@@ -153,7 +153,7 @@ def with_mean_losses(ranks: Sequence[Training]) -> Training:
     return replace(ranks[0], steps=tuple(_with_mean_loss(step, ranks) for step in ranks[0].steps))
 
 
-def _with_mean_loss(step: Step, ranks: Sequence[Training]) -> Step:
+def _with_mean_loss(step: TrainingStep, ranks: Sequence[Training]) -> TrainingStep:
     twins = [rank.step(step.optimizer, step.number) for rank in ranks]
     shares = [[loss.value for loss in twin.losses] for twin in twins if twin is not None]
     if len({len(share) for share in shares}) != 1:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.tolerance import Tolerance
-from transplt.proof.prove.training import Step, Training
+from transplt.proof.prove.training import Training, TrainingStep
 
 #: What is said of ranks that were held against such runs.
 SAID = "the gradients of the first step are the mean of those of one process on each rank's share"
@@ -35,11 +35,13 @@ def first_step(alone: Sequence[Training], ranks: Sequence[Training], tolerance: 
     return _gradients(singles, shared[0], ranks[0], tolerance)
 
 
-def _first(training: Training) -> Step | None:
+def _first(training: Training) -> TrainingStep | None:
     return next((step for step in training.steps if not step.skipped), None)
 
 
-def _gradients(singles: Sequence[Step], step: Step, rank: Training, tolerance: Tolerance) -> Difference | None:
+def _gradients(
+    singles: Sequence[TrainingStep], step: TrainingStep, rank: Training, tolerance: Tolerance
+) -> Difference | None:
     total = math.sqrt(sum(each[0] ** 2 for each in step.gradients if each is not None))
     ratios: list[float] = []
     first: Difference | None = None

@@ -10,14 +10,14 @@ from typing import Any
 
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.tolerance import Tolerance
-from transplt.proof.prove.training import Optimizer, Step, Training
+from transplt.proof.prove.training import Optimizer, Training, TrainingStep
 from transplt.render.cell import figure
 
 #: A gradient below this share of all gradients is rounding; what an optimizer makes of its sign says nothing.
 _NOISE = 1e-6
 
 
-def pairs(one: Training, other: Training) -> Iterator[tuple[Step, Step]]:
+def pairs(one: Training, other: Training) -> Iterator[tuple[TrainingStep, TrainingStep]]:
     """The steps that both took, in the order of the first."""
     known = {(step.optimizer, step.number): step for step in other.steps}
     for step in one.steps:
@@ -79,7 +79,7 @@ def rounding(training: Training) -> set[str]:
 
 
 def mixed_differences(
-    left: Step, right: Step, one: Training, other: Training, tolerance: Tolerance, *, updated: bool
+    left: TrainingStep, right: TrainingStep, one: Training, other: Training, tolerance: Tolerance, *, updated: bool
 ) -> Iterator[Difference]:
     """As `differences`, for one pair of steps of which the second is in mixed precision: the losses; before any
     optimizer has `updated` anything the gradients, too."""
@@ -111,7 +111,7 @@ def _in_number(one: Training, other: Training) -> Difference | None:
     return None
 
 
-def _at_the_start(made: Optimizer, remade: Optimizer, left: Step, right: Step) -> Iterator[Difference]:
+def _at_the_start(made: Optimizer, remade: Optimizer, left: TrainingStep, right: TrainingStep) -> Iterator[Difference]:
     figure_of = ("start", left.optimizer)
     if len(made.start) != len(remade.start):
         what = f"{remade.kind} has {len(remade.start)} parameters, in the original {len(made.start)}"
@@ -127,7 +127,7 @@ def _at_the_start(made: Optimizer, remade: Optimizer, left: Step, right: Step) -
 
 
 def _at_a_step(
-    made: Optimizer, remade: Optimizer, left: Step, right: Step, tolerance: Tolerance
+    made: Optimizer, remade: Optimizer, left: TrainingStep, right: TrainingStep, tolerance: Tolerance
 ) -> Iterator[Difference]:
     step = left.number + 1
     which = (left.optimizer, left.number)
@@ -180,7 +180,7 @@ def _at_a_step(
             yield Difference(what, right.place, left.place, step, figure=shown, apart=gap / reference)
 
 
-def _hyper(left: Step, right: Step) -> Iterator[Difference]:
+def _hyper(left: TrainingStep, right: TrainingStep) -> Iterator[Difference]:
     for mine, theirs in zip(left.hyper, right.hyper, strict=False):
         for key in mine.keys() & theirs.keys():
             if not _alike(mine[key], theirs[key]):
@@ -216,6 +216,6 @@ def curve(one: Training, other: Training) -> list[tuple[float | None, float | No
     return rows
 
 
-def _scalar(step: Step) -> float | None:
+def _scalar(step: TrainingStep) -> float | None:
     values = [loss.value for loss in step.losses if isinstance(loss.value, (int, float))]
     return float(values[-1]) if values else None

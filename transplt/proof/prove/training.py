@@ -41,7 +41,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Step:
+class TrainingStep:
     """The `number`-th step (from 0) of an optimizer; `skipped` by a scaler: then there are no figures."""
 
     optimizer: int
@@ -81,7 +81,7 @@ class Training:
     rank: int
     world: int
     events: tuple[Event, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[TrainingStep, ...]
     optimizers: dict[int, Optimizer]
     final: dict[str, list[float]]
     cut: bool
@@ -90,7 +90,7 @@ class Training:
         """The events of these kinds."""
         return [event for event in self.events if event.kind in kinds]
 
-    def step(self, optimizer: int, number: int) -> Step | None:
+    def step(self, optimizer: int, number: int) -> TrainingStep | None:
         return next((step for step in self.steps if (step.optimizer, step.number) == (optimizer, number)), None)
 
 
@@ -138,8 +138,8 @@ def below(path: str, root: Path) -> str:
         return path
 
 
-def _steps(events: Sequence[Event]) -> tuple[list[Step], dict[int, Optimizer]]:
-    steps: list[Step] = []
+def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optimizer]]:
+    steps: list[TrainingStep] = []
     optimizers: dict[int, Optimizer] = {}
     losses: list[Loss] = []
     hyper: dict[int, list[dict[str, Any]]] = {}
@@ -164,8 +164,8 @@ def _steps(events: Sequence[Event]) -> tuple[list[Step], dict[int, Optimizer]]:
             which = fields["o"]
             common = (which, fields["k"], event.place, event.index, tuple(losses), hyper.get(which, []))
             if event.kind == "skipped":
-                steps.append(Step(*common, skipped=True))
+                steps.append(TrainingStep(*common, skipped=True))
             else:
-                steps.append(Step(*common, gradients.pop(which, []), fields["p"], fields["b"]))
+                steps.append(TrainingStep(*common, gradients.pop(which, []), fields["p"], fields["b"]))
             losses = []
     return steps, optimizers
