@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.test_program_values import program_of
-from transplt.program.files import File
 from transplt.program.ranks import divided
 from transplt.program.steps import backward_passes, runs_backward
 from transplt.program.training import find_training
+from transplt.syntax.files import File
 
 
 @pytest.mark.parametrize(

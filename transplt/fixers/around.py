@@ -7,10 +7,10 @@ import re
 
 from transplt.edits.work import Work
 from transplt.flow.facts import ProjectFacts
-from transplt.program.files import File
 from transplt.program.imports import imports_of
 from transplt.program.program import Program, program_of
 from transplt.program.scripted import scripted_in
+from transplt.syntax.files import File
 from transplt.syntax.names import Names
 from transplt.syntax.scan import chain
 

@@ -13,9 +13,9 @@ from itertools import islice
 from transplt.base.text.memo import Memoized
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.graph import ancestors
-from transplt.program.files import File
 from transplt.rules.torch_callables import MODULE, full_names, names_of
 from transplt.syntax.asks import by_place, last_name
+from transplt.syntax.files import File
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.syntax.scopes import Scope
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from transplt.flow.facts import ProjectFacts
-from transplt.program.files import File
 from transplt.program.imports import imports_of
 from transplt.program.program import Program, program_of
+from transplt.syntax.files import File
 from transplt.syntax.names import Names
 
 #: Files in all programs together up to which programs are kept; what was read first goes.

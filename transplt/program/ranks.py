@@ -107,7 +107,7 @@ class _Search:
         self.file = program.files[0]
         self.found: list[Divided] = []
         self.known: dict[ast.AST, str] = {}
-        self.steps = {id(step.call) for step in find_steps(program)} if training else set[int]()
+        self.steps = {id(step.call) for step in program.once(find_steps)} if training else set[int]()
 
     def block(self, nodes: list[ast.stmt], test: ast.expr | None) -> None:
         for node in nodes:

@@ -14,6 +14,8 @@ from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Methods that models have too: a call of one says nothing about a function of the same name.
 _MODEL_METHODS = frozenset({"train", "eval", "step", "forward", "update", "backward", "fit", "__call__"})
+#: Functions of Python that give no loader back.
+_OF_PYTHON = names_of("builtins") | {"range", "min", "max"}
 #: A value that is an item of itself (`x = f(x[0])` in a loop) would be followed for ever.
 _DEEPEST_PATH = 8
 
@@ -191,7 +193,7 @@ def loaders_of(program: Program, file: File, node: ast.expr) -> list[Loader]:
         if isinstance(callee, FUNCTIONS):
             for value in (*program.returns(callee), *_yielded_from(callee)):
                 visit(program.owner[callee], value, path, by_key)
-        elif callee is None and getattr(call.func, "id", "") not in names_of("builtins") | {"range", "min", "max"}:
+        elif callee is None and getattr(call.func, "id", "") not in _OF_PYTHON:
             for argument in call.args:
                 visit(file, argument.value if isinstance(argument, ast.Starred) else argument, path, by_key)
         elif isinstance(callee, ast.ClassDef):

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.cards import goes_to_card
-from transplt.program.files import names_and_attributes
 from transplt.program.loops import lifted
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import begins, block_of, call_of, ends, last_name, string_of
+from transplt.syntax.files import names_and_attributes
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 _PARTS = frozenset({"apply", "load_state_dict", "requires_grad_"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 
 from transplt.base.text.memo import Memoized
@@ -31,6 +32,12 @@ class File(Memoized):
     @property
     def module(self) -> str:
         return module_name(self.path)
+
+
+def names_and_attributes(file: File) -> list[ast.Name | ast.Attribute]:
+    """All names of a file, and behind them all attributes."""
+    scan = file.scan
+    return [node for groups in (scan.names, scan.attributes) for group in groups.values() for node in group]
 
 
 #: Bytes of source up to which files are kept parsed.

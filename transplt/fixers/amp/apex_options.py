@@ -9,11 +9,11 @@ from transplt.fixers.amp.apex_combined import combine_refused
 from transplt.fixers.amp.apex_place import Problem
 from transplt.fixers.amp.apex_program import Apex
 from transplt.fixers.amp.flag import follow
-from transplt.program.files import File
 from transplt.program.models import find_models
 from transplt.program.program import enclosing_function
 from transplt.program.training import find_training
 from transplt.program.wraps import find_wrap
+from transplt.syntax.files import File
 
 
 def trouble(apex: Apex, settings: Settings) -> Problem | None:

@@ -15,10 +15,10 @@ from transplt.fixers.amp.apex_options import trouble
 from transplt.fixers.amp.apex_place import Problem
 from transplt.fixers.amp.apex_program import Apex, read_apex
 from transplt.flow.facts import ProjectFacts
-from transplt.program.files import File
 from transplt.program.imports import imports_of
 from transplt.program.program import Program
 from transplt.program.programs import programs_of
+from transplt.syntax.files import File
 
 #: The levels, that of the porting guide first.
 LEVELS = ("O2", "O1")

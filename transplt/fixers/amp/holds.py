@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from transplt.base.text.source import UnreadableSource
-from transplt.program.files import File
 from transplt.program.loops import lifted
 from transplt.program.program import enclosing_function
 from transplt.syntax.asks import begins, block_of, by_place, ends
+from transplt.syntax.files import File
 from transplt.syntax.scan import FUNCTIONS, chain, statement
 
 _METHODS = ("scale", "unscale_", "step", "update")

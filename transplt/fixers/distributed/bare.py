@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.program.files import names_and_attributes
 from transplt.program.models import takes_wrapper
 from transplt.program.program import enclosing_function, stores_of, text_of
 from transplt.program.wraps import Wrap, before_wrap
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import keyword_of
+from transplt.syntax.files import names_and_attributes
 from transplt.syntax.scan import parent, statement
 from transplt.trees.calls import with_keyword
 

@@ -83,7 +83,7 @@ def _other_scripts(program: Program) -> Iterator[Problem]:
 
 def _apart(program: Program) -> Iterator[Problem]:
     """Steps with gradients of one rank: no wrapper around the model, and no mean over the ranks."""
-    steps = find_steps(program)
+    steps = program.once(find_steps)
     calls = [(file, call) for file in program.files for call in file.scan.calls]
     if not steps or any(last_name(call.func) == "all_reduce" and _of_gradients(call) for _, call in calls):
         return

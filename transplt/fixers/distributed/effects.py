@@ -12,10 +12,10 @@ from transplt.fixers.distributed.once import WRITES, fetches, happens_once, open
 from transplt.fixers.distributed.varying import runs_in_worker
 from transplt.fixers.distributed.waits import write_waits
 from transplt.program.acting import acts
-from transplt.program.files import names_and_attributes
 from transplt.program.program import Function, enclosing_function
 from transplt.program.reached import reached_functions
 from transplt.syntax.asks import arguments_of, begins, block_of, by_place, keyword_of, last_name
+from transplt.syntax.files import names_and_attributes
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
 from transplt.trees.expressions import and_also, only_if

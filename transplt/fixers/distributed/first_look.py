@@ -14,13 +14,13 @@ from transplt.fixers.distributed.recognise import Setup, setups
 from transplt.fixers.distributed.start import Start, find_start
 from transplt.fixers.distributed.verdict import Refusal, Verdict, judge
 from transplt.fixers.distributed.wrapping import claim_data_parallel
-from transplt.program.files import File
 from transplt.program.models import Models, find_models
 from transplt.program.program import Program, Variable, text_of
 from transplt.program.programs import programs_of
 from transplt.program.ranks import divided
 from transplt.program.training import Training, find_training
 from transplt.program.wraps import Wrap, find_wrap
+from transplt.syntax.files import File
 
 _REFUSED = "this script was not made distributed"
 fixer = Fixer(__name__, code="NPU330", rank=-1, theme="distributed")

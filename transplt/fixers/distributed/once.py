@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from transplt.program.files import File
 from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.files import File
 
 _FULL = frozenset(
     "torch.save print numpy.save numpy.savez numpy.savez_compressed numpy.savetxt json.dump pickle.dump yaml.dump "

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from transplt.fixers.distributed.varying import Varying
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.cards import chosen_card, is_cpu_device, on_card
-from transplt.program.files import names_and_attributes
 from transplt.program.imports import imports_of
 from transplt.program.layers import dropped_output, leaves_layers_out
 from transplt.program.losses import loss_readers
@@ -26,6 +25,7 @@ from transplt.program.program import File, Program, Variable, enclosing_function
 from transplt.program.values import values_of
 from transplt.program.wraps import Wrap, before_wrap, early_uses
 from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name, string_of
+from transplt.syntax.files import names_and_attributes
 from transplt.syntax.scan import chain, parent, statement
 
 _TALKING = frozenset({"patch_replication_callback", "SynchronizedBatchNorm1d", "SynchronizedBatchNorm2d"})

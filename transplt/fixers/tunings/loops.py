@@ -55,7 +55,7 @@ def batch_loops(work: Work) -> tuple[list[Batches], ast.stmt | None]:
 
 
 def _find(program: Program) -> list[Batches]:
-    training, taken = program.once(find_training), find_steps(program)
+    training, taken = program.once(find_training), program.once(find_steps)
     reading, regions = {id(loop) for _, loop, _ in training.loops}, training.regions
     with_loops = {id(enclosing_function(loop)) for _, loop in regions if enclosing_function(loop) is not None}
     known = {id(loop) for _, loop in regions}

@@ -13,8 +13,8 @@ from transplt.edits.work import Work
 from transplt.engine.outcome import apply_edits
 from transplt.engine.verify import refused
 from transplt.flow.facts import ProjectFacts
-from transplt.program.files import File
 from transplt.rules.rule_set import compile_rules
+from transplt.syntax.files import File
 from transplt.trees.transform import New
 
 #: What holds the lines of a copy together; its edits are no migration's, and have no code.

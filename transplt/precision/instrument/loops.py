@@ -57,7 +57,7 @@ class _Calls:
                         given = program.definition(file, argument)
                         if isinstance(given, ast.FunctionDef) and given.name == last_name(argument):
                             self._given.setdefault(given, []).append((file, call))
-        pending: list[ast.AST] = [step.call for step in find_steps(program)]
+        pending: list[ast.AST] = [step.call for step in program.once(find_steps)]
         pending += [call for file in program.files for call in file.scan.calls if steps_by_itself(file, call)]
         self.stepping.update(pending)
         while pending:

@@ -6,10 +6,10 @@ import ast
 
 from transplt.precision.instrument.edits import Edits
 from transplt.precision.instrument.loops import PROBE
-from transplt.program.files import File
 from transplt.program.program import LOADERS, enclosing_function
 from transplt.rules.torch_callables import last_names
 from transplt.syntax.asks import by_place, class_of_method, has_key, hides_arguments, keyword_of, last_name
+from transplt.syntax.files import File
 from transplt.trees.calls import with_keyword
 from transplt.trees.departures import argument_replaced, without_arguments
 from transplt.trees.transform import Transform

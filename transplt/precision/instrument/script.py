@@ -15,12 +15,11 @@ from transplt.precision.instrument.edits import Edits, Left
 from transplt.precision.instrument.loops import PROBE, record_steps
 from transplt.precision.instrument.order import fix_order, seeds_of
 from transplt.precision.instrument.trainers import makes_trainers
-from transplt.program.files import File
 from transplt.program.imports import imports_of
 from transplt.program.program import Program, program_of
 from transplt.program.programs import programs_of
 from transplt.program.steps import runs_backward
-from transplt.syntax.files import Files
+from transplt.syntax.files import File, Files
 from transplt.syntax.modules import imported_names, module_name
 
 
