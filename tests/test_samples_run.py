@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scripts.regen_samples import ROOT, SAMPLES
-from tests.processes import measured_alone
+from scripts.regen_samples import SAMPLES
+from tests.forked import transplt_run
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("samples_run")]
 
@@ -29,14 +27,11 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def emulate(project: Path, options: list[str], *script: str) -> tuple[dict[str, Any], str]:
     """Run a script of `project` with `transplt run`: the report, and what was printed."""
     report = project.parent / "report.json"
-    command = [*measured_alone("transplt"), "run", "--report", str(report), *options, *script]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False)
-    printed = done.stdout + done.stderr
-    assert report.exists(), printed
+    code, output, errors = transplt_run(["--report", str(report), *options, *script], project)
+    assert report.exists(), output + errors
     told = json.loads(report.read_text(encoding="utf-8"))
-    assert (done.returncode, told["verdict"], told["reasons"]) == (0, "runs", []), printed
-    return told, done.stdout
+    assert (code, told["verdict"], told["reasons"]) == (0, "runs", []), output + errors
+    return told, output
 
 
 @pytest.mark.parametrize("project", ["image_classifier"], indirect=True)

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from unittest import mock
 
+from tests.forked import transplt_run
 from transplt.faces.cli import main as cli
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,12 +56,11 @@ def emulated(folder: Path, *script: str, stubs: str = "") -> list[str]:
     """Run a script of `folder` on the emulated NPU without a finding; the lines it printed, without names of ranks."""
     report = folder / "report.json"
     options = ["--stubs", stubs] if stubs else []
-    done = transplt("run", "--report", str(report), *options, *script, cwd=folder)
-    printed = done.stdout + done.stderr
-    assert report.exists(), printed
+    _, output, errors = transplt_run(["--report", str(report), *options, *script], folder)
+    assert report.exists(), output + errors
     told = json.loads(report.read_text(encoding="utf-8"))
-    assert (told["verdict"], told["reasons"]) == ("runs", []), printed
-    return [line.partition("]:")[2] if line.startswith(_RANK) else line for line in done.stdout.splitlines()]
+    assert (told["verdict"], told["reasons"]) == ("runs", []), output + errors
+    return [line.partition("]:")[2] if line.startswith(_RANK) else line for line in output.splitlines()]
 
 
 def launched(folder: Path, nproc: int, *arguments: str, stubs: str = "") -> list[str]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.distributed.running import launched, migrated
+from tests import forked
+from tests.distributed.running import migrated
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("distributed_seeds")]
 
@@ -16,7 +17,10 @@ SEEDS = [0, 2**63, 2**64 - 1]
 
 def printed(source: Path, out: Path) -> tuple[set[str], list[int]]:
     """What two processes have drawn alike before they trained, and the seeds that they ended with."""
-    lines = launched(migrated(source, out, "distributed", "-m", str(source)), 2)
+    folder = migrated(source, out, "distributed", "-m", str(source))
+    done = forked.on_npus(folder / source.name, (), folder, nproc=2)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
     drawn = [line for line in lines if line.startswith("drawn")]
     assert len(drawn) == 2, lines
     return set(drawn), sorted(int(line.split()[1]) for line in lines if line.startswith("seed"))

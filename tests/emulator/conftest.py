@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -14,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.processes import measured_alone, unmeasured
+from tests import forked
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-SITE = ROOT / "transplt" / "emulator" / "site"
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -36,12 +33,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("needs torch >= 2.10: pip install 'transplt[emulator]'")
 
 
-def _run(command: list[str], environment: dict[str, str], cwd: Path, timeout: float, stdin: str | None) -> Any:
-    return subprocess.run(
-        command, env=environment, cwd=cwd, timeout=timeout, input=stdin, capture_output=True, text=True
-    )
-
-
 @pytest.fixture
 def program(tmp_path: Path) -> Runner:
     """program(name, *arguments, nproc=0, **config): run it with the device on its path; it exits with `code`."""
@@ -55,17 +46,7 @@ def program(tmp_path: Path) -> Runner:
         code: int | None = 0,
         **config: Any,
     ) -> subprocess.CompletedProcess[str]:
-        settings = tmp_path / "config.json"
-        settings.write_text(json.dumps(config), encoding="utf-8")
-        environment = {
-            **unmeasured(),
-            "PYTHONPATH": str(SITE),
-            "TRANSPLT_EMULATOR": str(settings),
-            "OMP_NUM_THREADS": "1",
-        }
-        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(nproc)] if nproc else []
-        command = [sys.executable, "-W", "ignore", *launcher, str(HERE / "programs" / name), *arguments]
-        done: subprocess.CompletedProcess[str] = _run(command, environment, tmp_path, timeout, stdin)
+        done = forked.on_npus(HERE / "programs" / name, arguments, tmp_path, nproc, timeout, stdin, **config)
         assert code is None or done.returncode == code, done.stdout + done.stderr
         return done
 
@@ -76,24 +57,15 @@ def program(tmp_path: Path) -> Runner:
 def transplt_run(tmp_path: Path) -> Callable[..., tuple[int, dict[str, Any], str]]:
     """transplt_run(source_or_path, *arguments, options=[...]): exit code, report and standard error of the run."""
 
-    def run(
-        script: str | Path, *arguments: str, options: list[str] | None = None, timeout: float = 300
-    ) -> tuple[int, dict[str, Any], str]:
+    def run(script: str | Path, *arguments: str, options: list[str] | None = None) -> tuple[int, dict[str, Any], str]:
         if isinstance(script, str):
             path = tmp_path / "train.py"
             path.write_text(script, encoding="utf-8")
             script = path
         report = tmp_path / "report.json"
-        command = [
-            *measured_alone("transplt.proof"),
-            "--report",
-            str(report),
-            *(options or []),
-            str(script),
-            *arguments,
-        ]
-        done = _run(command, {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}, tmp_path, timeout, "")
+        words = ["--report", str(report), *(options or []), str(script), *arguments]
+        code, output, errors = forked.transplt_run(words, tmp_path)
         content = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
-        return done.returncode, {**content, "stdout": done.stdout}, done.stderr
+        return code, {**content, "stdout": output}, errors
 
     return run

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.processes import unmeasured
 
 pytestmark = pytest.mark.torch
@@ -30,11 +29,7 @@ def on(tmp_path: Path) -> On:
         environment.pop("PYTHONPATH", None)
         if site:
             environment["PYTHONPATH"] = str(SITES / site)
-        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(nproc)] if nproc else []
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", *launcher, str(path)],
-            env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=500,
-        )  # fmt: skip
+        done = forked.run(path, (), environment, tmp_path, nproc)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

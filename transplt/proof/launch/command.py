@@ -16,6 +16,7 @@ from transplt.disk.replace import write_asked_for
 from transplt.proof.launch.dumping import asked_for, told, with_dump_options
 from transplt.proof.launch.options import LIMITS, RunOptions, UsageError
 from transplt.proof.launch.shared_options import NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
+from transplt.proof.launch.warm import Warm
 from transplt.render.verdict import Word
 from transplt.rules.card_limits import cards
 
@@ -90,9 +91,7 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
     metavar="FILE.json",
     help="Write the full report, and put it into report.html of the migrated folder.",
 )
-@click.option(
-    "--timeout", type=SECONDS, metavar="SECONDS", help="Stop the script after this time."
-)
+@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="Stop the script after this time.")
 @PYTHON
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
 @click.argument("script", type=click.Path())
@@ -134,15 +133,15 @@ def run_command(
             script, args, python, module, torch_version or "", npus, nproc, cuda, cpu_fallback, random, stubs, shapes,
             reference, timeout, card=card, host=host, dump=dump,
         )  # fmt: skip
-        code = run(options, report)
+        code = run(options, report, context.find_object(Warm))
     except UsageError as error:
         click.echo(f"Error: {error}", err=True)
         return 2
     return 0 if exit_zero and code == 1 else code
 
 
-def run(options: RunOptions, report_path: Path | None) -> int:
-    """Run, report, and return the exit code. UsageError when the run cannot start."""
+def run(options: RunOptions, report_path: Path | None, warm: Warm | None = None) -> int:
+    """Run, report, and return the exit code; `warm` forks the processes. UsageError when the run cannot start."""
     from dataclasses import replace
 
     from transplt.disk.manifest import read_manifest
@@ -164,12 +163,11 @@ def run(options: RunOptions, report_path: Path | None) -> int:
     options = replace(options, torch_version=version, portable=migration is not None and migration.style == "portable")
     originals = []
     if options.reference is not None:
+        original = replace(options, script=str(options.reference), module=False)
         for _ in range(2):
-            originals.append(
-                runner.start(options, script=str(options.reference), cuda="alias", capture=True, echo=False)
-            )
+            originals.append(runner.start(original, cuda="alias", capture=True, echo=False, warm=warm))
     edited = migration.files if migration else ()
-    outcome = runner.start(options, edited, capture=options.reference is not None, host=options.host)
+    outcome = runner.start(options, edited, capture=options.reference is not None, host=options.host, warm=warm)
     compared = None
     if originals:
         compared = {"original": str(options.reference), **reference.compare(originals[0], originals[1], outcome)}

@@ -65,10 +65,10 @@ def ready_stubs() -> list[str]:
     return sorted(path.stem for path in READY_STUBS.glob("*.py"))
 
 
-def command_line(options: RunOptions, script: str | None = None) -> list[str]:
+def command_line(options: RunOptions) -> list[str]:
     """What is executed: the script itself, the interpreter with it, or torchrun with it."""
-    target = ["-m", options.script] if options.module else [script or options.script]
-    if options.shell and script is None:
+    target = ["-m", options.script] if options.module else [options.script]
+    if options.shell:
         return ["bash", options.script, *options.arguments]
     if options.nproc:
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(options.nproc)]
@@ -80,15 +80,14 @@ def start(
     options: RunOptions,
     edited: tuple[EditedFile, ...] = (),
     *,
-    script: str | None = None,
     cuda: str | None = None,
     capture: bool = False,
     echo: bool = True,
     host: str = "npu",
     warm: Warm | None = None,
 ) -> ScriptRun:
-    """Run the script to its end. `script` and `cuda` override the options (reference runs); `capture` keeps its
-    output; `host` is one of SITES; `warm` forks the processes of a silent run where it can."""
+    """Run the script to its end. `cuda` overrides the option (reference runs); `capture` keeps its output; `host` is
+    one of SITES; `warm` forks the processes of a script where it can."""
     with tempfile.TemporaryDirectory(prefix="transplt-run-", ignore_cleanup_errors=True) as folder:
         records = Path(folder) / "records"
         records.mkdir()
@@ -96,7 +95,7 @@ def start(
         config.write_text(json.dumps(_config(options, edited, records, cuda)), encoding="utf-8")
         begun = time.monotonic()
         ended = _execute(
-            command_line(options, script), _environment(options, config, host), options, records, capture, echo, warm
+            command_line(options), _environment(options, config, host), options, records, capture, echo, warm
         )
         # A process that outlived the script (a worker whose parent was stopped) writes its record no more: it would do
         # so in the middle of our reading, or of deleting the folder.
@@ -199,8 +198,8 @@ def _execute(
 ) -> _Outcome:
     sys.stdout.flush()
     process, output = None, None
-    if warm is not None and capture and not echo and not options.module and not options.shell:
-        process, output = _fork(environment, options, warm)
+    if warm is not None and not options.module and not options.shell:
+        process, output = _fork(environment, options, capture, echo, warm)
     if process is None:
         process, output = _begin(command, environment, options, capture, echo)
     lines: list[bytes] = []
@@ -246,13 +245,24 @@ def _begin(
     return process, process.stdout
 
 
-def _fork(environment: dict[str, str], options: RunOptions, warm: Warm) -> tuple[_Process | None, IO[bytes] | None]:
-    """As `_begin`, by a process that has imported torch; (None, None) where that cannot be."""
-    read, write = os.pipe()
+def _fork(
+    environment: dict[str, str], options: RunOptions, capture: bool, echo: bool, warm: Warm
+) -> tuple[_Process | None, IO[bytes] | None]:
+    """As `_begin`, by a process that has imported torch; (None, None) where that cannot be. Nothing is read from
+    standard input."""
     command = [options.python, options.script, *options.arguments]
-    with open(os.devnull, "wb") as silent:
-        process = warm.start(command, options.nproc, options.folder or os.getcwd(), environment, write, silent.fileno())
-    os.close(write)
+    with contextlib.ExitStack() as streams:
+        read = write = None
+        if capture:
+            read, write = os.pipe()
+            streams.callback(os.close, write)
+        silent = streams.enter_context(open(os.devnull, "wb"))
+        process = warm.start(
+            command, options.nproc, options.folder or os.getcwd(), environment,
+            sys.stdout.fileno() if write is None else write, (sys.stderr if echo else silent).fileno(),
+        )  # fmt: skip
+    if read is None:
+        return process, None
     if process is None:
         os.close(read)
         return None, None

@@ -1,0 +1,109 @@
+"""Programs that tests run on an emulated host, forked from a process that has imported torch, as `prove` forks its own.
+
+TRANSPLT_TESTS_COLD=1 starts each by itself, as the long checks do: what a forked run may differ in shows there.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+from unittest import mock
+
+from tests.processes import measured_alone, unmeasured
+from transplt.proof.launch.command import run_command
+from transplt.proof.launch.runner import SITE
+from transplt.proof.launch.warm import Warm
+
+ROOT = Path(__file__).resolve().parents[1]
+#: The processes that fork, by the process that asks: a worker of the test run that was forked needs its own.
+_WARM: dict[int, Warm] = {}
+
+
+def warm() -> Warm | None:
+    """What forks the runs of this test process; None where each is to be started."""
+    if os.environ.get("TRANSPLT_TESTS_COLD"):
+        return None
+    if os.getpid() not in _WARM:
+        _WARM[os.getpid()] = Warm()
+        atexit.register(_WARM[os.getpid()].close)
+    return _WARM[os.getpid()]
+
+
+def run(
+    script: Path, arguments: tuple[str, ...], environment: dict[str, str], folder: Path, nproc: int = 0,
+    timeout: float = 500.0, stdin: str | None = None,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """Run `script` in `folder` with so many ranks (0: without torchrun's variables), and without warnings."""
+    environment = {**environment, "PYTHONWARNINGS": "ignore"}
+    processes = warm() if stdin is None else None
+    command = [sys.executable, str(script), *arguments]
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        streams = (output.fileno(), errors.fileno())
+        forked = processes.start(command, nproc, str(folder), environment, *streams) if processes else None
+        if forked is not None:
+            try:
+                forked.wait(timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(forked.pid, signal.SIGKILL)
+                raise
+            code = forked.returncode or 0
+        else:
+            torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(nproc)] if nproc else []
+            code = subprocess.run(
+                [command[0], *torchrun, *command[1:]], env=environment, cwd=folder, timeout=timeout, input=stdin,
+                stdout=output, stderr=errors, text=True, check=False,
+            ).returncode  # fmt: skip
+        return subprocess.CompletedProcess(command, code, _all(output), _all(errors))
+
+
+def on_npus(
+    script: Path, arguments: tuple[str, ...], folder: Path, nproc: int = 0, timeout: float = 500.0,
+    stdin: str | None = None, **config: Any,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """Run `script` on the emulated NPU, with these settings of npu_emulator.config.Config, kept in `folder`."""
+    settings = folder / "config.json"
+    settings.write_text(json.dumps(config), encoding="utf-8")
+    environment = {"PYTHONPATH": str(SITE), "TRANSPLT_EMULATOR": str(settings), "OMP_NUM_THREADS": "1"}
+    return run(script, arguments, {**unmeasured(), **environment}, folder, nproc, timeout, stdin)
+
+
+def transplt_run(words: Sequence[str], folder: Path) -> tuple[int, str, str]:
+    """`transplt run` with these words, typed in `folder`: exit code, output and errors, those of the script too.
+
+    The command runs in this process, which forks those of the script, but for launch scripts and modules.
+    """
+    environment = {**unmeasured(), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    processes = warm()
+    if processes is None or any(word == "-m" or word.endswith(".sh") for word in words):
+        done = subprocess.run(
+            [*measured_alone("transplt.proof"), *words], cwd=folder, env={**os.environ, **environment},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+    here = os.getcwd()
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        os.chdir(folder)
+        try:
+            with (
+                mock.patch.dict(os.environ, environment, clear=True),
+                contextlib.redirect_stdout(output),
+                contextlib.redirect_stderr(errors),
+            ):
+                code: int = run_command.main(list(words), "transplt run", standalone_mode=False, obj=processes)
+        finally:
+            os.chdir(here)
+        return code, _all(output), _all(errors)
+
+
+def _all(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read()
