@@ -45,6 +45,8 @@ FACTS = (
         ),
     ),
     CodeFacts(module="p.c", classes=(("p.c.Net", ("p.Middle",)),)),
+    CodeFacts(module="p.d", defined=("FLAG", "_own"), stars=("p.e",)),
+    CodeFacts(module="p.e", stars=("p.d", "p", "p.b")),  # the line with p.d comes last
 )
 GRAPH = Graph.join(FACTS, str, frozenset(facts.module for facts in FACTS))
 
@@ -59,6 +61,10 @@ GRAPH = Graph.join(FACTS, str, frozenset(facts.module for facts in FACTS))
         ("p.f.f", "p.f.f"),  # what the module has is its own
         ("p.b.g", "p.b.g"),
         ("elsewhere.g", "elsewhere.g"),
+        ("p.e.FLAG", "p.d.FLAG"),  # the last star has it
+        ("p.e.Base", "p.b.Base"),  # by the star of a module that a star brings
+        ("p.e._own", "p.e._own"),  # a star brings no such name
+        ("p.e.nowhere", "p.e.nowhere"),  # stars that go round in a circle
     ],
 )
 def test_a_name_goes_by_every_import_on_its_way(full: str, settled: str) -> None:

@@ -59,7 +59,8 @@ class Graph:
     """What the full names of a project stand for.
 
     `canonical` gives a full name with its module as the project knows it. `defined`: module-level names. `aliases`:
-    full name -> what its module imports under it. `stars`: module -> those it imports everything from. `parameters`:
+    full name -> what its module imports under it. `stars`: module -> those it imports everything from, the last such
+    line first. `parameters`:
     of functions that ask one of them for a truth value. `code`, `held`: what has pieces.
     """
 
@@ -133,11 +134,22 @@ class Graph:
                 target = self.aliases[head] + tail
                 return target if self.canonical(target) != full else None
             owner, _, last = head.rpartition(".")
-            for star in self.stars.get(owner, ()):
-                source = f"{self.canonical(star)}.{last}"
-                if source in self.defined or source in self.aliases or source in self.code:
-                    return source + tail
+            if (source := self._by_star(owner, last, {owner})) is not None:
+                return source + tail
             head, tail = owner, f".{last}{tail}"
+        return None
+
+    def _by_star(self, module: str, name: str, seen: set[str]) -> str | None:
+        """The full name of what `from x import *` brings into a module under a name; the last such line has it."""
+        for star in self.stars.get(module, ()) if name[:1] != "_" else ():
+            source = self.canonical(star)
+            full = f"{source}.{name}"
+            if full in self.defined or full in self.aliases or full in self.code:
+                return full
+            if source not in seen:
+                seen.add(source)
+                if (full_there := self._by_star(source, name, seen)) is not None:
+                    return full_there
         return None
 
     # --- references --------------------------------------------------------------------------------------------------

@@ -4,19 +4,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from transplt.flow.code import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What `load` or `load_inline` made, by the name it was given."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operators:
+    """A namespace of torch.ops."""
+
+    name: str
+
+
+#: Whom code refers to: something compiled, or what a full name stands for.
+Referred = Definition | Built | Operators
+
 
 @dataclass(frozen=True, slots=True)
 class ExtensionFacts:
-    """What one file says: modules it builds, operators it registers, and (who, whom) by full names.
+    """What one file says: modules it builds, operators it registers, and (full name, whom it refers to).
 
-    A reference to something compiled is (who, `ext:<name>`). `maybe` are references that stand under a condition;
-    `defined` are the functions and classes of the file, `assigned` its other module-level names that look compiled.
+    `maybe` are references that stand under a condition; `defined` are the functions and classes of the file,
+    `assigned` its other module-level names that look compiled.
     """
 
     builds: tuple[str, ...] = ()
     registers: tuple[str, ...] = ()
-    edges: tuple[tuple[str, str], ...] = ()
-    maybe: tuple[tuple[str, str], ...] = ()
+    edges: tuple[tuple[str, Referred], ...] = ()
+    maybe: tuple[tuple[str, Referred], ...] = ()
     defined: tuple[str, ...] = ()
     assigned: tuple[str, ...] = ()
 
@@ -32,7 +52,8 @@ class Fallen:
 
 @dataclass(frozen=True, slots=True)
 class SupportFacts:
-    """What one file says: module-level names it imports, the bases of its classes, and its references."""
+    """What one file says: module-level names it imports, stars (the last first), the bases of its classes, and its
+    references."""
 
     module: str
     imports: tuple[tuple[str, str], ...] = ()

@@ -12,7 +12,7 @@ from itertools import islice
 
 from transplt.base.text.memo import Memoized
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.graph import ancestors
+from transplt.flow.graph import Graph, ancestors
 from transplt.rules.torch_callables import MODULE, full_names, names_of
 from transplt.syntax.asks import by_place, last_name
 from transplt.syntax.files import File
@@ -142,7 +142,7 @@ class Program(Memoized):
         if isinstance(func, ast.Name):
             found = file.names.lookup(func.id, file.scan.scope_of(func))
             if found is None:
-                return self._by_star(file, func.id)
+                return self.defined(f"{file.module}.{func.id}")  # by a star
             if len(found[1]) != 1:
                 return None
             binding = found[1][0]
@@ -162,30 +162,11 @@ class Program(Memoized):
                     return name
         return ""
 
-    def defined(self, target: str) -> ast.AST | None:
+    def defined(self, full: str) -> ast.AST | None:
         """The function or class under a full name, or under one by which a module of the program passes it on."""
-        seen = set[str]()
-        while (name := self.project.canonical(target)) not in seen:
-            seen.add(name)
-            found = self.functions.get(name) or self.classes.get(name)
-            if found is not None:
-                return found[1]
-            module, _, last = name.rpartition(".")
-            file = self.by_module.get(module)
-            if file is None:
-                return None
-            bindings = file.scan.root.bindings.get(last, [])
-            if not bindings:
-                return self._by_star(file, last)
-            if len(bindings) == 1 and bindings[0].kind == "import":
-                target = bindings[0].target
-        return None
-
-    def _by_star(self, file: File, name: str) -> ast.AST | None:
-        """The function or class that `from module import *` brings into a file; the last such line has it."""
-        stars = [] if name.startswith("_") else file.scan.root.stars[::-1]
-        others = (star for star in stars if self.project.canonical(star) != file.module)
-        return next((found for star in others if (found := self.defined(f"{star}.{name}")) is not None), None)
+        name = self.once(_graph).settled(full)
+        found = self.functions.get(name) or self.classes.get(name)
+        return found[1] if found is not None else None
 
     def method(self, cls: str, name: str) -> Function | None:
         """The method of a class of the program, inherited ones included."""
@@ -239,6 +220,23 @@ def program_of(files: list[File], project: ProjectFacts) -> Program:
     program = Program(files, project)
     _tables(program)
     return program
+
+
+def _graph(program: Program) -> Graph:
+    """What the names of the reached files stand for, but for those that are bound several times."""
+    names = {
+        f"{file.module}.{name}": bindings
+        for file in program.by_module.values()
+        for name, bindings in file.scan.root.bindings.items()
+    }
+    imported = {name: found[0].target for name, found in names.items() if len(found) == 1 and found[0].kind == "import"}
+    return Graph(
+        program.project.canonical,
+        frozenset(program.by_module),
+        defined=frozenset(names.keys() - imported.keys()),
+        aliases=imported,
+        stars={name: tuple(reversed(file.scan.root.stars)) for name, file in program.by_module.items()},
+    )
 
 
 def _tables(program: Program) -> None:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import ast
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from transplt.flow.code import Definition
 from transplt.flow.cuda_builds import BUILDERS
-from transplt.flow.support import ExtensionFacts, Fallen
+from transplt.flow.graph import Graph
+from transplt.flow.support import Built, ExtensionFacts, Fallen, Operators, Referred
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import keyword_of, string_of
 from transplt.syntax.modules import module_name
@@ -54,35 +56,40 @@ def facts_of(scan: Scan, names: Names) -> ExtensionFacts:
     """The references of one file."""
     module = module_name(scan.path)
     owners: dict[Scope, str] = {}
-    edges: set[tuple[str, str]] = set()
-    maybe: set[tuple[str, str]] = set()
+    edges: set[tuple[str, Referred]] = set()
+    maybe: set[tuple[str, Referred]] = set()
 
-    def refer(node: ast.AST, whom: str) -> None:
+    def refer(node: ast.AST, whom: Referred) -> None:
         edge = (owner_of(scan, module, node, owners), whom)
         if edge not in edges:
             (maybe if _conditional(node) else edges).add(edge)
 
-    for node, full in _references(scan, names, module, _loaded(scan, names)):
-        refer(node, full)
+    for node, whom in _references(scan, names, module, _loaded(scan, names)):
+        refer(node, whom)
     for attribute in scan.attributes.get("ops", ()):
         above = parent(attribute)
         if not isinstance(above, ast.Attribute) or above.attr in names_of("torch.ops"):
             continue
         if names.qualified(attribute) == "torch.ops":
-            refer(attribute, f"ops:{above.attr}")
+            refer(attribute, Operators(above.attr))
     for class_ in scan.classes:
         for node, full in _self_calls(scan, module, class_, owners):
-            refer(node, full)
+            refer(node, Definition(full))
     defined = {f"{owner_of(scan, module, d, owners)}.{d.name}".strip(".") for d in [*scan.functions, *scan.classes]}
     assigned = {f"{module}.{name}" for name, found in scan.root.bindings.items() if found[0].kind == "assign"}
     return ExtensionFacts(
         tuple(sorted(_builds(scan))),
         tuple(sorted(_registered(scan))),
-        tuple(sorted(edges)),
-        tuple(sorted(maybe - edges)),
+        tuple(sorted(edges, key=_by_name)),
+        tuple(sorted(maybe - edges, key=_by_name)),
         tuple(sorted(defined)),
         tuple(sorted(name for name in assigned if _COMPILED.search(name))),
     )
+
+
+def _by_name(edge: tuple[str, Referred]) -> tuple[str, str, str]:
+    who, whom = edge
+    return who, type(whom).__name__, whom.name
 
 
 def _conditional(node: ast.AST) -> bool:
@@ -97,7 +104,7 @@ def _conditional(node: ast.AST) -> bool:
     return False
 
 
-def _references(scan: Scan, names: Names, module: str, loaded: dict[str, str]) -> Iterator[tuple[ast.AST, str]]:
+def _references(scan: Scan, names: Names, module: str, loaded: dict[str, str]) -> Iterator[tuple[ast.AST, Referred]]:
     """Names of other modules and of this one's functions and classes, where they are used."""
     root = scan.root
     inside = {
@@ -118,7 +125,7 @@ def _references(scan: Scan, names: Names, module: str, loaded: dict[str, str]) -
             continue
         for node in nodes:
             if extension:
-                yield node, f"ext:{extension}"
+                yield node, Built(extension)
                 continue
             full = names.resolve(local, scan.scope_of(node))
             if full is None and kinds & {"def", "class"}:
@@ -130,7 +137,7 @@ def _references(scan: Scan, names: Names, module: str, loaded: dict[str, str]) -
             while isinstance(parent(top), ast.Attribute):
                 top = parent(top)
                 full = f"{full}.{top.attr}"  # type: ignore[attr-defined]
-            yield node, full
+            yield node, Definition(full)
 
 
 def _self_calls(
@@ -183,42 +190,38 @@ def _registered(scan: Scan) -> Iterator[str]:
 # --- the project -----------------------------------------------------------------------------------------------------
 
 
-def fallen(
-    files: Iterable[ExtensionFacts], modules: Iterable[str], exports: dict[str, str], known: dict[str, str]
-) -> dict[str, Fallen]:
+def fallen(files: Collection[ExtensionFacts], graph: Graph, known: dict[str, str]) -> dict[str, Fallen]:
     """What falls, by full name. `known` are names of libraries that fall, with their extension."""
-    every = list(files)
-    defined = {name for item in every for name in item.defined}
     judge = _Judge(
-        frozenset(modules),
-        frozenset(name for item in every for name in item.builds),
-        frozenset(name for item in every for name in item.registers),
-        frozenset([*defined, *exports, *(name for item in every for name in item.assigned)]),
+        graph,
+        frozenset(name for item in files for name in item.builds),
+        frozenset(name for item in files for name in item.registers),
+        graph.defined | graph.aliases.keys() | {name for item in files for name in item.assigned},
         known,
     )
     callers: dict[str, set[str]] = {}
     found: dict[str, Fallen] = {}
-    for who, whom in sorted(edge for item in every for edge in item.edges):
+    for who, whom in sorted((edge for item in files for edge in item.edges), key=_by_name):
         extension = judge.extension(whom)
         if not extension:
-            callers.setdefault(_settle(whom, exports, defined), set()).add(who)
-        elif who in defined:
+            callers.setdefault(judge.definition(whom), set()).add(who)
+        elif who in graph.defined:
             found.setdefault(who, Fallen(extension))
     queue = deque(found)
     while queue:
         name = queue.popleft()
         owner, _, last = name.rpartition(".")
-        above = {owner} if last in _CARRIERS and owner in defined else set()
+        above = {owner} if last in _CARRIERS and owner in graph.defined else set()
         for who in sorted({*callers.get(name, ()), *above}):
-            if who in defined and who not in found:
+            if who in graph.defined and who not in found:
                 found[who] = Fallen(found[name].extension, (name, *found[name].way)[:4])
                 queue.append(who)
     certain = dict(found)
-    for who, whom in sorted(edge for item in every for edge in item.maybe):
-        if who in found or who not in defined:
+    for who, whom in sorted((edge for item in files for edge in item.maybe), key=_by_name):
+        if who in found or who not in graph.defined:
             continue
         extension = judge.extension(whom)
-        name = "" if extension else _settle(whom, exports, defined)
+        name = "" if extension else judge.definition(whom)
         if extension:
             found[who] = Fallen(extension, certain=False)
         elif name in certain:
@@ -230,36 +233,37 @@ def fallen(
 class _Judge:
     """What a project has and builds, to tell what is compiled."""
 
-    modules: frozenset[str]
+    graph: Graph
     builds: frozenset[str]
     registered: frozenset[str]
-    written: frozenset[str]  # names that Python of the project defines
+    written: Collection[str]  # names that Python of the project has
     known: dict[str, str]
 
-    def extension(self, whom: str) -> str:
-        """The extension that a name belongs to, empty when it belongs to none."""
-        if whom.startswith("ext:"):
-            return whom[4:]
-        if whom.startswith("ops:"):
-            return "" if whom[4:] in self.registered else f"torch.ops.{whom[4:]}"
+    def extension(self, whom: Referred) -> str:
+        """The extension that something belongs to, empty when it belongs to none."""
+        if isinstance(whom, Built):
+            return whom.name
+        if isinstance(whom, Operators):
+            return "" if whom.name in self.registered else f"torch.ops.{whom.name}"
+        full = self.graph.canonical(whom.name)
         if (
             not self.known
             and not self.builds
-            and not _COMPILED.search(whom)
-            and "_cuda" not in whom
-            and "_C." not in whom
+            and not _COMPILED.search(full)
+            and "_cuda" not in full
+            and "_C." not in full
         ):
             return ""
         head = ""
-        for part in whom.split("."):
+        for part in full.split("."):
             head = f"{head}.{part}".strip(".")
             if head in self.builds or head in self.known:
                 return self.known.get(head, head)
-            if head in self.modules:
+            if head in self.graph.modules:
                 continue
             if head in self.written:
                 return ""
-            if "." in head and head.rpartition(".")[0] in self.modules and _COMPILED.search(head):
+            if "." in head and head.rpartition(".")[0] in self.graph.modules and _COMPILED.search(head):
                 return head
             if "." not in head and _FOREIGN.fullmatch(head):
                 return head
@@ -267,19 +271,10 @@ class _Judge:
                 return ""
         return ""
 
-
-def _settle(name: str, exports: dict[str, str], defined: set[str]) -> str:
-    """The definition that a name leads to, through re-exports; a member of a class falls with the class."""
-    for _ in range(8):
-        if name in defined:
-            return name
-        head, tail = name, ""
-        while head and head not in exports:
-            head, _, last = head.rpartition(".")
-            tail = f".{last}{tail}"
-        if not head:
-            break
-        name = f"{exports[head]}{tail}"
-    while name and name not in defined:
-        name = name.rpartition(".")[0]
-    return name
+    def definition(self, whom: Referred) -> str:
+        """The function or class that something stands for; a member of a class falls with the class."""
+        ways = list(self.graph.ways(whom.name))
+        name = next((full for full in ways if full in self.graph.defined), ways[-1])
+        while name and name not in self.graph.defined:
+            name = name.rpartition(".")[0]
+        return name

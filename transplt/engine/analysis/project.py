@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from transplt.engine.analysis.extensions import facts_of, fallen
-from transplt.flow.graph import canonical_name, unique_suffixes
-from transplt.flow.support import ExtensionFacts, SupportFacts, SupportProject
+from transplt.flow.graph import Graph, ancestors, canonical_name, unique_suffixes
+from transplt.flow.support import SupportFacts, SupportProject
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan
@@ -38,7 +37,11 @@ def support_facts(scan: Scan, names: Names) -> SupportFacts:
         if found:
             bases.append((f"{module}.{node.name}".strip("."), found))
     return SupportFacts(
-        module, tuple(sorted(imports.items())), tuple(sorted(set(scan.root.stars))), tuple(bases), facts_of(scan, names)
+        module,
+        tuple(sorted(imports.items())),
+        tuple(dict.fromkeys(reversed(scan.root.stars))),
+        tuple(bases),
+        facts_of(scan, names),
     )
 
 
@@ -52,51 +55,34 @@ def _base(scan: Scan, names: Names, module: str, base: ast.expr) -> str:
 def join(facts: Iterable[SupportFacts], library: Mapping[str, str]) -> SupportProject:
     """The sum of the facts; `library` holds names of other projects that fall with an extension."""
     every = sorted(facts, key=lambda item: item.module)
-    modules = {item.module for item in every}
+    modules = frozenset(item.module for item in every)
     known = partial(canonical_name, modules=modules, suffixes=unique_suffixes(modules))
-    exports: dict[str, str] = {}
-    bases: dict[str, tuple[str, ...]] = {}
-    for item in every:
-        for local, target in item.imports:
-            exports[f"{item.module}.{local}".strip(".")] = known(target)
-        bases.update({name: tuple(map(known, found)) for name, found in item.bases})
-    of_module: dict[str, dict[str, None]] = {}  # what each module passes on
-    for name in exports:
-        module, _, last = name.rpartition(".")
-        of_module.setdefault(module, {})[last] = None
-    for item in every:
-        for star in item.stars:
-            source = known(star)
-            for last in [*of_module.get(source, ())]:
-                if (name := f"{source}.{last}") in exports:
-                    exports.setdefault(f"{item.module}.{last}", exports[name])
-                    of_module.setdefault(item.module, {})[last] = None
-    settled = {name: _follow(name, exports) for name in exports}
-    extensions = [_renamed(item.extensions, known) for item in every]
-    found = fallen(extensions, modules, settled, dict(library))
+    graph = Graph(
+        known,
+        modules,
+        defined=frozenset(name for item in every for name in item.extensions.defined),
+        aliases={f"{item.module}.{local}".strip("."): target for item in every for local, target in item.imports},
+        stars={item.module: item.stars for item in every},
+        bases={name: tuple(map(known, found)) for item in every for name, found in item.bases},
+    )
+    exports = {name: graph.settled(name) for name in _passed_on(graph)}
     # Names that lead to a class of the project say so too: bases are looked up by any of their names.
-    for name, target in settled.items():
-        if target in bases:
-            bases.setdefault(name, (target,))
-    project = SupportProject(settled, bases, found)
+    bases = {name: (target,) for name, target in exports.items() if target in graph.bases} | graph.bases
+    project = SupportProject(exports, bases, fallen([item.extensions for item in every], graph, dict(library)))
     project.saved = tuple(_importable(project).items())
     return project
 
 
-def _renamed(facts: ExtensionFacts, known: Callable[[str], str]) -> ExtensionFacts:
-    edges = tuple((who, known(whom)) for who, whom in facts.edges)
-    maybe = tuple((who, known(whom)) for who, whom in facts.maybe)
-    return replace(facts, edges=edges, maybe=maybe)
-
-
-def _follow(name: str, exports: dict[str, str]) -> str:
-    """Where a chain of imports ends."""
-    for _ in range(8):
-        target = exports.get(name)
-        if target is None or target == name:
-            break
-        name = target
-    return name
+def _passed_on(graph: Graph) -> Iterator[str]:
+    """The full names under which modules pass on what they import, by themselves or by a star."""
+    yield from graph.aliases
+    imported: dict[str, list[str]] = {}
+    for name in graph.aliases:
+        module, _, last = name.rpartition(".")
+        imported.setdefault(module, []).append(last)
+    for module in graph.stars:
+        for source in ancestors(module, lambda each: map(graph.canonical, graph.stars.get(each, ()))):
+            yield from (f"{module}.{last}" for last in imported.get(source, ()))
 
 
 def _importable(project: SupportProject) -> dict[str, str]:

@@ -6,28 +6,20 @@ The local name follows the new one where nobody outside can tell; else it stays 
 from __future__ import annotations
 
 import ast
-import re
-from bisect import bisect_left
 from dataclasses import dataclass
 
 from transplt.base.finding import Effort, Level
-from transplt.base.text.cuda_words import mentions_cuda
-from transplt.edits.edit import Decides, Edit, Finds
+from transplt.edits.edit import Edit, Finds, Found, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.codemods.args import accepts
+from transplt.fixers.codemods.imported_names import is_called, may_rename, similar_fits
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
-from transplt.syntax.annotations import is_annotation
-from transplt.syntax.asks import call_of
-from transplt.syntax.modules import import_base, module_name
-from transplt.syntax.scan import parent
+from transplt.syntax.modules import import_base
 from transplt.syntax.scopes import Binding, Scope
 from transplt.trees.names import modules_imported, names_imported
 from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU003", rank=110)
-
-_SPEAKS_TO_US = re.compile(rb"transplt:")
 
 
 def local_target(work: Work, binding: Binding, base: str) -> str:
@@ -173,13 +165,14 @@ def _from(work: Work, node: ast.ImportFrom) -> Finds:
         return
     scope = work.scan.scope_of(node)
     moved: list[_Moved] = []
-    notes = len(work.notes)
+    found: list[Found] = []
     for alias in node.names:
-        moved.append((yield from _move(work, node, alias, base, scope)))
-    said_of_names = work.notes[notes:]
-    if said_of_names:
+        moved.append(_move(work, node, alias, base, scope, found))
+    first_note = next((each for each in found if isinstance(each, Note)), None)
+    if first_note is not None:
         # What is said of a name that cannot move is said of the module in front of it too.
-        said_of_names[0].extent = (work.source.extent(node)[0], said_of_names[0].extent[1])
+        first_note.extent = (work.source.extent(node)[0], first_note.extent[1])
+    yield from found
     changed = [item for item in moved if item.rule is not None]
     if not changed:
         return
@@ -193,7 +186,7 @@ def _from(work: Work, node: ast.ImportFrom) -> Finds:
     writes = any(needs_torch_npu(f"{item.module}.{item.name}") for item in changed)
     differs = dict.fromkeys(item.rule.differs for item in changed if item.rule is not None and item.rule.differs)
     modules = list(dict.fromkeys(item.module for item in moved))
-    if said_of_names:
+    if first_note is not None:
         # What needs a person goes first: a marker above the statement then stands above its line.
         modules.sort(key=lambda module: any(item.module == module and item.rule is not None for item in moved))
     indent = statement_separator(work, node)
@@ -216,21 +209,24 @@ def _from(work: Work, node: ast.ImportFrom) -> Finds:
     )
 
 
-def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: Scope) -> Decides[_Moved]:
+def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: Scope, found: list[Found]) -> _Moved:
+    """Where one name comes from; what is to be said of it goes to `found`."""
     stays = _Moved(base, alias.name, alias.asname, None)
     if alias.name == "*":
         star = work.rules.resolve(base)
         if star is not None and star[0].renames:
-            yield work.note(
-                node,
-                "NPU402",
-                f"`from {base} import *`: the names it brings are not known",
-                api=base,
-                help="import the names that are used one by one, then run transplt again",
-                effort=Effort.LOW,
+            found.append(
+                work.note(
+                    node,
+                    "NPU402",
+                    f"`from {base} import *`: the names it brings are not known",
+                    api=base,
+                    help="import the names that are used one by one, then run transplt again",
+                    effort=Effort.LOW,
+                )
             )
         elif star is not None:
-            yield from work.note_rule(node, star[0], base)
+            found += work.note_rule(node, star[0], base)
         return stays
     full = f"{base}.{alias.name}"
     local = alias.asname or alias.name
@@ -246,28 +242,30 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
         rule, prefix = matched
         new = _renamed(work, rule, prefix)
         if new is None:
-            yield from work.note_rule(alias, rule, full)
+            found += work.note_rule(alias, rule, full)
             if by_user is None:
                 return stays
             target, rule = full, by_user
         elif rule.kind is Kind.MODULE and rule.listed and prefix != full:
-            yield work.note(
-                alias,
-                "NPU601",
-                f"{full} is not in the tables of torch.cuda names",
-                level=Level.UNKNOWN,
-                api=full,
-                help="look the name up in the torch_npu documentation",
-                effort=Effort.MEDIUM,
+            found.append(
+                work.note(
+                    alias,
+                    "NPU601",
+                    f"{full} is not in the tables of torch.cuda names",
+                    level=Level.UNKNOWN,
+                    api=full,
+                    help="look the name up in the torch_npu documentation",
+                    effort=Effort.MEDIUM,
+                )
             )
             return stays
-        elif rule.otherwise is not None and prefix == full and not _similar_fits(work, rule, local, scope):
-            yield from work.note_rule(alias, rule.otherwise, full)
+        elif rule.otherwise is not None and prefix == full and not similar_fits(work, rule, local, scope):
+            found += work.note_rule(alias, rule.otherwise, full)
             return stays
         else:
             target = new + full[len(prefix) :]
     if by_user is not None and "." not in by_user.new:
-        if not _is_called(work, local, scope):
+        if not is_called(work, local, scope):
             by_user = None
             if matched is None:
                 return stays
@@ -285,12 +283,12 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
     if alias.asname is not None or name == local:
         return _Moved(module, name, alias.asname, rule)
     binding = _binding_of(scope, local, node)
-    if binding is not None and _may_rename(work, scope, local, name, rule.user):
+    if binding is not None and may_rename(work, scope, local, name, rule.user):
         work.renamed[binding] = name
         return _Moved(module, name, None, rule)
     if binding is not None:
         work.renamed[binding] = local  # the import brings the new name under the old one: its uses stay
-    yield work.keep(alias, "import-alias")
+    found.append(work.keep(alias, "import-alias"))
     return _Moved(module, name, local, rule)
 
 
@@ -304,83 +302,6 @@ def _binding_of(scope: Scope, local: str, node: ast.ImportFrom) -> Binding | Non
     return next((binding for binding in scope.bindings.get(local, ()) if binding.node is node), None)
 
 
-def _may_rename(work: Work, scope: Scope, local: str, new: str, user: bool) -> bool:
-    """A local name may change when one import binds it, the new name is free, and no other file can see it."""
-    if len(scope.bindings.get(local, ())) != 1 or not (user or mentions_cuda(local.encode().lower())):
-        return False
-    if new in work.scan.names or work.scan.binds(new):
-        return False
-    if _switched_off(work, local, scope):
-        return False  # the import, or a use, would keep the old name
-    if scope.kind == "module":
-        if "__all__" in scope.bindings or work.scan.path.endswith("__init__.py"):
-            return False
-        if f"{module_name(work.scan.path)}.{local}" in work.project.used_names:
-            return False
-    return not _named_in_string(work, local)
-
-
-def _switched_off(work: Work, local: str, scope: Scope) -> bool:
-    """True when the settings or a comment may leave the import of a name, or a use of it, as it is."""
-    if work.settings.ignored_codes(work.scan.path):
-        return True
-    source = work.source
-    lines = [source.position(found.start())[0] for found in _SPEAKS_TO_US.finditer(source.utf8)]
-    if not lines:
-        return False
-    places: list[ast.AST] = [*(binding.node for binding in scope.bindings[local]), *work.scan.names.get(local, ())]
-    for place in places:
-        first, last = _lines_of(place)
-        at = bisect_left(lines, first)
-        if at < len(lines) and lines[at] <= last:
-            return True
-    return False
-
-
-def _lines_of(node: ast.AST) -> tuple[int, int]:
-    """The first and the last line of a node's statement; of a compound one, of its header as far as the node."""
-    last, at = node, node
-    while not isinstance(at, ast.stmt):
-        last = at if hasattr(at, "end_lineno") else last
-        at = parent(at)
-    whole = at if isinstance(at, ast.stmt) and not hasattr(at, "body") else last
-    return getattr(at, "lineno", 1), getattr(whole, "end_lineno", None) or 1
-
-
-def _named_in_string(work: Work, local: str) -> bool:
-    """True when a string is the name, or an annotation in quotes mentions it."""
-    word = re.compile(rf"\b{re.escape(local)}\b")
-    return any(
-        node.value == local or (word.search(str(node.value)) and is_annotation(node)) for node in work.scan.strings
-    )
-
-
-def _is_called(work: Work, local: str, scope: Scope) -> bool:
-    for name in work.scan.names.get(local, ()):
-        above = parent(name)
-        if isinstance(above, ast.Call) and above.func is name:
-            found = work.names.lookup(local, work.scan.scope_of(name))
-            if found is not None and found[0] is scope:
-                return True
-    return False
-
-
-def _similar_fits(work: Work, rule: Rule, local: str, scope: Scope) -> bool:
-    """True when each use of an imported name can become that of the similar API; else the import must not move."""
-    conditional = rule.skip_if is not None
-    for name in work.scan.names.get(local, ()):
-        found = work.names.lookup(local, work.scan.scope_of(name))
-        if found is None or found[0] is not scope or not isinstance(name.ctx, ast.Load):
-            continue
-        call = call_of(name)
-        if call is None:
-            if conditional:
-                return False
-        elif not accepts(rule, call):
-            return False
-    return True
-
-
 def _split(moved: list[_Moved], modules: list[str], separator: str) -> str:
     """One statement for each module, and an assignment for each name of a class that stands in for a module."""
     lines = []
@@ -391,9 +312,7 @@ def _split(moved: list[_Moved], modules: list[str], separator: str) -> str:
             # Where its name is taken, the class goes by the first of the names, which is the last to be set.
             by = items[0].asname if items[0].taken else holder
             lines.append(f"from {package} import {holder}" + (f" as {by}" if by != holder else ""))
-            lines += [
-                f"{item.asname} = {by}.{item.name}" for item in sorted(items, key=lambda item: item.asname == by)
-            ]
+            lines += [f"{item.asname} = {by}.{item.name}" for item in sorted(items, key=lambda item: item.asname == by)]
             continue
         names = [item.name if item.asname in (None, item.name) else f"{item.name} as {item.asname}" for item in items]
         lines.append(f"from {module} import {', '.join(names)}")
