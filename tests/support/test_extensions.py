@@ -69,6 +69,37 @@ def test_a_branch_is_not_certain_and_goes_no_further(body: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("package", "imported"),
+    [
+        ("from .blur import *\n", "from lib import Blur as Layer"),
+        ("from .all import *\n", "from lib import Blur as Layer"),  # by a star of a star
+        ("from .blur import Blur as blur\n", "from lib import blur as Layer"),  # the name of its own module
+        ("from .other import *\nfrom .blur import *\n", "from lib import Blur as Layer"),  # the last line has it
+    ],
+)
+def test_names_that_a_package_passes_on(package: str, imported: str) -> None:
+    files = {
+        **LIBRARY,
+        "lib/__init__.py": package,
+        "lib/all.py": "from .blur import *\n",
+        "lib/other.py": "import torch\nclass Blur(torch.nn.Module): ...\n",
+    }
+    assert falls(f"import torch\n{imported}\ndef f(x):\n    return Layer()(x)\n", files) == [
+        ("train.f", "the compiled extension fast_ops by way of lib.blur.Blur -> lib.blur.Blur.forward -> lib.blur.blur")
+    ]
+
+
+def test_a_module_whose_name_its_package_gives_to_a_function() -> None:
+    """As `op` of StyleGAN2: what the module has is its own, whatever the package calls so."""
+    module = "import torch\nimport fast_ops\nclass Op:\n    def forward(self, x):\n        return fast_ops.f(x)\n"
+    module += "def blur(x):\n    if x.is_cuda:\n        return Op()(x)\n    return x\n"
+    files = {"setup.py": SETUP, "op/__init__.py": "from .blur import blur\n"}
+    found = {each.api: each.message for each in findings(module, path="op/blur.py", files=files)}
+    way = "needs in one of its branches the compiled extension fast_ops by way of op.blur.Op -> op.blur.Op.forward"
+    assert found["op.blur.blur"] == f"the function blur {way}"
+
+
+@pytest.mark.parametrize(
     ("source", "extension"),
     [
         ("import torch\ndef f(x):\n    return torch.ops.mine.f(x)\n", "torch.ops.mine"),
