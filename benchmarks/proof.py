@@ -42,8 +42,8 @@ from transplt.proof.launch.warm import Warm  # noqa: E402
 from transplt.proof.prove.command import for_output  # noqa: E402
 from transplt.proof.prove.projects import Project, find_project  # noqa: E402
 from transplt.proof.prove.proof import between  # noqa: E402
+from transplt.proof.prove.proof_text import part_as_json  # noqa: E402
 from transplt.proof.prove.runs import Replay, Run, Runner  # noqa: E402
-from transplt.proof.prove.text import part_as_json  # noqa: E402
 
 PAGE = HERE.parent / "docs" / "proof.md"
 EMULATOR = HERE.parent / "transplt" / "emulator"

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from transplt.base.errors import UsageError
 from transplt.faces.cli.loss import loss
+from transplt.precision.loss.answer_text import Answer, loss_text, sentence
 from transplt.precision.loss.line import Words
 from transplt.precision.loss.log import read_text
 from transplt.precision.loss.pairing import Paired, paired
-from transplt.precision.loss.text import Answer, loss_text, sentence
 from transplt.precision.loss.verdict import Judged, Limits, first_fifth, judged
 
 

@@ -17,7 +17,7 @@ from transplt.proof.launch.warm import Warm
 from transplt.proof.prove.command import for_output
 from transplt.proof.prove.projects import find_project
 from transplt.proof.prove.proof import Proof, between
-from transplt.proof.prove.text import as_text
+from transplt.proof.prove.proof_text import as_text
 from transplt.render.verdict import Word
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("golden_samples")]

@@ -11,7 +11,7 @@ import pytest
 from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.precision import MIXED
 from transplt.proof.prove.proof import Proof
-from transplt.proof.prove.text import as_json, as_text
+from transplt.proof.prove.proof_text import as_json, as_text
 from transplt.proof.prove.tolerance import PLAIN, REORDERED
 from transplt.proof.prove.training import Place
 from transplt.render.cell import figure

@@ -9,7 +9,7 @@ import pytest
 from tests.prove.trainings import trained
 from transplt.proof.prove.steps import differences
 from transplt.proof.prove.tolerance import PLAIN
-from transplt.proof.prove.unsteady import Unsteady, told
+from transplt.proof.prove.unsteady import Unsteady, compared_whole
 
 Steps = list[dict[str, Any]]
 
@@ -59,7 +59,7 @@ def test_what_the_original_makes_of_roundings_is_left_out(
 def test_only_steps_with_a_steady_loss_count_as_compared() -> None:
     one, port = [{}, {"grad": 0.5}, {"loss": 1.0}], [{}, {"grad": 0.6}, {"loss": 1.1}]
     explained = list(differences(trained(*one), trained(*port), PLAIN))
-    assert told(explained, 3) == (
+    assert compared_whole(explained, 3) == (
         2,
         "2 figures from step 2 on left out, which roundings decide: the original's own move as far when its "
         "parameters are off by a few roundings",

@@ -1,6 +1,6 @@
 """Which operator of one run is which of the other: the longest common subsequence of the two.
 
-Names cannot say it: one operator more, and every later counter is off by one. Operators are alike when API, phase and
+Names do not show it: one operator more, and every later counter is off by one. Operators are alike when API, phase and
 the shapes of inputs and outputs are; what is left over between such pairs is paired by API and phase alone.
 """
 
@@ -30,7 +30,7 @@ class Sequences:
 
 def sequences(record: Record, stacks: Mapping[str, tuple[str, ...]] | None = None) -> Sequences:
     """`record` taken apart. With `stacks`, optimizers that step between two backward passes are seen, too."""
-    # Gradients of parameters may be told last, behind what clips them.
+    # Gradients of parameters may be recorded last, behind what clips them.
     backward = [number for number, row in enumerate(record.rows) if row.phase == BACKWARD and row.kind != GRADIENT]
     last = max(backward, default=len(record.rows))
     found = Sequences([], [], [])

@@ -25,7 +25,7 @@ class Behind:
     gradients: int = 0  #: modules whose parameters' gradients were compared
     agree: int = 0
     one_sided: int = 0
-    differ: int = 0  #: beyond the tolerance, and no verdict says why
+    differ: int = 0  #: beyond the tolerance, and no verdict explains it
     arguments: int = 0  #: of those that agree: have other arguments
 
     @property

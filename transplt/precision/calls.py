@@ -30,7 +30,7 @@ _CALLS = {
 }
 #: Modules whose functions are recorded by these names: `Torch.linalg_norm` is `torch.linalg.norm`.
 _BELOW = re.compile(r"(linalg|fft|special)_(?=\w)")
-#: Their results are drawn: a comparison of two runs says nothing.
+#: Their results are drawn: a comparison of two runs shows nothing.
 _RANDOM = re.compile(
     r"(?:alpha_|feature_)*dropout\dd?_?|dropout\d?d?_?|feature_alpha_dropout_?|rand\w*|normal_?|uniform_?|bernoulli_?|"
     r"multinomial|exponential_?|poisson|binomial|rrelu_?|gumbel_softmax|cauchy_?|geometric_?|log_normal_?|"
@@ -54,7 +54,7 @@ _KNOWN = frozenset("float16 bfloat16 float32 float64 complex64 complex128 int8 u
 
 
 class Uncallable(UsageError):
-    """An operator that cannot be called again: `clause` says why of all such, `detail` of this one."""
+    """An operator that cannot be called again: `clause` is why for all such, `detail` of this one."""
 
     def __init__(self, row: Row, clause: str, detail: str = "") -> None:
         super().__init__(f"{shown(row.name)} {clause}" + (f": {detail}" if detail else ""))

@@ -61,7 +61,7 @@ class Comparison:
 
 
 def compare(npu: Dump, bench: Dump, given: float | None = None, jobs: int | None = None) -> Comparison:
-    """What the two dumps say of each other. UnusableDump where they cannot be compared: other ranks, no common step."""
+    """How the two dumps differ. UnusableDump where they cannot be compared: other ranks, no common step."""
     if npu.ranks != bench.ranks:
         raise UnusableDump(
             f"the dumps have different ranks: {_listed(npu.ranks)} on the NPU's side, {_listed(bench.ranks)} on the "

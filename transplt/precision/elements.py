@@ -1,6 +1,6 @@
 """The elements of a tensor of a dump, as a numpy array: .npy and .pt, without running anything that they hold.
 
-A .pt file is a zip of a pickle that says type, shape and strides, and of the bytes of the elements
+A .pt file is a zip of a pickle that holds type, shape and strides, and of the bytes of the elements
 (torch.serialization, "zipfile-based format"). The pickle is not unpickled: its few instructions are looked at one by
 one, and where there is any that a plain tensor does not need, the file is left to `torch.load(weights_only=True)`, if
 torch is installed.
@@ -50,7 +50,7 @@ def numpy_or_sentence() -> Any:
 def elements(record: Record, tensor: Tensor) -> Array | None:
     """The elements in the shape in which they were recorded; bfloat16 as float32. None where the dump has none.
 
-    UnusableDump, which names the file, where it is damaged or not what its record says.
+    UnusableDump, which names the file, where it is damaged or not as its record describes it.
     """
     if tensor.path is None:
         return None
@@ -106,10 +106,10 @@ def _pt(np: Any, file: Any, path: str) -> Array | None:
         record = next((name for name in sizes if name.endswith("/data.pkl")), None)
         if record is None or sizes[record] > 1 << 16:
             return None
-        told = _tensor_told(archive.read(record))
-        if told is None:
+        description = _description_of(archive.read(record))
+        if description is None:
             return None
-        storage, key, offset, shape, strides = told
+        storage, key, offset, shape, strides = description
         name = f"{record.removesuffix('data.pkl')}data/{key}"
         bfloat = storage == "bfloat16"
         dtype = np.dtype("<u2" if bfloat else storage)
@@ -130,10 +130,10 @@ def _pt(np: Any, file: Any, path: str) -> Array | None:
     return view
 
 
-_Told = tuple[str, str, int, tuple[int, ...], tuple[int, ...]]
+_Description = tuple[str, str, int, tuple[int, ...], tuple[int, ...]]
 
 
-def _tensor_told(data: bytes) -> _Told | None:
+def _description_of(data: bytes) -> _Description | None:
     """(type, name of the storage, offset, shape, strides) of the one tensor in a pickle; None for anything else."""
     stack: list[Any] = []
     marks: list[int] = []

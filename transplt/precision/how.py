@@ -10,7 +10,7 @@ from transplt.precision.metrics import Metrics
 from transplt.precision.record import Tensor
 from transplt.render.cell import figure
 
-#: A scale is told where all figures agree on it to this share of how far it is from 1.
+#: A scale is reported where all figures agree on it to this share of how far it is from 1.
 _AGREE = 0.05
 _DIRECTION = 0.99
 _ROUNDING = 0.02
@@ -20,8 +20,8 @@ def how(npu: Tensor, bench: Tensor, metrics: Metrics | None = None) -> str:
     """A clause: `scaled by 1.02`. With `metrics`, from the elements, else from the four figures."""
     if npu.shape != bench.shape:
         return f"of shape {list(npu.shape)} and not {list(bench.shape)}"
-    if (told := not_finite(npu)) and not not_finite(bench):
-        return told
+    if (clause := not_finite(npu)) and not not_finite(bench):
+        return clause
     if npu.dtype != bench.dtype:
         return f"in {npu.dtype} and not in {bench.dtype}"
     if metrics is not None and not metrics.error:

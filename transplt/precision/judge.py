@@ -52,7 +52,7 @@ def judge(matched: Matched, metrics: dict[tuple[str, str], Metrics] | None = Non
                 if kind == GRADIENT:
                     return Judgement(STRUCTURE, each, _one_sided(each), each.row.name, position)
             elif each.outputs > 1 and (kind == GRADIENT or each.outputs > _WORSE * each.inputs):
-                return Judgement(kind, each, _told(each.worst, metrics or {}), each.row.name, position, each.worst)
+                return Judgement(kind, each, _how_far(each.worst, metrics or {}), each.row.name, position, each.worst)
     return None
 
 
@@ -65,7 +65,7 @@ def _initial_weights(model: Sequence[Match], metrics: dict[tuple[str, str], Metr
             for one, other in pairs(each.npu.parameters, each.bench.parameters):
                 if by_figures(one, other) > tolerance(one, other, None):
                     name = _full_name(each.npu, one)
-                    return Judgement(WEIGHTS, each, _told((one, other), metrics), name, number, (one, other))
+                    return Judgement(WEIGHTS, each, _how_far((one, other), metrics), name, number, (one, other))
     return None
 
 
@@ -78,7 +78,7 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Judg
     wired: Judgement | None = None
     found: Judgement | None = None
     typed = False
-    # What a module takes and gives backward is told by its operators first, and its row may come before theirs.
+    # What a module takes and gives backward is reported for its operators first, and its row may come before theirs.
     late = [each.row.kind == MODULE and each.row.phase == BACKWARD for each in matched.model]
     for number in sorted(range(len(matched.model)), key=lambda number: (late[number], number)):
         each = matched.model[number]
@@ -108,16 +108,16 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Judg
                 found = _other_input(matched, each, source, number, metrics)
                 break
             if source is not None and wired is None and (makers := wiring.makers(*source)):
-                clause = f"{_told(source, metrics)}: {makers[0]} made it, and what the bench takes {makers[1]} made"
+                clause = f"{_how_far(source, metrics)}: {makers[0]} made it, and what the bench takes {makers[1]} made"
                 wired = Judgement(WIRING, each, clause, f"{row.name} {source[0].name}", number, source)
         elif row.phase == BACKWARD and drift is None and each.inputs > _WORSE and each.worst_input in _gradients(each):
             assert each.worst_input is not None
-            clause = f"{_told(each.worst_input, metrics)}, and every operator before agrees"
+            clause = f"{_how_far(each.worst_input, metrics)}, and every operator before agrees"
             name = f"{row.name} {each.worst_input[0].name}"
             found = Judgement(WIRING, each, clause, name, number, each.worst_input)
             break
         elif each.outputs > 1 and each.outputs > _WORSE * each.inputs:
-            clause = dtypes or _told(each.worst, metrics)
+            clause = dtypes or _how_far(each.worst, metrics)
             found = Judgement(NUMERIC, each, clause + other_argument(each), row.name, number, each.worst)
             break
         elif dtypes:
@@ -133,7 +133,7 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Judg
             drift = drift or each
         wiring.made(each)
     if found is None and drift is not None:
-        how_far = _told(drift.worst or drift.worst_input, metrics)
+        how_far = _how_far(drift.worst or drift.worst_input, metrics)
         found = Judgement(DRIFT, drift, how_far, drift.row.name, drift.position)
     if wired is not None and (found is None or found.kind in (DATA, DRIFT, NUMERIC)):
         found = wired
@@ -156,7 +156,7 @@ def _other_type(each: Match) -> tuple[Tensor, Tensor] | None:
 
 
 def _is_blind(each: Match) -> bool:
-    """Whether nothing can be told of the outputs: integers and truth by their largest and smallest value."""
+    """Whether the outputs cannot be judged: integers and truth by their largest and smallest value."""
     assert each.npu is not None
     made = [tensor for tensor in each.npu.outputs if tensor.is_tensor]
     return bool(made) and all(t.mean is None and t.path is None and t.digest is None for t in made)
@@ -167,7 +167,7 @@ def _other_input(
 ) -> Judgement:
     """Something that no operator of the run made: a parameter or data."""
     name = _parameter(matched, source[0])
-    clause = _told(source, metrics)
+    clause = _how_far(source, metrics)
     if name and _was_same(matched.model[:number], name):
         clause += f" where it is used again, in {each.row.name}, and at first it was the same"
         return Judgement(OPTIMIZER, each, clause, name, number, source)
@@ -253,14 +253,14 @@ def _other_side(model: Sequence[Match], number: int) -> Match | None:
     return None
 
 
-def told(each: Match, metrics: dict[tuple[str, str], Metrics]) -> str:
+def output_difference(each: Match, metrics: dict[tuple[str, str], Metrics]) -> str:
     """A clause about the outputs of the NPU where they differ from those of the bench; empty where they agree."""
     if each.one_sided:
         return _one_sided(each)
-    return _dtypes(each) or (_told(each.worst, metrics) if each.outputs > 1 else "")
+    return _dtypes(each) or (_how_far(each.worst, metrics) if each.outputs > 1 else "")
 
 
-def _told(tensors: tuple[Tensor, Tensor] | None, metrics: dict[tuple[str, str], Metrics]) -> str:
+def _how_far(tensors: tuple[Tensor, Tensor] | None, metrics: dict[tuple[str, str], Metrics]) -> str:
     if tensors is None:
         return "of other values"
     return how(*tensors, metrics.get((tensors[0].path or "", tensors[1].path or "")))

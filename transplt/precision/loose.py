@@ -1,6 +1,6 @@
 """Elements without a record: folders of .npy files, and .h5 files in the layout of msaccucmp.
 
-What ran before what is told by numbers or times in the names of the files, else by the times of the files.
+The order in which they ran comes from numbers or times in the names of the files, else from the times of the files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The figures by which tools of Ascend tell how far two tensors are apart, from their elements, in float64.
+"""The figures by which tools of Ascend measure how far two tensors are apart, from their elements, in float64.
 
-The ten of msaccucmp by its definitions, the thousandth ratios of msprobe, and the cosine's companions that say how two
+The ten of msaccucmp by its definitions, the thousandth ratios of msprobe, and the cosine's companions that show how two
 tensors differ. Both sides are flattened; no axis is treated apart. Source: msaccucmp and msprobe in mindstudio-probe
-26.2.0; msaccucmp computes in float32, of which the last of the six digits that it prints may tell.
+26.2.0; msaccucmp computes in float32, so the last of the six digits that it prints may differ.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAN = math.nan
 
 @dataclass(slots=True)
 class Metrics:
-    """nan where a metric says nothing of such data."""
+    """nan where a metric is not defined for such data."""
 
     cosine: float = NAN
     max_absolute: float = NAN

@@ -175,10 +175,10 @@ def _tensor(value: dict[str, Any], kind: str, name: str) -> Tensor:
             True,
             get("requires_grad"),
         )
-    # A number is told as its value, by older versions as figures that are all alike.
+    # A number is recorded as its value, by older versions as figures that are all alike.
     figure = get("value", get("Max"))
-    told = number(figure)
-    return Tensor(name, kind, (), told, told, told, None, None, None if told is not None else str(figure), False)
+    known = number(figure)
+    return Tensor(name, kind, (), known, known, known, None, None, None if known is not None else str(figure), False)
 
 
 def number(value: Any) -> float | None:

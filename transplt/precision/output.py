@@ -75,7 +75,7 @@ def document(found: Comparison, detail: Detail, *, advice: bool = True) -> dict[
     compared = []
     for each in found.compared:
         verdict = each.verdict
-        said = verdict and {
+        judgement = verdict and {
             "kind": verdict.kind, "name": verdict.name, "how": verdict.how, "operator": verdict.match.row.name,
             "place": place(each.source),
         }  # fmt: skip
@@ -83,7 +83,7 @@ def document(found: Comparison, detail: Detail, *, advice: bool = True) -> dict[
             {
                 "step": each.step,
                 "rank": each.rank,
-                "verdict": said,
+                "verdict": judgement,
                 "operators": each.operators,
                 "differing": each.differing,
             }

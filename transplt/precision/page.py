@@ -16,7 +16,7 @@ from transplt.precision.sentence import sentence
 from transplt.render.cell import figure, many, visible
 from transplt.render.templates import asset, fill
 
-#: What a colour says; a distance is a multiple of the tolerance.
+#: What a colour means; a distance is a multiple of the tolerance.
 LEVELS = ("equal", "below a tenth of the tolerance", "within it", "beyond it", "over 100 times", "on one side only")
 _CELL, _COLUMNS = 12, 80
 #: More operators share a cell, and the worst of them is shown.
@@ -120,8 +120,8 @@ def _strip(model: Sequence[Match], detail: Detail) -> dict[str, Any]:
         )
     rows = max(1, math.ceil(len(cells) / _COLUMNS))
     apart = sum(_level(each) > 2 for each in model)
-    said = f"{many(len(model), 'operator')}, {apart} beyond the tolerance"
-    return {"cells": cells, "cell": _CELL - 2, "width": _COLUMNS * _CELL, "height": rows * _CELL, "said": said}
+    caption = f"{many(len(model), 'operator')}, {apart} beyond the tolerance"
+    return {"cells": cells, "cell": _CELL - 2, "width": _COLUMNS * _CELL, "height": rows * _CELL, "caption": caption}
 
 
 def _scatter(model: Sequence[Match]) -> dict[str, Any]:
@@ -210,11 +210,11 @@ def _differences(detail: Detail, npu: Tensor, bench: Tensor) -> dict[str, Any]:
             value = float(band[:, j * last // width : (j + 1) * last // width].max()) / largest
             level = 5 if value != value else 0 if value == 0 else 1 if value < 1e-5 else 2 if value < 1e-3 else 3
             cells.append({"x": j * 14, "y": i * 10, "w": 13, "h": 9, "level": 4 if value >= 0.1 else level})
-    said = (
+    caption = (
         f"Each square is a part of the tensor, by its largest difference against the largest element "
         f"({figure(largest, 4)}): green below 1e-5, yellow below 0.001, orange below 0.1, red above."
     )
-    return {"cells": cells, "width": width * 14, "height": height * 10, "said": said}
+    return {"cells": cells, "width": width * 14, "height": height * 10, "caption": caption}
 
 
 def _shown(value: float | None) -> str:

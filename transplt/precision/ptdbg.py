@@ -90,7 +90,7 @@ class PtdbgPart(Part):
         for value in self._values():
             if (match := _STACK.match(value[0])) and len(value) > 1 and isinstance(value[1], list):
                 frames = [each for each in value[1] if isinstance(each, list) and len(each) >= 3]
-                # ptdbg tells the outermost first, as Python does.
+                # ptdbg records the outermost first, as Python does.
                 found[match["row"]] = tuple(
                     f"File {each[0]}, line {each[1]}, in {each[2]}, \n {each[3] if len(each) > 3 else ''}"
                     for each in frames

@@ -39,7 +39,7 @@ class Tensor(NamedTuple):
     path: str | None  #: the file of its elements, relative to the folder of the record
     digest: str | None  #: of dumps that keep a checksum in place of figures
     is_tensor: bool
-    requires_grad: bool | None = None  #: None where the dump does not say
+    requires_grad: bool | None = None  #: None where the dump does not record it
 
     @property
     def size(self) -> int:
@@ -76,10 +76,10 @@ class Record:
 
     folder: str  #: paths of tensors are relative to it
     rows: list[Row]
-    task: str = ""  #: `statistics`, `tensor`, `md5`, ...; empty where the dump does not say
+    task: str = ""  #: `statistics`, `tensor`, `md5`, ...; empty where the dump does not record it
     #: The innermost module around a row, by the name of the row: `Module.net.Net.forward.0`.
     parents: Mapping[str, str] = field(default_factory=dict)
-    recorder: str = ""  #: TRANSPLT, or empty where the dump does not say
+    recorder: str = ""  #: TRANSPLT, or empty where the dump does not record it
 
 
 class Part(ABC):
@@ -101,7 +101,7 @@ class Part(ABC):
 
 @dataclass(frozen=True)
 class Dump:
-    """A dump as its folders and files say it: what is in it is read part by part."""
+    """A dump by its folders and files: what is in it is read part by part."""
 
     path: str
     kind: str  #: "msprobe", "ptdbg", "npy", "h5"
@@ -135,7 +135,7 @@ _FAMILIES = ("Functional", "Tensor", "Torch", "VF", "Aten", "NPU", "Distributed"
 
 
 def called(name: str) -> Called:
-    """What the name of a row says, in all forms that recorders have written.
+    """What the name of a row means, in all forms that recorders have written.
 
     `Functional_conv2d_0_forward` and `Functional.conv2d.0.forward` are one API, `Functional.conv2d`.
     """

@@ -32,13 +32,13 @@ def sentence(found: Comparison) -> str:
     before = f"{found.notes[0]}; of the common steps: " if found.notes else ""
     if first is None:
         operators = sum(each.operators for each in found.compared)
-        said = (
+        agreeing = (
             f"{many(operators, 'operator')} in {many(len(found.steps), 'step')} and "
             f"{many(len(found.npu.ranks), 'rank')} agree within the tolerance"
         )
         behind = found.behind
         kind = "no divergence in forward and backward" if behind.left or behind.not_compared else "no divergence"
-        return f"{before}{kind}: {'; '.join([said, *_behind(behind)])}"
+        return f"{before}{kind}: {'; '.join([agreeing, *_behind(behind)])}"
     return f"{before}first divergence: {_where(found, first)}{_what(first)}{_line(first)}"
 
 

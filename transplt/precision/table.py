@@ -59,7 +59,7 @@ class Line:
 
     @property
     def reached_ptdbg(self) -> str:
-        """By the rule of ptdbg; `None` where there are no elements to say it by."""
+        """By the rule of ptdbg; `None` where there are no elements to decide it by."""
         if self.npu is None or self.bench is None or self.npu.shape != self.bench.shape:
             return "Unmatched"
         if self.metrics is None or self.metrics.error:

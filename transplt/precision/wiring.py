@@ -1,4 +1,4 @@
-"""Which operator made what another one takes in: dumps do not say it, and the figures of the tensors do."""
+"""Which operator made what another one takes in: dumps do not record it, and the figures of the tensors show it."""
 
 from __future__ import annotations
 

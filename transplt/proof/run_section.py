@@ -18,14 +18,14 @@ from transplt.render.proofs import Seen, proofs
 #: Name of the comments that a section stands between -> its heading.
 _HEADINGS = {"run": "Run on the emulated NPU", "proof": "Compared with the original"}
 _PAGE = "report.html"
-#: What a folder that may not be written says.
+#: The errors of a folder that may not be written.
 _CLOSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def add_run(folder: Path, word: str, sentence: str, text: str, seen: Iterable[Seen] = ()) -> bool:
     """Put the result of a run into `report.html` of a migrated folder, in the place of an earlier one.
 
-    `word` and `sentence` are its verdict, `text` is all that it says, and `seen` what it says of single lines: that
+    `word` and `sentence` are its verdict, `text` is all of it, and `seen` what it reports about single lines: that
     stands with the actions that it proves.
 
     False, and nothing is written, where transplt wrote no page there, somebody has edited it since, or the folder may
@@ -66,7 +66,7 @@ def _add(name: str, folder: Path, word: str, sentence: str, text: str, seen: Ite
 
 
 def _section(name: str, word: str, sentence: str, text: str, proven: list[tuple[int, str, list[str]]]) -> str:
-    said = html.escape(text)
+    escaped = html.escape(text)
     rows = "".join(
         f"<li>{number}. {_escaped(title)}<ul>{''.join(f'<li>{_escaped(line)}</li>' for line in lines)}</ul></li>"
         for number, title, lines in proven
@@ -75,7 +75,7 @@ def _section(name: str, word: str, sentence: str, text: str, proven: list[tuple[
     return (
         f'\n<section aria-labelledby="h-{name}">\n  <h2 id="h-{name}">{_HEADINGS[name]}</h2>\n'
         f"  <p>Verdict: <strong>{html.escape(word)}</strong>: {_escaped(sentence)}</p>\n{shown}"
-        f'  <pre class="run">{said}</pre>\n</section>\n'
+        f'  <pre class="run">{escaped}</pre>\n</section>\n'
     )
 
 

@@ -42,11 +42,11 @@ def compare(
     behind the last backward pass has no counterpart or other inputs, 2 when they cannot be compared.
     """
     from transplt.precision.compare import compare as compared
+    from transplt.precision.comparison_text import by_ptdbg, one_operator, ranks_text
     from transplt.precision.detail import Detail
     from transplt.precision.dumps import open_dump
     from transplt.precision.output import FORMATS, check_target, write
     from transplt.precision.sentence import sentence
-    from transplt.precision.text import by_ptdbg, one_operator, ranks_text
 
     wanted = [name.strip() for name in formats.split(",") if name.strip()]
     if unknown := [name for name in wanted if name not in FORMATS]:

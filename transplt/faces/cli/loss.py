@@ -35,10 +35,10 @@ def loss(
     files or a folder of them. Says whether they are the same, where they first differ, whether the difference grows,
     and how the first fifth of the training stands. Exits with 1 when they differ, with 2 when nothing can be compared.
     """
+    from transplt.precision.loss.answer_text import Answer, loss_json, loss_text
     from transplt.precision.loss.line import Words
     from transplt.precision.loss.log import read_log
     from transplt.precision.loss.pairing import paired
-    from transplt.precision.loss.text import Answer, loss_json, loss_text
     from transplt.precision.loss.verdict import ABSOLUTE, SHARE, Limits, first_fifth, judged
 
     words, expression = Words(name), _compiled(pattern)

@@ -151,7 +151,7 @@ def migrate(
         for line in summary(result, verbose, width):
             say(line)
     if proof is not None:
-        from transplt.proof.prove.text import as_text
+        from transplt.proof.prove.proof_text import as_text
 
         say(as_text(proof))
     failed = proof is not None and proof.verdict.word.value != "equal"

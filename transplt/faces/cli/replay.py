@@ -44,11 +44,11 @@ def replay(
     from transplt.precision.dumps import open_dump
     from transplt.precision.output import check_target
     from transplt.precision.replay.outcome import beside, outcome, read_replayed
+    from transplt.precision.replay.outcome_text import none_text, replay_text
     from transplt.precision.replay.output import OURS, write
     from transplt.precision.replay.plan import plan
     from transplt.precision.replay.running import replayed_here
     from transplt.precision.replay.script import script_text
-    from transplt.precision.replay.text import none_text, replay_text
     from transplt.precision.show.operator import find, parts_at
     from transplt.render.cell import many
 

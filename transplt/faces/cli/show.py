@@ -31,7 +31,7 @@ def show(
     """
     from transplt.precision.dumps import open_dump
     from transplt.precision.elements import elements
-    from transplt.precision.show import text as texts
+    from transplt.precision.show import operator_text
     from transplt.precision.show.beside import Beside, beside
     from transplt.precision.show.operator import find
 
@@ -50,16 +50,16 @@ def show(
                 raise UsageError(f"{shown(other.dump.path)} has no operator {shown(row.name)}; transplt compare aligns")
             besides = list(beside((found.record, row), (other.record, match), top))
             apart |= any(not each.how.startswith("the same") for each in besides)
-        rows.append(texts.row_json(found, row, besides))
+        rows.append(operator_text.row_json(found, row, besides))
         if not as_json:
             lines += ["", f"{row.name}, step {found.step}, rank {found.rank}", ""]
             arrays = {} if other is not None else {
                 tensor.name: array for tensor in row.tensors if (array := elements(found.record, tensor)) is not None
             }  # fmt: skip
-            lines += texts.row_text(found, row, arrays, top)
-            lines += [""] * bool(besides) + [line for each in besides for line in texts.beside_text(each)]
+            lines += operator_text.row_text(found, row, arrays, top)
+            lines += [""] * bool(besides) + [line for each in besides for line in operator_text.beside_text(each)]
     if as_json:
-        click.echo(json.dumps({"format": texts.FORMAT, "operators": rows, "more": found.more}, indent=1))
+        click.echo(json.dumps({"format": operator_text.FORMAT, "operators": rows, "more": found.more}, indent=1))
     else:
         more = [f"\nand {found.more} more operators of that name"] if found.more else []
         click.echo("\n".join([*lines[1:], *more]))

@@ -29,21 +29,20 @@ def watch(
     are those of the guide on tuning models. Exits with 1 when one is hit, with 2 when a DUMP cannot be read.
     """
     from transplt.precision.dumps import open_dump
-    from transplt.precision.watch import points
-    from transplt.precision.watch import text as texts
+    from transplt.precision.watch import points, watched_text
     from transplt.precision.watch.watching import watch as looked_at
 
     if listed:
-        click.echo(texts.list_text(), nl=False)
+        click.echo(watched_text.list_text(), nl=False)
         return DONE
     wanted, limits, ends = points.chosen(checks), points.bounds(bounds), _range(between)
     if not dumps:
         raise UsageError("name a DUMP: the folder that msprobe or ptdbg wrote")
     watched = looked_at([open_dump(path) for path in dumps], wanted, limits, ends)
     if as_json:
-        click.echo(json.dumps(texts.watch_json(watched), indent=1))
+        click.echo(json.dumps(watched_text.watch_json(watched), indent=1))
     else:
-        click.echo(texts.watch_text(watched, len(dumps)), nl=False)
+        click.echo(watched_text.watch_text(watched, len(dumps)), nl=False)
     return LEFT if watched.hits and not exit_zero else DONE
 
 

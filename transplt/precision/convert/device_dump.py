@@ -38,7 +38,7 @@ _FORMATS = {
 
 
 class DeviceFile(NamedTuple):
-    """What the name of a device's file says: `Pooling.pool1.1147.1589195081588018`. `stream` is empty in older ones;
+    """The parts of the name of a device's file: `Pooling.pool1.1147.1589195081588018`. `stream` is empty in older ones;
     `side` and `number` are those of a tensor that was converted from it (`.output.0.npy`)."""
 
     op_type: str
@@ -56,7 +56,7 @@ _DEVICE_FILE = re.compile(
 
 
 def device_file(name: str) -> DeviceFile | None:
-    """What a file's name says; None for a name of another form."""
+    """The parts of a file's name; None for a name of another form."""
     match = _DEVICE_FILE.fullmatch(name)
     return DeviceFile(*(group or "" for group in match.groups())) if match else None
 
@@ -123,11 +123,11 @@ def _header(data: bytes) -> list[DeviceTensor]:
 
 
 def _tensor(message: bytes, side: str, index: int) -> DeviceTensor:
-    told: dict[int, Any] = {}
+    values: dict[int, Any] = {}
     for number, value in fields(message):
-        told.setdefault(number, value)
-    kind, layout, shape = told.get(1, 0), told.get(2, 0), told.get(3, b"")
-    size = next((told[number] for number in (5, 6) if isinstance(told.get(number), int)), 0)
+        values.setdefault(number, value)
+    kind, layout, shape = values.get(1, 0), values.get(2, 0), values.get(3, b"")
+    size = next((values[number] for number in (5, 6) if isinstance(values.get(number), int)), 0)
     if kind not in _TYPES:
         raise ValueError(f"{side} {index} has the type {kind}, which is not read")
     dims = tuple(_dims(shape))

@@ -29,12 +29,12 @@ def arrays_in(path: str) -> Iterator[tuple[str, str, Array]]:
             yield from _h5(path)
         elif head.startswith((b"\x93NUMPY", b"PK")):
             array = read_array(path)
-            yield name.rpartition(".")[0] or name, _said(array), array
+            yield name.rpartition(".")[0] or name, _description(array), array
         elif is_device_dump(path):
             for tensor, array in device_tensors(path):
                 layout = "" if tensor.format in ("ND", "NCHW") else f", {tensor.format}"
-                said = f"{tensor.dtype} {list(tensor.shape)}{layout}{_of(name)}"
-                yield f"{name}.{tensor.side}.{tensor.index}", said, array
+                description = f"{tensor.dtype} {list(tensor.shape)}{layout}{_of(name)}"
+                yield f"{name}.{tensor.side}.{tensor.index}", description, array
         else:
             raise UnusableDump(f"{shown(path)} is no dump of a device, no .h5, .npy or .pt")
     except OSError as error:
@@ -60,11 +60,11 @@ def as_text(array: Array) -> bytes:
 
 def _of(name: str) -> str:
     """Whose tensor it is, by the name of a device's file; empty for other names."""
-    told = device_file(name)
-    return f", of {told.op_type} {told.op_name} (task {told.task})" if told else ""
+    file = device_file(name)
+    return f", of {file.op_type} {file.op_name} (task {file.task})" if file else ""
 
 
-def _said(array: Array) -> str:
+def _description(array: Array) -> str:
     return f"{array.dtype} {list(array.shape)}"
 
 
@@ -90,6 +90,6 @@ def _h5(path: str) -> Iterator[tuple[str, str, Array]]:
                 if data.dtype.kind not in "fiubc" or data.nbytes > ELEMENTS.size:
                     continue
                 array = data[()]
-                yield re.sub(r"[^\w.-]+", ".", name).strip("."), _said(numpy_or_sentence().asarray(array)), array
+                yield re.sub(r"[^\w.-]+", ".", name).strip("."), _description(numpy_or_sentence().asarray(array)), array
     except (OSError, RuntimeError, ValueError, KeyError) as error:
         raise UnusableDump(f"{shown(path)}: h5py does not read it ({error})") from error

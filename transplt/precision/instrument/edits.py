@@ -61,7 +61,7 @@ class Edits:
         lead = "" if source.utf8.endswith((b"\n", b"\r")) or not end else newline
         self.made.append(Edit((end, end), "", "", lead + lines.replace("\n", newline) + newline))
 
-    def say(self, node: ast.AST, message: str, *, informs: bool = False) -> None:
+    def report(self, node: ast.AST, message: str, *, informs: bool = False) -> None:
         """A finding at a node."""
         self.left.append(Left(self.file.path, getattr(node, "lineno", 1), message, informs))
 
@@ -71,7 +71,7 @@ class Edits:
         work = Work(file.source, file.scan, file.names, compile_rules(settings), settings, ProjectFacts())
         outcome = apply_edits(work, self.made)
         for failure in outcome.failures:
-            self.say(failure.site.node, f"could not be instrumented: {failure.reason}")
+            self.report(failure.site.node, f"could not be instrumented: {failure.reason}")
         before = file.source.encode(file.source.utf8)
         why = refused(read_source(outcome.data), None)
         if why and not refused(file.source, file.scan.tree):

@@ -33,8 +33,8 @@ def record_steps(program: Program, bench: Mapping[str, Edits]) -> bool:
     chosen = chosen or {place.loop: bench[place.file.path] for _, _, place in found if place}
     for file, call, place in found:
         if place is None and not (handed and owns_loop(program, file, call)):
-            said = f"no loop around this backward pass was found: {_BY_HAND}"
-            bench[file.path].say(call, said, informs=bool(chosen) or handed)
+            message = f"no loop around this backward pass was found: {_BY_HAND}"
+            bench[file.path].report(call, message, informs=bool(chosen) or handed)
     for loop, edits in chosen.items():
         if not any(above in chosen for above in chain(loop) if above is not loop):
             _record(edits, loop)
@@ -116,7 +116,7 @@ def _loop_of(calls: _Calls, file: File, node: ast.AST, seen: Collection[ast.AST]
 
 def _record(edits: Edits, loop: Loop) -> None:
     if isinstance(loop, ast.AsyncFor):
-        edits.say(loop, f"an async loop is not recorded: {_BY_HAND}")
+        edits.report(loop, f"an async loop is not recorded: {_BY_HAND}")
     elif isinstance(loop, ast.For):
         several = isinstance(loop.iter, ast.Tuple)  # perhaps without brackets of its own
         edits.rewrite(loop.iter, between(f"{PROBE}.steps({'(' * several}", ")" * (1 + several)))
@@ -124,4 +124,4 @@ def _record(edits: Edits, loop: Loop) -> None:
     elif edits.above(loop.body[0], f"{PROBE}.step()"):
         edits.probes = True
     else:
-        edits.say(loop, f"the body of this loop cannot be recorded: {_BY_HAND}")
+        edits.report(loop, f"the body of this loop cannot be recorded: {_BY_HAND}")

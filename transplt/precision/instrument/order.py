@@ -1,4 +1,4 @@
-"""What makes two runs of a program see the same data in the same order; what cannot be made so is said."""
+"""What makes two runs of a program see the same data in the same order; what cannot be made so is reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FRESH = ("numpy.random.default_rng", "numpy.random.RandomState", "random.Random
 _CLOCK = ("torch.seed", "torch.cuda.seed", "torch.npu.seed", "torch.random.seed", "os.urandom", "secrets.randbelow",
           "random.SystemRandom")  # fmt: skip
 _TIMES = ("time.time", "time.time_ns", "os.getpid", "datetime.datetime.now", "os.urandom")
-#: Kernels that drop out by themselves, and the arguments that say how much.
+#: Kernels that drop out by themselves, and the arguments that set how much.
 _KERNELS = ("flash_attn.", "xformers.ops.", "torch_npu.npu_fusion_attention")
 _SHARES = ("dropout_p", "p", "keep_prob")
 _GENERATORS = ("rng", "random", "gen", "rand")
@@ -52,7 +52,7 @@ def fix_order(edits: Edits) -> None:
     file = edits.file
     for call in _seedings(file):
         if file.names.qualified(call.func) not in _FRESH and not _is_fresh(file, call):
-            edits.say(call, "the program seeds here, and its seed wins over the probe's", informs=True)
+            edits.report(call, "the program seeds here, and its seed wins over the probe's", informs=True)
     for call in by_place(file.scan.calls):
         name = file.names.qualified(call.func) or ""
         if name in LOADERS or _makes_loader(file, call):
@@ -63,9 +63,9 @@ def fix_order(edits: Edits) -> None:
         elif name == "dict" or last_name(call.func) == "dict":
             _loader(edits, call, plain=True)
         elif name in _CLOCK or (name in _FRESH and not call.args and not call.keywords) or _is_fresh(file, call):
-            edits.say(call, f"{name or last_name(call.func)} begins at another place in each run: give it a seed")
+            edits.report(call, f"{name or last_name(call.func)} begins at another place in each run: give it a seed")
         elif last_name(call.func) == "shuffle" and _shuffles_data(call, name):
-            edits.say(call, "this shuffles the data: leave it out for the probe, or give it a seed")
+            edits.report(call, "this shuffles the data: leave it out for the probe, or give it a seed")
         elif name.startswith(_KERNELS):
             _kernel(edits, call)
     for node in ast.walk(file.scan.tree):
@@ -142,7 +142,7 @@ def _kernel(edits: Edits, call: ast.Call) -> None:
         share = keyword_of(call, name)
         none = 1.0 if name == "keep_prob" else 0.0
         if share is not None and not (isinstance(share, ast.Constant) and share.value == none):
-            edits.say(share, f"this kernel drops out by itself: give it {name}={none} for the probe")
+            edits.report(share, f"this kernel drops out by itself: give it {name}={none} for the probe")
 
 
 def _benchmarks(file: File, node: ast.Assign) -> bool:

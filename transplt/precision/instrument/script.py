@@ -86,8 +86,8 @@ def _unread(files: Mapping[str, bytes], program: Program) -> list[Left]:
 def _project(files: Mapping[str, bytes], main: str) -> ProjectFacts:
     settings = Settings(entry=main)
     parsed = Files()
-    told = (index_source(data, path, settings, parsed) for path, data in sorted(files.items()))
-    return join_facts(told, settings, parsed)
+    facts = (index_source(data, path, settings, parsed) for path, data in sorted(files.items()))
+    return join_facts(facts, settings, parsed)
 
 
 def _reached(project: ProjectFacts, main: str) -> list[str]:
@@ -133,7 +133,7 @@ def _head(edits: Edits, call: str) -> None:
     if first is None:
         edits.at_end(lines.removesuffix("\n"))
     elif not edits.above(first, lines.removesuffix("\n")):
-        edits.say(first, f"nothing goes in above this line: put {call or PROBE} there by hand")
+        edits.report(first, f"nothing goes in above this line: put {call or PROBE} there by hand")
 
 
 def _is_docstring(node: ast.stmt, at: int) -> bool:

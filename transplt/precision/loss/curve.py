@@ -21,7 +21,7 @@ def normal(name: str) -> str:
 
 @dataclass(slots=True)
 class Curve:
-    """Values in the order of the log; step and epoch are NaN where the line does not say them."""
+    """Values in the order of the log; step and epoch are NaN where the line does not give them."""
 
     name: str
     values: array[float] = field(default_factory=lambda: array("d"))
@@ -42,21 +42,21 @@ class Curve:
         self.epochs.append(at[1])
 
     def _last(self) -> tuple[float | None, float | None] | None:
-        return (_told(self.steps[-1]), _told(self.epochs[-1])) if self.values else None
+        return (_known(self.steps[-1]), _known(self.epochs[-1])) if self.values else None
 
     def points(self) -> Iterator[tuple[float, float | None, float | None]]:
         """(value, step, epoch) in order."""
         for value, step, epoch in zip(self.values, self.steps, self.epochs, strict=True):
-            yield value, _told(step), _told(epoch)
+            yield value, _known(step), _known(epoch)
 
 
-def _told(number: float) -> float | None:
+def _known(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
 @dataclass(slots=True)
 class Curves:
-    """What one log holds. `by_who` are its curves, by the process that wrote them (empty: not said) and by name."""
+    """What one log holds. `by_who` are its curves, by the process that wrote them (empty: not known) and by name."""
 
     source: str
     by_who: dict[str, dict[str, Curve]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Curves:
     def add(
         self, name: str, value: float, step: float | None, epoch: float | None, *, who: str = "", redrawn: bool = False
     ) -> None:
-        """One value of a curve; what goes beyond the limits is left out, and said."""
+        """One value of a curve; what goes beyond the limits is left out, and reported."""
         named = self.by_who.setdefault(who, {}) if who in self.by_who or len(self.by_who) < MOST_CURVES else {}
         key = normal(name)
         curve = named.get(key)

@@ -1,4 +1,4 @@
-"""What one line of a training's log says: values with their names, step, epoch, and how many there will be.
+"""What one line of a training's log holds: values with their names, step, epoch, and how many there will be.
 
 The shapes are those of the loggers that people use: `loss: 0.1`, `loss=0.1`, `Loss 0.5 (0.6)`, tqdm, the dicts of
 transformers.Trainer, mmengine's and detectron2's lines, Megatron's `| lm loss: 1.0E+01 |`, JSON lines.
@@ -47,8 +47,8 @@ _STEPS = ("global_step", "trainer_global_step", "train_global_step", "step", "it
 
 
 @dataclass(slots=True)
-class Said:
-    """What a line says. `values` are (name, value), in the order of the line."""
+class LogEntry:
+    """What a line holds. `values` are (name, value), in the order of the line."""
 
     values: list[tuple[str, float]] = field(default_factory=list)
     step: float | None = None
@@ -76,7 +76,7 @@ class Words:
         part = r"[\s./@_-]{1,3}".join(map(re.escape, re.split(r"[\s./@_-]+", name.strip()))) if name else "loss"
         around = "" if name else r"[\w./@-]{0,60}"
         self._word = re.compile(rf"(?<![\w./@-]){around}{'?' if around else ''}{part}{around}", re.IGNORECASE)
-        #: A line without these bytes, in lower case, says no value.
+        #: A line without these bytes, in lower case, holds no value.
         self.literal = (re.split(r"[\s./@_-]+", name.strip())[0].lower() if name else "loss").encode()
 
     def wanted(self, name: str) -> bool:
@@ -97,35 +97,35 @@ class Words:
                 yield f"{name} (average)", float(match["average"])
 
 
-def said_in(text: str, words: Words) -> Said:
-    """What a line says in words."""
-    said = Said(redrawn=is_bar(text))
+def read_line(text: str, words: Words) -> LogEntry:
+    """The entry of a line in words."""
+    entry = LogEntry(redrawn=is_bar(text))
     aside = _ASIDE.search(text) is not None
     for name, value in words.values_in(text):
-        said.values.append((f"val {name}" if aside and not words.name and not is_aside(name) else name, value))
-    _placed(said, text)
-    return said
+        entry.values.append((f"val {name}" if aside and not words.name and not is_aside(name) else name, value))
+    _placed(entry, text)
+    return entry
 
 
-def _placed(said: Said, text: str) -> None:
+def _placed(entry: LogEntry, text: str) -> None:
     rest = text
     if epoch := _EPOCH.search(text):
-        said.epoch, said.total_epochs = float(epoch["at"]), int(epoch["total"] or 0)
+        entry.epoch, entry.total_epochs = float(epoch["at"]), int(epoch["total"] or 0)
         rest = f"{text[: epoch.start()]} {'':<1}{text[epoch.end() :]}"
     steps = list(_STEP.finditer(rest))
     step = next((each for each in steps if each["name"].lower().startswith("global")), steps[0] if steps else None)
     found = step or _FRACTION.search(rest)
     if found is not None:
-        said.step = float(found["at"])
-        if said.epoch is None:
-            said.total_steps = int(found["total"] or 0)
+        entry.step = float(found["at"])
+        if entry.epoch is None:
+            entry.total_steps = int(found["total"] or 0)
 
 
-def said_in_object(line: Any, words: Words) -> Said:
-    """What an object of a JSON line says; objects in it are one level of names more."""
-    said = Said()
+def read_object(line: Any, words: Words) -> LogEntry:
+    """The entry of an object of a JSON line; objects in it are one level of names more."""
+    entry = LogEntry()
     if not isinstance(line, dict):
-        return said
+        return entry
     numbers: dict[str, float] = {}
     for key, value in line.items():
         inner = value.items() if isinstance(value, dict) else (("", value),)
@@ -133,10 +133,10 @@ def said_in_object(line: Any, words: Words) -> Said:
             if isinstance(number, (int, float)) and not isinstance(number, bool) and abs_below(number):
                 numbers[f"{key}/{more}" if more else str(key)] = float(number)
     named = {normal(key): value for key, value in numbers.items()}
-    said.values = [(key, value) for key, value in numbers.items() if words.wanted(key)]
-    said.step = next((named[key] for key in _STEPS if key in named), None)
-    said.epoch = named.get("epoch")
-    return said
+    entry.values = [(key, value) for key, value in numbers.items() if words.wanted(key)]
+    entry.step = next((named[key] for key in _STEPS if key in named), None)
+    entry.epoch = named.get("epoch")
+    return entry
 
 
 def abs_below(number: float) -> bool:

@@ -14,7 +14,7 @@ from transplt.diagnose.lines import MOST_BYTES, parted, text_of
 from transplt.diagnose.pieces import UnreadableLog, pieces_of
 from transplt.precision.loss.curve import Curves
 from transplt.precision.loss.events import BrokenEvents, event_files, is_event_file, scalars_in
-from transplt.precision.loss.line import Said, Words, object_of, said_in, said_in_object
+from transplt.precision.loss.line import LogEntry, Words, object_of, read_line, read_object
 from transplt.precision.loss.table import Table
 
 _DOCUMENT = Limit("JSON documents are read", 64 * 1024 * 1024)
@@ -74,14 +74,14 @@ def _document(data: bytes, words: Words, curves: Curves) -> None:
     if isinstance(document, dict):
         rows = document.get("log_history") or next((each for each in document.values() if isinstance(each, list)), [])
     for row in rows if isinstance(rows, list) else []:
-        _keep(said_in_object(row, words), "", curves)
+        _keep(read_object(row, words), "", curves)
 
 
-def _keep(said: Said, who: str, curves: Curves) -> None:
-    curves.total_steps = max(curves.total_steps, said.total_steps)
-    curves.total_epochs = max(curves.total_epochs, said.total_epochs)
-    for name, value in said.values:
-        curves.add(name, value, said.step, said.epoch, who=who, redrawn=said.redrawn)
+def _keep(entry: LogEntry, who: str, curves: Curves) -> None:
+    curves.total_steps = max(curves.total_steps, entry.total_steps)
+    curves.total_epochs = max(curves.total_epochs, entry.total_epochs)
+    for name, value in entry.values:
+        curves.add(name, value, entry.step, entry.epoch, who=who, redrawn=entry.redrawn)
 
 
 class _Text:
@@ -109,24 +109,24 @@ class _Text:
         if self._words.literal in lower:
             who, text = parted(text_of(raw))
             found = object_of(text.strip())
-            said = said_in_object(found, self._words) if found is not None else said_in(text, self._words)
-            if not said.values and (table := Table.headed(text, self._words)):
+            entry = read_object(found, self._words) if found is not None else read_line(text, self._words)
+            if not entry.values and (table := Table.headed(text, self._words)):
                 self._table = table
                 return
         elif b"epoch" in lower:
             who, text = parted(text_of(raw))
-            said = said_in(text, self._words)
+            entry = read_line(text, self._words)
         elif self._table is not None:
-            who, text, said = "", text_of(raw), Said()
+            who, text, entry = "", text_of(raw), LogEntry()
         else:
             return
-        if not said.values and self._table is not None and (row := self._table.row(text, self._words)):
-            said = row
-        if said.epoch is None:
-            said.epoch = self._epoch
-        elif not said.values:
-            self._epoch = said.epoch
-        _keep(said, who, self._curves)
+        if not entry.values and self._table is not None and (row := self._table.row(text, self._words)):
+            entry = row
+        if entry.epoch is None:
+            entry.epoch = self._epoch
+        elif not entry.values:
+            self._epoch = entry.epoch
+        _keep(entry, who, self._curves)
 
     def _matched(self, text: str) -> None:
         assert self._pattern is not None

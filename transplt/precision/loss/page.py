@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import transplt
-from transplt.precision.loss.text import Answer, advice, drift, fifth_text, remarks, sentence, share
+from transplt.precision.loss.answer_text import Answer, advice, drift, fifth_text, remarks, sentence, share
 from transplt.precision.loss.verdict import Judged
 from transplt.render import plots
 from transplt.render.cell import figure, many, visible
@@ -17,7 +17,7 @@ _DIFFERENCE = plots.Distance("Difference", "|A - B|", "", "the curves are the sa
 def loss_page(answer: Answer) -> bytes:
     """The bytes of the page, UTF-8."""
     pairs, judged = answer.found.pairs, answer.judged
-    said = sentence(answer)
+    summary = sentence(answer)
     word = "same" if judged.same else "different"
     by_step = all(pair.step is not None and pair.epoch is None for pair in pairs)
     places = [f"{pair.step:g}" for pair in pairs] if by_step else None
@@ -32,7 +32,7 @@ def loss_page(answer: Answer) -> bytes:
         a=visible(answer.names[0]),
         b=visible(answer.names[1]),
         word=word,
-        rest=visible(said.removeprefix(word)),
+        rest=visible(summary.removeprefix(word)),
         facts=[(label, visible(text)) for label, text in _facts(answer)],
         advice=[visible(text) for text in advice(answer)],
         remarks=[visible(text) for text in remarks(answer)],

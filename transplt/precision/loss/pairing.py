@@ -36,7 +36,7 @@ class Pair:
 
     @property
     def place(self) -> str:
-        """Where it is, as people say it: `step 120`, `epoch 2, step 5`, `value 7`."""
+        """Where it is, as people write it: `step 120`, `epoch 2, step 5`, `value 7`."""
         parts = [f"{what} {at:g}" for what, at in (("epoch", self.epoch), ("step", self.step)) if at is not None]
         return ", ".join(parts) if parts else f"value {self.number}"
 
@@ -111,19 +111,19 @@ def _chosen(named: dict[str, Curve], elsewhere: set[str], curves: Curves) -> Cur
     def rank(key: str) -> tuple[bool, bool, bool, bool, int, int]:
         likely = _LIKELY.index(key) if key in _LIKELY else len(_LIKELY)
         few = 10 * len(named[key]) < most
-        # Of a detector's losses the sum is the one that is written last or alone; the likely names say which.
+        # Of a detector's losses the sum is the one that is written last or alone; the likely names show which.
         return (is_aside(key), bool(_BESIDE.search(key)), few, key not in elsewhere, likely, keys.index(key))
 
     return named[min(keys, key=rank)]
 
 
-#: Stands for a step that the log does not say.
+#: Stands for a step that the log does not give.
 _NONE = -1.0
 
 
 @dataclass(slots=True)
 class _Keyed:
-    """The values by epoch and step; none where a value has neither. `steps` and `epochs`: the log says them."""
+    """The values by epoch and step; none where a value has neither. `steps` and `epochs`: the log gives them."""
 
     values: dict[Key, float] = field(default_factory=dict)
     steps: bool = False

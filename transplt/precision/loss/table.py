@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from transplt.precision.loss.curve import normal
-from transplt.precision.loss.line import Said, Words, is_bar, number_of
+from transplt.precision.loss.line import LogEntry, Words, is_bar, number_of
 
 _BOX = str.maketrans("┃│║", "|||")
 _STEPS, _EPOCHS = ("step", "global_step", "iter", "iteration", "batch"), ("epoch", "epochs")
@@ -22,7 +22,7 @@ def _cells(text: str, separator: str) -> list[str]:
 
 
 class Table:
-    """The names of the columns, and what a row below them says."""
+    """The names of the columns, and the entry of a row below them."""
 
     def __init__(self, names: list[str], separator: str) -> None:
         self._names = names
@@ -45,8 +45,8 @@ class Table:
                 return cls(names, separator)
         return None
 
-    def row(self, text: str, words: Words) -> Said | None:
-        """What a row says; None for a line that is none."""
+    def row(self, text: str, words: Words) -> LogEntry | None:
+        """The entry of a row; None for a line that is none."""
         line = text.translate(_BOX)
         if self._separator not in line:
             return None
@@ -57,17 +57,17 @@ class Table:
             return None
         if self._separator == " " and number_of(cells[0]) is None:
             return None
-        said = Said(redrawn=is_bar(text))
+        entry = LogEntry(redrawn=is_bar(text))
         for name, cell in zip(self._names, cells, strict=False):
             value = number_of(cell)
             if value is None:
                 if words.wanted(name) and cell:
                     return None
             elif words.wanted(name):
-                said.values.append((name, value))
+                entry.values.append((name, value))
             elif normal(name) in _STEPS:
-                said.step = value
+                entry.step = value
             elif normal(name) in _EPOCHS:
-                said.epoch = value
-                said.total_epochs = int(cell.partition("/")[2] or 0) if "/" in cell else 0
-        return said if said.values else None
+                entry.epoch = value
+                entry.total_epochs = int(cell.partition("/")[2] or 0) if "/" in cell else 0
+        return entry if entry.values else None

@@ -1,8 +1,8 @@
-"""Do two curves say the same? Mean difference, first divergence, drift, and the first fifth of the training.
+"""Do two curves agree? Mean difference, first divergence, drift, and the first fifth of the training.
 
 Sources of the measures: the porting guide of PyTorch for Ascend calls results equal whose difference is in general not
 above 1e-4, and asks to align a fifth of the epochs before the whole training. The share of the loss has no source; 1 %
-is what this program takes unless it is told.
+is what this program takes unless a limit is given.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class FirstFifth:
 
 
 def judged(found: Paired, limits: Limits) -> Judged:
-    """What is to be said of pairs, of which there is at least one."""
+    """The judgement of pairs, of which there is at least one."""
     pairs = found.pairs
     finite = [pair for pair in pairs if math.isfinite(pair.a) and math.isfinite(pair.b)]
     odd = [pair for pair in pairs if not _alike(pair)]

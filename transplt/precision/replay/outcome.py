@@ -11,7 +11,7 @@ from transplt.precision.compare import matched_with_metrics
 from transplt.precision.distance import TOLERANCES
 from transplt.precision.dumps import open_dump
 from transplt.precision.files import read_json
-from transplt.precision.judge import told
+from transplt.precision.judge import output_difference
 from transplt.precision.record import API, Part, Record, Row, Tensor, UnusableDump
 from transplt.precision.replay.plan import Plan
 from transplt.precision.table import Line, lines
@@ -64,12 +64,12 @@ def read_replayed(path: str, step: int, rank: int) -> Replayed:
     if part is None:
         raise UnusableDump(f"{shown(path)} has nothing of step {step}, rank {rank}")
     document = read_json(os.path.join(part.where, "dump.json")) if dump.kind == "msprobe" else {}
-    said = document.get("replay") if isinstance(document, dict) else None
-    if not isinstance(said, dict) or not isinstance(said.get("device"), str):
+    replay_info = document.get("replay") if isinstance(document, dict) else None
+    if not isinstance(replay_info, dict) or not isinstance(replay_info.get("device"), str):
         raise UnusableDump(f"{shown(path)} is no replay: the script of `transplt replay --script` writes one")
-    failed = said.get("failed")
+    failed = replay_info.get("failed")
     errors = failed if isinstance(failed, dict) else {}
-    return Replayed(part.read(), said["device"], {str(name): str(error) for name, error in errors.items()})
+    return Replayed(part.read(), replay_info["device"], {str(name): str(error) for name, error in errors.items()})
 
 
 def outcome(plan: Plan, part: Part, replayed: Replayed, given: float | None = None) -> Outcome:
@@ -92,7 +92,9 @@ def outcome(plan: Plan, part: Part, replayed: Replayed, given: float | None = No
         theirs, ours = _Given(plan.folder, recorded), _Given(replayed.record.folder, computed)
         matched, metrics = matched_with_metrics(*((ours, theirs) if found.on_npu else (theirs, ours)), allowed)
         found.differing += [
-            Differing(each.row.name, clause, each.outputs) for each in matched.model if (clause := told(each, metrics))
+            Differing(each.row.name, clause, each.outputs)
+            for each in matched.model
+            if (clause := output_difference(each, metrics))
         ]
         found.lines += lines(matched, metrics, allowed)
     _leave_out(found, plan)
@@ -151,10 +153,10 @@ class _Given(Part):
 
 
 def beside(found: Outcome, part: Part, bench: Part, given: float | None = None) -> None:
-    """Tells of the rows in which two dumps differ which compute otherwise of their own."""
+    """Sorts the rows in which two dumps differ by whether they compute otherwise of their own."""
     matched, metrics = matched_with_metrics(part, bench, given)
     both = [each for each in (*matched.model, *matched.optimizer) if each.npu is not None and each.row.kind == API]
-    apart = [each.row.name for each in both if told(each, metrics)]
+    apart = [each.row.name for each in both if output_difference(each, metrics)]
     own = {each.row for each in found.differing}
     known = {line.operator for line in found.lines}
     found.beside = (

@@ -9,7 +9,7 @@ from pathlib import Path
 from transplt.base.errors import CannotFinish, reason, shown
 from transplt.disk.publish import publish, staging
 from transplt.precision.replay.outcome import Outcome
-from transplt.precision.replay.text import replay_json
+from transplt.precision.replay.outcome_text import replay_json
 from transplt.precision.table import csv_text
 
 #: What a folder may hold that is written anew.

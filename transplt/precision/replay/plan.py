@@ -31,7 +31,7 @@ class Call:
     expression: str  #: of `args` and `kwargs`
     arguments: tuple[str, str]  #: both as literals
     outputs: tuple[Tensor, ...]
-    #: The type that the operator may have computed in without saying so, as autocast makes it: `float16`.
+    #: The type that the operator may have computed in without a trace in the dump, as autocast makes it: `float16`.
     cast: str
     afterwards: bool  #: its first input may be that after the call
     backward: Backward | None
@@ -41,7 +41,7 @@ class Call:
 class Plan:
     folder: str
     calls: list[Call] = field(default_factory=list)
-    #: (name of a row, why all such are left out, what else there is to say of this one)
+    #: (name of a row, why all such are left out, more about this one)
     left: list[tuple[str, str, str]] = field(default_factory=list)
 
 
@@ -111,15 +111,15 @@ def _backward(folder: str, row: Row, back: Row, outputs: Sequence[Tensor], by_no
         if leaves:
             for _, tensor in leaves:
                 writer.tensor(tensor)
-            told = tuple((number, writer.tensor(each)) for number, each in results)
-            return Backward(back, told, _differentiable(row) if by_node else (), tuple(leaves))
+            gradients = tuple((number, writer.tensor(each)) for number, each in results)
+            return Backward(back, gradients, _differentiable(row) if by_node else (), tuple(leaves))
     raise Uncallable(back, "has no gradients of the shapes of its tensors")
 
 
 def recorded_by_node(record: Record) -> bool:
     """Whether backward rows are of the last node of the graph, as msprobe 26 has them, and not of the whole call.
 
-    The gradients of a linear layer tell: the node is that of `addmm`, which has the bias first and the weight turned.
+    The gradients of a linear layer show it: the node is that of `addmm`, with the bias first and the weight turned.
     """
     rows = {(row.api, row.index, row.phase): row for row in record.rows if row.api == "Functional.linear"}
     pairs = [(row, rows.get((row.api, row.index, BACKWARD))) for row in rows.values() if row.phase == FORWARD]
@@ -173,7 +173,7 @@ def _fitted(found: Sequence[Tensor], places: Mapping[int, tuple[int, Tensor]]) -
 
 
 def _cast(row: Row, outputs: Sequence[Tensor]) -> str:
-    """Under autocast, inputs of float32 give float16, and those of float16 float32; no dump says that it was on."""
+    """Under autocast, inputs of float32 give float16, and those of float16 float32; no dump records that it was on."""
     given = {tensor.dtype for tensor in row.inputs if tensor.is_tensor and tensor.dtype in _FLOATS}
     made = {tensor.dtype for tensor in outputs if tensor.dtype in _FLOATS}
     return next(iter(made)) if len(made) == 1 and given and given != made else ""

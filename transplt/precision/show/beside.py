@@ -76,8 +76,8 @@ def _figures(one: Tensor, other: Tensor) -> list[tuple[str, str, str]]:
     for what in ("max", "min", "mean", "norm"):
         values = getattr(one, what), getattr(other, what)
         if values != (None, None):
-            one_told, other_told = ("-" if value is None else repr(value) for value in values)
-            rows.append((what, one_told, other_told))
+            one_text, other_text = ("-" if value is None else repr(value) for value in values)
+            rows.append((what, one_text, other_text))
     return rows
 
 
@@ -86,12 +86,12 @@ def _measure(found: Beside, npu: Array, bench: Array, top: int) -> None:
     metrics = measure(npu, bench)
     if metrics.error and npu.shape != bench.shape:
         return
-    told = (
+    measures = (
         ("Cosine", metrics.cosine), ("MaxAbsError", metrics.max_absolute), ("RMSE", metrics.root_mean_square),
         ("MeanAbsError", metrics.mean_absolute), ("RelativeEuclidean", metrics.relative_euclidean),
         ("MaxRelativeError", metrics.max_relative),
     )  # fmt: skip
-    found.metrics = [(name, figure(value)) for name, value in told if not math.isnan(value)]
+    found.metrics = [(name, figure(value)) for name, value in measures if not math.isnan(value)]
     kind = np.complex128 if npu.dtype.kind == "c" or bench.dtype.kind == "c" else np.float64
     n, b = npu.reshape(-1).astype(kind), bench.reshape(-1).astype(kind)
     with np.errstate(all="ignore"):

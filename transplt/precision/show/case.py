@@ -175,9 +175,9 @@ def case_text(found: Found, row: Row) -> str:
         gradients = [writer.tensor(tensor) for tensor in given(backward, outputs)]
         parts.append(_BACKWARD.format(given=f"[{', '.join(gradients)}]"))
     where = place(found.stacks.get(row.name, ()))
-    said = f"step {found.step}, rank {found.rank}" + (f", called at {where}" if where else "")
+    origin = f"step {found.step}, rank {found.rank}" + (f", called at {where}" if where else "")
     dump = f"DUMP = Path({os.path.abspath(found.record.folder)!r})\n" if writer.loads else ""
-    head = _HEAD.format(name=row.name, where=visible(said), dump=dump, args=args, kwargs=kwargs, call=call)
+    head = _HEAD.format(name=row.name, where=visible(origin), dump=dump, args=args, kwargs=kwargs, call=call)
     return head + "\n".join(parts) + _END
 
 

@@ -190,12 +190,12 @@ def _change(before: Tensor, now: Tensor) -> float | None:
     """
     pairs = ((before.max, now.max), (before.min, now.min), (before.mean, now.mean))
     scale = largest(before)
-    told = [(one, other) for one, other in pairs if one is not None and other is not None]
-    if not math.isfinite(scale) or not all(math.isfinite(each) for pair in told for each in pair):
+    known = [(one, other) for one, other in pairs if one is not None and other is not None]
+    if not math.isfinite(scale) or not all(math.isfinite(each) for pair in known for each in pair):
         return None
     if scale == 0:
-        return 0.0 if all(one == other for one, other in told) else None
-    shares = [abs(one - other) / scale for one, other in told]
+        return 0.0 if all(one == other for one, other in known) else None
+    shares = [abs(one - other) / scale for one, other in known]
     if before.norm and now.norm is not None:
         shares.append(abs(now.norm - before.norm) / before.norm)
     return max(shares, default=None)

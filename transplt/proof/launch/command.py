@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from transplt.base.errors import shown
 from transplt.base.settings import DEFAULT_TORCH_VERSION
 from transplt.disk.replace import write_asked_for
-from transplt.proof.launch.dumping import asked_for, told, with_dump_options
+from transplt.proof.launch.dumping import asked_for, folder_summary, with_dump_options
 from transplt.proof.launch.options import LIMITS, RunOptions, UsageError
 from transplt.proof.launch.shared_options import NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
 from transplt.proof.launch.warm import Warm
@@ -184,5 +184,5 @@ def run(options: RunOptions, report_path: Path | None, warm: Warm | None = None)
 
             add_run(migration.root, str(result.verdict.word), result.verdict.sentence, as_text(result), result.seen)
     if options.dump is not None and options.dump.folder is not None:
-        click.echo(f"  {told(options.dump.folder)}", err=True)
+        click.echo(f"  {folder_summary(options.dump.folder)}", err=True)
     return 0 if result.verdict.word in (Word.EQUAL, Word.RUNS) else 1

@@ -36,7 +36,7 @@ def check(folder: Path) -> None:
         raise UsageError(f"--dump {shown(folder)}: is not empty, and two dumps in one folder would mix.")
 
 
-def told(folder: Path) -> str:
+def folder_summary(folder: Path) -> str:
     """What lies in the folder of a dump, for the end of a run."""
     parts = [path.parent for path in folder.glob("step*/rank*/dump.json")]
     steps, ranks = {path.parent.name for path in parts}, {path.name for path in parts}

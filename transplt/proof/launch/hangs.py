@@ -1,8 +1,8 @@
 """Ranks that wait for one another and will not meet: known long before gloo gives up, which takes it 30 minutes.
 
-The processes of a traced run say when a collective begins and when it ends. If every process of a process group either
+The processes of a traced run report when a collective begins and ends. If every process of a process group either
 stands in one or has ended, nothing can come any more that would end it; only the collective itself may still be on its
-way, and then somebody computes, tells or ends. Ranks that have not come yet may only be slow to start.
+way, and then some process computes, reports or ends. Ranks that have not come yet may only be slow to start.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _IDLE = 0.05
 
 @dataclass
 class _Process:
-    """What one process has told. `open` maps the numbers of collectives to whether the process waits for them, `world`
-    is how many ranks its largest group has, `grouped` whether it is one of them now."""
+    """What one process has reported. `open` maps the numbers of collectives to whether the process waits for them,
+    `world` is how many ranks its largest group has, `grouped` whether it is one of them now."""
 
     pid: int
     read: int = 0
@@ -103,7 +103,7 @@ class Watch:
 def _processor_seconds(pids: list[int]) -> dict[int, float]:
     """How much processor time those of the processes have taken that are still running."""
     if not sys.platform.startswith("linux"):
-        return _told_by_ps(pids)
+        return _seconds_by_ps(pids)
     ticks = os.sysconf("SC_CLK_TCK")
     found: dict[int, float] = {}
     for pid in pids:
@@ -114,13 +114,13 @@ def _processor_seconds(pids: list[int]) -> dict[int, float]:
     return found
 
 
-def _told_by_ps(pids: list[int]) -> dict[int, float]:
+def _seconds_by_ps(pids: list[int]) -> dict[int, float]:
     if not pids:
         return {}
     command = ["ps", "-o", "pid=,stat=,time=", "-p", ",".join(map(str, pids))]
     with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
-        told = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
-        rows = [line.split() for line in told.splitlines()]
+        listing = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
+        rows = [line.split() for line in listing.splitlines()]
         return {int(pid): _seconds(spent) for pid, state, spent in rows if not state.startswith("Z")}
     return {}
 

@@ -1,4 +1,4 @@
-"""Whether the machine that emulates was too small for the program: then a run says nothing of it."""
+"""Whether the machine that emulates was too small for the program: then a run proves nothing about it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 
 from transplt.proof.launch.runner import ScriptRun
 
-#: What the loader of libraries, C++ and the system say of it.
+#: The messages of the loader of libraries, C++ and the system about it.
 _FULL = ("failed to map segment", "std::bad_alloc", "Cannot allocate memory")
 #: What an interpreter ends with when it, or a process that a shell waited for, was killed.
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)

@@ -15,7 +15,7 @@ class Facts:
     """What a run is judged by. `code` is its exit status (negative: a signal); `processes` and `findings` are those of
     the report, `calls` how many operators ran on the npu; `limit` the seconds that it had, None for no limit;
     `reference` what a comparison with the original gave,
-    `too_small` says why this machine could not make the run."""
+    `too_small` is why this machine could not make the run."""
 
     code: int
     timed_out: bool
@@ -109,9 +109,9 @@ def _compared(reference: dict[str, Any] | None) -> tuple[Word, str]:
         return Word.RUNS, f"and {reference['why']}"
     numbers, tensors = reference["numbers"], reference["tensors"]
     left_out = reference["unstable"]
-    said = f"{_number(numbers, 'printed number')} and {_number(tensors, 'saved tensor')}"
+    counts = f"{_number(numbers, 'printed number')} and {_number(tensors, 'saved tensor')}"
     rest = f"; {_number(left_out, 'printed number')} left out, which the original does not repeat" if left_out else ""
-    return Word.EQUAL, f"{said} agree with those of {reference['original']}, within {reference['tolerance']:g}{rest}"
+    return Word.EQUAL, f"{counts} agree with those of {reference['original']}, within {reference['tolerance']:g}{rest}"
 
 
 def _listed(findings: list[dict[str, Any]], count: bool = False) -> str:
@@ -168,11 +168,11 @@ def _standing(facts: Facts) -> str:
     scripts = [each for each in facts.processes if each["role"] == "script"]
     ranked = [each for each in scripts if each["rank"] is not None]
     # Beside ranks there may be the process that spawned them, which waits for them.
-    told = [_place(each) for each in sorted(ranked, key=lambda each: (len(each["rank"]), each["rank"]))]
+    places = [_place(each) for each in sorted(ranked, key=lambda each: (len(each["rank"]), each["rank"]))]
     if not ranked:
         known = [each for each in scripts if each["stood"]] or [each for each in facts.processes if each["stood"]]
-        told = [_place(each) for each in known or scripts]
-    return ", ".join(dict.fromkeys(told)) or "where it stood is not known"
+        places = [_place(each) for each in known or scripts]
+    return ", ".join(dict.fromkeys(places)) or "where it stood is not known"
 
 
 def _place(process: dict[str, Any]) -> str:

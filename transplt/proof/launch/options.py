@@ -24,9 +24,9 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class Trace:
-    """What processes tell of their training. `steps` is where the script ends (0: its own end); `replay` maps
+    """What processes record of their training. `steps` is where the script ends (0: its own end); `replay` maps
     "loader.epoch" to the batches of indices to give, without `replay_all` only where the sampler is a
-    DistributedSampler; `detail` is the step of which every line is told (0: none); `left_out` are steps that are not
+    DistributedSampler; `detail` is the step of which every line is recorded (0: none); `left_out` are steps not
     taken, by the number of the optimizer, as a scaler leaves them out; `shake` is the share by which parameters are
     changed at random after every step (0: not)."""
 

@@ -1,6 +1,6 @@
 """Compares a migrated script with its original, which runs on the same emulated device twice.
 
-First the original is held against itself: numbers that differ between its two runs (times, speeds) say nothing and are
+First the original is held against itself: numbers that differ between its two runs (times, speeds) mean nothing and are
 left out. What repeats must be printed by the migrated script too, and saved checkpoints must be equal.
 """
 
@@ -16,7 +16,7 @@ from transplt.proof.launch.runner import ScriptRun
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w])|\b(?:nan|inf)\b")
 #: Words of lines whose numbers are results rather than times.
 _MEASURE = re.compile(r"loss|acc|error|ppl|perplexity|score|reward|psnr|ssim|bleu|iou", re.IGNORECASE)
-#: What the clock says: "7s174ms"; and what moves the cursor of a progress bar.
+#: A time: "7s174ms"; and what moves the cursor of a progress bar.
 _CLOCK = re.compile(r"(?<!\w)(?:\d+(?:\.\d+)?(?:ms|us|[Dhmsf]))+(?!\w)|[\b\x1b]")
 #: A date and a time in the name of a file.
 _MOMENT = re.compile(r"\d{2,4}(?:[-_:.T ]\d{2}){2,}|\d{8,}")
@@ -57,7 +57,7 @@ def printed_results(outcome: ScriptRun) -> list[tuple[str, float]]:
 
 
 def compare(first: ScriptRun, second: ScriptRun, migrated: ScriptRun) -> dict[str, Any]:
-    """`reason` is "", "reference-unstable" or "reference-differs"; `summary` says what was compared, `why` why the
+    """`reason` is "", "reference-unstable" or "reference-differs"; `summary` is what was compared, `why` why the
     results could not be."""
     if first.code or second.code:
         return {
@@ -81,7 +81,7 @@ def compare(first: ScriptRun, second: ScriptRun, migrated: ScriptRun) -> dict[st
         stable = [_close(x, y) for x, y in zip(numbers, b[again][1], strict=True)] if again is not None else []
         stable += [False] * (len(numbers) - len(stable))
         unstable += stable.count(False)
-        words = skeleton.split("#")  # a number is what the words right before it say
+        words = skeleton.split("#")  # a number is named by the words right before it
         unstable_results += sum(
             _MEASURE.search(before) is not None for before, same in zip(words, stable, strict=False) if not same
         )

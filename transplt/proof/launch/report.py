@@ -42,14 +42,14 @@ class Report:
 
     @property
     def seen(self) -> list[Seen]:
-        """What the run says of single lines: where it stopped, and its findings (a leftover of CUDA is one)."""
+        """What the run reports about single lines: where it stopped, and its findings (a leftover of CUDA is one)."""
         stops = [each["exception"] for each in self.processes if each["exception"] and each["exception"].get("path")]
-        said = [Seen(each["path"], each["line"], _stopped(each)) for each in stops if each["type"] != "CudaLeftover"]
+        stopped = [Seen(each["path"], each["line"], _stopped(each)) for each in stops if each["type"] != "CudaLeftover"]
         counted = [each for each in self.findings if each["level"] != "info"]
-        return [*said, *(Seen(each["path"], each["line"], f"{each['code']} {each['message']}") for each in counted)]
+        return [*stopped, *(Seen(each["path"], each["line"], f"{each['code']} {each['message']}") for each in counted)]
 
     def prove(self, manifest: dict[str, Any] | None) -> None:
-        """Note which of the migration's actions the run shows, by what it says of their lines."""
+        """Note which of the migration's actions the run shows, by what it reports about their lines."""
         self.actions = [
             {"number": number, "title": title, "proof": lines}
             for number, title, lines in (proofs(manifest, self.seen) if manifest is not None else ())
@@ -110,14 +110,14 @@ def build(
             else:
                 merged[key] = dict(finding)
         shapes.extend(_relative_shape(shape, root) for shape in process["shapes"])
-    telling = [each for each in outcome.processes if _telling(each)]  # not those of multiprocessing's own
-    processes = [_process(each, root) for each in telling or outcome.processes]
+    reporting = [each for each in outcome.processes if _reports(each)]  # not those of multiprocessing's own
+    processes = [_process(each, root) for each in reporting or outcome.processes]
     findings = [{**f, "path": relative(f["path"], root)} for _, f in sorted(merged.items())]
     facts = Facts(
         outcome.code, outcome.timed_out, limit, processes, findings, sum(operators.values()), reference,
         too_small(outcome),
     )  # fmt: skip
-    said = [f"{text} ({times} times)" if times > 1 else text for text, times in sorted(notes.items())]
+    counted = [f"{text} ({times} times)" if times > 1 else text for text, times in sorted(notes.items())]
     return Report(
         command,
         torch,
@@ -128,7 +128,7 @@ def build(
         operators,
         _lines(migration, ran),
         processes,
-        said + _limits(facts),
+        counted + _limits(facts),
         shapes,
         reference,
         outcome.code,
@@ -145,9 +145,9 @@ def _limits(facts: Facts) -> list[str]:
     return [*idle, f"{facts.cut} {word} stopped before reporting everything: operators and lines are those of the rest"]
 
 
-def _telling(process: dict[str, Any]) -> bool:
-    told = ("torch", "findings", "exception", "leaving")
-    return any(process[each] for each in told) or stood(process["stack"]) is not None
+def _reports(process: dict[str, Any]) -> bool:
+    reported = ("torch", "findings", "exception", "leaving")
+    return any(process[each] for each in reported) or stood(process["stack"]) is not None
 
 
 def relative(path: str, root: Path) -> str:
@@ -233,12 +233,12 @@ def as_text(report: Report, limit: int = 20) -> str:
 
 def _operators(report: Report) -> str:
     """Counted by the processes themselves, so that nothing is known of one that was stopped."""
-    told = [process for process in report.processes if process["status"] != "running"]
-    if report.processes and not told:
+    ended = [process for process in report.processes if process["status"] != "running"]
+    if report.processes and not ended:
         return "not known, since no process ended by itself"
     calls = f"{sum(report.operators.values())} calls of {len(report.operators)} operators"
-    used = f"{sum(process['operator_calls'] > 0 for process in told)} of {len(told)} processes"
-    return f"{calls} in {used}" + (" that ended by themselves" if len(told) < len(report.processes) else "")
+    used = f"{sum(process['operator_calls'] > 0 for process in ended)} of {len(ended)} processes"
+    return f"{calls} in {used}" + (" that ended by themselves" if len(ended) < len(report.processes) else "")
 
 
 def _cut(lines: list[str], limit: int) -> list[str]:

@@ -38,7 +38,7 @@ READY_STUBS = SITE / "npu_emulator" / "ready_stubs"
 @dataclass(frozen=True)
 class ScriptRun:
     """What became of one start of the script. `code` is the exit status (negative: a signal), `output` its standard
-    output where that was captured, `processes` the records of all its processes, `traces` the events that each told;
+    output where that was captured, `processes` the records of all its processes, `traces` the events of each;
     `hung` where its ranks waited for one another, and it was stopped."""
 
     code: int
@@ -326,16 +326,16 @@ def _locked(path: Path) -> bool:
 def _stop(process: _Process) -> None:
     """End the script and, where it has a session of its own, the processes it started."""
 
-    def tell(number: int) -> None:
+    def send(number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if os.getpgid(process.pid) == process.pid:
                 os.killpg(process.pid, number)
             else:
                 process.send_signal(number)
 
-    tell(signal.SIGTERM)
+    send(signal.SIGTERM)
     try:
         process.wait(10)
     except subprocess.TimeoutExpired:
-        tell(signal.SIGKILL)
+        send(signal.SIGKILL)
         process.wait()

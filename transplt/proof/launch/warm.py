@@ -18,10 +18,10 @@ _CODE = "from npu_emulator import warm; warm.main()"
 class Forked:
     """A run that was forked, as far as `subprocess.Popen` is asked for it: its pid leads a session of its own."""
 
-    def __init__(self, told: socket.socket, command: list[str]) -> None:
+    def __init__(self, connection: socket.socket, command: list[str]) -> None:
         self.args = command
         self.returncode: int | None = None
-        self._told = told
+        self._connection = connection
         self._read = b""
         self.pid = int(self._line(30.0))
 
@@ -29,7 +29,7 @@ class Forked:
         """The exit status (negative: a signal). subprocess.TimeoutExpired when the time is over."""
         if self.returncode is None:
             self.returncode = int(self._line(timeout) or -9)
-            self._told.close()
+            self._connection.close()
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -40,9 +40,9 @@ class Forked:
     def _line(self, timeout: float | None) -> bytes:
         end = None if timeout is None else time.monotonic() + timeout
         while b"\n" not in self._read:
-            self._told.settimeout(None if end is None else max(end - time.monotonic(), 0.001))
+            self._connection.settimeout(None if end is None else max(end - time.monotonic(), 0.001))
             try:
-                more = self._told.recv(64)
+                more = self._connection.recv(64)
             except TimeoutError:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0.0) from None
             if not more:
@@ -94,15 +94,15 @@ class Warm:
         run = {
             "script": script, "arguments": arguments, "nproc": nproc, "folder": folder, "environment": environment,
         }  # fmt: skip
-        told = socket.socket(socket.AF_UNIX)
+        connection = socket.socket(socket.AF_UNIX)
         try:
-            told.connect(place)
+            connection.connect(place)
             message = json.dumps(run).encode()
-            socket.send_fds(told, [f"{len(message):8}".encode()], [output, errors])
-            told.sendall(message)
-            return Forked(told, command)
+            socket.send_fds(connection, [f"{len(message):8}".encode()], [output, errors])
+            connection.sendall(message)
+            return Forked(connection, command)
         except (OSError, ValueError, subprocess.TimeoutExpired):
-            told.close()
+            connection.close()
             return None
 
     def _of(self, python: str, environment: dict[str, str]) -> str | None:

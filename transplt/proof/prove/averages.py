@@ -28,9 +28,9 @@ def other_average(one: ScriptRun, several: ScriptRun, rank: Training, world: int
         if place >= len(theirs) or theirs[place][0] != words or not value:
             break
         ratio = theirs[place][1] / value
-        for factor, said in ((world, "summed over the ranks and not divided"), (1 / world, "divided twice")):
+        for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, "divided twice")):
             if math.isclose(ratio, factor, rel_tol=1e-3):
-                what = f"one process prints {value:g} in {words!r}, {world} print {theirs[place][1]:g}: {said}"
+                what = f"one process prints {value:g} in {words!r}, {world} print {theirs[place][1]:g}: {cause}"
                 found = Difference(what, _line(rank, root, divided=ratio < 1))
                 suspects.setdefault(factor, {}).setdefault(value, found)
     sure = (alike for alike in suspects.values() if len(alike) > 1 or not all(map(_counted, alike)))

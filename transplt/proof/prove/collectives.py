@@ -14,7 +14,7 @@ from transplt.proof.prove.training import Place, below
 
 #: How much before and behind the place where ranks part is looked at for the cause.
 _BEFORE, _BEHIND = 400, 50
-#: What has to be the same on all ranks; a reduction that is told from C++ has no `op`.
+#: What has to be the same on all ranks; a reduction that is recorded from C++ has no `op`.
 _ALIKE = {"dtype": "type", "op": "operation", "root": "root", "ranks": "ranks", "sizes": "shape"}
 
 
@@ -48,7 +48,7 @@ def collective_faults(
 ) -> list[CollectiveFault]:
     """What is wrong with the collectives of a run, the gravest first; nothing for a run of one rank.
 
-    `traces` are the events of all its processes, `root` the folder that places are told from, `hung` whether it was
+    `traces` are the events of all its processes, `root` the folder that places are relative to, `hung` whether it was
     stopped because its ranks waited for one another; `read` gives the text of a source file, None for none.
     """
     search = _Search(root, Conditions(read), hung)
@@ -197,8 +197,8 @@ class _Search:
         counts = [sum(_line(each) == _line(made) for each in lists[number]) for number in pair]
         text = f"rank {reaching} calls {made.what}{_at(made.place)}, which rank {missing} does not reach"
         if counts[1]:
-            said = [f"{_times(count)} on rank {number}" for count, number in zip(counts, pair, strict=True)]
-            times = " and ".join(said)
+            counted = [f"{_times(count)} on rank {number}" for count, number in zip(counts, pair, strict=True)]
+            times = " and ".join(counted)
             text = f"rank {reaching} calls {made.what}{_at(made.place)} once more than rank {missing} does ({times})"
             text = text.replace("once more", "more often") if counts[0] - counts[1] != 1 else text
         where = self._place(condition)
@@ -309,14 +309,14 @@ def _mismatch(
     what = ""
     if one.kind == other.kind or is_message(one):
         what = f"{one.kind} differs in {' and '.join(_ALIKE[name] for name in unlike(one, other)) or 'its lines'}: "
-    said = [
+    calls = [
         f"rank {number} calls {each.what}{_at(each.place)}{_created(each)}"
         for number, each in zip(pair, (one, other), strict=True)
     ]
-    text = what + ", ".join(said)
+    text = what + ", ".join(calls)
     if condition is not None:
         text += f"; they part at `{condition.text}`{_at(at)}"
-    # A connection that is lost says only that the other rank has failed.
+    # A connection that is lost shows only that the other rank has failed.
     error = next((each for each in (one.error, other.error) if each and "onnection" not in each), "")
     text += f"; it ends with {error}" if error else ""
     return CollectiveFault("mismatch", text, pair, (one.place, other.place), at)

@@ -131,7 +131,7 @@ def prove(
     from transplt.proof.prove.page import render_page
     from transplt.proof.prove.projects import find_project
     from transplt.proof.prove.proof import between
-    from transplt.proof.prove.text import as_json, as_text
+    from transplt.proof.prove.proof_text import as_json, as_text
     from transplt.proof.run_section import add_proof
     from transplt.render.verdict import Word
 
@@ -146,8 +146,8 @@ def prove(
     command = [str(original), str(migrated), *options.arguments]
     click.echo(as_text(proof))  # before files that may not be written
     if json_path is not None:
-        told = as_json(proof, command, torch, options.torch_version)
-        write_asked_for(json_path, f"{json.dumps(told, indent=1)}\n".encode())
+        proof_object = as_json(proof, command, torch, options.torch_version)
+        write_asked_for(json_path, f"{json.dumps(proof_object, indent=1)}\n".encode())
     if html_path is not None:
         write_asked_for(html_path, render_page(proof, command, torch, options.torch_version))
         add_proof(after.root, str(proof.verdict.word), proof.verdict.sentence, as_text(proof), _seen(proof))
@@ -155,7 +155,7 @@ def prove(
 
 
 def _seen(proof: Proof) -> list[Seen]:
-    """What the proof says of single lines of the migrated program."""
+    """What the proof found in single lines of the migrated program."""
     from transplt.render.proofs import Seen
 
     found = [each for part in proof.parts for each in part.findings.differences]

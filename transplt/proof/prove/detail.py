@@ -1,4 +1,4 @@
-"""The first line that computed something else, from runs in which every line told its results."""
+"""The first line that computed something else, from runs in which every line recorded its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each rank of a run exchanged, in order, as its trace tells it."""
+"""What each rank of a run exchanged, in order, as its trace records it."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _place(at: Any, root: Path) -> Place | None:
 
 
 def collectives(world: dict[int, Rank]) -> Iterator[tuple[Group, dict[int, list[Exchange]]]]:
-    """The collectives of each group, by rank and in order; a rank that never told anything has none."""
+    """The collectives of each group, by rank and in order; a rank that never recorded anything has none."""
     groups = {each.group: None for rank in world.values() for each in rank.exchanges if not is_message(each)}
     for group in groups:
         members = group.ranks or tuple(world)

@@ -13,7 +13,7 @@ from transplt.render.verdict import Verdict
 @dataclass(frozen=True)
 class Difference:
     """One difference. `what` is one sentence; `place` the line of the migrated program that it comes from, as far as
-    that is known, `original` the line there; `step` counts from 1 (0: before the first, None: at no step). `cause` says
+    that is known, `original` the line there; `step` counts from 1 (0: before the first, None: at no step). `cause` is
     how the line was found; `figure` is what was measured there, the same in every comparison of one program, and
     `apart` how far the two are apart, as a share."""
 
@@ -35,7 +35,7 @@ class Difference:
 @dataclass
 class Findings:
     """What one comparison came to. `steps`, `printed` results and `saved` tensors are how many were compared, within
-    `tolerance` (None: to the bit, or nothing was); `differences` the gravest first; `reasons` say what was not
+    `tolerance` (None: to the bit, or nothing was); `differences` the gravest first; `reasons` are what was not
     compared and why; `curve` has for each step (loss of the one, loss of the other, distance of the parameters as a
     share of their norm), None for what a step does not have; `sides` names the two."""
 
@@ -52,7 +52,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison: what with what, and its verdict. `left` says why nothing was compared in one that is `equal`,
+    """One comparison: what with what, and its verdict. `left` is why nothing was compared in one that is `equal`,
     since the two rightly compute something else."""
 
     title: str

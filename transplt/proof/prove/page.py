@@ -7,7 +7,7 @@ from typing import Any
 import transplt
 from transplt.proof.prove.found import Difference, Part
 from transplt.proof.prove.proof import Proof
-from transplt.proof.prove.text import how_close, unsaid_reasons
+from transplt.proof.prove.proof_text import how_close, remaining_reasons
 from transplt.render import plots
 from transplt.render.cell import figure, many, visible
 from transplt.render.templates import asset, fill
@@ -49,7 +49,7 @@ def _part(part: Part) -> dict[str, Any]:
         "held": ", ".join(many(count, noun) for count, noun in counted if count),
         "close": how_close(part).removeprefix("tolerance: "),
         "differences": [_difference(each) for each in found.differences],
-        "reasons": [visible(each) for each in unsaid_reasons(part)],
+        "reasons": [visible(each) for each in remaining_reasons(part)],
         "remarks": [visible(each) for each in found.remarks],
         "plots": [plot for plot in drawn if plot is not None],
         "sides": found.sides,

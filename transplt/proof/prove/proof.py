@@ -19,14 +19,14 @@ from transplt.proof.prove.several import Several, has_groups
 from transplt.proof.prove.structure import Change, changes
 from transplt.proof.prove.tolerance import PLAIN, Tolerance
 from transplt.proof.prove.training import Training
-from transplt.proof.prove.unsteady import NEAR, ROUNDINGS, Compare, Unsteady, told
+from transplt.proof.prove.unsteady import NEAR, ROUNDINGS, Compare, Unsteady, compared_whole
 from transplt.render.cell import many
 from transplt.render.verdict import Verdict, Word, gravest
 
 
 @dataclass
 class Proof:
-    """All comparisons of two programs. The verdict is the gravest of theirs, and says what was not compared."""
+    """All comparisons of two programs. The verdict is the gravest of theirs, and names what was not compared."""
 
     parts: list[Part] = field(default_factory=list)
     seconds: float = 0.0
@@ -45,22 +45,22 @@ class Prover:
     original: Runner
     migrated: Runner
     ways: list[Way]
-    say: Callable[[str], None]
+    announce: Callable[[str], None]
 
     def prove(self, worlds: tuple[int, ...]) -> Proof:
         """Compare with each number of processes; one process first, since the others are held against the original."""
         proof = Proof()
-        self.say("the original on a stand-in for CUDA")
+        self.announce("the original on a stand-in for CUDA")
         reference = self.original.run()
-        self.say("the migrated program on the emulated npu")
+        self.announce("the migrated program on the emulated npu")
         order = Replay(loaders.global_batches(reference.trainings[:1]), every=False)
         alone = self.migrated.run(replay=order)
         if 1 in worlds or not has_groups(alone):
             proof.parts.append(self._one_process(reference, alone, order))
         for world in worlds:
             if world > 1:
-                self.say(f"the migrated program with {world} processes")
-                proof.parts += Several(self.original, self.migrated, self.say).parts(world, reference)
+                self.announce(f"the migrated program with {world} processes")
+                proof.parts += Several(self.original, self.migrated, self.announce).parts(world, reference)
         proof.seconds = self.original.seconds + self.migrated.seconds
         return proof
 
@@ -79,13 +79,13 @@ class Prover:
         found.tolerance = tolerance = precision.tolerance_of(one, other, PLAIN)
         if mixed and (left_out := precision.left_out(other)):
             # Behind a step that a scaler leaves out the losses are of other parameters.
-            self.say("the original again, without the steps that the scaler leaves out")
+            self.announce("the original again, without the steps that the scaler leaves out")
             one = self.original.run(replay=Replay({}, every=False, left_out=left_out)).first or one
         found.steps = sum(1 for _ in steps.pairs(one, other))
         found.curve = steps.curve(one, other)
         sides = one_sided(self.ways, reference.lines, alone.lines)
         if sides:
-            self.say("both again: do they take the same branches?")  # one that the clock decides says nothing
+            self.announce("both again: do they take the same branches?")  # one that the clock decides proves nothing
             again = one_sided(self.ways, self.original.run().lines, self.migrated.run(replay=order).lines)
             sides = [side for side in sides if side in again]
         every = changes(one, other)
@@ -116,7 +116,7 @@ class Prover:
                     what = f"{many(len(unrepeated), 'result')} left out, which the original does not repeat"
                     found.remarks.append(f"{what}: {min(unrepeated).strip()!r}")
                 if explained and numeric is None:
-                    found.steps, left = told(explained, found.steps)
+                    found.steps, left = compared_whole(explained, found.steps)
                     found.reasons += [] if found.steps else [left]
         if numeric is not None or results:
             first = numeric if numeric is not None else results[0]
@@ -146,7 +146,7 @@ class Prover:
     ) -> tuple[Unsteady, set[str], Difference | None]:
         """What the original makes of roundings, the results that it does not repeat, and how its training differs from
         itself when it is run again (None: it does not, or nobody needs to know)."""
-        self.say("the original again, with parameters off by a few roundings")
+        self.announce("the original again, with parameters off by a few roundings")
         same = Replay({}, every=False, left_out=precision.left_out(other) if mixed else {})
         again = self.original.run(replay=same, shake=precision.rounding_of(other) if mixed else ROUNDINGS)
         if again.first is None:
@@ -155,7 +155,7 @@ class Prover:
         results = printed.unrepeated(reference.outcome, again.outcome, tolerance.movement / NEAR)
         if not unsteady.moved:
             return unsteady, results, None
-        self.say("the original again: does it repeat itself?")
+        self.announce("the original again: does it repeat itself?")
         again = self.original.run(replay=same)
         if again.first is None:
             return unsteady, results, Difference("it ended otherwise the second time")
@@ -178,11 +178,11 @@ class Prover:
         if first.cause.startswith(printed.LACKS):
             return _of_saved(first, other)
         if first.step == 0 and first.place in {made.place for made in other.optimizers.values()}:
-            return first  # it was made otherwise, and says where
+            return first  # it was made otherwise, and has the place
         # A result that no step shows is looked for behind the last of them.
         last = max((step.number for step in other.steps), default=-1)
         wanted = max(first.step, 1) if first.step is not None else last + 2
-        self.say(f"both again, line by line, up to step {wanted}")
+        self.announce(f"both again, line by line, up to step {wanted}")
         order = Replay(loaders.global_batches([one]), every=False)
         same = Replay({}, every=False, left_out=precision.left_out(one))
         left = self.original.run(replay=same, detail=wanted)
@@ -195,16 +195,20 @@ class Prover:
 
 
 def between(
-    original: Project, migrated: Project, options: RunOptions, say: Callable[[str], None], warm: Warm | None = None
+    original: Project,
+    migrated: Project,
+    options: RunOptions,
+    announce: Callable[[str], None],
+    warm: Warm | None = None,
 ) -> Prover:
-    """What proves `migrated` against `original`; `say` is told of each run before it is made, `warm` forks it."""
+    """What proves `migrated` against `original`; `announce` gets a line before each run, `warm` forks it."""
     branches = ways(original.root, migrated.root)
     watched: tuple[dict[str, list[int]], ...] = ({}, {})
     for way in branches:
         for side in (0, 1):
             watched[side].setdefault(way.path, []).extend((way.header[side], way.first[side]))
     reference = Runner(original, options, "cuda", watched[0], warm=warm)
-    return Prover(reference, Runner(migrated, options, "npu", watched[1], warm=warm), branches, say)
+    return Prover(reference, Runner(migrated, options, "npu", watched[1], warm=warm), branches, announce)
 
 
 def _stopped(reference: Run, run: Run) -> Verdict | None:
@@ -240,7 +244,7 @@ def _equal(found: Findings, mixed: bool) -> Verdict:
 
 
 def _beyond(original: Training) -> list[str]:
-    """What no comparison with an original says, though it agrees."""
+    """What no comparison with an original covers, though it agrees."""
     found = [
         f"DataParallel over {event.fields['cards']} cards ({event.place}): it had one, as what is migrated has"
         for event in original.of("shares")[:1]
@@ -250,7 +254,7 @@ def _beyond(original: Training) -> list[str]:
 
 
 def _of_change(change: Change) -> Difference:
-    lost, gained = change.told
+    lost, gained = change.reported
     around = change.after or change.before
     place = gained[0].place if gained else around.place if around else None
     return Difference(change.sentence, place, lost[0].place if lost else None)

@@ -15,7 +15,7 @@ _LEAVING = frozenset({"exit", "_exit"})
 
 
 class Condition(NamedTuple):
-    """A header above a line: `text` is what it says, `way` the side of it that the line is on, `divides` whether
+    """A header above a line: `text` is its condition, `way` the side of it that the line is on, `divides` whether
     the rank decides."""
 
     path: str

@@ -120,7 +120,8 @@ def other_than_the_original(
         if first is None:
             continue
         left, right = asked_collectives(one), asked_collectives(other)
-        matcher = difflib.SequenceMatcher(None, [_named(e) for e in left], [_named(e) for e in right], autojunk=False)
+        names, other_names = ([_kind_and_shape(event) for event in events] for events in (left, right))
+        matcher = difflib.SequenceMatcher(None, names, other_names, autojunk=False)
         for tag, a, b, c, d in matcher.get_opcodes():
             if tag == "equal":
                 continue
@@ -143,7 +144,7 @@ def asked_collectives(training: Training) -> list[Event]:
     return [event for event in training.of("coll") if event.place not in inside]
 
 
-def _named(event: Event) -> tuple[str, str]:
+def _kind_and_shape(event: Event) -> tuple[str, str]:
     return event.fields["kind"], str(event.fields.get("shape"))
 
 
@@ -169,7 +170,7 @@ def _with_mean_loss(step: TrainingStep, ranks: Sequence[Training]) -> TrainingSt
 
 
 def with_cause(first: Difference, one: Training, ranks: Sequence[Training], world: int) -> Difference:
-    """The difference with what the sizes of the gradients tell: a sum in place of a mean, or a mean taken twice."""
+    """The difference with what the sizes of the gradients show: a sum in place of a mean, or a mean taken twice."""
     if first.step is None or not first.step:
         return first
     for mine, theirs in pairs(one, ranks[0]):
@@ -181,7 +182,7 @@ def with_cause(first: Difference, one: Training, ranks: Sequence[Training], worl
             if before is not None and after is not None and before[0] > 0
         ]
         events = _before(ranks[0], theirs)
-        for ratio, said in (
+        for ratio, cause in (
             (world, "summed over the ranks and not divided"),
             (1 / world, "divided by the ranks twice"),
         ):
@@ -189,7 +190,7 @@ def with_cause(first: Difference, one: Training, ranks: Sequence[Training], worl
                 by_hand = [event for event in events if event.kind in ("coll", "backward")]
                 place = by_hand[-1].place if by_hand else first.place
                 return replace(
-                    first, place=place, cause=f"each gradient is {ratio:g} times that of one process: {said}"
+                    first, place=place, cause=f"each gradient is {ratio:g} times that of one process: {cause}"
                 )
         break
     return first

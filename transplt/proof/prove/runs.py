@@ -1,4 +1,4 @@
-"""Starts the two programs, each in a fresh copy, and gathers what their processes told."""
+"""Starts the two programs, each in a fresh copy, and gathers what their processes recorded."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Run:
 
 @dataclass
 class Runner:
-    """Starts one of the two programs as often as it is asked to. `watched`: lines by path, to be told if they ran.
+    """Starts one of the two programs as often as it is asked to. `watched`: lines by path, whose runs are recorded.
 
     `warm` forks its processes; `torchrun`: the script asks for what torchrun sets; `spawns`: it starts a process for
     each card by itself.

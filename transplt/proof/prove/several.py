@@ -10,7 +10,7 @@ from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.runs import Replay, Run, Runner
 from transplt.proof.prove.tolerance import PLAIN, REORDERED
 from transplt.proof.prove.training import Training
-from transplt.proof.prove.unsteady import REORDERED_ROUNDINGS, Unsteady, told
+from transplt.proof.prove.unsteady import REORDERED_ROUNDINGS, Unsteady, compared_whole
 from transplt.render.cell import many
 from transplt.render.verdict import Verdict, Word
 
@@ -21,7 +21,7 @@ class Several:
 
     original: Runner
     migrated: Runner
-    say: Callable[[str], None]
+    announce: Callable[[str], None]
 
     def parts(self, world: int, reference: Run) -> list[Part]:
         """The ranks against each other, and against one process with the same global batches."""
@@ -55,7 +55,7 @@ class Several:
 
     def _against_ranks(self, world: int, several: Run) -> Part | None:
         """The ranks against those of an original that is distributed itself; None where it has none, or they stop."""
-        self.say(f"the original with {world} processes")
+        self.announce(f"the original with {world} processes")
         twin = self.original.run(world)
         if twin.stop is not None or len(twin.trainings) != len(several.trainings) or not has_groups(twin):
             return None
@@ -76,7 +76,7 @@ class Several:
         title = f"one process, and {world} with the same global batches"
         found = Findings(sides=("one process", f"rank 0 of {world}"))
         rank = several.trainings[0]
-        self.say(f"one process with the batches of {world}")
+        self.announce(f"one process with the batches of {world}")
         replay = loaders.global_batches(several.trainings)
         starter = self.migrated if reference.stop is not None or has_groups(reference) else self.original
         same = Replay(replay, left_out=precision.left_out(rank))
@@ -100,7 +100,7 @@ class Several:
         lacks = "" if replay else "the data come from no loader with a sampler, so one process cannot be given the same"
         explained: list[Difference] = []
         if first is not None and not why and not lacks:
-            self.say(f"one process with the batches of {world} again, with parameters off by a few roundings")
+            self.announce(f"one process with the batches of {world} again, with parameters off by a few roundings")
             off = precision.rounding_of(rank) if precision.is_mixed(rank) else REORDERED_ROUNDINGS
             again = starter.run(replay=same, shake=off).first
             if again is not None:
@@ -109,7 +109,7 @@ class Several:
             root = self.migrated.project.root
             first = averages.other_average(single.outcome, several.outcome, rank, world, root)
         if first is None and explained:
-            found.steps, left = told(explained, found.steps, "one process's")
+            found.steps, left = compared_whole(explained, found.steps, "one process's")
             found.reasons.append(left)
             word = Word.EQUAL if found.steps else Word.RUNS
             return Part(title, Verdict(word, f"{many(found.steps, 'step')} compared; {left}"), found)
@@ -128,7 +128,7 @@ class Several:
 
     def _shares(self, starter: Runner, several: Sequence[Training], found: Findings) -> bool:
         """Hold the first step against one process on the share of each rank; whether it could be."""
-        self.say("one process with the share of each rank, for one step")
+        self.announce("one process with the share of each rank, for one step")
         runs = [starter.run(replay=Replay(loaders.global_batches([rank])), steps=1).first for rank in several]
         alone = [training for training in runs if training is not None]
         if len(alone) < len(several) or several[0].of("draw") or precision.is_mixed(several[0]):
@@ -137,16 +137,16 @@ class Several:
             first = shares.first_step(alone, several, REORDERED)
         except ValueError:
             return False
-        found.remarks += [] if first is not None else [shares.SAID]
+        found.remarks += [] if first is not None else [shares.REMARK]
         found.differences += [] if first is None else [first]
         return True
 
     @staticmethod
     def _by_shares(title: str, world: int, found: Findings) -> Part:
-        """What is said where only shares could be compared, or nothing but the ranks with each other."""
+        """The part where only shares could be compared, or nothing but the ranks with each other."""
         if found.differences:
             return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
-        how = "compared in the first step only" if shares.SAID in found.remarks else "not compared"
+        how = "compared in the first step only" if shares.REMARK in found.remarks else "not compared"
         left = f"one process and {world} are {how}: {found.reasons[0]}"
         return Part(title, Verdict(Word.EQUAL, f"the ranks agree; {left}"), found, left)
 

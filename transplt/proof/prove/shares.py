@@ -14,8 +14,8 @@ from transplt.proof.prove.found import Difference
 from transplt.proof.prove.tolerance import Tolerance
 from transplt.proof.prove.training import Training, TrainingStep
 
-#: What is said of ranks that were held against such runs.
-SAID = "the gradients of the first step are the mean of those of one process on each rank's share"
+#: The remark about ranks that were held against such runs.
+REMARK = "the gradients of the first step are the mean of those of one process on each rank's share"
 #: Gradients below this share of all gradients are rounding.
 _NOISE = 1e-6
 
@@ -47,11 +47,11 @@ def _gradients(
     first: Difference | None = None
     for place, after in enumerate(step.gradients):
         shares = [one.gradients[place] for one in singles if place < len(one.gradients)]
-        told = [each for each in shares if each is not None]
-        if after is None or len(told) < len(singles):
+        present = [each for each in shares if each is not None]
+        if after is None or len(present) < len(singles):
             continue  # a part of the network that a share does not reach
-        mean = [sum(each[at] for each in told) / len(told) for at in (1, 2)]
-        size = max(each[0] for each in told)
+        mean = [sum(each[at] for each in present) / len(present) for at in (1, 2)]
+        size = max(each[0] for each in present)
         if max(after[0], size) <= _NOISE * total:
             continue
         gap = max(abs(a - b) for a, b in zip(mean, after[1:3], strict=True))
@@ -63,9 +63,9 @@ def _gradients(
     if first is None:
         return None
     world = len(singles)
-    for ratio, said in ((world, "summed over the ranks and not divided"), (1 / world, "divided by the ranks twice")):
+    for ratio, cause in ((world, "summed over the ranks and not divided"), (1 / world, "divided by the ranks twice")):
         if all(math.isclose(each, ratio, rel_tol=0.02) for each in ratios):
-            return Difference(first.what, first.place, first.original, 1, f"each is {ratio:g} times as large: {said}")
+            return Difference(first.what, first.place, first.original, 1, f"each is {ratio:g} times as large: {cause}")
     return first
 
 

@@ -13,7 +13,7 @@ from transplt.proof.prove.tolerance import Tolerance
 from transplt.proof.prove.training import Optimizer, Training, TrainingStep
 from transplt.render.cell import figure
 
-#: A gradient below this share of all gradients is rounding; what an optimizer makes of its sign says nothing.
+#: A gradient below this share of all gradients is rounding; what an optimizer makes of its sign means nothing.
 _NOISE = 1e-6
 
 
@@ -211,8 +211,8 @@ def curve(one: Training, other: Training) -> list[tuple[float | None, float | No
                 gaps += (before[1] - after[1]) ** 2 + (before[2] - after[2]) ** 2
                 norms += before[0] ** 2
         distance = math.sqrt(gaps / 2 / norms) if norms and math.isfinite(gaps) else math.nan if gaps else 0.0
-        told = bool(left.parameters and right.parameters)
-        rows.append((_scalar(left), _scalar(right), distance if told else None))
+        recorded = bool(left.parameters and right.parameters)
+        rows.append((_scalar(left), _scalar(right), distance if recorded else None))
     return rows
 
 

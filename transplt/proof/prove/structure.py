@@ -52,8 +52,8 @@ class Change:
         )
 
     @property
-    def told(self) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
-        """The lost and the gained events that it is told by: the decisive ones, where there are any."""
+    def reported(self) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
+        """The lost and the gained events that describe it: the decisive ones, where there are any."""
         if not self.decisive:
             return self.lost, self.gained
         lost = tuple(event for event in self.lost if event.kind in _DECISIVE | {"no_grad"})
@@ -61,14 +61,14 @@ class Change:
 
     @property
     def sentence(self) -> str:
-        lost, gained = self.told
+        lost, gained = self.reported
         if lost and gained:
-            if _named(gained) == _named(lost):
-                return f"{_named(gained)} comes where the original does not have it"
-            return f"{_named(gained)} comes where the original has {_named(lost)}"
+            if _description(gained) == _description(lost):
+                return f"{_description(gained)} comes where the original does not have it"
+            return f"{_description(gained)} comes where the original has {_description(lost)}"
         if lost:
-            return f"{_named(lost)} of the original is missing"
-        return f"{_named(gained)} is not in the original"
+            return f"{_description(lost)} of the original is missing"
+        return f"{_description(gained)} is not in the original"
 
 
 def changes(one: Training, other: Training) -> list[Change]:
@@ -132,7 +132,7 @@ def _key(event: Event) -> Hashable:
     return event.kind
 
 
-def _named(events: Sequence[Event]) -> str:
+def _description(events: Sequence[Event]) -> str:
     first = events[0]
     fields = {**first.fields, "train": "training" if first.fields.get("train") else "evaluation"}
     name = _NAMES.get(first.kind, "a step of optimizer {o}")

@@ -1,4 +1,4 @@
-"""What one process told of its training, as steps: the losses before each, its gradients, parameters and buffers."""
+"""The training that one process recorded, as steps: losses before each, its gradients, parameters and buffers."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Training:
 
 
 def read_trainings(traces: Sequence[list[dict[str, Any]]], root: Path) -> list[Training]:
-    """The processes that trained, by rank; where none did, the one that told most."""
+    """The processes that trained, by rank; where none did, the one that recorded most."""
     read = [_read([*trace, *_drawn_by_workers(trace, traces)], root) for trace in traces if trace]
     training = [each for each in read if each.steps or each.of("backward")]
     if not training and read:

@@ -1,4 +1,4 @@
-"""Which figures a program itself makes of its roundings: a port says nothing by having others."""
+"""Which figures a program itself makes of its roundings: a port proves nothing by having others."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Unsteady:
         return None, explained
 
 
-def told(explained: list[Difference], steps: int, whose: str = "the original's") -> tuple[int, str]:
+def compared_whole(explained: list[Difference], steps: int, whose: str = "the original's") -> tuple[int, str]:
     """How many steps were compared whole, of so many; and in one clause which figures were not."""
     first = min(each.step or 0 for each in explained)
     losses = [each.step or 0 for each in explained if each.figure[0] == "loss"]

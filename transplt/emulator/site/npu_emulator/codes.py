@@ -34,9 +34,9 @@ _FAMILIES = (
 
 def of_cuda_name(full: str) -> str:
     """The code for a use of `torch.cuda.X`."""
-    said = call(full)
-    if said is not None:
-        return said.code
+    rule = call(full)
+    if rule is not None:
+        return rule.code
     module, _, name = full.replace("torch.cuda", "torch_npu.npu", 1).rpartition(".")
     if not exists(module, name) and "nvtx" not in full and name not in ("CUDAGraph", "CUDAPluggableAllocator"):
         return NO_COUNTERPART

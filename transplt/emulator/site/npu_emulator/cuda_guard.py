@@ -115,10 +115,10 @@ def _user_access(module: ModuleType, name: str, frame: FrameType) -> Any:
 
 
 def _counterpart(path: str, name: str) -> str:
-    """What to do about `path.name`: what the static check says, where it says something of this name."""
-    said = limits.call(f"{path}.{name}")
-    if said is not None:
-        return f"{said.message}: {said.help}" if said.help else said.message
+    """What to do about `path.name`: the help of the static check, where it has a rule about this name."""
+    rule = limits.call(f"{path}.{name}")
+    if rule is not None:
+        return f"{rule.message}: {rule.help}" if rule.help else rule.message
     target = path.replace("torch.cuda", "torch_npu.npu", 1)
     if exists(target, name):
         return f"use {path.replace('torch.cuda', 'torch.npu', 1)}.{name}"

@@ -1,4 +1,4 @@
-"""Memory of the host: figures of the process, measured from the first look, and what is said when there is no more.
+"""Memory of the host: figures of the process, measured from the first look, and the error when there is no more.
 
 They are no device's.
 """
@@ -20,11 +20,11 @@ def _resident() -> int:
 
 
 class HostTooSmall(MemoryError):
-    """The machine that emulates has less memory than the program needs: says nothing of the program, nor of a card."""
+    """The machine that emulates has less memory than the program needs: shows nothing of the program, nor of a card."""
 
 
 def raise_if_host_is_full(error: RuntimeError) -> None:
-    """HostTooSmall for what PyTorch's allocator of the CPU says when it gets nothing."""
+    """HostTooSmall for the error of PyTorch's allocator of the CPU when it gets nothing."""
     text = str(error)
     if "DefaultCPUAllocator" in text and ("can't allocate" in text or "not enough memory" in text):
         wanted = next((word for word in text.split() if word.isdigit()), "")

@@ -26,7 +26,7 @@ _CANN = {
 @dataclass(frozen=True)
 class Limit:
     """One limit of an operator or a collective (`name`): the types that it refuses, or how many dimensions a tensor
-    may have at `most` (0: any number), and what is said of it."""
+    may have at `most` (0: any number), and the texts about it."""
 
     name: str
     kernel: str
@@ -40,21 +40,21 @@ class Limit:
     becomes: str = ""
     most: int = 0
 
-    def said(self, dtype: str = "") -> str:
+    def message_for(self, dtype: str = "") -> str:
         """The message of the finding."""
         return self.message.format(name=self.name, dtype=dtype, card=card_title(), most=self.most)
 
     def error(self, dtype: str = "", words: str = "") -> str:
-        """The text of the error: the words of torch_npu (`words` where somebody else says it), then ours."""
+        """The text of the error: the words of torch_npu (or `words`, where given), then ours."""
         taken = "".join(f"{_CANN.get(each, 'DT_' + each.upper())}," for each in self.takes) or self.given
         kind = _CANN.get(dtype, "DT_" + dtype.upper())
         words = words or self.words.format(name=self.name, kernel=self.kernel, dt=kind, list=taken, most=self.most)
-        return f"{words.rstrip('. ')}. {self.said(dtype)}: {self.help} [{self.code}]"
+        return f"{words.rstrip('. ')}. {self.message_for(dtype)}: {self.help} [{self.code}]"
 
 
 @dataclass(frozen=True)
 class Call:
-    """What the rules say of a name that does not do on an NPU what it does on CUDA."""
+    """The rule about a name that does not do on an NPU what it does on CUDA."""
 
     code: str
     message: str
@@ -82,7 +82,7 @@ def card_title() -> str:
 
 
 def card_memory() -> int:
-    """Bytes of memory of the card; 0 where nobody says."""
+    """Bytes of memory of the card; 0 where it is not known."""
     return int(_card()["gib"]) << 30
 
 
@@ -102,11 +102,11 @@ def _limits(group: str, prefix: str, by_kernel: bool) -> dict[str, tuple[Limit, 
         refuses = frozenset(row["refuses"]) if "refuses" in row else frozenset(DTYPES) - frozenset(takes)
         most = int(row.get("most", 0))
         refuses = frozenset() if most else refuses
-        said = _table()["texts"][row["text"]]
+        texts = _table()["texts"][row["text"]]
         for name, kernel in row["kernels"].items():
             limit = Limit(
                 prefix + name.removesuffix("_overrideable"), kernel,
-                refuses, said["code"], said["words"], said["message"], said["help"], takes,
+                refuses, texts["code"], texts["words"], texts["message"], texts["help"], takes,
                 row.get("list", ""), row.get("becomes", ""), most,
             )  # fmt: skip
             key = kernel if by_kernel and name != "*" else name
@@ -139,7 +139,7 @@ def reductions() -> dict[str, tuple[Limit, ...]]:
 
 
 def call(name: str) -> Call | None:
-    """What is said of `torch.cuda.X` and its kind in the chosen version; None for a name that works."""
+    """The rule about `torch.cuda.X` and its kind in the chosen version; None for a name that works."""
     table = _table()
     rows = table["calls"].get(name, ())
-    return next((Call(*said) for mask, *said in rows if mask & version_bit(table)), None)
+    return next((Call(*fields) for mask, *fields in rows if mask & version_bit(table)), None)

@@ -163,8 +163,8 @@ def _note_exit(status: Any) -> None:
         return
     frame = nearest(3)
     place = {"path": os.path.abspath(frame.f_code.co_filename), "line": frame.f_lineno} if frame is not None else {}
-    said = _first_line(status) if isinstance(status, str) else f"sys.exit({status})"
-    record.leaving = {"reason": said, "time": time.time(), **place}
+    reason = _first_line(status) if isinstance(status, str) else f"sys.exit({status})"
+    record.leaving = {"reason": reason, "time": time.time(), **place}
 
 
 def _after_fork() -> None:

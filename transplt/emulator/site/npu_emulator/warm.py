@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _lead(asked: socket.socket) -> NoReturn:
-    """Fork the processes of one run, and tell how they end."""
+    """Fork the processes of one run, and report how they end."""
     asked.setblocking(True)
     os.setsid()
     length, handles, _, _ = socket.recv_fds(asked, 8, 2)

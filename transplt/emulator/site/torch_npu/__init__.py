@@ -1,8 +1,8 @@
 """Emulated torch_npu: the 'npu' device over CPU memory, in pure Python. This is not Ascend's torch_npu.
 
-It exists so that a migrated script can be run on a machine without an NPU. Names that the chosen torch_npu lacks say
-so;
-names it has that are not emulated say that instead.
+It exists so that a migrated script can be run on a machine without an NPU. Names that the chosen torch_npu lacks
+raise an error that says so;
+names it has that are not emulated raise one that says that instead.
 """
 
 from __future__ import annotations

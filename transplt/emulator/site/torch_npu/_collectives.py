@@ -152,7 +152,7 @@ def _add_hccl(dist: Any) -> None:
     def create(store: Any, rank: int, size: int, timeout: Any) -> Any:
         if record.rank is None:  # the first group is the whole world
             record.rank = str(rank)
-            write("running")  # a process that is stopped says which rank it was
+            write("running")  # a process that is stopped has recorded which rank it was
         return ProcessGroupGloo(store, rank, size, timeout)
 
     dist.Backend.register_backend("hccl", create, devices=["npu"])
@@ -167,7 +167,7 @@ def _over_hccl(dist: Any, group: Any) -> bool:
 
 
 def _refuse_reductions(dist: Any) -> None:
-    """The reductions that HCCL does not have; what reaches the operators does not say which one it is."""
+    """The reductions that HCCL does not have; what reaches the operators does not show which one it is."""
     if not _limits.ENFORCED:
         return
     named = {getattr(dist.ReduceOp, name): found[0] for name, found in limits.reductions().items()}

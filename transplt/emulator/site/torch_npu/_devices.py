@@ -28,7 +28,7 @@ forked = False
 
 
 def count() -> int:
-    """How many cards the program sees, by what the environment says now."""
+    """How many cards the program sees, by the environment as it is now."""
     return visible_cards(_VISIBLE)
 
 

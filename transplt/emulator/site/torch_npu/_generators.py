@@ -19,7 +19,7 @@ class _Kind(type(_Base)):  # type: ignore[misc]
 
 
 class NpuGenerator(_Base):  # type: ignore[misc]
-    """A CPU generator that says it lives on an npu."""
+    """A CPU generator whose device is an npu."""
 
     _index = 0
 

@@ -41,7 +41,7 @@ def wait_until_idle() -> None:
     Takes about 0.01 s, at most `_LIMIT`; on Linux no time in a process without such threads.
     """
     if not os.path.isdir("/proc/self/task"):
-        time.sleep(_IDLE)  # macOS does not say what a thread does
+        time.sleep(_IDLE)  # macOS does not show what a thread does
         return
     begun = slept = time.monotonic()
     while (busy := _busy()) is not None:

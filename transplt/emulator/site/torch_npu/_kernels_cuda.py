@@ -1,6 +1,6 @@
 """Operators for which PyTorch has a way of its own on CUDA, taken as on any other device: convolution and attention.
 
-PyTorch's C++ asks for cuDNN and for fused attention when a tensor says that it is on CUDA; a CPU build has neither.
+PyTorch's C++ asks for cuDNN and for fused attention when the device of a tensor is CUDA; a CPU build has neither.
 """
 
 from __future__ import annotations

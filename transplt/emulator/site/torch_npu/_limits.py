@@ -30,7 +30,7 @@ _aten: Any = torch.ops.aten
 
 def refuse(limit: Limit, dtype: str = "", words: str = "") -> NoReturn:
     """Note the finding at the user's line, and raise what torch_npu does; `words` in place of the limit's."""
-    record.finding(nearest(3), limit.code, limit.said(dtype), limit.help)
+    record.finding(nearest(3), limit.code, limit.message_for(dtype), limit.help)
     raise RuntimeError(f"{EMULATED} {limit.error(dtype, words)}")
 
 
@@ -100,10 +100,10 @@ def report_call(name: str, depth: int = 3) -> None:
     It does not count as something left: where the answer is only shown, a migration writes this call itself (NPU240),
     and where it is compared, None stops the script in that line.
     """
-    said = limits.call(name)
+    rule = limits.call(name)
     frame = caller(depth)
-    if ENFORCED and said is not None and frame is not None:
-        record.finding(frame, said.code, said.message, said.help, "info")
+    if ENFORCED and rule is not None and frame is not None:
+        record.finding(frame, rule.code, rule.message, rule.help, "info")
 
 
 def install(library: Any) -> None:

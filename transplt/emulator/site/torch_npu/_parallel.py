@@ -40,9 +40,9 @@ def _broadcast(tensor: Any, targets: Any) -> Any:
 
 
 def _report(name: str, count: int) -> None:
-    said = limits.call(name)
-    if count > 1 and said is not None:
-        record.finding(nearest(3), said.code, f"{said.message} (over {count} cards)", said.help, "warning")
+    rule = limits.call(name)
+    if count > 1 and rule is not None:
+        record.finding(nearest(3), rule.code, f"{rule.message} (over {count} cards)", rule.help, "warning")
 
 
 def _report_data_parallel() -> None:

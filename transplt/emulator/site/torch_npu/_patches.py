@@ -31,7 +31,7 @@ _PINNING = (
 
 
 def resolve(device: Any) -> Any:
-    """'npu' without an index -> the current device (the Python device guard always says 0); others unchanged."""
+    """'npu' without an index -> the current device (the Python device guard always returns 0); others unchanged."""
     if device is None or isinstance(device, bool):
         return device
     if isinstance(device, int):
@@ -179,7 +179,7 @@ def _patch_pinning() -> None:
 
 
 def _patch_compile() -> None:
-    """torch.compile: inductor has no npu code generator here; run eagerly and say so."""
+    """torch.compile: inductor has no npu code generator here; run eagerly, with a note."""
     from npu_emulator.record import record
 
     original = torch.compile

@@ -1,4 +1,4 @@
-"""PyTorch's own profiler, asked for the times of the card: there are those of the host only, and the table says them.
+"""PyTorch's own profiler, asked for the times of the card: there are those of the host only, and the table has them.
 
 The C++ part of the profiler asks a device for its events, which an emulated one has not: it would report an internal
 error for every operator.

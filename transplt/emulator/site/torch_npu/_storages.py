@@ -62,7 +62,7 @@ _freed: dict[int, StorageWeakRef] = {}
 
 
 def _patch_resize() -> None:
-    """FSDP frees and re-allocates parameter memory through the storage: the memory is kept, and said to be gone.
+    """FSDP frees and re-allocates parameter memory through the storage: the memory is kept, and reported as gone.
 
     By the size of a storage FSDP knows whether its parameters have to be gathered.
     """
@@ -111,7 +111,7 @@ def _report_unmapped(torch_load: Any) -> Any:
     return load
 
 
-#: How many storages were restored on an npu because a checkpoint says so.
+#: How many storages were restored on an npu because a checkpoint names it.
 _restored = [0]
 
 

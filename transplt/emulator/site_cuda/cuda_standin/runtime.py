@@ -12,7 +12,7 @@ from npu_emulator.host_memory import growth, peak, reset_peak
 
 from . import streams
 
-#: The card that the stand-in says it is, after NVIDIA's data sheet of the A100 80 GB.
+#: The card that the stand-in reports as its own, after NVIDIA's data sheet of the A100 80 GB.
 NAME, CAPABILITY, MEMORY, PROCESSORS = "NVIDIA A100-SXM4-80GB (emulated on CPU)", (8, 0), 80 << 30, 108
 #: CUDA 12.8 and cuDNN 9.10, as the wheels of the newest PyTorch have them.
 CUDA_VERSION, CUDNN_VERSION = 12080, 91002

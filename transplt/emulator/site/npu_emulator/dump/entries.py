@@ -1,4 +1,4 @@
-"""A value as msprobe tells it: a tensor in figures (and, if asked for, in a file), all else by its type and value."""
+"""A value as msprobe writes it: a tensor in figures (and, if asked for, in a file), all else by its type and value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..trace.log import quiet
 
 #: From here on a float16 counts as overflown, as in msaccucmp: the largest finite one is 65504.
 LARGEST_HALF = 65504.0
-#: Takes the host's alias of a tensor, and says under which name its elements will be kept; None keeps none.
+#: Takes the host's alias of a tensor, and returns the name under which its elements will be kept; None keeps none.
 Keep = Callable[[Any, str], str] | None
 
 
@@ -37,17 +37,17 @@ def entry(value: Any, place: str = "", keep: Keep = None) -> Any:
 
 
 def _tensor(tensor: Any, place: str, keep: Keep) -> dict[str, Any]:
-    told: dict[str, Any] = {"type": "torch.Tensor", "dtype": str(tensor.dtype), "shape": list(tensor.shape)}
+    described: dict[str, Any] = {"type": "torch.Tensor", "dtype": str(tensor.dtype), "shape": list(tensor.shape)}
     with quiet(), torch.no_grad():
         try:
             plain = host_alias(tensor)
-            told |= _figures(plain)
+            described |= _figures(plain)
         except (RuntimeError, TypeError, NotImplementedError):  # sparse, quantized, of no storage
-            plain, told = None, {**told, "Max": None, "Min": None, "Mean": None, "Norm": None}
-        told["requires_grad"] = bool(tensor.requires_grad)
+            plain, described = None, {**described, "Max": None, "Min": None, "Mean": None, "Norm": None}
+        described["requires_grad"] = bool(tensor.requires_grad)
         if keep is not None and plain is not None:
-            told["data_name"] = keep(plain, place)
-    return told
+            described["data_name"] = keep(plain, place)
+    return described
 
 
 def _figures(plain: Any) -> dict[str, Any]:
@@ -64,16 +64,16 @@ def _figures(plain: Any) -> dict[str, Any]:
     return {"Max": largest, "Min": smallest, "Mean": float(wide.mean()), "Norm": float(wide.norm())}
 
 
-def overflown(told: Any) -> bool:
-    """Whether a value told by `entry` holds what is not finite, or a float16 at the end of its range."""
-    if isinstance(told, list):
-        return any(overflown(each) for each in told)
-    if not isinstance(told, dict):
+def overflown(described: Any) -> bool:
+    """Whether a value described by `entry` holds what is not finite, or a float16 at the end of its range."""
+    if isinstance(described, list):
+        return any(overflown(each) for each in described)
+    if not isinstance(described, dict):
         return False
-    if "type" not in told or not isinstance(told["type"], str):
-        return any(overflown(each) for each in told.values())
-    figures = [told.get(name) for name in ("Max", "Min", "Mean", "value")]
+    if "type" not in described or not isinstance(described["type"], str):
+        return any(overflown(each) for each in described.values())
+    figures = [described.get(name) for name in ("Max", "Min", "Mean", "value")]
     numbers = [value for value in figures if isinstance(value, float)]
     if not all(math.isfinite(value) for value in numbers):
         return True
-    return told.get("dtype") == "torch.float16" and any(abs(value) >= LARGEST_HALF for value in numbers)
+    return described.get("dtype") == "torch.float16" and any(abs(value) >= LARGEST_HALF for value in numbers)

@@ -78,7 +78,7 @@ class _Row:
         self.place: steps.Place | None = None
         self.row: dict[str, Any] = {"input": [None] * outputs, "output": [None] * len(before)}
         self.sums: dict[int, Any] = {}
-        #: Ids say which node is which, so nodes stay.
+        #: Ids show which node is which, so nodes stay.
         self.kept: list[Any] = list(before)
 
     def _there(self) -> bool:

@@ -47,8 +47,8 @@ def _before(module: Any, args: Any) -> None:
         if torch.is_grad_enabled() and not _calls:
             steps.begin()
         _name_all(module)
-    told = steps.recording() and steps.asked()["level"] != "L1" and type(module).__name__ not in _WRAPPERS
-    if not told:
+    wanted = steps.recording() and steps.asked()["level"] != "L1" and type(module).__name__ not in _WRAPPERS
+    if not wanted:
         _calls.append((module, "", None, []))
         return
     stem = f"Module.{_paths[module]}.forward"
@@ -69,10 +69,10 @@ def _after(module: Any, args: Any, output: Any) -> None:
     frames, frame = steps.frames_here()
     outputs = list(output) if isinstance(output, (list, tuple)) else [output]
     with steps.busy():
-        told = entry(outputs, "output", keeper(name))
+        made = entry(outputs, "output", keeper(name))
         own = {key: entry(value, f"parameters.{key}", keeper(name)) for key, value in module._parameters.items()}
-    row = {"input_args": given, "input_kwargs": {}, "output": told, "parameters": own}
-    if steps.asked()["task"] != "overflow" or steps.look_for_overflow(name, given, told, frame):
+    row = {"input_args": given, "input_kwargs": {}, "output": made, "parameters": own}
+    if steps.asked()["task"] != "overflow" or steps.look_for_overflow(name, given, made, frame):
         steps.add(name, row, inside(), frames)
         if steps.asked()["task"] != "overflow":
             back = name.replace(".forward.", ".backward.")
@@ -90,10 +90,10 @@ def gradients(optimizer: Any) -> None:
         name = f"Module.{path}.parameters_grad.0"
         kept = keeper(name)
         with steps.busy():
-            told = {
+            row = {
                 key: [entry(value.grad, f"{key}", kept)]
                 for key, value in module._parameters.items()
                 if value is not None and id(value) in own and value.grad is not None
             }
-        if told:
-            steps.add(name, told, None)
+        if row:
+            steps.add(name, row, None)

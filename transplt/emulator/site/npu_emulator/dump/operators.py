@@ -108,15 +108,15 @@ def _record(api: str, func: Any, args: Any, kwargs: Any, fault: Any) -> Any:
     steps.current.count(api)
     frames, frame = steps.frames_here()
     with steps.busy(), quiet():
-        told = entry(outputs, "output", keep)
-        over = steps.look_for_overflow(name, [given, named], told, frame)
+        made = entry(outputs, "output", keep)
+        over = steps.look_for_overflow(name, [given, named], made, frame)
         if steps.asked()["level"] == "L0" or (steps.asked()["task"] == "overflow" and not over):
             return result
         if keep is not None:
             for place, plain in waiting:
                 keep(plain, place)
         parent = modules.inside()
-        steps.add(name, {"input_args": given, "input_kwargs": named, "output": told}, parent, frames)
+        steps.add(name, {"input_args": given, "input_kwargs": named, "output": made}, parent, frames)
     if steps.asked()["task"] != "overflow":
         above = parent.replace(".forward.", ".backward.") if parent else None
         backward.watch(f"{stem}.backward", above, before, outputs, keeper(f"{stem}.backward"), frame)

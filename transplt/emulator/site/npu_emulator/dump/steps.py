@@ -47,7 +47,7 @@ class Step:
 current = Step(0)
 _optimizers: Any = weakref.WeakSet()
 _owner = os.getpid()
-_begun = _overflow_told = False
+_begun = _overflow_reported = False
 _written = 0
 _busy = threading.local()
 
@@ -198,11 +198,11 @@ def add(name: str, row: dict[str, Any], parent: str | None, frames: tuple[str, .
 def look_for_overflow(name: str, inputs: Any, outputs: Any, frame: FrameType | Place | None) -> bool:
     """Whether the operator `name` overflows: its inputs are finite and its outputs are not. The first is a finding, but
     for gradients of a scaled loss: a scaler leaves out that step, and lowers its scale."""
-    global _overflow_told
+    global _overflow_reported
     if not overflown(outputs) or overflown(inputs):
         return False
-    if not _overflow_told and not (current.scaled and ".backward" in name):
-        _overflow_told = True
+    if not _overflow_reported and not (current.scaled and ".backward" in name):
+        _overflow_reported = True
         what = f"{name} overflows in step {current.number}: its inputs are finite, its output is not"
         hint = "look at its inputs, at the scale of the loss, or compute it in float32"
         record.finding(cast("FrameType | None", frame), "NPU794", what, hint, "warning")
@@ -223,14 +223,14 @@ def frames_here() -> tuple[tuple[str, ...], FrameType | None]:
     from ..user_code import is_user
 
     first = frame = nearest(2)
-    told: list[str] = []
+    lines: list[str] = []
     while frame is not None:
         code = frame.f_code
         if is_user(code.co_filename):
             line = linecache.getline(code.co_filename, frame.f_lineno).strip()
-            told.append(f"File {code.co_filename}, line {frame.f_lineno}, in {code.co_name}, \n {line}")
+            lines.append(f"File {code.co_filename}, line {frame.f_lineno}, in {code.co_name}, \n {line}")
         frame = frame.f_back
-    return tuple(told), first
+    return tuple(lines), first
 
 
 def rank() -> int:

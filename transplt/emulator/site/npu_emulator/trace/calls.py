@@ -18,25 +18,25 @@ def install() -> None:
     """Watch the calls that make up a training program beside its steps."""
     module: Any = torch.nn.Module
     optimizer: Any = torch.optim.Optimizer
-    _tell(module, "train", "mode", lambda self, mode=True: {"train": bool(mode), "of": _class_of(self)})
-    _tell(module, "zero_grad", "zero_grad")
-    _tell(module, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": _class_of(self)})
+    _record(module, "train", "mode", lambda self, mode=True: {"train": bool(mode), "of": _class_of(self)})
+    _record(module, "zero_grad", "zero_grad")
+    _record(module, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": _class_of(self)})
     _watch_missing(module)
-    _tell(optimizer, "zero_grad", "zero_grad")
-    _tell(optimizer, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": type(self).__name__})
+    _record(optimizer, "zero_grad", "zero_grad")
+    _record(optimizer, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": type(self).__name__})
     for name in ("clip_grad_norm_", "clip_grad_value_"):
-        clip = _telling(getattr(torch.nn.utils, name), "clip", _bound)
+        clip = _recording(getattr(torch.nn.utils, name), "clip", _bound)
         setattr(torch.nn.utils, name, clip)
         setattr(torch.nn.utils.clip_grad, name, clip)
     for kind in {torch.optim.lr_scheduler.LRScheduler, *_subclasses(torch.optim.lr_scheduler.LRScheduler)}:
         if "step" in vars(kind):
-            _tell(kind, "step", "scheduler", lambda self, *rest, **named: {"kind": type(self).__name__})
-    _tell(torch, "save", "save", lambda obj, f=None, *rest, **named: {"file": _file(f)})
-    _tell(torch, "load", "load", lambda f=None, *rest, **named: {"file": _file(f)})
-    _tell(torch, "manual_seed", "seed", lambda seed=0: {"seed": int(seed)})
+            _record(kind, "step", "scheduler", lambda self, *rest, **named: {"kind": type(self).__name__})
+    _record(torch, "save", "save", lambda obj, f=None, *rest, **named: {"file": _file(f)})
+    _record(torch, "load", "load", lambda f=None, *rest, **named: {"file": _file(f)})
+    _record(torch, "manual_seed", "seed", lambda seed=0: {"seed": int(seed)})
     for name in ("half", "bfloat16", "float", "double", "to"):
-        _tell_some(module, name, "cast", _dtype)
-    _tell_some(module, "register_buffer", "unsaved", _unsaved)
+        _record_some(module, name, "cast", _dtype)
+    _record_some(module, "register_buffer", "unsaved", _unsaved)
     when_imported("torch_npu", lambda module: _watch_card())
     _watch_autocast()
     _watch_wrapping()
@@ -48,7 +48,7 @@ def _watch_card() -> None:
     """The card that this process chooses, and what clips on it."""
     from torch_npu.optim import NpuFusedOptimizerBase
 
-    _tell(NpuFusedOptimizerBase, "clip_grad_norm_fused_", "clip", _bound)
+    _record(NpuFusedOptimizerBase, "clip_grad_norm_fused_", "clip", _bound)
     npu: Any = torch.npu  # type: ignore[attr-defined]
     chosen = npu.set_device
 
@@ -67,34 +67,34 @@ def _subclasses(kind: Any) -> set[Any]:
     return {each for sub in below for each in (sub, *_subclasses(sub))}
 
 
-def _tell(owner: Any, name: str, event: str, fields: Callable[..., dict[str, Any]] | None = None) -> None:
-    setattr(owner, name, _telling(getattr(owner, name), event, fields))
+def _record(owner: Any, name: str, event: str, fields: Callable[..., dict[str, Any]] | None = None) -> None:
+    setattr(owner, name, _recording(getattr(owner, name), event, fields))
 
 
-def _telling(original: Any, event: str, fields: Callable[..., dict[str, Any]] | None) -> Any:
+def _recording(original: Any, event: str, fields: Callable[..., dict[str, Any]] | None) -> Any:
     @functools.wraps(original)
-    def told(*args: Any, **kwargs: Any) -> Any:
+    def recorded(*args: Any, **kwargs: Any) -> Any:
         if is_quiet():
             return original(*args, **kwargs)
         emit(event, **(_safely(fields, args, kwargs) if fields is not None else {}))
         with quiet():
             return original(*args, **kwargs)
 
-    return told
+    return recorded
 
 
-def _tell_some(owner: Any, name: str, event: str, fields: Callable[..., dict[str, Any] | None]) -> None:
-    """As `_tell`, for the calls of the user's that `fields` says something of."""
+def _record_some(owner: Any, name: str, event: str, fields: Callable[..., dict[str, Any] | None]) -> None:
+    """As `_record`, for the calls of the user's of which `fields` returns any."""
     original = getattr(owner, name)
 
     @functools.wraps(original)
-    def told(*args: Any, **kwargs: Any) -> Any:
-        said = fields(name, args, kwargs)
-        if said is not None and not is_quiet() and called_by_user():
-            emit(event, **said)
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        values = fields(name, args, kwargs)
+        if values is not None and not is_quiet() and called_by_user():
+            emit(event, **values)
         return original(*args, **kwargs)
 
-    setattr(owner, name, told)
+    setattr(owner, name, recorded)
 
 
 def _dtype(name: str, args: Any, kwargs: Any) -> dict[str, Any] | None:

@@ -1,14 +1,14 @@
 """What the ranks exchange, in order: one event as a collective begins, one as it ends.
 
-`group` says that this process is a rank of a process group: rank, world, backend, its name and the global ranks in it.
+`group`: this process is a rank of a process group: rank, world, backend, its name and the global ranks in it.
 `coll` is a collective or a message that begins: `n` counts them in this process, `kind` is the function's name in
 torch.distributed, `by` the user's lines that called the one at `at`, the nearest first. `coll_wait` is a wait for one
 that went on in the background (`async`), `coll_end` its end, with the `error` that it raised. They are written before
-anything is sent, so that a rank that hangs has said where. `raised` is the error that ended the process.
+anything is sent, so that a rank that hangs has recorded where. `raised` is the error that ended the process.
 
-A call of torch.distributed is told once, as the user made it. What DistributedDataParallel and functional collectives
-do in C++ reaches the operators of the device (`_collectives.py`) without such a call, and is told from there; in C++ on
-CPU tensors it is not seen.
+A call of torch.distributed is recorded once, as the user made it. What DistributedDataParallel and functional
+collectives do in C++ reaches the operators of the device (`_collectives.py`) without such a call, and is recorded
+there; in C++ on CPU tensors it is not seen.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..user_code import is_user, nearest
 from .exchanges import DEFAULT, FUNCTIONS, NOTHING, bound, members_of, name_of, of_function, of_operator
 from .log import place_of, write
 
-#: How many callers of a line are told.
+#: How many callers of a line are recorded.
 _CALLERS = 8
 
 _numbers = itertools.count()
@@ -50,45 +50,45 @@ def install() -> None:
     _watch_waiting()
     _watch_errors()
     if "torch_npu" not in sys.modules:
-        when_imported("torch_npu", lambda module: _replace("barrier", functools.partial(_told_function, "barrier")))
+        when_imported("torch_npu", lambda module: _replace("barrier", functools.partial(_recorded_function, "barrier")))
 
 
 def _watch_functions() -> None:
     for name in FUNCTIONS:
-        _replace(name, functools.partial(_told_function, name))
+        _replace(name, functools.partial(_recorded_function, name))
 
 
-def _replace(name: str, told: Callable[[Any], Any]) -> None:
-    """Let `told` stand round `name` in every module of torch that has it from torch.distributed.
+def _replace(name: str, wrap: Callable[[Any], Any]) -> None:
+    """Let `wrap` stand round `name` in every module of torch that has it from torch.distributed.
 
-    What the guard has wrapped is wrapped again, and so is what it wraps: of a call within a call, one is told.
+    What the guard has wrapped is wrapped again, and so is what it wraps: of a call within a call, one is recorded.
     """
     made: dict[Any, Any] = {}
     for module in [each for path, each in sys.modules.items() if path.startswith("torch.distributed")]:
         old = vars(module).get(name)
         if inspect.isfunction(old) and name in vars(torch.distributed.distributed_c10d):
             if old not in made:
-                made[old] = told(old)
+                made[old] = wrap(old)
             setattr(module, name, made[old])
 
 
-def _told_function(name: str, original: Any) -> Any:
+def _recorded_function(name: str, original: Any) -> Any:
     signature = inspect.signature(original)
 
     @functools.wraps(original)
-    def told(*args: Any, **kwargs: Any) -> Any:
+    def recorded(*args: Any, **kwargs: Any) -> Any:
         if _inside():
             return original(*args, **kwargs)
         fields = of_function(name, signature, args, kwargs)
         if fields is None:
             return original(*args, **kwargs)
-        with _telling(fields) as later:
+        with _recording(fields) as later:
             result = original(*args, **kwargs)
             if _is_work(result):
                 later(result)
         return result
 
-    return told
+    return recorded
 
 
 def _inside() -> bool:
@@ -100,8 +100,8 @@ def _is_work(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _telling(fields: dict[str, Any]) -> Iterator[Callable[[Any], None]]:
-    """Tell a collective that is made inside; what it yields takes the work that goes on when it is over."""
+def _recording(fields: dict[str, Any]) -> Iterator[Callable[[Any], None]]:
+    """Record a collective that is made inside; what it yields takes the work that goes on when it is over."""
     number = next(_numbers)
     goes_on: list[Any] = []
     frame = _user_frame()
@@ -115,7 +115,7 @@ def _telling(fields: dict[str, Any]) -> Iterator[Callable[[Any], None]]:
     finally:
         _here.depth -= 1
     if goes_on and not goes_on[0].is_completed():
-        _tell_ended()
+        _record_ended()
         _open[id(goes_on[0])] = (number, goes_on[0])
     else:
         write("coll_end", frame, n=number)
@@ -149,12 +149,12 @@ def _line_of(error: BaseException) -> str:
 
 
 def _watch_groups() -> None:
-    _replace("init_process_group", _told_beginning)
-    _replace("new_group", _told_making)
-    _replace("destroy_process_group", _told_ending)
+    _replace("init_process_group", _recorded_beginning)
+    _replace("new_group", _recorded_making)
+    _replace("destroy_process_group", _recorded_ending)
 
 
-def _told_beginning(begin: Any) -> Any:
+def _recorded_beginning(begin: Any) -> Any:
     signature = inspect.signature(begin)
 
     @functools.wraps(begin)
@@ -165,15 +165,15 @@ def _told_beginning(begin: Any) -> Any:
         world = _count(values.get("world_size"), "WORLD_SIZE")
         rank = _count(values.get("rank"), "RANK")
         fields = {"kind": "init_process_group", "group": list(range(world)), "name": DEFAULT, "rank": rank}
-        with _telling({**fields, **NOTHING}):
+        with _recording({**fields, **NOTHING}):
             result = begin(*args, **kwargs)
-        _tell_group(torch.distributed.group.WORLD)
+        _record_group(torch.distributed.group.WORLD)
         return result
 
     return init_process_group
 
 
-def _told_making(make: Any) -> Any:
+def _recorded_making(make: Any) -> Any:
     signature = inspect.signature(make)
 
     @functools.wraps(make)
@@ -187,15 +187,15 @@ def _told_making(make: Any) -> Any:
             group = make(*args, **kwargs)
         else:
             fields = {"kind": "new_group", "group": everybody, "name": DEFAULT, "ranks": ranks}
-            with _telling({**fields, **NOTHING}):
+            with _recording({**fields, **NOTHING}):
                 group = make(*args, **kwargs)
-        _tell_group(group)
+        _record_group(group)
         return group
 
     return new_group
 
 
-def _told_ending(end: Any) -> Any:
+def _recorded_ending(end: Any) -> Any:
     @functools.wraps(end)
     def destroy_process_group(*args: Any, **kwargs: Any) -> Any:
         if not _inside():
@@ -215,7 +215,7 @@ def _count(given: Any, variable: str) -> int:
         return -1
 
 
-def _tell_group(group: Any) -> None:
+def _record_group(group: Any) -> None:
     dist: Any = torch.distributed
     members = members_of(group)
     if members:
@@ -259,7 +259,7 @@ def _watch_errors() -> None:
     previous = sys.excepthook
 
     def excepthook(kind: Any, error: BaseException, trace: Any) -> None:
-        _tell_error(error)
+        _record_error(error)
         previous(kind, error, trace)
 
     sys.excepthook = excepthook
@@ -270,19 +270,19 @@ def _watch_errors() -> None:
     def _wrap(function: Any, *rest: Any) -> Any:
         """What the script spawns: its errors are kept for the parent, and reach no hook."""
 
-        def telling(*args: Any) -> Any:
+        def recording(*args: Any) -> Any:
             try:
                 return function(*args)
             except Exception as error:
-                _tell_error(error)
+                _record_error(error)
                 raise
 
-        return wrapped(telling, *rest)
+        return wrapped(recording, *rest)
 
     spawning._wrap = _wrap
 
 
-def _tell_error(error: BaseException) -> None:
+def _record_error(error: BaseException) -> None:
     at, trace = None, error.__traceback__
     while trace is not None:
         if is_user(trace.tb_frame.f_code.co_filename):
@@ -291,16 +291,16 @@ def _tell_error(error: BaseException) -> None:
     write("raised", None, at=at, error=_line_of(error))
 
 
-def _tell_ended() -> None:
-    """Tell the end of works that are done and that nobody waited for."""
+def _record_ended() -> None:
+    """Record the end of works that are done and that nobody waited for."""
     for _, work in list(_open.values()):
         with contextlib.suppress(RuntimeError):
             work.is_completed()
 
 
 def operator(name: str, given: list[Any], group: Any) -> contextlib.AbstractContextManager[Any]:
-    """The context in which the device carries out `c10d::name`; tells it where no call of torch.distributed did."""
+    """The context in which the device carries out `c10d::name`; records it where no call of torch.distributed did."""
     if config.trace is None or _inside():
         return contextlib.nullcontext()
     fields = of_operator(name, given, group)
-    return _telling(fields) if fields is not None else contextlib.nullcontext()
+    return _recording(fields) if fields is not None else contextlib.nullcontext()

@@ -16,17 +16,17 @@ from .log import emit, is_quiet, quiet
 _LIMIT = 20_000
 
 
-class _Telling(TorchFunctionMode):
-    """Tells the result of every function of torch, by the user's line that called it."""
+class _Recording(TorchFunctionMode):
+    """Records the result of every function of torch, by the user's line that called it."""
 
-    told = 0
+    recorded = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         assert config.trace
         wanted = config.trace["detail"]
         taken = max(steps.attempts().values(), default=0)
-        if is_quiet() or steps.stepping() or self.told > _LIMIT or not wanted - 2 <= taken <= wanted:
+        if is_quiet() or steps.stepping() or self.recorded > _LIMIT or not wanted - 2 <= taken <= wanted:
             return result
         name = getattr(func, "__name__", "")
         first = next((each for each in _listed(result) if isinstance(each, torch.Tensor)), None)
@@ -35,7 +35,7 @@ class _Telling(TorchFunctionMode):
         with quiet():
             values = figures(first)
         if values is not None:
-            self.told += 1
+            self.recorded += 1
             dtype = str(first.dtype).removeprefix("torch.")
             given = [*args, *(value for _, value in sorted((kwargs or {}).items()))]
             plain = [value for value in given if value is None or isinstance(value, (bool, int, float))]
@@ -54,5 +54,5 @@ def _listed(result: Any) -> list[Any]:
 
 
 def install() -> None:
-    """Tell from the step before the one asked for on."""
-    _Telling().__enter__()
+    """Record from the step before the one asked for on."""
+    _Recording().__enter__()

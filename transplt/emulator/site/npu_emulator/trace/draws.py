@@ -19,12 +19,12 @@ _DRAWS = "rand randn randint randperm rand_like randn_like randint_like normal b
 _DRAWS_INTO = "normal_ uniform_ random_ bernoulli_ exponential_ geometric_ cauchy_ log_normal_".split()
 #: Functions of the global generators that draw nothing.
 _STATE = ("seed", "getstate", "setstate", "get_state", "set_state")
-#: Lines that were told.
+#: Lines that were recorded.
 _seen: set[tuple[str, int]] = set()
 
 
 def install() -> None:
-    """Tell each line that draws, once."""
+    """Record each line that draws, once."""
     for name in _DRAWS:
         setattr(torch, name, _drawing(getattr(torch, name)))
     tensor: Any = torch.Tensor

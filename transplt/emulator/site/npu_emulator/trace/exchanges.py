@@ -1,4 +1,4 @@
-"""What is told of one collective: its kind, shape, type, group, operation and root, read from the arguments."""
+"""What is recorded of one collective: its kind, shape, type, group, operation and root, read from the arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 DEFAULT = "default"
 #: The fields of what carries no tensors.
 NOTHING: dict[str, Any] = {"shape": None, "dtype": None, "op": None, "root": None, "async": False}
-#: Functions of torch.distributed -> the kind that is told, the argument whose tensors travel, the one that names the
+#: Functions of torch.distributed -> the recorded kind, the argument whose tensors travel, the one that names the
 #: root (its twin `group_...` counts within the group).
 FUNCTIONS: dict[str, tuple[str, str, str]] = {
     "all_reduce": ("all_reduce", "tensor", ""),
@@ -64,7 +64,7 @@ _OPERATORS: dict[str, tuple[str, int, bool]] = {
 
 
 def of_function(name: str, signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any] | None:
-    """What is told of a call of torch.distributed; None for one that does nothing, or that raises before it begins."""
+    """What is recorded of a call of torch.distributed; None for one that does nothing, or that raises before it."""
     dist: Any = torch.distributed
     values = bound(signature, args, kwargs)
     if not values and signature.parameters:
@@ -124,11 +124,11 @@ def _of_tensors(value: Any) -> dict[str, Any]:
     if isinstance(value, torch.Tensor):
         return {"shape": list(value.shape), "dtype": str(value.dtype).removeprefix("torch.")}
     if isinstance(value, (list, tuple)) and value:
-        told = [_of_tensors(each) for each in value]
-        dtypes = sorted({str(each["dtype"]) for each in told})
-        if len(told) == 1:
-            return told[0]
-        return {"shape": [each["shape"] for each in told], "dtype": " and ".join(dtypes)}
+        parts = [_of_tensors(each) for each in value]
+        dtypes = sorted({str(each["dtype"]) for each in parts})
+        if len(parts) == 1:
+            return parts[0]
+        return {"shape": [each["shape"] for each in parts], "dtype": " and ".join(dtypes)}
     return {"shape": None, "dtype": None}
 
 
@@ -164,7 +164,7 @@ def bound(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any
 
 
 def of_operator(name: str, given: list[Any], group: Any) -> dict[str, Any] | None:
-    """What is told of `c10d::name`, whose root counts within the group; None for what is no collective."""
+    """What is recorded of `c10d::name`, whose root counts within the group; None for what is no collective."""
     known = _OPERATORS.get(name)
     members = members_of(group)
     if known is None or not members:

@@ -43,7 +43,7 @@ def _apart(loader: int, epoch: int) -> Iterator[None]:
 
 
 class _Indices:
-    """Gives the batches of a sampler on, and tells them."""
+    """Gives the batches of a sampler on, and records them."""
 
     def __init__(self, batches: Any, loader: int, epoch: int, single: bool) -> None:
         self.batches, self.loader, self.epoch, self.single = batches, loader, epoch, single
@@ -59,9 +59,9 @@ class _Indices:
             batches = iter(self.batches)
             first = next(batches, _NONE)
         for indices in () if first is _NONE else itertools.chain([first], batches):
-            told: list[Any] = [indices] if self.single else list(indices)
-            if all(isinstance(each, (int, bool)) for each in told):
-                emit("batch", loader=self.loader, epoch=self.epoch, indices=[int(each) for each in told])
+            batch: list[Any] = [indices] if self.single else list(indices)
+            if all(isinstance(each, (int, bool)) for each in batch):
+                emit("batch", loader=self.loader, epoch=self.epoch, indices=[int(each) for each in batch])
             yield indices
 
 
@@ -78,7 +78,7 @@ def _given(loader: Any, which: int, epoch: int) -> Any:
 
 
 def install() -> None:
-    """Tell the indices of every loader with a sampler; `replay` names a file of what to give in their place."""
+    """Record the indices of every loader with a sampler; `replay` names a file of what to give in their place."""
     assert config.trace
     if config.trace["replay"]:
         with open(config.trace["replay"], encoding="utf-8") as file:
@@ -126,11 +126,11 @@ def install() -> None:
 
     kind._index_sampler = property(_index_sampler)
     sampler: Any = data.distributed.DistributedSampler
-    told = sampler.set_epoch
+    original_set_epoch = sampler.set_epoch
 
-    @functools.wraps(told)
+    @functools.wraps(original_set_epoch)
     def set_epoch(self: Any, epoch: int) -> None:
         emit("set_epoch", epoch=int(epoch))
-        told(self, epoch)
+        original_set_epoch(self, epoch)
 
     sampler.set_epoch = set_epoch

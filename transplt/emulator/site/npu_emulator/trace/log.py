@@ -1,4 +1,4 @@
-"""One JSON line an event, written at once: a process that hangs or is killed has said how far it came."""
+"""One JSON line an event, written at once: a process that hangs or is killed has recorded how far it came."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _quiet = threading.local()
 
 
 def emit(event: str, frame: FrameType | None = None, **fields: Any) -> None:
-    """Tell `event` with the place of a user's frame (default: the innermost one that called), unless all is quiet."""
+    """Record `event` with the place of a user's frame (default: the innermost one that called), unless all is quiet."""
     if not is_quiet():
         write(event, frame if frame is not None else nearest(2), **fields)
 
@@ -40,7 +40,7 @@ def place_of(frame: FrameType) -> list[Any]:
 
 
 class quiet:  # reads as the statement it is
-    """`with quiet():` what is called in it is our own work, or part of an event that was told already."""
+    """`with quiet():` what is called in it is our own work, or part of an event that was recorded already."""
 
     def __enter__(self) -> None:
         _quiet.depth = getattr(_quiet, "depth", 0) + 1
@@ -62,7 +62,7 @@ def _open() -> IO[str]:
     global _file, _owner
     if _file is None or _owner != os.getpid():
         _owner = os.getpid()
-        # Line by line: what a killed process has said is there.
+        # Line by line: what a killed process has recorded is there.
         _file = open(os.path.join(config.records, f"{_owner}.trace"), "a", buffering=1, encoding="utf-8")  # noqa: SIM115
         first = {"e": "begin", "pid": _owner, "parent": os.getppid(), "rank": os.environ.get("RANK")}
         _file.write(json.dumps(first) + "\n")

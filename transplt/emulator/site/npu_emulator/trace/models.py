@@ -1,4 +1,4 @@
-"""Which networks there are, and what their tensors are called: told by who asked a module for its parameters."""
+"""Which networks there are, and what their tensors are called: by who asked a module for its parameters."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _generator: Any = None
 
 
 def shake(parameters: Sequence[Any]) -> None:
-    """Change each element of the tensors by up to the share that the settings say; without one do nothing."""
+    """Change each element of the tensors by up to the share that the settings give; without one do nothing."""
     global _generator
     amount = config.trace["shake"] if config.trace else 0.0
     if not amount:

@@ -19,7 +19,7 @@ _numbers: dict[int, int] = {}
 _attempts: dict[int, int] = {}
 #: Optimizers stay alive here, or another would come by their ids.
 _kept: list[Any] = []
-_told: dict[int, Any] = {}
+_recorded: dict[int, Any] = {}
 _stepping: set[int] = set()
 _unscaled: dict[int, tuple[Any, Any, Any]] = {}
 #: The gradients of an optimizer whose step is left out: an optimizer passes over parameters that have none.
@@ -100,15 +100,15 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         atexit.register(_end_profiler)
         raise SystemExit(0)
     parameters = _parameters(optimizer)
-    if which not in _told:
+    if which not in _recorded:
         names = [models.name_of(parameter) or f"{which}.{place}" for place, parameter in enumerate(parameters)]
         start = [figures(parameter) for parameter in parameters]
         lines = [str(parameter.dtype).removeprefix("torch.") for parameter in parameters]
         ids = [id(parameter) for parameter in parameters]
         emit("start", o=which, kind=type(optimizer).__name__, names=names, dtypes=lines, p=start, ids=ids)
     hyper = _hyper(optimizer)
-    if hyper != _told.get(which):
-        _told[which] = hyper
+    if hyper != _recorded.get(which):
+        _recorded[which] = hyper
         emit("hyper", o=which, hyper=hyper)
     if done in dict(config.trace["left_out"]).get(which, ()):
         _held_back[which] = [(parameter, parameter.grad) for parameter in parameters]
@@ -168,7 +168,7 @@ def _dtype(tensor: Any) -> str:
     return str((known[2] if known is not None else tensor).dtype).removeprefix("torch.")
 
 
-def tell_scale(loss: Any, scaled: Any, *, enabled: bool = True) -> None:
+def record_scale(loss: Any, scaled: Any, *, enabled: bool = True) -> None:
     """A scaler made `scaled` of a loss."""
     if config.trace:
         with quiet():
@@ -177,7 +177,7 @@ def tell_scale(loss: Any, scaled: Any, *, enabled: bool = True) -> None:
         emit("scale", enabled=enabled, loss=value)
 
 
-def tell_skip(optimizer: Any, scale: float) -> None:
+def record_skip(optimizer: Any, scale: float) -> None:
     """A scaler leaves out a step of an optimizer."""
     if config.trace:
         which = _number(optimizer)
@@ -186,13 +186,13 @@ def tell_skip(optimizer: Any, scale: float) -> None:
         emit("skipped", o=which, k=done, scale=scale)
 
 
-def tell_zero_grad() -> None:
+def record_zero_grad() -> None:
     """Gradients are set to zero by a method that an optimizer was given."""
     if config.trace:
         emit("zero_grad")
 
 
-def tell_update(scale: float) -> None:
+def record_update(scale: float) -> None:
     """The scale after a scaler has seen whether gradients overflowed."""
     if config.trace:
         emit("update", scale=scale, enabled=True)
@@ -208,7 +208,7 @@ def _watch_scaler() -> None:
     def scaled(self: Any, outputs: Any) -> Any:
         result = scale(self, outputs)
         if isinstance(outputs, torch.Tensor):
-            tell_scale(outputs, result, enabled=self.is_enabled())
+            record_scale(outputs, result, enabled=self.is_enabled())
         return result
 
     @functools.wraps(unscale)
@@ -232,7 +232,7 @@ def _watch_scaler() -> None:
         if _attempts.get(which, 0) == before:
             with quiet():
                 value = self.get_scale()
-            tell_skip(optimizer, value)
+            record_skip(optimizer, value)
         return result
 
     made = kind.__init__

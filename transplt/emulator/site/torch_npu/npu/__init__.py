@@ -138,20 +138,20 @@ def get_device_properties(device_name: Any = None) -> _DeviceProperties:
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int] | None:
-    """None, with a warning; from torch 2.7 on what TORCH_NPU_DEVICE_CAPABILITY says ("8.0"), which is no truth either.
+    """None, with a warning; from torch 2.7 on TORCH_NPU_DEVICE_CAPABILITY ("8.0") if set, which is no truth either.
 
     Source: torch_npu/npu/__init__.py.
     """
     given = os.environ.get("TORCH_NPU_DEVICE_CAPABILITY", "") if _version_key(_run.torch_version) >= (2, 7) else ""
-    said = re.fullmatch(r"(\d+)\.(\d+)", given)
-    if said is None:
+    match = re.fullmatch(r"(\d+)\.(\d+)", given)
+    if match is None:
         _limits.report_call("torch.cuda.get_device_capability")
     warnings.warn(
         "The return value of get_device_capability is only for compatibility with PyTorch and does not represent the "
         "actual capability of the NPU device.",
         stacklevel=2,
     )
-    return (int(said[1]), int(said[2])) if said is not None else None
+    return (int(match[1]), int(match[2])) if match is not None else None
 
 
 def can_device_access_peer(device_id: Any, peer_device_id: Any) -> bool:

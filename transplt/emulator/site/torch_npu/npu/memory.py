@@ -24,7 +24,7 @@ __all__ = [
     "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats", "reset_peak_memory_stats",
     "set_per_process_memory_fraction", "use_mem_pool",
 ]  # fmt: skip
-#: Bytes of one card: the chosen one's, or the default one's where nobody says.
+#: Bytes of one card: the chosen one's, or the default one's where it is not known.
 TOTAL = _books.TOTAL or 64 << 30
 
 

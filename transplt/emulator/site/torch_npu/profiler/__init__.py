@@ -1,4 +1,4 @@
-"""torch_npu.profiler: its API, recording what PyTorch's CPU profiler sees. The traces say nothing about an NPU."""
+"""torch_npu.profiler: its API, recording what PyTorch's CPU profiler sees. The traces show nothing about an NPU."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from torch_npu import _autocast
 from npu_emulator.trace import steps as trace
 
 from . import _models, _optimizers
-from ._state import LossScaler, Options, say, state
+from ._state import LossScaler, Options, maybe_print, state
 
 _LEVELS = {
     "O0": Options(True, "O0", torch.float32),
@@ -97,7 +97,7 @@ def initialize(
         for model in all_models:
             for parameter in model.parameters():
                 dist.broadcast(parameter.data, 0)
-    say(f"amp: opt_level {opt_level}, loss scale {options.loss_scale}")
+    maybe_print(f"amp: opt_level {opt_level}, loss scale {options.loss_scale}")
     return models if optimizers is None else (models, optimizers)
 
 
@@ -121,7 +121,7 @@ def _cast(models: list[Any], optimizers: list[Any], options: Options, outputs: A
 
 def _module_zero_grad(self: Any, set_to_none: bool = False) -> None:
     """`Module.zero_grad` keeps the gradients that are combined in one tensor."""
-    trace.tell_zero_grad()
+    trace.record_zero_grad()
     assert set_to_none is False, "[emulated apex] with combined gradients set_to_none must be False"
     for parameter in self.parameters():
         if parameter.grad is not None:
@@ -155,7 +155,7 @@ def scale_loss(
             if not optimizer._amp_stash.scaled:
                 _optimizers.begin_backward(optimizer)
     scaled = loss.float() * scaler.scale
-    trace.tell_scale(loss, scaled)
+    trace.record_scale(loss, scaled)
     yield scaled
     if delay_unscale:
         for optimizer in every:
@@ -163,7 +163,7 @@ def scale_loss(
         return
     overflow = [_optimizers.end_backward(optimizer, scaler) for optimizer in every]
     skips = not delay_overflow_check and scaler.update(any(overflow))
-    trace.tell_update(scaler.scale)
+    trace.record_update(scaler.scale)
     if skips:
         for optimizer in every:
             _optimizers.skip_next_step(optimizer, loss_id, scaler)

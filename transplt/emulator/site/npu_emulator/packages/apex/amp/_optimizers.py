@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 from npu_emulator.trace import steps as trace
 
-from ._state import LossScaler, Options, disable_casts, say
+from ._state import LossScaler, Options, disable_casts, maybe_print
 
 
 @dataclass
@@ -98,8 +98,8 @@ def skip_next_step(optimizer: Any, loss_id: int, scaler: LossScaler) -> None:
     def skip(closure: Any = None) -> None:
         if closure is not None:
             raise RuntimeError("[emulated apex] amp does not take closures")
-        say(f"Gradient overflow.  Skipping step, loss scaler {loss_id} reducing loss scale to {scaler.scale}")
-        trace.tell_skip(optimizer, scaler.scale)
+        maybe_print(f"Gradient overflow.  Skipping step, loss scaler {loss_id} reducing loss scale to {scaler.scale}")
+        trace.record_skip(optimizer, scaler.scale)
         for _, master in stash.pairs:
             master.grad = None
         optimizer.step = step
@@ -157,7 +157,7 @@ def _without_casts(step: Any) -> Any:
 @torch.no_grad()
 def _zero_grad(self: Any) -> None:
     """`optimizer.zero_grad()`, which takes no arguments once amp has the optimizer."""
-    trace.tell_zero_grad()
+    trace.record_zero_grad()
     stash = _ready(self)
     for parameter in [*(half for half, _ in stash.pairs), *stash.own]:
         if parameter.grad is not None:

@@ -65,7 +65,7 @@ class State:
 state = State()
 
 
-def say(text: str) -> None:
+def maybe_print(text: str) -> None:
     """Print on the first rank, unless verbosity is 0."""
     distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
     if state.verbosity and not (distributed and torch.distributed.get_rank()):

@@ -14,7 +14,7 @@ _MOST_RANKS = 20
 
 
 def by_ptdbg(detail: Detail, *, verdict: bool) -> str:
-    """What the rule of ptdbg says, in one line."""
+    """The result by the rule of ptdbg, in one line."""
     before = "" if verdict else "rule of ptdbg (Cosine < 0.99 and MaxAbsError > 0.001): "
     if not detail.has_elements:
         return f"{before}cannot be said, the dumps have no elements of tensors (task `tensor`)"
@@ -63,8 +63,8 @@ def _operator(detail: Detail, each: Match, top: int) -> str:
 
 
 def _figures(tensor: Tensor) -> str:
-    told = zip(("max", "min", "mean", "norm"), tensor[3:7], strict=True)
-    return "  ".join(f"{name} {value:.8g}" for name, value in told if value is not None)
+    figures = zip(("max", "min", "mean", "norm"), tensor[3:7], strict=True)
+    return "  ".join(f"{name} {value:.8g}" for name, value in figures if value is not None)
 
 
 def _elements(detail: Detail, one: Tensor, other: Tensor, top: int) -> str:

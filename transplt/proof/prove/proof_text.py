@@ -33,7 +33,7 @@ def _more(part: Part) -> list[str]:
     lines += [f"also: {line}" for line in more[:_SHOWN]]
     if len(more) > _SHOWN:
         lines.append(f"... and {len(more) - _SHOWN} more")
-    lines += [f"not compared: {reason}" for reason in unsaid_reasons(part)]
+    lines += [f"not compared: {reason}" for reason in remaining_reasons(part)]
     return lines + found.remarks
 
 
@@ -48,7 +48,7 @@ def _anything(found: Findings) -> bool:
     return bool(found.steps or found.printed or found.saved)
 
 
-def unsaid_reasons(part: Part) -> list[str]:
+def remaining_reasons(part: Part) -> list[str]:
     """Why something was not compared, without the reason that the verdict's sentence has."""
     return [reason for reason in part.findings.reasons if reason not in part.verdict.sentence]
 

@@ -43,8 +43,8 @@ def watch_text(watched: Watched, dumps: int) -> str:
 def _line(hit: Hit, dumps: int) -> str:
     where = place(hit.frames)
     dump = f"{hit.dump}, " if dumps > 1 else ""
-    said = f"{dump}step {hit.step}, rank {hit.rank}: {hit.row} {hit.tensor}: {hit.why}"
-    return visible(said) + (f", at {where}" if where else "")
+    line = f"{dump}step {hit.step}, rank {hit.rank}: {hit.row} {hit.tensor}: {hit.why}"
+    return visible(line) + (f", at {where}" if where else "")
 
 
 def list_text() -> str:

@@ -28,14 +28,14 @@ def sentence(found: Outcome) -> str:
         return f"no operator gives something else: {of} {again}, {agree}"
     wrong = len({each.row.rpartition(".")[0] for each in found.differing})
     give = "gives" if wrong == 1 else "give"
-    return f"{wrong} of {many(found.calls, 'operator')} {again} {give} something else: {_said(found, first)}"
+    return f"{wrong} of {many(found.calls, 'operator')} {again} {give} something else: {_difference_text(found, first)}"
 
 
 def _device(found: Outcome) -> str:
     return {"npu": "the NPU", "cuda": "the GPU", "cpu": "the CPU"}.get(found.device.partition(":")[0], found.device)
 
 
-def _said(found: Outcome, each: Differing) -> str:
+def _difference_text(found: Outcome, each: Differing) -> str:
     whose = "the NPU's result" if found.on_npu else "the recorded result"
     times = f" ({figure(each.times, 3)} times the tolerance)" if each.times > 1 else ""
     where = place(_frames(found, each.row))
@@ -48,9 +48,9 @@ def _frames(found: Outcome, name: str) -> tuple[str, ...]:
 
 
 def replay_text(found: Outcome) -> str:
-    """The sentence, and a line for each thing that has to be said besides."""
+    """The sentence, and a line for each thing that has to be reported besides."""
     lines = [sentence(found)]
-    lines += [f"  {_said(found, each)}" for each in found.differing[1:_MOST]]
+    lines += [f"  {_difference_text(found, each)}" for each in found.differing[1:_MOST]]
     if len(found.differing) > _MOST:
         lines.append(f"  and {len(found.differing) - _MOST} rows more")
     if found.beside is not None:

@@ -11,7 +11,7 @@ from transplt.precision.loss.verdict import FirstFifth, Judged, Stretch
 from transplt.render.cell import figure, many, visible
 
 FORMAT = 1
-#: A curve that lies so often on one side of the other is told.
+#: A curve that lies so often on one side of the other is reported.
 _ONE_SIDE = 0.95
 
 
@@ -59,31 +59,31 @@ def sentence(answer: Answer) -> str:
 
 
 def advice(answer: Answer) -> list[str]:
-    """What the form of the difference says, and what to do next."""
+    """What the form of the difference points to, and what to do next."""
     judged, pairs = answer.judged, answer.found.pairs
     if judged.same:
         return []
     first = judged.first
-    said = []
+    hints = []
     if judged.not_finite is not None and judged.not_finite == first:
-        said.append("one side overflows: record the steps before it, find the first overflow, look at the loss scale")
+        hints.append("one side overflows: record the steps before it, find the first overflow, look at the loss scale")
     elif judged.ratio is not None:
-        said.append(
+        hints.append(
             "a constant factor is another reduction, not another result: the sum in place of the mean, the number of "
             "processes, the steps of accumulation"
         )
     elif first is not None and first.number == 1:
-        said.append(
+        hints.append(
             "the first value is computed before any update: look for other weights, other data or order, dropout, "
             "another seed, other hyperparameters; then for an operator of the forward pass"
         )
     elif first is not None and first.number <= max(3, len(pairs) // 50):
-        said.append("apart after few updates: look at the backward pass, the optimizer, the learning rate")
+        hints.append("apart after few updates: look at the backward pass, the optimizer, the learning rate")
     elif first is not None:
-        said.append("apart after many equal values: rounding that adds up, an overflow, other data from there on")
+        hints.append("apart after many equal values: rounding that adds up, an overflow, other data from there on")
     if first is not None:
-        said.append(f"record both sides around {first.place} and compare the dumps: docs/precision.md says how")
-    return said
+        hints.append(f"record both sides around {first.place} and compare the dumps: docs/precision.md says how")
+    return hints
 
 
 def loss_text(answer: Answer) -> str:
@@ -115,16 +115,16 @@ def _extent(found: Paired) -> str:
 
 def remarks(answer: Answer) -> list[str]:
     """What is worth knowing beside the verdict."""
-    said = list(answer.found.remarks)
+    lines = list(answer.found.remarks)
     if answer.judged.both_not_finite:
-        said.append(f"{many(answer.judged.both_not_finite, 'value')} are no numbers on both sides")
-    if len(answer.found.pairs) != max(answer.found.counts) and not said:
-        said.append("values that one log has alone are not compared")
+        lines.append(f"{many(answer.judged.both_not_finite, 'value')} are no numbers on both sides")
+    if len(answer.found.pairs) != max(answer.found.counts) and not lines:
+        lines.append("values that one log has alone are not compared")
     if answer.found.others:
         names = [f"`{name}`" for name in answer.found.others]
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-        said.append(f"also there: {', '.join(names[:8])}{more} (--name)")
-    return said
+        lines.append(f"also there: {', '.join(names[:8])}{more} (--name)")
+    return lines
 
 
 def drift(judged: Judged) -> str:

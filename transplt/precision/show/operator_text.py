@@ -30,9 +30,9 @@ def statistic(row: Row, tensor: Tensor) -> str:
         value = tensor.digest if tensor.max is None else _value(tensor)
         return f"[{name}][type: {tensor.dtype}][value: {value}]"
     figures = (("max", tensor.max), ("min", tensor.min), ("mean", tensor.mean), ("norm", tensor.norm))
-    told = "".join(f"[{what}: {value!r}]" for what, value in figures if value is not None)
+    printed = "".join(f"[{what}: {value!r}]" for what, value in figures if value is not None)
     digest = f"[md5: {tensor.digest}]" if tensor.digest else ""
-    return f"[{name}][dtype: torch.{tensor.dtype}][shape: {list(tensor.shape)}]{told}{digest}"
+    return f"[{name}][dtype: torch.{tensor.dtype}][shape: {list(tensor.shape)}]{printed}{digest}"
 
 
 def _value(tensor: Tensor) -> Any:
