@@ -11,7 +11,7 @@ from transplt.base.settings import TorchTarget
 from transplt.base.text.regular_file import REQUIREMENTS, read_regular
 from transplt.base.text.requirement import normalised
 from transplt.edits.imports import CODE as IMPORTED
-from transplt.files.dependencies.said import ADDED, NOT_ADDED
+from transplt.files.dependencies.codes import ADDED, NOT_ADDED
 from transplt.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
 from transplt.files.kind import FileKind
 from transplt.report.records import FileRecord
