@@ -26,8 +26,8 @@ def with_what_asks(records: Sequence[FileRecord], root: Path, target: TorchTarge
     """
     every = sorted(records, key=lambda record: record.path)
     imports = [each for record in every for each in record.findings if each.code == IMPORTED and each.applied]
-    said = any(each.code == NOT_ADDED or (each.code == ADDED and each.applied) for each in _findings(every))
-    if not imports or said:
+    reported = any(each.code == NOT_ADDED or (each.code == ADDED and each.applied) for each in _findings(every))
+    if not imports or reported:
         return list(records)
     finding = unasked(imports[0], {record.path: record.kind for record in every}, root, target)
     return [
