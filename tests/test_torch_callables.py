@@ -14,7 +14,7 @@ import pytest
 from tests.test_program_values import program_of
 from tests.test_startup import imported
 from transplt.fixers.amp.reading import runs_network
-from transplt.fixers.codemods.data_parallel import _named
+from transplt.fixers.codemods.data_parallel import _name_of
 from transplt.fixers.distributed.checks import _asked
 from transplt.fixers.distributed.draws import seeded
 from transplt.precision.calls import _RANDOM
@@ -125,7 +125,7 @@ def test_a_model_behind_its_methods(text: str, model: str | None) -> None:
     node = ast.parse(text, mode="eval").body
     found = handed_on(node)
     assert (None if found is None else ast.unparse(found)) == model
-    assert _named(node) == (model or "")
+    assert _name_of(node) == (model or "")
 
 
 @pytest.mark.parametrize("wrapper", ["DataParallel", "FSDP.FullyShardedDataParallel", "nn.convert_sync_batchnorm"])

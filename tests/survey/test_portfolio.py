@@ -7,7 +7,7 @@ from typing import Any
 from transplt.engine.actions.groups import Group
 from transplt.project.survey.measure import thing
 from transplt.project.survey.portfolio import document
-from transplt.project.survey.text import hours, survey_text
+from transplt.project.survey.survey_text import hours, survey_text
 from transplt.project.survey.trend import trend
 
 NO_BLOCKS = dict.fromkeys(("import", "first step", "numbers", "later", "slow", "tidy"), 0)

@@ -18,7 +18,7 @@ _NODES = frozenset({"nodeSelector", "tolerations", "nodeAffinity"})
 
 
 def changes(document: Document) -> Finds:
-    """What is changed in a recipe for containers, and what is said of it."""
+    """What is changed in a recipe for containers, and what is noted of it."""
     yaml = read_yaml(document)
     if yaml is None:
         return

@@ -156,8 +156,8 @@ def _toml(text: str) -> Iterator[Requirement]:
         for place in places.get((*path, ITEM), ()):
             if text[place.start] in "\"'" and not text.startswith(('"""', "'''"), place.start):
                 # An escape is as long as two characters, and none stands in a name or a version.
-                said = text[place.start + 1 : place.end - 1]
-                yield from _one(said, place.start + 1, ".".join(path))
+                content = text[place.start + 1 : place.end - 1]
+                yield from _one(content, place.start + 1, ".".join(path))
     for path in _tables(table):
         for name, value in _below(table, *path).items():
             if name != "python":
@@ -167,7 +167,7 @@ def _toml(text: str) -> Iterator[Requirement]:
 def _of_table(
     text: str, name: str, value: Any, path: tuple[str, ...], places: dict[tuple[str, ...], list[TomlValue]]
 ) -> Requirement:
-    """A row of a table, or a table of its own, with what it says of the versions."""
+    """A row of a table, or a table of its own, with the versions that it gives."""
     found = places.get((*path, name)) or next((each for at, each in places.items() if at[:-1] == (*path, name)), [])
     section = ".".join(path)
     if not found:
@@ -177,8 +177,8 @@ def _of_table(
     if row.path != (*path, name):  # [tool.poetry.dependencies.torch]
         start = max(text.rfind(name, 0, row.key), 0)
         return Requirement(name, _versions(value), start, start + len(name), section=section)
-    said = [row] if isinstance(value, str) else places.get((*path, name, "version"), [])
-    clauses = (said[0].start + 1, said[0].end - 1) if said else (0, 0)
+    version = [row] if isinstance(value, str) else places.get((*path, name, "version"), [])
+    clauses = (version[0].start + 1, version[0].end - 1) if version else (0, 0)
     versions = _versions(value)
     return Requirement(name, versions, start, start + len(name), clauses, (row.key, row.end), section=section)
 
@@ -215,7 +215,7 @@ def _tables(table: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _versions(value: Any) -> str:
-    """What a table says of the versions of one package: text, a table with it or an address, or one for each system."""
+    """The versions of one package in a table: text, a table with it or an address, or one for each system."""
     if isinstance(value, list):
         value = next((each for each in value if isinstance(each, dict) and "version" in each), None)
     if isinstance(value, dict):

@@ -25,7 +25,7 @@ _COMMANDS = frozenset({"RUN", "CMD", "ENTRYPOINT"})
 
 
 def changes(document: Document) -> Finds:
-    """What is changed in a Dockerfile, and what is said of it."""
+    """What is changed in a Dockerfile, and what is noted of it."""
     yield from together(document, _changes(document))
 
 

@@ -1,7 +1,7 @@
 """Which modules edit which kind of file: imported, with their parsers, when such a file names what they look for.
 
 An editor is a module with a function `changes(document)`, which yields edits of byte ranges, notes and reasons why
-words stay (transplt/edits/edit.py), and may have one `broken(document, changed)`, which says why the document `changed`
+words stay (transplt/edits/edit.py), and may have one `broken(document, changed)`, which returns why the text `changed`
 must not be written: an empty text where it holds.
 """
 

@@ -1,6 +1,6 @@
 """Words that bind to a GPU without naming CUDA in files that are not Python: keys of configurations, flags of commands.
 
-The words, their places and what is said of them: rules/support/gpu_words.json.
+The words, their places and their messages: rules/support/gpu_words.json.
 """
 
 from __future__ import annotations
@@ -158,13 +158,13 @@ def _switched_off(finding: Finding, line: str, ignored_codes: tuple[str, ...]) -
 
 
 def beside_tokens(findings: Sequence[Finding], words: Sequence[Finding]) -> list[Finding]:
-    """The findings of a file, one a line: the help of a word is added to what is said of the CUDA tokens beside it."""
+    """The findings of a file, one a line: the help of a word is added to the finding for the CUDA tokens beside it."""
     by_line = {word.span.line: word for word in words}
-    told = [
+    joined = [
         replace(each, help="; ".join(filter(None, (each.help, by_line[each.span.line].help))))
         if each.span.line in by_line and by_line[each.span.line].level is Level.MANUAL
         else each
         for each in findings
     ]
     taken = {each.span.line for each in findings}
-    return sorted([*told, *(word for word in words if word.span.line not in taken)], key=lambda each: each.sort_key())
+    return sorted([*joined, *(word for word in words if word.span.line not in taken)], key=lambda each: each.sort_key())

@@ -28,7 +28,7 @@ def ignore_line_findings(
     codes: dict[int, set[str]] = {}
     for finding in found:
         codes.setdefault(finding.span.line, set()).add(finding.code)
-    said: list[Finding] = []
+    reported: list[Finding] = []
     number, counted = 1, 0
     for match in _MENTIONED.finditer(data):
         number += data.count(b"\n", counted, match.start())
@@ -36,14 +36,14 @@ def ignore_line_findings(
         line = match.group()
         for comment in ignore_comments(line, comment_start(line, kind)):
             for code, message, help_ in words_of(comment):
-                said.append(_finding(path, number, match, comment, code, Level.MANUAL, message, help_))
+                reported.append(_finding(path, number, match, comment, code, Level.MANUAL, message, help_))
             vain = codes_in_vain(comment, codes.get(number, ()), (*ON_REQUEST, *ignored_codes))
             if vain is not None and len(found) < MAX_FINDINGS and (vain or not ignored_codes):
                 what = f"no finding of this line has {', '.join(vain)}" if vain else "there is no finding in this line"
                 level = Level.MANUAL if in_place else Level.INFO
                 message = f"this comment ignores nothing: {what}"
-                said.append(_finding(path, number, match, comment, UNUSED, level, message, "remove it"))
-    return [each for each in said if not each.code.startswith(ignored_codes)]
+                reported.append(_finding(path, number, match, comment, UNUSED, level, message, "remove it"))
+    return [each for each in reported if not each.code.startswith(ignored_codes)]
 
 
 def _finding(

@@ -29,7 +29,7 @@ class Inserted:
     places: Sequence[Extent]
 
     def shell(self, lines: Sequence[Extent]) -> Finds:
-        """What the shell's editors say of a command that is made of these byte ranges."""
+        """What the shell's editors find in a command that is made of these byte ranges."""
         for found in in_lines(self.hidden, lines, FileKind.SHELL):
             extent = found.where if isinstance(found, Edit) else found.extent
             assert isinstance(extent, tuple)

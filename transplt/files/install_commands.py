@@ -101,14 +101,14 @@ def _words(text: str, at: int) -> tuple[list[Word], int]:
     words = []
     end = at
     for word in _WORD.finditer(text, at):
-        said = word.group()
-        if said in _ENDS or said.startswith("#"):
+        spelled = word.group()
+        if spelled in _ENDS or spelled.startswith("#"):
             break
-        if said.startswith("\\"):
+        if spelled.startswith("\\"):
             continue
         start, end = word.span()
-        if said[0] in "\"'":
-            words.append(Word(said[1:-1], start + 1, end - 1))
+        if spelled[0] in "\"'":
+            words.append(Word(spelled[1:-1], start + 1, end - 1))
         else:
-            words.append(Word(said, start, end))
+            words.append(Word(spelled, start, end))
     return words, end

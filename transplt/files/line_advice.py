@@ -39,7 +39,7 @@ class _Hint:
 
 
 def advise_on(kind: FileKind, line: str, names: Sequence[str], target: TorchTarget) -> LineAdvice:
-    """What to say about `line`, in which `names` hold a CUDA token."""
+    """What to report about `line`, in which `names` hold a CUDA token."""
     entry = read_table("support/files.json")["kinds"][kind.value]
     hints = [_variable_hint(name) for name in dict.fromkeys(_VARIABLE.findall(line))]
     for hint in _hints():

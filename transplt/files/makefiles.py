@@ -31,7 +31,7 @@ _EXPORTS = re.compile(rb"(?:un)?export[ \t]+((?:[A-Za-z_]\w*(?:[ \t]+|\Z))+)\Z")
 
 
 def changes(document: Document) -> Finds:
-    """What is changed in a Makefile, and what is said of its commands."""
+    """What is changed in a Makefile, and what is noted of its commands."""
     if not (document.name in _NAMES or document.name.endswith(".mk")) or len(document.utf8) > _LONGEST:
         return
     if b".RECIPEPREFIX" in document.utf8 or document.settings.style == "portable":
@@ -48,7 +48,7 @@ def _changes(document: Document) -> Finds:
         else:
             yield from _assigned(document, lines, assigned)
     for name in sorted(assigned):
-        yield from _named(document, name, hidden)
+        yield from _uses_of(document, name, hidden)
 
 
 def _logical(utf8: bytes) -> Iterator[tuple[list[Extent], bool]]:
@@ -100,7 +100,7 @@ def _assigned(document: Document, lines: list[Extent], assigned: set[bytes]) -> 
     yield from variable_set(document, name, at, match[2].decode(), (at[0], start + match.end(2)))
 
 
-def _named(document: Document, name: bytes, hidden: Inserted) -> Finds:
+def _uses_of(document: Document, name: bytes, hidden: Inserted) -> Finds:
     """The places that name a variable of the file: `$(X)`, `export X`."""
     new = variables()[name.decode()].npu
     if not new or new == name.decode():

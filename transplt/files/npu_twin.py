@@ -7,7 +7,7 @@ import re
 
 from transplt.files.kind import FileKind
 
-#: What may have a twin: what starts, installs or configures; a kernel or a notebook beside another says nothing.
+#: What may have a twin: what starts, installs or configures; a kernel or a notebook beside another does not count.
 _KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.DOCKER})
 _WORDS = ("npu", "ascend")
 _GPU = re.compile(r"(?<![A-Za-z])(?:gpu|cuda)s?(?![A-Za-z])", re.I)

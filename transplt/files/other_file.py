@@ -45,7 +45,7 @@ def migrate_other(
     other = scan_other_file(text, path, kind, target, off, lambda: has_twin, known)
     found = other.findings
     read = kind is FileKind.NOTEBOOK and done.kept  # what it asks for was found in its cells
-    if words := [] if read else _unsaid(gpu_word_findings(text, path, kind, settings.pins, off), known):
+    if words := [] if read else _not_reported(gpu_word_findings(text, path, kind, settings.pins, off), known):
         found = tuple(beside_tokens(found, words))
     found = with_requirements(found, text, path, kind, off, known)
     if settings.analysis and kind is FileKind.NATIVE:
@@ -53,8 +53,8 @@ def migrate_other(
 
         found = (*found, *(each for each in findings_of(text, path) if not each.code.startswith(off)))
     found = (*found, *done.findings)
-    if said := ignore_line_findings(text, path, kind, found, off, settings.in_place):
-        found = (*found, *said)
+    if comments := ignore_line_findings(text, path, kind, found, off, settings.in_place):
+        found = (*found, *comments)
     if kind is FileKind.NOTEBOOK and found:
         from transplt.files.notebook.cells import in_cells
 
@@ -66,7 +66,7 @@ def migrate_other(
 
 
 def _known(text: bytes, done: Rewritten) -> Known:
-    """What the editors say of a place: of words that they took away, spoke of, or know to stay."""
+    """What the editors know of a place: of words that they took away, spoke of, or know to stay."""
     if not done.findings and not done.kept:
         return lambda start, end: None
     tokens = [Token(match.start(), match.end(), "") for match in WORD.finditer(text.lower())]
@@ -89,6 +89,6 @@ def _known(text: bytes, done: Rewritten) -> Known:
     return known
 
 
-def _unsaid(findings: list[Finding], known: Known) -> list[Finding]:
+def _not_reported(findings: list[Finding], known: Known) -> list[Finding]:
     """The findings of places that nobody else speaks of."""
     return [each for each in findings if known(each.span.start, max(each.span.end, each.span.start + 1)) is None]

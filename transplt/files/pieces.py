@@ -1,4 +1,4 @@
-"""A piece of a document in another language: what the editors of that language say, at the places of the document.
+"""A piece of a document in another language: what the editors of that language find, at the places of the document.
 
 A here-document in a shell script, a step of a workflow, a block of code in a text: `in_piece` asks the editors of the
 piece's kind about its bytes alone; `in_lines` does so for a piece whose lines stand behind something that is no part
@@ -19,7 +19,7 @@ from transplt.files.kind import FileKind
 
 
 def in_piece(document: Document, start: int, end: int, kind: FileKind) -> Finds:
-    """What the editors of `kind` say of the bytes from `start` up to `end`, with the offsets of the whole document.
+    """What the editors of `kind` find in the bytes from `start` up to `end`, with the offsets of the whole document.
 
     The bytes must be the piece as its language reads it: without quotes that are doubled and without escapes.
     """

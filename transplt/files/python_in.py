@@ -1,4 +1,4 @@
-"""Python in files that are no .py files: what of them the engine reads, and what that says to the project."""
+"""Python in files that are no .py files: what of them the engine reads, and what facts that gives the project."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _may_be_python(path: str, kind: FileKind) -> bool:
 
 
 def other_facts(data: bytes, path: str, settings: Settings, files: Files | None = None) -> ModuleFacts | None:
-    """What the Python of such a file tells its project; None for a file that holds none.
+    """The facts of the Python of such a file; None for a file that holds none.
 
     It does not count where files are counted that choose between CUDA and the NPU: a library may have many notebooks.
     """

@@ -21,7 +21,7 @@ from transplt.flow.marks import BACKEND, DEVICE
 class Reading:
     """What a value is read as: `marks` are DEVICE and BACKEND, as far as all agree who read it. `read`: somebody does.
 
-    `why` says, as a part of a sentence, why a value that is read has no mark.
+    `why` gives, as a part of a sentence, why a value that is read has no mark.
     """
 
     marks: frozenset[str] = frozenset()

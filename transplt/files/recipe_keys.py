@@ -35,7 +35,7 @@ class Recipe:
         return Note(extent, DEVICES, Level.MANUAL, message, api, help_, Effort.LOW)
 
     def image(self, node: Node) -> Finds:
-        """What is said of the name of an image."""
+        """What is found of the name of an image."""
         if isinstance(node, ScalarNode) and is_cuda_image(str(node.value)):
             message = f"the image {node.value} is built on CUDA"
             help_ = image_text(self.document.settings, self.document.target, "image")

@@ -40,7 +40,7 @@ def is_recipe(document: Document) -> bool:
 
 
 def changes(document: Document) -> Finds:
-    """What is changed in a recipe, and what is said of it."""
+    """What is changed in a recipe, and what is noted of it."""
     if is_workflow(document.path):
         from transplt.files.workflows import changes as of_workflow
 

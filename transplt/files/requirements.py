@@ -26,9 +26,9 @@ def with_requirements(
     ignored_codes: tuple[str, ...],
     known: Known = lambda start, end: None,
 ) -> tuple[Finding, ...]:
-    """The findings of a file and those of its requirements; where a line has one for its words, that one says both.
+    """The findings of a file and those of its requirements; where a line has one for its words, that one reports both.
 
-    Nothing is said of a place of which something is `known`.
+    Nothing is reported of a place of which something is `known`.
     """
     found = [
         each
@@ -44,9 +44,9 @@ def with_requirements(
         if not any(comment.holds_for(each.code) for comment in ignore_comments(lines[each.span.line - 1]))
     ]
     bound = {each.span.line: each for each in found if each.code == BOUND}
-    said = {each.span.line for each in others}
+    reported_lines = {each.span.line for each in others}
     both = tuple(_both(each, bound.get(each.span.line)) for each in others)
-    return (*both, *(each for each in found if each.code != BOUND or each.span.line not in said))
+    return (*both, *(each for each in found if each.code != BOUND or each.span.line not in reported_lines))
 
 
 def _both(finding: Finding, requirement: Finding | None) -> Finding:
@@ -73,7 +73,7 @@ def requirement_findings(data: bytes, path: str, kind: FileKind) -> list[Finding
 
 
 def advice_on_lock(asked: Iterable[Requirement]) -> PackageAdvice | None:
-    """What to say of a lock file with these packages; None where none is bound to CUDA."""
+    """What to report of a lock file with these packages; None where none is bound to CUDA."""
     every = ((each.name, advice_on_requirement(each.name, each.versions)) for each in asked)
     names = list(dict.fromkeys(name for name, advice in every if advice is not None and advice.code == BOUND))
     if not names:

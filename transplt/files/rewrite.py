@@ -30,7 +30,7 @@ class Rewritten:
 
 
 def rewritten(document: Document) -> Rewritten:
-    """The document with its edits. What would not hold is taken back, and said."""
+    """The document with its edits. What would not hold is taken back, and reported."""
     result = Rewritten(document.utf8)
     wanted: list[Edit] = []
     for found in _found(document):

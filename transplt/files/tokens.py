@@ -33,15 +33,15 @@ _WHEEL_KINDS = frozenset({FileKind.SHELL, FileKind.REQUIREMENTS, FileKind.DOCKER
 _NAME = re.compile(rb"[\w.+:/@-]{0,200}\w")
 _NAME_BYTE = re.compile(rb"[\w.+:/@$-]")
 _WORD_BYTE = re.compile(rb"\w")
-#: What stands before the name of a variable: $X, ${X}, ${#X}, ${!X}, $env:X, ${{ env.X }}.
+#: What stands was the name of a variable: $X, ${X}, ${#X}, ${!X}, $env:X, ${{ env.X }}.
 _EXPANDS = re.compile(rb"\$(?:env:|\{[!#]?|\{\{[ \t]{0,9}(?:env|vars|secrets)\.)?\Z")
 _LONGEST_OPENING = 24
-#: The variable before the value that stands in for it: ${GPU:-cuda}.
+#: The variable was the value that stands in for it: ${GPU:-cuda}.
 _DEFAULTS = re.compile(rb"\w+:?[-+]")
 _HASH_COMMENT = re.compile(rb"(?:^|[ \t])#(?!!)")
 _SLASH_COMMENT = re.compile(rb"(?:^|[ \t;{})])//")
 _JSON = (".json", ".jsonc", ".json5")
-#: What stands before a comment in JSON: strings, and anything that is no slash.
+#: What stands was a comment in JSON: strings, and anything that is no slash.
 _JSON_COMMENT = re.compile(rb"(?:[^\"/]|\"(?:[^\"\\]|\\.)*\"|/(?!/))*//")
 _HASH_KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.DOCKER, FileKind.SCRIPT})
 #: A line of a notebook longer than this is an embedded picture or the output of a cell.
@@ -49,7 +49,7 @@ _LONG_LINE_BYTES = 4000
 _Range = tuple[int, int]
 #: What became of the bytes from one offset to another, where somebody else speaks of them.
 Known = Callable[[int, int], Cause | None]
-#: So many findings say enough about one file; the tokens of all lines are counted.
+#: So many findings are enough for one file; the tokens of all lines are counted.
 MAX_FINDINGS = 200
 _MAX_NAME = 120
 #: The words of the reason `file-beside`.
@@ -58,7 +58,7 @@ _BESIDE = "a file of its own for the NPU lies beside it"
 
 @dataclass(frozen=True, slots=True)
 class OtherFile:
-    """What is to say about a file that is not Python. `prose` tokens are part of `tokens.ignored`."""
+    """What is found in a file that is not Python. `prose` tokens are part of `tokens.ignored`."""
 
     kind: FileKind
     findings: tuple[Finding, ...] = ()
@@ -101,7 +101,7 @@ def scan_other_file(
     """Counts and reports the tokens of one file; its bytes stay what they are.
 
     `ignored_codes` are prefixes of codes that the settings switch off for this file; `has_twin` is asked whether a file
-    for the NPU lies beside it, which answers for it. `known` tells what became of the bytes from one offset to another,
+    for the NPU lies beside it, which answers for it. `known` gives what became of the bytes from one offset to another,
     where somebody else speaks of them.
     """
     if kind is FileKind.BINARY:
@@ -123,18 +123,18 @@ def scan_other_file(
     prefixes = tuple(ignored_codes)
     findings: list[Finding] = []
     for line in _lines(data, lowered, _WHEEL if kind in _WHEEL_KINDS else WORD):
-        said = [(place, line.ask(known, *place)) for place in line.tokens()]
+        causes = [(place, line.ask(known, *place)) for place in line.tokens()]
         if kind is FileKind.NOTEBOOK and len(line.text) > _LONG_LINE_BYTES:
             output = Cause(TokenVerdict.IGNORED, reason="notebook-output")
-            rows += _rows(line, [(place, told or output) for place, told in said])
+            rows += _rows(line, [(place, was or output) for place, was in causes])
             continue
         limit = comment_start(line.text, kind, slashes=path.lower().endswith(_JSON))
         live = tuple(at for at, _ in line.places if at < limit and line.ask(known, at, at + 1) is None)
-        comments += sum(told is None and at >= limit for (at, _), told in said)
-        comments += sum(told is not None and told.reason == CODE_COMMENT for _, told in said)
-        said = [(place, told) for place, told in said if told is None or told.reason != CODE_COMMENT]
+        comments += sum(was is None and at >= limit for (at, _), was in causes)
+        comments += sum(was is not None and was.reason == CODE_COMMENT for _, was in causes)
+        causes = [(place, was) for place, was in causes if was is None or was.reason != CODE_COMMENT]
         if not live:
-            rows += _rows(line, [(place, told) for place, told in said if told is not None])
+            rows += _rows(line, [(place, was) for place, was in causes if was is not None])
             continue
         finding = _finding(path, kind, target, line, live)
         if finding.code.startswith(prefixes):
@@ -148,7 +148,7 @@ def scan_other_file(
         else:
             cause = Cause(TokenVerdict.MANUAL, finding.code)
             reported += 1
-        rows += _rows(line, [(place, told or cause) for place, told in said if told is not None or place[0] < limit])
+        rows += _rows(line, [(place, was or cause) for place, was in causes if was is not None or place[0] < limit])
         if reported <= MAX_FINDINGS:
             findings.append(finding)
     if reported > MAX_FINDINGS:
@@ -251,8 +251,8 @@ def _around(text: bytes, place: int, floor: int) -> tuple[int, int]:
     end = place
     while end < min(len(text), place + _MAX_NAME) and _WORD_BYTE.match(text, end):
         end += 1
-    before = text[max(0, begin - _LONGEST_OPENING) : begin]
-    if _EXPANDS.search(before) or (before.endswith(b"$(") and text[end : end + 1] in (b")", b":")):
+    was = text[max(0, begin - _LONGEST_OPENING) : begin]
+    if _EXPANDS.search(was) or (was.endswith(b"$(") and text[end : end + 1] in (b")", b":")):
         return begin, end
     while begin > floor and _NAME_BYTE.match(text, begin - 1):
         begin -= 1

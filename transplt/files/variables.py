@@ -1,4 +1,4 @@
-"""Environment variables of CUDA and NVIDIA that a recipe sets: renamed where the value carries over, else said."""
+"""Environment variables of CUDA and NVIDIA that a recipe sets: renamed where the value carries over, else reported."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def variable_set(
     elif without_effect(name):
         note = "" if fact is None or fact.note == "no counterpart" else fact.note
         yield Note(whole, IDLE, Level.INFO, f"{name} has no effect on NPU", name, note)
-    elif said := variable_text(name):
-        yield Note(whole, REPORTED, Level.MANUAL, f"{name} is set for CUDA", name, said, Effort.LOW)
+    elif advice := variable_text(name):
+        yield Note(whole, REPORTED, Level.MANUAL, f"{name} is set for CUDA", name, advice, Effort.LOW)
     elif value is not None and _CUDA_FOLDER.search(value):
         yield Note(
             whole, REPORTED, Level.MANUAL, f"{name} names folders of CUDA", name, paths_text(), Effort.LOW

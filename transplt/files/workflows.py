@@ -37,7 +37,7 @@ PACKAGES = "NPU855"
 
 
 def changes(document: Document) -> Finds:
-    """What is changed in a workflow, and what is said of it."""
+    """What is changed in a workflow, and what is noted of it."""
     yaml = read_yaml(document)
     if yaml is None:
         return
@@ -53,7 +53,7 @@ def changes(document: Document) -> Finds:
         elif is_environment(pair):
             yield from recipe.environment(pair.value)
         else:
-            yield from _said(recipe, pair)
+            yield from _job_settings(recipe, pair)
 
 
 def _step(recipe: Recipe, hidden: Inserted, value: Node) -> Finds:
@@ -87,7 +87,7 @@ def _is_variable(name: str) -> bool:
     return name in variables() or bool(variable_text(name)) or name.isupper()
 
 
-def _said(recipe: Recipe, pair: Pair) -> Finds:
+def _job_settings(recipe: Recipe, pair: Pair) -> Finds:
     value = pair.value
     if pair.name.endswith(_IMAGES):
         yield from recipe.image(value)

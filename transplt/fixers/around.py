@@ -14,7 +14,7 @@ from transplt.syntax.files import File
 from transplt.syntax.names import Names
 from transplt.syntax.scan import chain
 
-#: Files without any of these words say nothing about how a model trains, and with what data.
+#: Files without any of these words hold nothing about how a model trains, and with what data.
 _WORDS = re.compile(
     rb"jit.script|optim|zero_grad|\.grad\b|backward|parameters\(|__main__|DataLoader"
     rb"|share_memory|requires_grad|set_default_|from_pretrained|find_unused|bucket_view|deepspeed|accelerate|lightning"

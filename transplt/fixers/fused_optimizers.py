@@ -40,7 +40,7 @@ _CHANGES = frozenset({"append", "clear", "extend", "insert", "pop", "popitem", "
 
 @dataclass(slots=True, eq=False)
 class Made:
-    """An optimizer of torch. `why` says why it stays what it is; `dropped` are keywords the fused one lacks."""
+    """An optimizer of torch. `why` is the reason that it stays as it is; `dropped` are keywords the fused one lacks."""
 
     of: Optimizer
     name: str
@@ -48,7 +48,7 @@ class Made:
     help: str = ""
     dropped: tuple[str, ...] = ()
     zeroing: list[tuple[File, ast.Call]] = field(default_factory=list)  # zero_grad(set_to_none=True)
-    silent: bool = False  # nothing to say about it
+    silent: bool = False  # nothing to report about it
     fused: bool = False  # it was written as a fused one
 
     def refuse(self, why: str, help_: str = "") -> None:

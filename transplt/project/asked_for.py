@@ -11,7 +11,7 @@ from transplt.base.settings import TorchTarget
 from transplt.base.text.regular_file import REQUIREMENTS, read_regular
 from transplt.base.text.requirement import normalised
 from transplt.edits.imports import CODE as IMPORTED
-from transplt.files.dependencies.said import ADDED, NOT_ADDED
+from transplt.files.dependencies.codes import ADDED, NOT_ADDED
 from transplt.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
 from transplt.files.kind import FileKind
 from transplt.report.records import FileRecord
@@ -26,8 +26,8 @@ def with_what_asks(records: Sequence[FileRecord], root: Path, target: TorchTarge
     """
     every = sorted(records, key=lambda record: record.path)
     imports = [each for record in every for each in record.findings if each.code == IMPORTED and each.applied]
-    said = any(each.code == NOT_ADDED or (each.code == ADDED and each.applied) for each in _findings(every))
-    if not imports or said:
+    reported = any(each.code == NOT_ADDED or (each.code == ADDED and each.applied) for each in _findings(every))
+    if not imports or reported:
         return list(records)
     finding = unasked(imports[0], {record.path: record.kind for record in every}, root, target)
     return [

@@ -1,4 +1,4 @@
-"""`[tool.transplt]` in the pyproject.toml of the input: what holds unless the command line says otherwise."""
+"""`[tool.transplt]` in the pyproject.toml of the input: what holds unless the command line sets it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from transplt.project.torch_version import check_version
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the project's own settings say, by the names of `Options`; None where they say nothing.
+    """The project's own settings, by the names of `Options`; None where they set nothing.
 
     `rules` are files inside the project; `folder` holds the pyproject.toml, None where there are no settings.
     """
@@ -55,7 +55,7 @@ def find_config(folder: Path, *, isolated: bool = False) -> Config:
     """The settings of the nearest pyproject.toml with [tool.transplt], from `folder` up to the top of its repository.
 
     Outside of a repository the search goes on to the root of the file system. UsageError names the key at fault.
-    Where the run is `isolated`, nothing is read and nothing said.
+    Where the run is `isolated`, nothing is read and nothing reported.
     """
     if isolated:
         return Config()

@@ -124,8 +124,8 @@ def _alone(executor: Executor, work: Callable[[_Item], _Result], item: _Item) ->
     try:
         return executor.submit(work, item).result()
     except (Exception, CancelledError) as error:
-        said = " ".join(str(error).split())[:200]
-        return Died(f"the worker that had it died ({type(error).__name__}{': ' * bool(said)}{said})")
+        text = " ".join(str(error).split())[:200]
+        return Died(f"the worker that had it died ({type(error).__name__}{': ' * bool(text)}{text})")
 
 
 class Inline(Executor):
@@ -172,7 +172,7 @@ def _processes(where: Where) -> Iterator[Executor]:
 
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     executor = ProcessPoolExecutor(where.workers, mp_context=context, initializer=leave_signals)
-    told, threading.excepthook = threading.excepthook, lambda _: None  # `_raise_if_lost` says what comes of it
+    hook, threading.excepthook = threading.excepthook, lambda _: None  # `_raise_if_lost` reports what comes of it
     try:
         yield executor
     except BaseException:
@@ -181,7 +181,7 @@ def _processes(where: Where) -> Iterator[Executor]:
         executor.shutdown(wait=False, cancel_futures=True)
         raise
     finally:
-        threading.excepthook = told
+        threading.excepthook = hook
     executor.shutdown(cancel_futures=True)
 
 

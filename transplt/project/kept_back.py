@@ -1,4 +1,4 @@
-"""What the settings of an input keep from being found and edited: a project may switch itself off, and that is said."""
+"""What the settings of an input keep from being found and edited: a project may switch itself off; that is reported."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ def kept_back(config: Config, settings: Settings, files: Sequence[str], left_out
     """
     if config.folder is None:
         return ()
-    said = []
+    notes = []
     ignored = [settings.ignored_codes(path) for path in files]
     touched = sum(map(bool, ignored))
     if touched:
         every = sum("NPU" in codes for codes in ignored)
         whole = f", all codes in {every}" if every else ""
-        said.append(f"per-file-ignores switches off codes in {touched} of {many(len(files), 'file')}{whole}")
+        notes.append(f"per-file-ignores switches off codes in {touched} of {many(len(files), 'file')}{whole}")
     excluded = Excluded((settings.base, config.exclude))
     out = sum(excluded.matches(path) or excluded.matches(path + "/") for path in left_out)
     if out:
-        said.append(f"exclude leaves out {many(out, 'path')}")
-    return tuple(f"{settings_file(config)}: {each}; {_WITHOUT}" for each in said)
+        notes.append(f"exclude leaves out {many(out, 'path')}")
+    return tuple(f"{settings_file(config)}: {each}; {_WITHOUT}" for each in notes)
 
 
 def may_keep_back(config: Config) -> tuple[str, ...]:
     """The same of the settings alone, by their patterns."""
-    said = [
+    notes = [
         f"per-file-ignores switches off {', '.join(codes) or 'all codes'} for {pattern!r}"
         for pattern, codes in config.per_file_ignores
     ]
     if config.exclude:
-        said.append(f"exclude leaves out {', '.join(map(repr, config.exclude))}")
-    return tuple(f"{settings_file(config)}: {each}; {_WITHOUT}" for each in said)
+        notes.append(f"exclude leaves out {', '.join(map(repr, config.exclude))}")
+    return tuple(f"{settings_file(config)}: {each}; {_WITHOUT}" for each in notes)
 
 
 def settings_file(config: Config) -> str:

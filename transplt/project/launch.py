@@ -60,12 +60,12 @@ def launch_script(entry: str, *, spawns: bool = False, whole: bool = False) -> s
     settings, choices = [], ["# Take the # away to try one, and measure."]
     for name, value, meaning in _SETTINGS:
         default = _facts().get(name, {}).get("default", "")
-        told = f" (default {default})" if default else ""
-        settings.append(f"# {meaning}{told}\nexport {name}=${{{name}:-{value}}}")
+        default_text = f" (default {default})" if default else ""
+        settings.append(f"# {meaning}{default_text}\nexport {name}=${{{name}:-{value}}}")
     for name, value, meaning, cost in _CHOICES:
         default = _facts().get(name, {}).get("default", "")
-        told = f"default {default}; " if default else ""
-        choices.append(f"# export {name}={value}  # {meaning} ({told}cost: {cost})")
+        default_text = f"default {default}; " if default else ""
+        choices.append(f"# export {name}={value}  # {meaning} ({default_text}cost: {cost})")
     start = _SPAWNING if spawns else _TORCHRUN
     return _TEMPLATE.format(
         entry=shlex.quote(posixpath.normpath(entry)),

@@ -72,10 +72,10 @@ def _program(plan: Plan, found: Inventory, parsed: Files) -> Program:
             try:
                 files[each.path] = read_regular(f"{plan.folder}/{each.path}", SOURCE, follow=plan.single)
             except OSError:
-                continue  # said when it is migrated
+                continue  # reported when it is migrated
     settings = replace(plan.settings, analysis=False)
-    told = (index_source(data, path, settings, parsed) for path, data in files.items())
-    return programs_of(join_facts(told, settings, parsed)).program(plan.settings.entry)
+    facts = (index_source(data, path, settings, parsed) for path, data in files.items())
+    return programs_of(join_facts(facts, settings, parsed)).program(plan.settings.entry)
 
 
 def _likely(program: Program) -> list[str]:

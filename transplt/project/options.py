@@ -125,10 +125,10 @@ def find_source(path: Path) -> Path:
 
 def settings_of(options: Options, config: Config, version: str, folder: Path) -> Settings:
     """The settings of a run over `folder`: the command line over the project's own settings over the defaults."""
-    said = {**_said(config), **_said(options), "torch_version": version, "base": config.base(folder), "tune": (),
+    values = {**_given(config), **_given(options), "torch_version": version, "base": config.base(folder), "tune": (),
             "fixers": ()}  # fmt: skip
-    said["pins"] = asked_versions(folder, gpu_words().packages)
-    settings = Settings(**said)
+    values["pins"] = asked_versions(folder, gpu_words().packages)
+    settings = Settings(**values)
     portable = settings.style == "portable"
     if options.style is not None and options.style not in STYLES:
         raise UsageError(f"style must be npu or portable, not {options.style!r}")
@@ -176,8 +176,8 @@ def _rules_of(config: Config) -> tuple[tuple[str, str], ...]:
 _SETTINGS = tuple(field.name for field in fields(Settings))
 
 
-def _said(record: Options | Config) -> dict[str, Any]:
-    """What a record says of the settings, by their names."""
+def _given(record: Options | Config) -> dict[str, Any]:
+    """The settings that a record has, by their names."""
     values = {name: getattr(record, name, None) for name in _SETTINGS}
     return {name: value for name, value in values.items() if value not in (None, "")}
 

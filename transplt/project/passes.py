@@ -1,4 +1,4 @@
-"""Both passes over the files of a project: first what they say to each other, then the work on each."""
+"""Both passes over the files of a project: first the facts that they give each other, then the work on each."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def open_pool(worker: FileWorker[Any], jobs: int | Where) -> tuple[Pool | Shares
 
 def work_through(
     worker: FileWorker[_Record],
-    told: Sequence[Entry],
+    indexed: Sequence[Entry],
     wanted: Sequence[Entry],
     jobs: int | Where,
     step: Callable[[], None],
 ) -> tuple[list[_Record], list[Finding]]:
     """What `worker` keeps of the `wanted` files, in no order, and findings for those that cannot be opened.
 
-    The Python among `told` says first what it holds; with none the project is not known. `step` is called once
+    The Python among `indexed` gives its facts first; with none the project is not known. `step` is called once
     for each of these and for each wanted file.
     """
     lost: dict[str, str] = {}
@@ -46,20 +46,20 @@ def work_through(
         return [], []
     paths = {entry.path for entry in wanted}
     opened, number = open_pool(worker, jobs)
-    shares = share_out(told or wanted, number)
+    shares = share_out(indexed or wanted, number)
     with opened as pool:
-        if told:
-            facts = what_files_tell(pool, shares, lost, step)
+        if indexed:
+            facts = facts_of_files(pool, shares, lost, step)
             known = [fact for fact in facts.values() if isinstance(fact, ModuleFacts)]
             pool.set_project(join_facts(known, worker.settings))
         going = [[entry for entry in share if entry.path in paths and entry.path not in lost] for share in shares]
         return finish(worker, pool, wanted, going, lost, step)
 
 
-def what_files_tell(
+def facts_of_files(
     pool: Pool | Shares, shares: Sequence[Sequence[Entry]], lost: dict[str, str], step: Callable[[], None]
 ) -> dict[str, ModuleFacts | Unindexed | None]:
-    """The first pass over the files that may tell something; a file of which a worker died goes to `lost`."""
+    """The first pass over the files that may have facts; a file of which a worker died goes to `lost`."""
     facts: dict[str, ModuleFacts | Unindexed | None] = {}
     for entry, fact in pool.run("index", [[entry for entry in share if entry.tells] for share in shares]):
         step()

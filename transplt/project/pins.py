@@ -22,7 +22,7 @@ _IMAGE = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(?:[\w.-]+/)*pytorch:(\d\.\d+(?:\.
 
 
 def asked_versions(root: Path, packages: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Packages with the versions that the project at `root` asks for (`==4.46.0`), of each what is said first."""
+    """Packages with the versions that the project at `root` asks for (`==4.46.0`), of each the first one found."""
     found: dict[str, str] = {}
     for _, package, specifier in pins(root, packages, []):
         found.setdefault(package, specifier)
@@ -33,7 +33,7 @@ def pins(root: Path, packages: Iterable[str], unread: list[str]) -> Iterator[tup
     """(file, package, specifier, never empty) of some packages in the order of trust; files are relative to `root`.
 
     Requirement files come first, then what describes the project, environments, containers, and lock files, which hold
-    what a tool chose. A container image of PyTorch counts as `pytorch`. `unread` is told why a file is passed over.
+    what a tool chose. A container image of PyTorch counts as `pytorch`. `unread` gets why files are passed over.
     """
     wanted = {normalised(package): package for package in packages}
     folder = root if root.is_dir() else root.parent

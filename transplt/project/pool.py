@@ -93,7 +93,7 @@ class Pool:
             each.process.join()
 
     def set_project(self, project: Any) -> None:
-        """Tells all workers, also those that have to be started later, what the project says."""
+        """Sends the facts of the project to all workers, also those that have to be started later."""
         self._worker.project = project
         if self._processes:
             self._project = pickle.dumps(("project", project), pickle.HIGHEST_PROTOCOL)

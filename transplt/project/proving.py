@@ -35,13 +35,13 @@ class Proving:
         self,
         options: Options,
         command: str,
-        say: Callable[[str], None],
+        progress: Callable[[str], None],
         stubs: tuple[str, ...] = (),
         data: tuple[str, ...] = (),
     ) -> None:
-        self.options, self.say, self.data = options, say, data
+        self.options, self.progress, self.data = options, progress, data
         self.run = run_of(command, stubs)
-        self._proof(make_plan(options).source, None, ())  # says at once what is missing
+        self._proof(make_plan(options).source, None, ())  # reports at once what is missing
 
     def migrate(self, migrate: Callable[[Plan], RunResult]) -> tuple[RunResult, Proof]:
         """Migrate, prove, and migrate again without the themes that fail; the last result, and its proof."""
@@ -80,7 +80,7 @@ class Proving:
         return proof
 
     def _proof(self, source: Path, target: Path | None, worlds: tuple[int, ...]) -> Proof | None:
-        return proof_between(source, target, self.run, worlds, self.say, self.data)
+        return proof_between(source, target, self.run, worlds, self.progress, self.data)
 
 
 def run_of(command: str, stubs: tuple[str, ...] = ()) -> RunOptions:
@@ -101,7 +101,7 @@ def proof_between(
     target: Path | None,
     run: RunOptions,
     worlds: tuple[int, ...],
-    say: Callable[[str], None],
+    progress: Callable[[str], None],
     data: tuple[str, ...] = (),
 ) -> Proof | None:
     """The proof of what was written to `target`; without one only whether it could be run. UsageError where not.
@@ -115,7 +115,7 @@ def proof_between(
             return None
         migrated = replace(find_project(target, options.script, data), elsewhere=original.root)
         with Warm() as warm:
-            return between(original, migrated, options, say, warm).prove(worlds)
+            return between(original, migrated, options, progress, warm).prove(worlds)
     except CannotRun as error:
         raise UsageError(f"--prove: {error}") from error
 

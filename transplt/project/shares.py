@@ -1,7 +1,7 @@
 """The files of one migration on an executor: shares of them are its items, in both passes.
 
 What `project.pool.Pool` does with processes of its own, for which a file stays with the process that has read it: an
-executor does not say which worker gets what, so each share is read anew.
+executor does not show which worker gets what, so each share is read anew.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from transplt.project.executors import DASK, RAY, Where, carry_out_on, opened
 from transplt.project.pool import Died, collect_rarely
 from transplt.project.worker import FileWorker
 
-#: Shares for a cluster of which nobody has said how many workers it has.
+#: Shares for a cluster with an unknown number of workers.
 _SHARES = 16
 
 
@@ -51,7 +51,7 @@ class Shares:
         self._close.close()
 
     def set_project(self, project: Any) -> None:
-        """What the project says, which goes with each share from now on."""
+        """The facts of the project, which go with each share from now on."""
         self._worker.project = project
 
     def run(self, method: str, shares: Sequence[Sequence[Entry]]) -> Iterator[tuple[Entry, Any]]:

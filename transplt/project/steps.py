@@ -9,8 +9,8 @@ from transplt.disk.walk import Entry
 from transplt.report.records import Progress
 
 
-def steps(progress: Progress, told: Iterable[Entry], wanted: Sequence[Entry]) -> Callable[[], None]:
-    """A `step` of `passes.work_through`, which tells `progress` how far the work on all these files is."""
-    total = len(wanted) + sum(entry.tells for entry in told)
+def steps(progress: Progress, indexed: Iterable[Entry], wanted: Sequence[Entry]) -> Callable[[], None]:
+    """A `step` of `passes.work_through`, which reports to `progress` how far the work on all these files is."""
+    total = len(wanted) + sum(entry.tells for entry in indexed)
     done = count(1)
     return lambda: progress(next(done), total)

@@ -28,10 +28,10 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
         pin = read_pin(requirement)
         if pin is None:
             continue
-        says = f"{path} asks for torch{requirement}"
+        reason = f"{path} asks for torch{requirement}"
         if pin.pinned:
-            return _of_pin(says, pin)
-        open_above = open_above or (says, pin)
+            return _of_pin(reason, pin)
+        open_above = open_above or (reason, pin)
     if open_above is not None:
         return _of_pin(*open_above)
     return _target(DEFAULT_TORCH_VERSION, "; ".join(("the default: no requirement file pins torch", *unread)))
@@ -48,8 +48,8 @@ def check_version(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a requirement says: the newest version that it allows of those that have a torch_npu (empty: none of them),
-    a version that it names as text, and whether it says one from above."""
+    """What a requirement asks for: the newest version with a torch_npu that it allows (empty: none of them),
+    a version that it names as text, and whether it bounds one from above."""
 
     allowed: str
     named: str
@@ -81,15 +81,15 @@ def read_pin(specifier: str) -> Asked | None:
     return Asked("", name, pinned)
 
 
-def _of_pin(says: str, asked: Asked) -> TorchTarget:
+def _of_pin(reason: str, asked: Asked) -> TorchTarget:
     oldest, newest = TORCH_VERSIONS[0], TORCH_VERSIONS[-1]
     if asked.allowed and asked.pinned:
-        return _target(asked.allowed, says)
+        return _target(asked.allowed, reason)
     if asked.allowed:
-        return _target(asked.allowed, f"{says}, of which this is the newest with a torch_npu", asked.named)
+        return _target(asked.allowed, f"{reason}, of which this is the newest with a torch_npu", asked.named)
     older = version_key(asked.named) < version_key(oldest)
     nearest, end = (oldest, "oldest") if older else (newest, "newest")
-    why = f"{says}, for which there is no torch_npu: this is the {end} that has one"
+    why = f"{reason}, for which there is no torch_npu: this is the {end} that has one"
     return replace(_target(nearest, why, asked.named if older else ""), gap=True)
 
 

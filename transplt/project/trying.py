@@ -63,8 +63,8 @@ class Tested:
 def tested(loaded: tuple[str, str]) -> Iterator[Tested]:
     """The examples of a rule file, each migrated with the rules of the file on top of the built-in ones.
 
-    `after` is the whole text that comes out, `before` itself where it is not said; `finds` are the codes of all that is
-    left to say. A text may be a list of lines.
+    `after` is the whole text that comes out, `before` itself where none is given; `finds` are the codes of all that is
+    left to report. A text may be a list of lines.
     """
     for number, example in enumerate(json.loads(loaded[1]).get("examples", ()), 1):
         before = _text(example["before"])
@@ -90,8 +90,8 @@ def _listed(codes: Iterable[str]) -> str:
     return ", ".join(sorted(codes)) or "nothing"
 
 
-def _text(said: str | list[str]) -> str:
-    text = said if isinstance(said, str) else "\n".join(said)
+def _text(lines: str | list[str]) -> str:
+    text = lines if isinstance(lines, str) else "\n".join(lines)
     return text if text.endswith("\n") else f"{text}\n"
 
 

@@ -1,4 +1,4 @@
-"""Files that could not be opened, and the finding that says so."""
+"""Files that could not be opened, and the finding that reports it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from transplt.base.finding import Effort, Finding, Level, Span
 
-#: The place of what is said of a whole file.
+#: The place of a finding on a whole file.
 TOP = Span(1, 1, 1, 1, 0, 0)
 
 

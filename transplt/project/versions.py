@@ -28,7 +28,7 @@ _METADATA = re.compile(r"(.+?)-([^-]+)(?:-py[\d.]+)?\.(?:dist|egg)-info")
 
 @cache
 def versions_digest() -> str:
-    """One digest of all versions; of our own code and rules the content counts. Empty where one cannot be told."""
+    """One digest of all versions; of our own code and rules the content counts. Empty where one is unknown."""
     readers = _versions_of(READERS)
     if set(readers) != set(READERS):
         return ""

@@ -32,7 +32,7 @@ def whole_or_left(
     """The records of a run in which the program of the main file was made distributed, or nothing of it.
 
     When something of it does not hold, all its files are migrated again without that, into the folder `out` unless it
-    is empty, and a finding in the main file (NPU332) says why. WriteError when a file cannot be written.
+    is empty, and a finding in the main file (NPU332) gives the reason. WriteError when a file cannot be written.
     """
     settings, project = worker.settings, worker.project
     inputs: dict[str, bytes] = dict(project.sources)

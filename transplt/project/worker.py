@@ -29,7 +29,7 @@ _Record = TypeVar("_Record")
 
 @dataclass(frozen=True, slots=True)
 class Unindexed:
-    """In place of what a file tells its project: reading it ended with an error, which the second pass names."""
+    """In place of the facts of a file: reading it ended with an error, which the second pass names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ class MigratedFile:
 
 @dataclass(slots=True)
 class FileWorker(Generic[_Record]):
-    """State of one worker process: where files come from, what the project says, and what is made of a file.
+    """State of one worker process: where files come from, the facts of the project, and what is made of a file.
 
     `keep` is called with `root` and each file, here in the process that worked on it; what it returns goes back.
-    With `survey` the edits are not worked out: findings say where they would be. `known` holds what was read before,
+    With `survey` the edits are not worked out: findings show where they would be. `known` holds what was read before,
     and `files` what was parsed. `follow`: the file was named, and may be a link; what a walk finds is none.
     """
 
@@ -70,7 +70,7 @@ class FileWorker(Generic[_Record]):
     def prepare(self) -> None:
         """Reads the rules, imports the fixers, the analysis where it is asked for, and LibCST where edits are made.
 
-        LibCST's import costs more than many a file costs to migrate. What only shows edits or says where they would be
+        LibCST's import costs more than many a file costs to migrate. What only shows edits or where they would be
         hardly ever needs it.
         """
         worth_a_look(b"", self.settings)
@@ -84,7 +84,7 @@ class FileWorker(Generic[_Record]):
         return read_regular(f"{self.root}/{entry.path}", entry.limit, follow=self.follow)
 
     def index(self, entry: Entry) -> ModuleFacts | Unindexed | None:
-        """What the Python of a file says to its project; None when there is none, or the file cannot be opened."""
+        """The facts of the Python of a file; None when there is none, or the file cannot be opened."""
         try:
             data = self.known[entry.path] if entry.path in self.known else self.read(entry)
             if entry.is_python or entry.size < SMALL_SCRIPT_BYTES:  # pictures of notebooks are not kept
@@ -97,7 +97,7 @@ class FileWorker(Generic[_Record]):
         except OSError:
             return None
         except Exception:
-            # Whatever is wrong with the file is said when it is migrated.
+            # Whatever is wrong with the file is reported when it is migrated.
             return Unindexed()
 
     def finish(self, entry: Entry) -> _Record | Unread:
@@ -132,7 +132,7 @@ def read_and_migrate(worker: FileWorker[Any], entry: Entry) -> MigratedFile:
 
 
 def _migrated(worker: FileWorker[Any], path: str, data: bytes) -> FileResult:
-    """What the engine makes of a Python file; a finding says so when it fails."""
+    """What the engine makes of a Python file; a finding reports it when it fails."""
     work = engine.survey_source if worker.survey else engine.migrate_source
     try:
         with warnings.catch_warnings():
@@ -143,7 +143,7 @@ def _migrated(worker: FileWorker[Any], path: str, data: bytes) -> FileResult:
 
 
 def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> MigratedFile:
-    """What is made of a file that is not Python; a finding says so when it fails."""
+    """What is made of a file that is not Python; a finding reports it when it fails."""
     path = entry.path
     kind = _kind_of_other(path, data)
     from transplt.files.other_file import migrate_other

@@ -19,7 +19,7 @@ from transplt.rules.rule_set import compile_rules
 
 @dataclass(frozen=True, slots=True)
 class ApiUse:
-    """One API of torch that the project uses: how often, and what the documentation says of it."""
+    """One API of torch that the project uses: how often, and what the documentation has on it."""
 
     api: str
     uses: int
@@ -29,7 +29,7 @@ class ApiUse:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What `transplt analyze` says of a project."""
+    """What `transplt analyze` finds of a project."""
 
     result: RunResult
     apis: tuple[ApiUse, ...]

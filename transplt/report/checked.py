@@ -13,7 +13,7 @@ from transplt.base.settings import TorchTarget
 class CheckedFinding:
     """One finding of a check, with its path as it is shown.
 
-    `fingerprint` is the same wherever the project lies and whatever stands above or below the line; `known` says that
+    `fingerprint` is the same wherever the project lies and whatever stands above or below the line; `known`:
     the baseline holds it. `lines` are (number, text) of the source around it.
     """
 

@@ -80,7 +80,7 @@ class _Bar:
 
 
 def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str]:
-    """The lines of the summary; the last one says what is left. `width` is that of the terminal, 0 for any."""
+    """The lines of the summary; the last one is what is left. `width` is that of the terminal, 0 for any."""
     actions = actions_of(result.findings)
     target, tokens = result.target, result.tokens
     npu = f"torch_npu {target.torch_npu}" if target.torch_npu else "the torch_npu of the same version"
@@ -154,8 +154,8 @@ def _residue(result: RunResult) -> str:
 
 
 def _codes(result: RunResult) -> Iterator[str]:
-    told = (finding for finding in result.findings if finding.level is Level.INFO and not finding.ignored)
-    remarks = [finding for finding in told if analysis_sheet(finding)]
+    infos = (finding for finding in result.findings if finding.level is Level.INFO and not finding.ignored)
+    remarks = [finding for finding in infos if analysis_sheet(finding)]
     counts = result.counts_by_code()
     counts["remarks"].subtract(finding.code for finding in remarks)
     made = "done" if result.written == "all" else "can be done"

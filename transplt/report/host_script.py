@@ -1,4 +1,4 @@
-"""`env_npu.sh`: settings of the host to try, every one in comments, with what it costs and who says so."""
+"""`env_npu.sh`: settings of the host to try, every one in comments, with what it costs and the source for it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def _lines() -> Iterator[str]:
         yield f"## --- {group} {'-' * (112 - len(group))}\n"
         for setting in settings:
             lines = (f"#{line}" if line.startswith("#") else f"# {line}" for line in setting.lines)
-            yield "\n".join([*_said(setting), *lines, *_undone(setting)]) + "\n"
+            yield "\n".join([*_comments(setting), *lines, *_undone(setting)]) + "\n"
 
 
-def _said(setting: HostSetting) -> Iterator[str]:
+def _comments(setting: HostSetting) -> Iterator[str]:
     for name, text in ((setting.name, setting.what), ("cost", setting.cost), ("source", setting.source)):
         yield from textwrap.wrap(
             f"{name}: {text}", 118, initial_indent="## ", subsequent_indent="##   ", break_long_words=False,

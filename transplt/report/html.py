@@ -125,8 +125,8 @@ def _repeated(action: Action) -> str:
     """What comes again and again: `52 times nccl in YAML`; empty where an action is about one thing in any case."""
     counts = Counter((each.api, _KINDS.get(PurePosixPath(each.path).suffix.lower(), "")) for each in action.findings)
     often = [(-count, api, kind) for (api, kind), count in counts.items() if api and kind and count > 1]
-    said = (f"{-count} times {visible(api)} in {kind}" for count, api, kind in sorted(often) if api not in action.title)
-    return ", ".join(islice(said, _MOST_REPEATED))
+    rows = (f"{-count} times {visible(api)} in {kind}" for count, api, kind in sorted(often) if api not in action.title)
+    return ", ".join(islice(rows, _MOST_REPEATED))
 
 
 def automatic_share(result: RunResult) -> int | None:

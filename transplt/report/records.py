@@ -59,7 +59,7 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A finished migration, of which `written` says what went to the output: `all`, `reports` or `nothing`.
+    """A finished migration, of which `written` is what went to the output: `all`, `reports` or `nothing`.
 
     `files` and `left_out` are sorted by path; `unread` are findings about what could not be opened at all, `large` the
     left out files over the size limit. `notes` are sentences for the summary alone: they may name places outside.

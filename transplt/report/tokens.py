@@ -28,9 +28,9 @@ def render_tokens(result: RunResult) -> Iterator[bytes]:
 
 def _rows(record: FileRecord) -> Iterator[tuple[object, ...]]:
     path = cell(record.path)
-    told = {cause: named_cause(cause) for cause in record.ledger.causes}
+    columns = {cause: named_cause(cause) for cause in record.ledger.causes}
     for line, column, token, cause in record.ledger:
-        yield (path, line, column, token, cause.verdict.value, *told[cause])
+        yield (path, line, column, token, cause.verdict.value, *columns[cause])
 
 
 def named_cause(cause: Cause) -> tuple[str, str]:

@@ -21,7 +21,7 @@ _WIDTHS = (44, 8, 40, 10, 10, 110)
 #: The first sheet.
 ACTIONS = "actions"
 SHEETS = ("unsupported", "check by hand", "third-party", "unreadable")
-#: A sheet holds 1,048,576 rows; what does not fit is said in the last one.
+#: A sheet holds 1,048,576 rows; what does not fit is noted in the last one.
 _MAX_ROWS = 1_000_000
 
 

@@ -13,7 +13,7 @@ import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.text.regular_file import RECORDS, read_regular
-from transplt.faces.cli.command import DONE, EXECUTOR, EXIT_ZERO, ISOLATED, JOBS, LEFT, RULES, Command, say
+from transplt.faces.cli.command import DONE, EXECUTOR, EXIT_ZERO, ISOLATED, JOBS, LEFT, RULES, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.report.analysis_reports import DOCUMENT, RANKING
 
@@ -75,9 +75,9 @@ def analyze(
         text = {"table": analysis_text, "json": analysis_json, "csv": analysis_csv}[form](summaries)
         click.echo(text, nl=False)
         for note in [note for summary in summaries for note in summary.result.notes]:
-            say(note)
+            to_stderr(note)
         if target is not None:
-            say(f"written to {shown(target)}")
+            to_stderr(f"written to {shown(target)}")
     left = any(summary.effort.left or not summary.result.complete for summary in summaries)
     return LEFT if left and not exit_zero else DONE
 

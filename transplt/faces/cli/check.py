@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
-from transplt.faces.cli.command import DONE, EXIT_ZERO, FIXERS, ISOLATED, JOBS, RULES, Command, say
+from transplt.faces.cli.command import DONE, EXIT_ZERO, FIXERS, ISOLATED, JOBS, RULES, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def check(
     from transplt.project.options import Options
     from transplt.report.console import progress_bar
     from transplt.report.formats import STATISTICS, render
-    from transplt.report.formats.text import footer
+    from transplt.report.formats.findings_text import footer
 
     if update_baseline and (baseline is None or fix):
         raise UsageError("--update-baseline needs --baseline FILE, which it writes, and does not go with --fix")
@@ -133,7 +133,7 @@ def check(
         if update_baseline:
             write_baseline(Path(baseline), result.items, inputs)
             if not quiet:
-                say(f"{len(result.items)} findings written to {shown(baseline)}")
+                to_stderr(f"{len(result.items)} findings written to {shown(baseline)}")
             return DONE
         result = mark_known(result, read_baseline(Path(baseline)))
     if fixing and not stdin and result.changes:
@@ -152,12 +152,12 @@ def check(
         _write(output_file, _encoded(text), inputs)
     if not quiet:
         for line in footer(result, styled, fixing):
-            say(line)
+            to_stderr(line)
     return DONE if exit_zero else result.exit_code
 
 
-def _cache(said: bool) -> Cache | None:
-    """The user's cache; why there is none is `said` or not."""
+def _cache(reported: bool) -> Cache | None:
+    """The user's cache; why there is none is `reported` or not."""
     from transplt.disk.cache_folder import Cache, NoCache
     from transplt.project.versions import versions_digest
 
@@ -166,8 +166,8 @@ def _cache(said: bool) -> Cache | None:
             raise NoCache("the versions of the packages that read files cannot be told")
         return Cache.of_user()
     except NoCache as why:
-        if said:
-            say(f"nothing is cached: {why}")
+        if reported:
+            to_stderr(f"nothing is cached: {why}")
         return None
 
 
@@ -182,8 +182,8 @@ def _watch(inputs: Sequence[Path], options: Options) -> int:
         try:
             context.invoke(check, **{**context.params, "watch": False})
         except (UsageError, CannotFinish) as error:
-            say(f"Error: {error}")
-        say(f"watching {count} {'file' if count == 1 else 'files'}; Ctrl-C ends")
+            to_stderr(f"Error: {error}")
+        to_stderr(f"watching {count} {'file' if count == 1 else 'files'}; Ctrl-C ends")
     return DONE
 
 

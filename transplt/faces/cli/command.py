@@ -75,7 +75,7 @@ LAZY_COMMANDS = {
 }
 
 
-def say(line: str) -> None:
+def to_stderr(line: str) -> None:
     """One line to stderr; what the terminal cannot show is escaped."""
     encoding = sys.stderr.encoding or "utf-8"
     click.echo(line.encode(encoding, "backslashreplace").decode(encoding), err=True)

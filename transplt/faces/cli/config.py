@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from transplt.base.errors import shown
-from transplt.faces.cli.command import DONE, ISOLATED, Command, say
+from transplt.faces.cli.command import DONE, ISOLATED, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.project.checking.inputs import CheckedProject, open_project, real_path
 from transplt.project.kept_back import may_keep_back, settings_file
@@ -28,7 +28,7 @@ def config(path: str, as_json: bool, isolated: bool) -> int:
     project = project_around(Path(path), isolated)
     rows = settings_in_force(project, Path(path))
     for note in may_keep_back(project.config):
-        say(note)
+        to_stderr(note)
     if as_json:
         click.echo(json.dumps({name: {"value": value, "source": source} for name, value, source in rows}, indent=1))
         return DONE
@@ -52,8 +52,8 @@ def settings_in_force(project: CheckedProject, path: Path) -> list[tuple[str, An
     found, settings = project.config, project.settings
     file = settings_file(found) or DEFAULT
 
-    def source(said: bool) -> str:
-        return file if said else DEFAULT
+    def source(given: bool) -> str:
+        return file if given else DEFAULT
 
     return [
         ("project", shown(project.root), "found upward" if project.root != real_path(path) else "as given"),

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from transplt.base.errors import UsageError, shown
-from transplt.faces.cli.command import given_options, say, spelled
+from transplt.faces.cli.command import given_options, spelled, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.faces.cli.migrate import migrate, migrate_options
 
@@ -41,7 +41,7 @@ def distributed(ctx: click.Context, /, entry: str, **options: Any) -> int:
     if options["source"] is None:
         options["source"] = str(project_of(Path(entry)))
         if not options["quiet"]:
-            say(f"input: {shown(str(options['source']))}")
+            to_stderr(f"input: {shown(str(options['source']))}")
     return migrate(entry=entry_in(Path(options["source"]), entry), **options)
 
 

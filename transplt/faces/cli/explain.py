@@ -39,8 +39,8 @@ def explain(name: str, as_json: bool) -> int:
     if is_error_code(name):
         error = error_called(name)
         if error is None:
-            said, begin = family_of(name), name[:2].upper()
-            what = f"codes that begin with {begin} are said by {said}" if said else "it is no number of acl"
+            family, begin = family_of(name), name[:2].upper()
+            what = f"codes that begin with {begin} are said by {family}" if family else "it is no number of acl"
             raise UsageError(f"nothing is known of {name.upper()}; {what}: read the text behind it")
         _print(json.dumps(_error_table(error), indent=1) if as_json else error.text(), as_json)
         return DONE

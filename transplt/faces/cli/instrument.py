@@ -1,4 +1,4 @@
-"""`transplt instrument`: parses options, calls, says what is left, returns the exit code."""
+"""`transplt instrument`: parses options, calls, prints what is left, returns the exit code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from transplt.base.errors import UsageError
-from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, say
+from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
 
 
 @click.command(
@@ -66,12 +66,13 @@ def instrument_command(
     number = None if seed == "auto" else int(seed)
     copy = write_copy(source, output, main, Probing(level, task, wanted, number, deterministic, api))
     for each in copy.probed.left:
-        say(f"{visible(str(each))}")
-    say(f"{visible(str(copy.folder))}: {many(len(copy.probed.files), 'file')} instrumented, seed {copy.probed.seed}")
+        to_stderr(f"{visible(str(each))}")
+    files = many(len(copy.probed.files), "file")
+    to_stderr(f"{visible(str(copy.folder))}: {files} instrumented, seed {copy.probed.seed}")
     for name in copy.launchers:
-        say(f"{visible(name)} sets the environment of the probe")
-    say(f"start it with {visible(str(copy.folder / 'run_probe.sh'))} ARGS, or set for your own launch script:")
+        to_stderr(f"{visible(name)} sets the environment of the probe")
+    to_stderr(f"start it with {visible(str(copy.folder / 'run_probe.sh'))} ARGS, or set for your own launch script:")
     for line in copy.environment:
-        say(f"  export {line}")
+        to_stderr(f"  export {line}")
     left = [each for each in copy.probed.left if not each.informs]
     return DONE if exit_zero or not left else LEFT

@@ -18,7 +18,16 @@ import click
 
 import transplt
 from transplt.base.errors import TranspltError, reason, shown
-from transplt.faces.cli.command import DONE, INTERRUPTED, UNFINISHED, USAGE, CommandGroup, given_options, say, spelled
+from transplt.faces.cli.command import (
+    DONE,
+    INTERRUPTED,
+    UNFINISHED,
+    USAGE,
+    CommandGroup,
+    given_options,
+    spelled,
+    to_stderr,
+)
 from transplt.faces.cli.migrate import migrate, migrate_options
 
 #: Sub-commands that migrate first, and so take the options of the group.
@@ -81,34 +90,34 @@ def entry_point() -> int:
         error.show()
         return USAGE
     except TranspltError as error:
-        say(f"Error: {error}")
+        to_stderr(f"Error: {error}")
         return error.exit_code
     except click.exceptions.Exit as error:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         with contextlib.suppress(OSError):  # the terminal may be what has gone
-            say("interrupted; no half-written output is left")
+            to_stderr("interrupted; no half-written output is left")
         return INTERRUPTED
     except BrokenPipeError:
         return _reader_gone()
     except MemoryError:
         _close_in_silence()
-        say("Error: not enough memory; no half-written output is left")
+        to_stderr("Error: not enough memory; no half-written output is left")
         return UNFINISHED
     except OSError as error:
         if error.errno == errno.ENOENT and error.filename is None and _is_nowhere():
-            say("Error: the current folder was removed; change into one that is there")
+            to_stderr("Error: the current folder was removed; change into one that is there")
             return USAGE
         if error.errno not in _REFUSALS:
             return _defect(error)
-        say(f"Error: cannot write {shown(error.filename or 'standard output')}: {reason(error)}")
+        to_stderr(f"Error: cannot write {shown(error.filename or 'standard output')}: {reason(error)}")
         return UNFINISHED
     except Exception as error:
         return _defect(error)
 
 
 def _open_what_is_closed() -> None:
-    """`transplt ... >&-`: what is said goes nowhere, and never into a file that is opened in the place of a stream."""
+    """`transplt ... >&-`: what is printed goes nowhere, never into a file that is opened in the place of a stream."""
     while (handle := os.open(os.devnull, os.O_WRONLY)) <= 2:
         pass
     os.close(handle)
@@ -138,10 +147,10 @@ def _defect(error: Exception) -> int:
     import traceback
 
     if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("transplt"):
-        say(f"Error: this needs the package {error.name!r}, which is not installed")
+        to_stderr(f"Error: this needs the package {error.name!r}, which is not installed")
         return USAGE
     traceback.print_exc()
-    say(f"Error: a defect of transplt ({type(error).__name__}); no half-written output is left")
+    to_stderr(f"Error: a defect of transplt ({type(error).__name__}); no half-written output is left")
     return UNFINISHED
 
 

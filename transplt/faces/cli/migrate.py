@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from transplt.base.errors import UsageError
-from transplt.faces.cli.command import DONE, EXECUTOR, EXIT_ZERO, FIXERS, ISOLATED, JOBS, LEFT, RULES, say
+from transplt.faces.cli.command import DONE, EXECUTOR, EXIT_ZERO, FIXERS, ISOLATED, JOBS, LEFT, RULES, to_stderr
 from transplt.faces.cli.completing import FILE, FOLDER, TuningNames
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -96,7 +96,7 @@ def migrate_options(function: _F) -> _F:
 
 
 def edit_options(function: _F) -> _F:
-    """Those that say which edits are made, for commands that put them elsewhere."""
+    """Those that choose which edits are made, for commands that put them elsewhere."""
     for option in reversed(_EDITS):
         function = option(function)
     return function
@@ -137,8 +137,8 @@ def migrate(
         if prove is not None:
             from transplt.project.proving import Proving
 
-            tell = lambda text: None if quiet else say(f"prove: {text} ...")  # noqa: E731
-            proving = Proving(options, prove, tell, stubs, data)
+            print_step = lambda text: None if quiet else to_stderr(f"prove: {text} ...")  # noqa: E731
+            proving = Proving(options, prove, print_step, stubs, data)
             result, proof = proving.migrate(lambda plan: migrate_tree(plan, progress))
         else:
             plan = make_plan(options)
@@ -149,10 +149,10 @@ def migrate(
     if not quiet:
         width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
         for line in summary(result, verbose, width):
-            say(line)
+            to_stderr(line)
     if proof is not None:
         from transplt.proof.prove.proof_text import as_text
 
-        say(as_text(proof))
+        to_stderr(as_text(proof))
     failed = proof is not None and proof.verdict.word.value != "equal"
     return DONE if exit_zero else max(result.exit_code, LEFT if failed else DONE)

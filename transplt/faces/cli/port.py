@@ -1,4 +1,4 @@
-"""`transplt port`: parses options, calls, says what was committed, returns the exit code."""
+"""`transplt port`: parses options, calls, prints what was committed, returns the exit code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, say
+from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.faces.cli.migrate import edit_options
 
@@ -38,20 +38,23 @@ def port_command(project: str, *, branch: str, command: str, exit_zero: bool, qu
     from transplt.project.port.port import port
 
     done = port(
-        Options(source=project, **given), branch, command, lambda text: None if quiet else say(f"port: {text} ...")
+        Options(source=project, **given),
+        branch,
+        command,
+        lambda text: None if quiet else to_stderr(f"port: {text} ..."),
     )
     if not quiet:
         if not done.commits:
             more = "; something is left for a person, and `transplt check` says what" if done.result.exit_code else ""
-            say(f"{branch}: nothing is left to commit{more}")
+            to_stderr(f"{branch}: nothing is left to commit{more}")
         for commit in done.commits:
             proof = f"  [{commit.proof}]" if commit.proof is not None else ""
-            say(f"  {commit.name[:10]} {commit.subject}{proof}")
+            to_stderr(f"  {commit.name[:10]} {commit.subject}{proof}")
         for name, why in done.left_out.items():
-            say(f"  left out: {name}: {why}")
+            to_stderr(f"  left out: {name}: {why}")
         for note in done.notes:
-            say(f"  {note}")
+            to_stderr(f"  {note}")
         if done.commits:
-            say(f"{branch} has {len(done.commits)} new commits; git log {done.base[:10]}..{branch}")
+            to_stderr(f"{branch} has {len(done.commits)} new commits; git log {done.base[:10]}..{branch}")
     failed = done.proof is not None and done.proof.word.value != "equal"
     return DONE if exit_zero else LEFT if failed or done.result.exit_code else DONE

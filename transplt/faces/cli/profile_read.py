@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from transplt.base.errors import UsageError, reason, shown
-from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, say
+from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE, FOLDER
 
 
@@ -47,7 +47,7 @@ def profile_read(path: str, *, project: str | None, html: str | None, as_json: b
         from transplt.disk.replace import write_asked_for
 
         write_asked_for(html, render(reading, tree), (path,))
-        say(f"wrote {shown(html)}")
+        to_stderr(f"wrote {shown(html)}")
     if as_json:
         click.echo(json.dumps(profiles_json(reading, tree), indent=1))
     else:

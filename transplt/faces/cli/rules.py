@@ -11,7 +11,7 @@ import click
 
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, Settings
-from transplt.faces.cli.command import DONE, LEFT, USAGE, CommandGroup, say
+from transplt.faces.cli.command import DONE, LEFT, USAGE, CommandGroup, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.rules.pages import all_codes, load
 from transplt.rules.versions import spans
@@ -225,7 +225,7 @@ def validate(files: tuple[str, ...]) -> int:
             read_rules((Path(name),))
         except UsageError as error:
             wrong += 1
-            say(f"Error: {error}")
+            to_stderr(f"Error: {error}")
         else:
             click.echo(f"{name}: valid")
     return USAGE if wrong else DONE

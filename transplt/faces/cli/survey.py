@@ -11,7 +11,7 @@ import click
 
 from transplt.base.errors import UsageError, shown
 from transplt.faces.cli.analyze import HARDWARE
-from transplt.faces.cli.command import DONE, EXIT_ZERO, ISOLATED, LEFT, RULES, Command, say
+from transplt.faces.cli.command import DONE, EXIT_ZERO, ISOLATED, LEFT, RULES, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 
 
@@ -66,9 +66,9 @@ def survey(
     from transplt.project.survey.sources import read_list, sources_of
     from transplt.project.survey.survey import DOCUMENT, read_document, write_reports
     from transplt.project.survey.survey import survey as carry_out
+    from transplt.project.survey.survey_text import survey_text
     from transplt.project.survey.table import parquet_bytes
     from transplt.project.survey.task import Task
-    from transplt.project.survey.text import survey_text
     from transplt.project.survey.trend import trend
     from transplt.project.survey.workbook import survey_workbook
 
@@ -78,13 +78,13 @@ def survey(
         raise UsageError("nothing to survey: name folders or URLs, or a --list that has some")
     before = read_document(Path(since)) if since is not None else None
     if parquet:
-        parquet_bytes([], [])  # absent pyarrow is said before the work
+        parquet_bytes([], [])  # absent pyarrow is reported before the work
     asked = Task(
         name="", source="", rules=tuple(os.path.abspath(each) for each in rules), exclude=exclude, seconds=time_limit,
         memory_mb=memory_limit, most_mb=size_limit, **given,
     )  # fmt: skip
     folder = Path(out)
-    done = carry_out(sources, folder, where, asked, lambda line: None if quiet else say(line))
+    done = carry_out(sources, folder, where, asked, lambda line: None if quiet else to_stderr(line))
     value = done.document
     if before is not None:
         value["trend"] = trend(before, value)
@@ -98,7 +98,7 @@ def survey(
     write_reports(folder, files)
     if not quiet:
         click.echo(survey_text(value), nl=False)
-        say(f"{done.made} analysed now, {done.known} unchanged; written to {shown(folder)}")
+        to_stderr(f"{done.made} analysed now, {done.known} unchanged; written to {shown(folder)}")
     total = value["total"]
     left = total["left"] or total["failed"] or not all(row["complete"] for row in value["repositories"])
     return LEFT if left and not exit_zero else DONE

@@ -26,7 +26,7 @@ class TextEdit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What is offered, in words; `safe` says that a migration does it, too."""
+    """What is offered, in words; `safe`: a migration does it, too."""
 
     title: str
     edits: tuple[TextEdit, ...]

@@ -1,4 +1,4 @@
-"""A project of which an editor has files open: what its files tell each other, and what is found in a text."""
+"""A project of which an editor has files open: the facts of its files, and what is found in a text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from transplt.project.checking.checked_file import CheckedFile
 from transplt.project.checking.inputs import CheckedProject, add_folders, is_marked, open_project
 from transplt.project.options import Options
 
-#: In a project with more files that tell something a text is looked at alone: an editor does not wait for that.
+#: In a project where more files have facts a text is looked at alone: an editor does not wait for that.
 MOST_FILES = 5000
 
 
@@ -37,19 +37,19 @@ class OpenProject:
         return OpenProject(options, open_project(Path(os.path.realpath(file.parent)), options))
 
     def refresh(self) -> None:
-        """Looks at the folder again: at its settings, its files, and what those that changed tell."""
+        """Looks at the folder again: at its settings, its files, and the facts of those that changed."""
         root = self.project.root
         self.project = open_project(root, self.options)
         if self.project.config.folder is None and not is_marked(root):
             return
         add_folders(self.project, ("",), self.options)
-        telling = [entry for entry in self.project.every or () if entry.tells]
-        if len(telling) > MOST_FILES:
+        with_facts = [entry for entry in self.project.every or () if entry.tells]
+        if len(with_facts) > MOST_FILES:
             self.project.every = None
             return
         worker, known = worker_for(self.project, (), False, False), self._facts
         self._facts = {}
-        for entry in telling:
+        for entry in with_facts:
             try:
                 info = os.stat(root / entry.path)
             except OSError:
@@ -58,12 +58,12 @@ class OpenProject:
             if (before := known.get(entry.path)) is not None and before[0] == mark:
                 self._facts[entry.path] = before
                 continue
-            told = worker.index(entry)
+            facts = worker.index(entry)
             worker.known.clear()
-            self._facts[entry.path] = (mark, told if isinstance(told, ModuleFacts) else None)
+            self._facts[entry.path] = (mark, facts if isinstance(facts, ModuleFacts) else None)
 
     def findings(self, file: Path, text: str) -> tuple[Finding, ...]:
-        """What a check says of the file if it holds this text, by place; edits among them are not made."""
+        """What a check finds in the file if it holds this text, by place; edits among them are not made."""
         root = self.project.root
         full = Path(os.path.realpath(file.parent)) / file.name
         path = os.path.relpath(full, root).replace(os.sep, "/")
@@ -74,9 +74,9 @@ class OpenProject:
         entry = Entry(path, len(data), 0o644)
         worker.known[path] = data
         if self.project.every is not None:
-            told = worker.index(entry) if entry.tells else None
+            facts = worker.index(entry) if entry.tells else None
             others = [each for other, (_, each) in self._facts.items() if other != path and each is not None]
-            every = [*others, told] if isinstance(told, ModuleFacts) else others
+            every = [*others, facts] if isinstance(facts, ModuleFacts) else others
             worker.project = join_facts(every, worker.settings)
             worker.known[path] = data
         record = worker.finish(entry)

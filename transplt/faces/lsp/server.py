@@ -71,7 +71,7 @@ class Server(LanguageServer):
             findings = await loop.run_in_executor(self._bench, self._findings, Path(path), text, anew)
         except TranspltError as error:
             findings = ()
-            if str(error) != self._refused:  # said once, not at each key
+            if str(error) != self._refused:  # shown once, not at each key
                 self._refused = str(error)
                 self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"transplt: {error}"))
         now = self.workspace.text_documents.get(uri)
@@ -169,7 +169,7 @@ def make_server(options: Options, pause: float = PAUSE) -> Server:
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:
-        # What one file tells may change what is found in the others.
+        # The facts of one file may change what is found in the others.
         for uri in [*server.workspace.text_documents]:
             await server.look(uri, anew=True, at_once=True)
 
@@ -202,7 +202,7 @@ def make_server(options: Options, pause: float = PAUSE) -> Server:
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(params: types.HoverParams) -> types.Hover | None:
         text, here = server.under(params.text_document.uri, types.Range(params.position, params.position))
-        parts = [said for finding in here if (said := page_of(finding))]
+        parts = [page for finding in here if (page := page_of(finding))]
         if not parts:
             return None
         content = types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(dict.fromkeys(parts)))
@@ -218,12 +218,12 @@ def _is_of(kind: Any, asked: Any) -> bool:
 
 
 def page_of(finding: Finding) -> str:
-    """What is said of one finding, and the page of its code, as Markdown."""
-    said = f"**{finding.code}** {finding.text}" + (f"\n\n{finding.help}" if finding.help else "")
+    """The message of one finding, and the page of its code, as Markdown."""
+    text = f"**{finding.code}** {finding.text}" + (f"\n\n{finding.help}" if finding.help else "")
     try:
-        return f"{said}\n\n{load(finding.code).text()}"
+        return f"{text}\n\n{load(finding.code).text()}"
     except DiagnosticError:
-        return said
+        return text
 
 
 def serve(options: Options) -> None:

@@ -31,7 +31,7 @@ class Bench:
     start: Start = start
 
     async def run(self, arguments: list[str], seconds: float = LOOK, late: str = "") -> Ended:
-        """A command that ended with 0 or 1. UsageError and CannotFinish with the sentence that it said otherwise.
+        """A command that ended with 0 or 1. UsageError and CannotFinish with the sentence that it printed otherwise.
 
         `late` is what to do when it takes too long.
         """
@@ -39,7 +39,7 @@ class Bench:
         if ended.late:
             raise CannotFinish(f"transplt {arguments[0]} took longer than {seconds:g} seconds and was stopped{late}")
         if ended.code not in (0, 1):
-            lines = [line.removeprefix("Error: ") for line in ended.said.splitlines() if line.startswith("Error: ")]
+            lines = [line.removeprefix("Error: ") for line in ended.stderr.splitlines() if line.startswith("Error: ")]
             kind = UsageError if ended.code == 2 else CannotFinish
             raise kind(cut(lines[-1]) if lines else f"transplt {arguments[0]} ended with {ended.code}")
         return ended
@@ -51,8 +51,8 @@ class Bench:
         return table
 
 
-def said(text: str) -> list[str]:
-    """The first lines of what a command said, as they stand in an answer."""
+def first_lines(text: str) -> list[str]:
+    """The first lines of what a command printed, as they stand in an answer."""
     return [cut(line.strip()) for line in text.splitlines() if line.strip()][:MOST_LINES]
 
 

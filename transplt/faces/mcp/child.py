@@ -19,11 +19,11 @@ _MOST_ERROR = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended: its exit code, what it printed, and what it said on stderr. `late`: it was stopped."""
+    """How a command ended: its exit code, what it printed, and what it printed to stderr. `late`: it was stopped."""
 
     code: int
     out: bytes
-    said: str
+    stderr: str
     late: bool = False
 
 

@@ -28,7 +28,7 @@ class Folders:
             raise UsageError(f"{shown(name)} lies outside of {shown(self.root)}, the folder of this server")
         return path
 
-    def told(self, path: Path) -> str:
+    def display(self, path: Path) -> str:
         """How a path is shown, and may be given again: relative to `root` where it lies in it."""
         return shown(os.path.relpath(path, self.root) if _holds(self.root, path) else path)
 

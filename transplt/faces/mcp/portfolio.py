@@ -43,7 +43,7 @@ def listed(value: _Row, what: str, folders: Folders) -> list[_Row]:
         ]  # fmt: skip
     rows = sorted(value["repositories"], key=lambda row: (row["hours"], row["name"]))
     failed = [
-        {"name": row["name"], "path": folders.told(Path(row["source"])), "failed": cut(row["reason"])}
+        {"name": row["name"], "path": folders.display(Path(row["source"])), "failed": cut(row["reason"])}
         for row in value["failed"]
     ]
     return [_repository(row, folders) for row in rows] + failed
@@ -53,7 +53,7 @@ def _repository(row: _Row, folders: Folders) -> _Row:
     stops = [cut(each["title"]) for each in row["things"] if each["blocks"] in ("import", "first step")]
     return {
         "name": row["name"],
-        "path": folders.told(Path(row["source"])),
+        "path": folders.display(Path(row["source"])),
         "share_automatic": row["share_automatic"],
         "left": row["left"],
         "hours": [row["hours_low"], row["hours_high"]],
@@ -69,7 +69,7 @@ def _names(names: list[str]) -> list[str]:
 
 
 async def survey_portfolio(bench: Bench, given: Arguments) -> Answer:
-    """What `transplt survey` says of folders, a list of it in pages."""
+    """What `transplt survey` finds in folders, a list of it in pages."""
     folders = bench.folders
     out = folders.inside(given["output"]) if "output" in given else (folders.output or folders.root) / SURVEY
     paths = [folders.inside(name) for name in given["paths"]] if "paths" in given else _projects(folders, out)
@@ -77,7 +77,7 @@ async def survey_portfolio(bench: Bench, given: Arguments) -> Answer:
         raise UsageError(f"{shown(folders.root)} holds no folders: name some in `paths`")
     if any(path == out or path in out.parents for path in paths):
         raise UsageError(
-            f"the survey itself would lie in a project, {folders.told(out)}: give `output`, or the person may start "
+            f"the survey itself would lie in a project, {folders.display(out)}: give `output`, or the person may start "
             "the server for the folder above or with --output DIR; `check` looks at a single project"
         )
     options = [f"--torch-version={given['torch_version']}"] if "torch_version" in given else []
@@ -88,7 +88,7 @@ async def survey_portfolio(bench: Bench, given: Arguments) -> Answer:
     value = read_json(out / "survey.json")
     show = given.get("show", LISTS[0])
     return {
-        "written": folders.told(out),
+        "written": folders.display(out),
         "reports": ["report.html", "survey.xlsx"],
         "portfolio": sums(value),
         **page(show, listed(value, show, folders), given.get("cursor"), given.get("most", 10)),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from transplt.base.errors import UsageError
 from transplt.faces.mcp.answers import cut
-from transplt.faces.mcp.bench import LOOK, Answer, Arguments, Bench, read_json, said, short
+from transplt.faces.mcp.bench import LOOK, Answer, Arguments, Bench, first_lines, read_json, short
 
 #: Seconds of one run, unless others are asked for.
 _RUN = 600.0
@@ -18,7 +18,7 @@ def _limit(given: Arguments) -> float:
 
 
 async def run_script(bench: Bench, given: Arguments) -> Answer:
-    """What `transplt run` says of a script."""
+    """What `transplt run` finds of a script."""
     script, seconds = bench.folders.inside(given["script"]), _limit(given)
     nproc = [f"--nproc={given['nproc']}"] if given.get("nproc") else []
     stubs = [f"--stubs={_stub(bench, each)}" for each in given.get("stubs", ())]
@@ -33,12 +33,12 @@ async def run_script(bench: Bench, given: Arguments) -> Answer:
         "reasons": short(table["reasons"]),
         "findings": short(table["findings"]),
         "findings_in_all": len(table["findings"]),
-        "printed": said(ended.out.decode("utf-8", "replace")),
+        "printed": first_lines(ended.out.decode("utf-8", "replace")),
     }
 
 
 async def prove_port(bench: Bench, given: Arguments) -> Answer:
-    """What `transplt prove` says of an original and its port."""
+    """What `transplt prove` finds of an original and its port."""
     original, migrated = (bench.folders.inside(given[name]) for name in ("original", "migrated"))
     seconds = _limit(given)
     options = [f"--{name}={given[name]}" for name in ("main", "nproc", "steps") if name in given]

@@ -12,7 +12,7 @@ from transplt.base.errors import CannotFinish, TranspltError, UsageError
 from transplt.base.settings import STYLES, TORCH_VERSIONS
 from transplt.disk.git_index import find_repository
 from transplt.faces.mcp.answers import cut, page
-from transplt.faces.mcp.bench import MOST_LINES, WRITE, Answer, Arguments, Bench, said, short
+from transplt.faces.mcp.bench import MOST_LINES, WRITE, Answer, Arguments, Bench, first_lines, short
 from transplt.faces.mcp.portfolio import LISTS, SURVEY, survey_portfolio
 from transplt.faces.mcp.programs import prove_port, run_script
 from transplt.faces.mcp.work_orders import found, work_orders
@@ -26,7 +26,7 @@ Handler = Callable[[Bench, Arguments], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: its name, what it is for, the JSON Schemas of its arguments; `runs` says that it starts programs."""
+    """A tool: its name, what it is for, the JSON Schemas of its arguments; `runs`: it starts programs."""
 
     name: str
     text: str
@@ -58,9 +58,9 @@ async def _check(bench: Bench, given: Arguments) -> Answer:
     path = bench.folders.inside(given.get("path", "."))
     options = [part for code in given.get("codes", ()) for part in ("--select", code)]
     checked = await bench.check(path, *options)
-    orders = work_orders(checked, bench.folders.told(path))
+    orders = work_orders(checked, bench.folders.display(path))
     summary = {
-        "path": bench.folders.told(path),
+        "path": bench.folders.display(path),
         "files": checked["summary"]["files"],
         "findings": checked["summary"]["findings"],
         "blocking_actions": sum(order["blocking"] for order in orders),
@@ -105,11 +105,11 @@ async def _migrate(bench: Bench, given: Arguments) -> Answer:
     options += ["--force"] if given.get("replace") else []
     ended = await bench.run(["-i", str(source), "-o", str(out), *options], WRITE)
     written = out / f"{source.stem if source.is_file() else source.name}_msft"
-    left = work_orders(await bench.check(written), bench.folders.told(written), bench.folders.told(source))
+    left = work_orders(await bench.check(written), bench.folders.display(written), bench.folders.display(source))
     return {
-        "written": bench.folders.told(written),
-        "original": bench.folders.told(source),
-        "summary": said(ended.said),
+        "written": bench.folders.display(written),
+        "original": bench.folders.display(source),
+        "summary": first_lines(ended.stderr),
         "reports": [name for name in ("report.html", "change_list.csv", "unsupported_op.xlsx")
                     if (written / name).is_file()],
         "actions": left[:_FIRST_ORDERS],
@@ -124,7 +124,7 @@ async def _in_place(bench: Bench, source: Path, options: list[str], given: Argum
     if wrong:
         raise UsageError(f"in_place goes without {' and '.join(wrong)}")
     if find_repository(source if source.is_dir() else source.parent) is None:
-        raise UsageError(f"{bench.folders.told(source)} lies in no git repository, which could take the edits back")
+        raise UsageError(f"{bench.folders.display(source)} lies in no git repository, which could take the edits back")
     style = [] if "style" in given else ["--style=npu"]
     before = await bench.check(source, *options, *style)
     fixes = ("safe", "unsafe") if given.get("unsafe_fixes") else ("safe",)
@@ -133,12 +133,12 @@ async def _in_place(bench: Bench, source: Path, options: list[str], given: Argum
         ["check", "--fix", "--output-format", "json", *options, *style, "--", str(source)], WRITE
     )
     table = json.loads(after.out)
-    left = work_orders(table, bench.folders.told(source))
+    left = work_orders(table, bench.folders.display(source))
     return {
         "changed_in_place": files[:MOST_LINES],
         "changed_in_all": len(files),
         "edits": table["summary"]["fixed"],
-        "summary": said(after.said),
+        "summary": first_lines(after.stderr),
         "actions": left[:_FIRST_ORDERS],
         "actions_in_all": len(left),
     }
@@ -155,8 +155,8 @@ async def _diagnose(bench: Bench, given: Arguments) -> Answer:
     kept = ("title", "code", "log", "line", "who", "time", "times", "text", "means", "cause", "do", "own_source",
             "foretold_by")  # fmt: skip
     rows = [{name: short(each[name]) for name in kept if each[name]} for each in table["errors"]]
-    told = page("errors", rows, given.get("cursor"), given.get("most", 5))
-    return {"lines": sum(each["lines"] for each in table["sources"]), **told}
+    errors = page("errors", rows, given.get("cursor"), given.get("most", 5))
+    return {"lines": sum(each["lines"] for each in table["sources"]), **errors}
 
 
 _SECONDS = {"type": "number", "exclusiveMinimum": 0, "maximum": _MOST_RUN, "description": "limit of one run (600)"}

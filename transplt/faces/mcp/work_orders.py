@@ -61,13 +61,13 @@ def _done_when(folder: str, codes: Sequence[str], proves: str) -> list[str]:
 
 def found(finding: dict[str, Any]) -> dict[str, Any]:
     """One finding as it stands in an answer."""
-    told = {"file": finding["path"], "line": finding["line"], "column": finding["column"], "code": finding["code"],
+    entry = {"file": finding["path"], "line": finding["line"], "column": finding["column"], "code": finding["code"],
             "level": finding["level"], "known": cut(finding["message"])}  # fmt: skip
     if finding["help"]:
-        told["how"] = cut(finding["help"])
+        entry["how"] = cut(finding["help"])
     if finding["fix"]:
-        told["fix"] = finding["fix"]
-    return told
+        entry["fix"] = finding["fix"]
+    return entry
 
 
 def _id(action: dict[str, Any]) -> str:

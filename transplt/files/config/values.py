@@ -15,7 +15,7 @@ WORD = re.compile(rf"{CUDA_WORD.pattern.decode()}|multi_gpu", re.I)
 _ENVIRONMENT = re.compile(
     r"(?:\w+[_-])?(?:envs?|env_set|env_?var(?:iable)?s?|environment(?:_variables)?|environ)", re.I
 )
-#: Keys that say in a mapping of which callee its other keys are arguments: Hydra, jsonargparse, torchtune.
+#: Keys that name in a mapping the callee of which its other keys are arguments: Hydra, jsonargparse, torchtune.
 _CALLEES = ("_target_", "class_path", "_component_")
 
 

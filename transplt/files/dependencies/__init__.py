@@ -1,1 +1,1 @@
-"""Edits of the files, and of the commands, that say which packages a project needs."""
+"""Edits of the files, and of the commands, that list which packages a project needs."""

@@ -11,9 +11,9 @@ import re
 from transplt.base.finding import Effort, Level
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.edits.edit import Edit, Finds, Note
+from transplt.files.dependencies.codes import ADDED, CUDA_OUT, INDEX, MOVED, NOT_ADDED, added_help, in_bytes, shifted
 from transplt.files.dependencies.editor import is_for_others
 from transplt.files.dependencies.indexes import has_cpu_index, index_changes, names_cuda_index
-from transplt.files.dependencies.said import ADDED, CUDA_OUT, INDEX, MOVED, NOT_ADDED, added_help, in_bytes, shifted
 from transplt.files.dependencies.versions import (
     BUILDS,
     TORCH,
@@ -68,15 +68,15 @@ def install_line_changes(document: Document, start: int, end: int) -> Finds:
 
 def _names_cuda(text: str, command: InstallCommand) -> bool:
     """True for a command that is for hosts with CUDA: in workflows others install what runs on the CPU."""
-    said = text[command.start : command.end]
+    command_text = text[command.start : command.end]
     return (
-        re.search(r"(?:\+|%2B|/whl/)cu\d", said) is not None
+        re.search(r"(?:\+|%2B|/whl/)cu\d", command_text) is not None
         or any(is_part_of_cuda(each.name) for each in command.requirements)
     )
 
 
 def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
-    said = text[command.start : command.end]
+    command_text = text[command.start : command.end]
     cuda = [each for each in command.requirements if is_part_of_cuda(each.name)]
     if len(cuda) < len(command.requirements):
         for each in cuda:
@@ -84,12 +84,12 @@ def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
             yield Edit(_word(text, each), CUDA_OUT, message, "", api=each.name)
     torch = next((each for each in command.requirements if normalised(each.name) in ("torch", "pytorch")), None)
     has_npu = any(normalised(each.name) == TORCH_NPU for each in command.requirements)
-    if _NIGHTLY.search(said):
+    if _NIGHTLY.search(command_text):
         if torch is not None and not has_npu:
             yield _not_added(torch, releases, "this is a nightly build, or one for another device")
         return
     family = [each for each in command.requirements if normalised(each.name) in ("torch", "pytorch", *_FAMILY)]
-    if not family or ((has_cpu_index(said) or "+cpu" in said) and not _names_cuda(text, command)):
+    if not family or ((has_cpu_index(command_text) or "+cpu" in command_text) and not _names_cuda(text, command)):
         return  # what runs on the CPU alone is somebody's choice
     for each in family:
         new = None if each.name == "pytorch" else moved(each, text, releases)
@@ -98,7 +98,7 @@ def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
             name = each.name if each.address else text[each.start : each.clauses[0]]
             message = f"{each.name} {new.lstrip('=~^<> ')}: a release that goes with torch-npu {releases.torch_npu}"
             yield Edit((start, end), MOVED, message, name + new, api=each.name)
-    for start, end, option in index_changes(said, needs_pypi=torch is not None or has_npu):
+    for start, end, option in index_changes(command_text, needs_pypi=torch is not None or has_npu):
         message = "PyTorch's index of builds for the CPU, beside which torch_npu is installed"
         yield Edit((command.start + start, command.start + end), INDEX, message, option, api="torch")
     if torch is not None and not has_npu:
@@ -107,7 +107,7 @@ def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
 
 def _added(text: str, command: InstallCommand, torch: Requirement, releases: Releases) -> Finds:
     """torch-npu behind torch, and the index that its wheels for x86_64 need."""
-    said = text[command.start : command.end]
+    command_text = text[command.start : command.end]
     if is_other_build(torch, text) or re.search(r"[${`]", text[torch.whole[0] : torch.whole[1]]):
         yield _not_added(torch, releases, "the version of torch is not one that can be read here")
         return
@@ -119,7 +119,7 @@ def _added(text: str, command: InstallCommand, torch: Requirement, releases: Rel
     added = f" {TORCH_NPU}=={releases.torch_npu}"
     yield Edit((at, at), ADDED, message, added, api=TORCH_NPU, help=added_help(releases))
     pip = command.installer.startswith("pip") and command.installer != "pipenv"
-    if pip and releases.x86_64 and not has_cpu_index(said) and not names_cuda_index(said):
+    if pip and releases.x86_64 and not has_cpu_index(command_text) and not names_cuda_index(command_text):
         at = max(_behind(text, each) for each in command.requirements)
         why = f"on x86_64, torch-npu {releases.torch_npu} asks for torch {releases.x86_64}, which PyPI does not have"
         yield Edit((at, at), INDEX, why, f" --extra-index-url {CPU_INDEX}", api="torch")

@@ -11,9 +11,9 @@ import re
 from transplt.base.finding import Effort, Level
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.edits.edit import Edit, Finds, Note
+from transplt.files.dependencies.codes import ADDED, CUDA_OUT, MOVED, NOT_ADDED, added_help
 from transplt.files.dependencies.indexes import has_cpu_index
 from transplt.files.dependencies.places import line_of, newline_of, without_line, without_lines
-from transplt.files.dependencies.said import ADDED, CUDA_OUT, MOVED, NOT_ADDED, added_help
 from transplt.files.dependencies.versions import BUILDS, TORCH, TORCH_NPU, Releases, is_part_of_cuda
 from transplt.rules.releases import CPU_INDEX
 

@@ -15,6 +15,7 @@ from transplt.base.text.toml import parse_toml
 from transplt.base.text.toml_places import toml_values
 from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.files.dependencies import conda, extras
+from transplt.files.dependencies.codes import ADDED, CUDA_OUT, INDEX, MOVED, NOT_ADDED, PYTHON, added_help, in_bytes
 from transplt.files.dependencies.indexes import has_cpu_index, index_changes, is_cuda_index, names_cuda_index
 from transplt.files.dependencies.places import (
     Change,
@@ -27,7 +28,6 @@ from transplt.files.dependencies.places import (
     without_row,
 )
 from transplt.files.dependencies.pythons import fits, pythons_asked_for
-from transplt.files.dependencies.said import ADDED, CUDA_OUT, INDEX, MOVED, NOT_ADDED, PYTHON, added_help, in_bytes
 from transplt.files.dependencies.versions import (
     TORCH,
     TORCH_NPU,
@@ -54,7 +54,7 @@ _ELSEWHERE = re.compile(r"(?:sys_platform|platform_system|os_name)\s*==\s*\\?[\"
 
 
 def changes(document: Document) -> Finds:
-    """The edits of a dependency file, and what is to say of it."""
+    """The edits of a dependency file, and its findings."""
     if len(document.utf8) > LARGEST:
         return
     releases = Releases.of(document)
@@ -145,13 +145,13 @@ def _moves(asked: list[Requirement], text: str, releases: Releases) -> Finds:
             continue
         if name == "pytorch" and _is_row(each):
             continue
-        start, end, said = _with_clauses(each, text, new)
-        if text[start:end] == said:
+        start, end, requirement = _with_clauses(each, text, new)
+        if text[start:end] == requirement:
             continue
         why = f"the release of torch that torch-npu {releases.torch_npu} is for"
         if name not in TORCH:
             why = f"the release of {name} for torch {releases.torch}"
-        yield Edit((start, end), MOVED, f"{each.name} {_release(new)}: {why}", said, api=each.name)
+        yield Edit((start, end), MOVED, f"{each.name} {_release(new)}: {why}", requirement, api=each.name)
 
 
 def _release(clauses: str) -> str:
@@ -288,10 +288,10 @@ def _indexes(document: Document, text: str, asked: list[Requirement]) -> Finds:
 
 def _toml_indexes(text: str, message: str) -> Iterator[Edit | Kept]:
     for value in toml_values(text):
-        said = text[value.start + 1 : value.end - 1]
-        if is_cuda_index(said):
+        content = text[value.start + 1 : value.end - 1]
+        if is_cuda_index(content):
             yield Edit((value.start + 1, value.end - 1), INDEX, message, CPU_INDEX, api="torch")
-        elif value.path[-1] in ("index", "source", "name", "extra", "group") and re.fullmatch(r"[\w.-]+", said):
+        elif value.path[-1] in ("index", "source", "name", "extra", "group") and re.fullmatch(r"[\w.-]+", content):
             yield Kept((value.start, value.end), "key")
         if value.path[-2:-1] in (("optional-dependencies",), ("dependency-groups",), ("extras",)):
             yield Kept((value.key, value.key + len(value.path[-1]) + 2), "key")

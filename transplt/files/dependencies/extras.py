@@ -9,8 +9,8 @@ from transplt.base.text.requirement import Requirement, normalised
 from transplt.base.text.toml import parse_toml
 from transplt.base.text.toml_places import toml_tables, toml_values
 from transplt.edits.edit import Edit, Finds, Note
+from transplt.files.dependencies.codes import ADDED, NOT_ADDED, added_help
 from transplt.files.dependencies.places import newline_of
-from transplt.files.dependencies.said import ADDED, NOT_ADDED, added_help
 from transplt.files.dependencies.versions import TORCH, TORCH_NPU, Releases
 from transplt.files.dependency_files import BUILD
 from transplt.files.document import Document

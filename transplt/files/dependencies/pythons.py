@@ -35,7 +35,7 @@ def pythons_asked_for(text: str, name: str) -> Iterator[tuple[str, int, int]]:
 
 
 def fits(versions: str, pythons: tuple[str, ...]) -> bool:
-    """True where one of the minor versions is allowed, or it cannot be said."""
+    """True where one of the minor versions is allowed, or it cannot be decided."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     specifier = Requirement("python", versions, 0, 0).specifier

@@ -17,7 +17,7 @@ from transplt.rules.releases import release_of
 #: conda's names of torch.
 TORCH = frozenset({"torch", "pytorch", "pytorch-gpu", "pytorch-cpu"})
 TORCH_NPU = "torch-npu"
-#: Say which build of pytorch conda takes; without conda's pytorch they say nothing.
+#: Choose which build of pytorch conda takes; without conda's pytorch they have no effect.
 BUILDS = frozenset({"cpuonly", "pytorch-mutex", "torchtriton"})
 _LOCAL = re.compile(r"\+[A-Za-z0-9.]+")
 _NUMBER = re.compile(r"(===|==|=)?(\s*)v?\d[\w.!*]*(\+[\w.]+)?")
@@ -71,17 +71,17 @@ def moved(asked: Requirement, text: str, releases: Releases) -> str | None:
         here = text[asked.whole[0] : asked.whole[1]]
         fits = asked.versions == f"=={wanted}" and not re.search(r"(?:\+|%2B)cu\d", here, re.IGNORECASE)
         return None if fits else f"=={wanted}"
-    said = text[asked.clauses[0] : asked.clauses[1]]
-    if _WRITTEN.fullmatch(said) is None:
+    written = text[asked.clauses[0] : asked.clauses[1]]
+    if _WRITTEN.fullmatch(written) is None:
         return None
-    bare = _LOCAL.sub("", said)
+    bare = _LOCAL.sub("", written)
     allows = _allows(replace(asked, versions=bare.strip()), wanted)
-    if allows is None or (allows and "+cu" not in said):
+    if allows is None or (allows and "+cu" not in written):
         return None
     if allows:
-        return re.sub(r"\+cu[\w.]*", "", said)
-    local = "+cpu" if "+cpu" in said else ""
-    one = _NUMBER.fullmatch(said)
+        return re.sub(r"\+cu[\w.]*", "", written)
+    local = "+cpu" if "+cpu" in written else ""
+    one = _NUMBER.fullmatch(written)
     return f"{one[1] or ''}{one[2]}{wanted}{local}" if one is not None else f"=={wanted}{local}"
 
 

@@ -45,7 +45,7 @@ def changes(document: Document) -> Finds:
 
 
 def _shown(edit: Edit) -> Edit:
-    """The import as a reader needs it, without what tells a linter."""
+    """The import as a reader needs it, without its comments for a linter."""
     return replace(edit, new=str(edit.new).replace("  # noqa: F401", ""))
 
 

@@ -30,10 +30,10 @@ class UnreadableNotebook(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: its number from 1, its kind as the notebook says it, its place, that of its text, and the text.
+    """A cell: its number from 1, its kind as the notebook gives it, its place, that of its text, and the text.
 
     `lines` are the literals of a text that is a list of them, None for one of a single string; `gap` is what stands
-    between two of them. `language` is empty where the cell does not say it.
+    between two of them. `language` is empty where the cell does not give it.
     """
 
     number: int
@@ -92,10 +92,10 @@ def read_notebook(utf8: bytes) -> Notebook:
         raise UnreadableNotebook(_why(error)) from None
     place: Path = ("cells",)
     if isinstance(data, dict) and isinstance(data.get("worksheets"), list) and data["worksheets"]:
-        place, told = ("worksheets", 0, "cells"), data["worksheets"][0]
+        place, sheet = ("worksheets", 0, "cells"), data["worksheets"][0]
     else:
-        told = data
-    cells = told.get("cells") if isinstance(told, dict) else None
+        sheet = data
+    cells = sheet.get("cells") if isinstance(sheet, dict) else None
     if not isinstance(cells, list) or not all(isinstance(each, dict) for each in cells):
         raise UnreadableNotebook("it holds no list of cells")
     if place[0] == "worksheets" and len(data["worksheets"]) > 1:
@@ -117,7 +117,7 @@ def _why(error: ValueError | RecursionError) -> str:
 
 
 def _language(data: dict[str, Any]) -> str:
-    """The language of the kernel, Python where the notebook does not say it."""
+    """The language of the kernel, Python where the notebook does not give it."""
     metadata = data.get("metadata")
     known = metadata if isinstance(metadata, dict) else {}
     for part, key in (("language_info", "name"), ("kernelspec", "language")):
@@ -130,18 +130,18 @@ def _language(data: dict[str, Any]) -> str:
 def _cell(utf8: bytes, spans: dict[Path, tuple[int, int]], path: Path, data: Any, number: int) -> Cell | None:
     """One cell; None for one whose text is none, or not the one that JSON gives for it (a key twice)."""
     key = "source" if "source" in data else "input"
-    told, source = data.get(key), spans.get((*path, key))
-    if source is None or path not in spans or not isinstance(told, (str, list)):
+    lines_or_text, source = data.get(key), spans.get((*path, key))
+    if source is None or path not in spans or not isinstance(lines_or_text, (str, list)):
         return None
     lines: tuple[tuple[int, int], ...] | None = None
-    if isinstance(told, list):
-        places = ((*path, key, index) for index in range(len(told)))
+    if isinstance(lines_or_text, list):
+        places = ((*path, key, index) for index in range(len(lines_or_text)))
         lines = tuple(spans[place] for place in places if place in spans)
     text = Decoded()
     try:
         for start, end in [source] if lines is None else lines:
             text.add(utf8, start, end)
-        if bytes(text.utf8) != ("".join(told) if isinstance(told, list) else told).encode():
+        if bytes(text.utf8) != ("".join(lines_or_text) if isinstance(lines_or_text, list) else lines_or_text).encode():
             return None
     except (ValueError, TypeError):
         return None

@@ -25,7 +25,7 @@ from transplt.files.tokens import scan_other_file
 
 UNREAD = "NPU830"
 _MASKS = re.compile(rb"_+|# +")
-_SAID = Cause(TokenVerdict.MANUAL)
+_REPORTED = Cause(TokenVerdict.MANUAL)
 
 
 def changes(document: Document) -> Finds:
@@ -43,16 +43,16 @@ def changes(document: Document) -> Finds:
         if WORD.search(cell.utf8.lower()):
             yield _unread(cell.source, f"the cell is no Python: {why}")
     pieces = [Piece(layout.program, FileKind.PYTHON)] if layout.program.parts else []
-    said = [(each.program, _found(_piece(document, each))) for each in (*pieces, *layout.pieces)]
-    edits = _edits(document, layout, said)
+    by_program = [(each.program, _found(_piece(document, each))) for each in (*pieces, *layout.pieces)]
+    edits = _edits(document, layout, by_program)
     yield from edits or ()
-    for program, found in said:
+    for program, found in by_program:
         if edits is None:
             found = [_by_hand(each) if isinstance(each, Edit) else each for each in found]
         yield from _moved(program, found)
     for part in layout.left:
         program = alone(part)
-        yield from _moved(program, _said(_piece(document, Piece(program, FileKind.NOTEBOOK)), []))
+        yield from _moved(program, _other_words(_piece(document, Piece(program, FileKind.NOTEBOOK)), []))
     yield from _around(document, layout)
 
 
@@ -86,7 +86,7 @@ def _piece(document: Document, piece: Piece) -> Document:
 
 
 def _found(piece: Document) -> list[Found]:
-    """What is said of a program or a piece."""
+    """The edits and findings of a program or a piece."""
     if piece.kind is FileKind.PYTHON:
         return list(python_piece.changes(piece))
     editors = list(editors_of(piece))
@@ -97,13 +97,13 @@ def _found(piece: Document) -> list[Found]:
         changed = replace(piece, source=Source(utf8))
         if any(broken(piece, changed) for each in editors if (broken := getattr(each, "broken", None))):
             found = [_by_hand(each) if isinstance(each, Edit) else each for each in found]
-    return [*found, *_said(piece, found)]
+    return [*found, *_other_words(piece, found)]
 
 
-def _edits(document: Document, layout: Layout, said: Sequence[tuple[Program, list[Found]]]) -> list[Edit] | None:
-    """The edits in the file; None where the cells would not say then what the programs say."""
+def _edits(document: Document, layout: Layout, by_program: Sequence[tuple[Program, list[Found]]]) -> list[Edit] | None:
+    """The edits in the file; None where the cells would not hold then what the programs hold."""
     moved, wanted = [], []
-    for program, found in said:
+    for program, found in by_program:
         edits = [each for each in found if isinstance(each, Edit)]
         for edit in edits:
             place = program.edit(*extent_of(edit), str(edit.new), layout.book.escapes)
@@ -139,12 +139,12 @@ def _by_hand(edit: Edit) -> Note:
     return Note(extent_of(edit), "NPU990", Level.MANUAL, message, edit.api, help_, Effort.LOW)
 
 
-def _said(piece: Document, found: list[Found]) -> Iterator[Found]:
+def _other_words(piece: Document, found: list[Found]) -> Iterator[Found]:
     """The findings of a text for the words that its editors do not speak of."""
     known = [extent_of(each) for each in found]
 
     def cause(start: int, end: int) -> Cause | None:
-        return _SAID if any(first <= start and end <= last for first, last in known) else None
+        return _REPORTED if any(first <= start and end <= last for first, last in known) else None
 
     kind = piece.kind if piece.kind is not FileKind.BINARY else FileKind.NOTEBOOK
     tokens = scan_other_file(piece.utf8, piece.path, kind, piece.target, known=cause).findings
@@ -162,7 +162,7 @@ def _unread(extent: Extent, message: str) -> Note:
 
 
 def _around(document: Document, layout: Layout) -> Iterator[Kept]:
-    """The rest of the file; what is said of a place in it comes first."""
+    """The rest of the file; findings on a place in it come first."""
     yield Kept((0, len(document.utf8)), "notebook-data")
     shown = {each.number for each in layout.shown}
     unread = {cell.number for cell, _ in layout.unread}

@@ -76,7 +76,7 @@ def argument_changes(script: Script, elsewhere: frozenset[int], reads: Reads) ->
             if (default := DEFAULT.fullmatch(value)) is not None:
                 start, value = start + len(value[: default.start(1)].encode()), default[1]
             if option is not None and spells_cuda(value):
-                yield from said(Place(option, value, start, reading_of(script, option, path), sound))
+                yield from changed(Place(option, value, start, reading_of(script, option, path), sound))
         yield from option_names(program.arguments)
 
 
@@ -153,7 +153,7 @@ def reading_of(script: Script, option: str, path: str = "") -> read_as.Reading:
     return found
 
 
-def said(place: Place, group: str = "") -> Finds:
+def changed(place: Place, group: str = "") -> Finds:
     """The edit of a value, or why there is none."""
     extent = (place.start, place.start + len(place.value.encode()))
     if place.takes and place.sound:

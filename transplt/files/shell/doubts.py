@@ -1,4 +1,4 @@
-"""Why a value that the shell works out is none for an NPU: what NVIDIA's driver says of it, through variables too.
+"""Why a value that the shell works out is none for an NPU: what NVIDIA's driver gives for it, through variables too.
 
 What is known of one value goes to all that read it, once for the whole script, and not from each place back to where
 its values come from: scripts in which a thousand variables hand on one value are read as fast as others.
@@ -66,11 +66,11 @@ class Doubts:
         return found
 
     def _own(self, value: Node, listed: bool) -> str:
-        """What the text of a value says by itself."""
+        """The reason in the text of a value by itself."""
         at = bisect_left(self._asked, (value.start_byte, 0))
         if at < len(self._asked) and self._asked[at][1] <= value.end_byte:
             start, end = self._asked[at]
-            return _driver_says(self._script.document.utf8[start:end].decode())
+            return _from_driver(self._script.document.utf8[start:end].decode())
         text = self._script.plain(value) if listed else None
         return "" if text is None else refused(_LIST, text)
 
@@ -113,11 +113,11 @@ class Doubts:
 def asked_of_driver(text: str) -> str:
     """Why a text is none for an NPU, by itself; empty where nothing is seen."""
     match = _ASKS_DRIVER.search(text.encode())
-    return "" if match is None else _driver_says(match[0].decode())
+    return "" if match is None else _from_driver(match[0].decode())
 
 
-def _driver_says(word: str) -> str:
-    """The reason for a value that NVIDIA's driver gives; `word` tells that."""
+def _from_driver(word: str) -> str:
+    """The reason for a value that NVIDIA's driver gives; `word` is what asks it."""
     return f"its value is what NVIDIA's driver says ({word})"
 
 

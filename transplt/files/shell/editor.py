@@ -25,10 +25,10 @@ def changes(document: Document) -> Finds:
     for node, found in embedded_changes(script):
         elsewhere.add(node.id)
         yield from found
-    for owned, said in tool_changes(script, frozenset(elsewhere)):
+    for owned, change in tool_changes(script, frozenset(elsewhere)):
         if owned is not None:
             elsewhere.add(owned.id)
-        yield said
+        yield change
     yield from variable_changes(script, frozenset(elsewhere))
     reads = Reads()
     yield from argument_changes(script, frozenset(elsewhere), reads)

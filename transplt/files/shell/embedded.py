@@ -29,7 +29,7 @@ _Piece = tuple[Node, FileKind, list[Extent], str]
 
 
 def embedded_changes(script: Script) -> Iterator[tuple[Node, Finds]]:
-    """Nodes that are programs of their own, with what is to say of them."""
+    """Nodes that are programs of their own, with their findings."""
     for node, kind, extents, forbidden in _pieces(script):
         if script.sound(node):
             yield node, _within(script.document, kind, extents, forbidden)

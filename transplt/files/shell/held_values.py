@@ -18,11 +18,11 @@ from transplt.files.shell.arguments import (
     DEFAULT,
     Place,
     Reads,
+    changed,
     mark_of,
     option_names,
     options,
     reading_of,
-    said,
     spells_cuda,
 )
 from transplt.files.shell.script import Script
@@ -61,17 +61,17 @@ def held_changes(script: Script, elsewhere: frozenset[int], reads: Reads) -> Fin
         for text, start, sound in values:
             for place, listed in _places(script, (text, start), sound, uses, whole, name):
                 if place.takes and (listed or not unread):
-                    yield from said(place, group)
+                    yield from changed(place, group)
                     moved = moved or not listed
                 elif uses or environment.read:
                     why = place.reading.why or ("the script reads it elsewhere too" if unread else "")
-                    yield from said(Place(place.option, place.value, place.start, read_as.Reading(why=why), sound))
+                    yield from changed(Place(place.option, place.value, place.start, read_as.Reading(why=why), sound))
             if uses and all(option is None for option, _ in uses):
                 yield from option_names(list(_split(text, start)))
         for text, start, sound in compared if moved else ():
             if spells_cuda(text):
                 reading = read_as.Reading(frozenset([mark_of(text)]), read=True)
-                yield from said(Place(f"${name}", text, start, reading, sound), group)
+                yield from changed(Place(f"${name}", text, start, reading, sound), group)
 
 
 def _literals(script: Script, value: Node) -> Iterator[tuple[str, int]]:

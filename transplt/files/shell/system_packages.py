@@ -27,7 +27,7 @@ def changes(document: Document) -> Finds:
         return
     for command in script.walk("command"):
         words = unwrapped(words_of(script, command))
-        named = _named(words, document.target)
+        named = _cuda_packages(words, document.target)
         if named:
             names = list(dict.fromkeys(word.source.strip("\"'") for word, _ in named))
             more = " ..." if len(names) > _MOST else ""
@@ -36,7 +36,7 @@ def changes(document: Document) -> Finds:
             yield Note(extent, PACKAGES, Level.MANUAL, message, names[0], named[0][1], Effort.LOW)
 
 
-def _named(words: Sequence[Word], target: TorchTarget) -> list[tuple[Word, str]]:
+def _cuda_packages(words: Sequence[Word], target: TorchTarget) -> list[tuple[Word, str]]:
     """The words that name packages of CUDA, and what to do about them."""
     installs = bool(words) and base(words[0]) in _INSTALLERS and any(word.source in _INSTALL for word in words[1:4])
     found = []
@@ -44,6 +44,6 @@ def _named(words: Sequence[Word], target: TorchTarget) -> list[tuple[Word, str]]
         text = word.source.strip("\"'")
         if _FROM_NVIDIA.search(text):
             found.append((word, package_text("nvidia", target)))
-        elif installs and not text.startswith("-") and (said := package_text(text, target)):
-            found.append((word, said))
+        elif installs and not text.startswith("-") and (advice := package_text(text, target)):
+            found.append((word, advice))
     return found

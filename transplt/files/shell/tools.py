@@ -19,7 +19,7 @@ from transplt.files.shell.words import Word, base, unwrapped, words_of
 SMI, TOOLKIT = "NPU815", "NPU816"
 SET_ENV = "source /usr/local/Ascend/ascend-toolkit/set_env.sh"
 _TOOLKIT_PATH = re.compile(r"/cuda\b|/cuda-\d|\$\{?CUDA_(?:HOME|PATH|ROOT|DIR|TOOLKIT\w*)\b|/cudnn\b|/nccl\b", re.I)
-#: Variables that say where programs and libraries lie.
+#: Variables that hold where programs and libraries lie.
 _SEARCHED = frozenset(
     "PATH LD_LIBRARY_PATH LIBRARY_PATH CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH CMAKE_PREFIX_PATH LD_PRELOAD "
     "MANPATH PKG_CONFIG_PATH".split()

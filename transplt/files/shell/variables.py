@@ -125,14 +125,14 @@ def _handed_on(script: Script, command: Node) -> Iterator[Use]:
             for assigned in behind_options(words[at + 1 :], WRAPPERS[name]):
                 if not re.match(r"[A-Za-z_]\w*=", assigned.source):
                     break
-                yield from _named(script, assigned, sound)
+                yield from _use_of(script, assigned, sound)
         elif before in _HANDS_ON and any(_HANDING.fullmatch(each.value or "") for each in words[: at - 1]):
-            yield from _named(script, word, sound)
+            yield from _use_of(script, word, sound)
         elif before in ("printenv", "-v") and _NAME.fullmatch(word.source):
             yield Use(word.source, word.extent, "read", sound)
 
 
-def _named(script: Script, word: Word, sound: bool) -> Iterator[Use]:
+def _use_of(script: Script, word: Word, sound: bool) -> Iterator[Use]:
     quoted = word.source[:1] in "\"'"
     source = word.source[1:-1] if quoted else word.source
     match = _GIVES.match(source)
@@ -156,7 +156,7 @@ def _known(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
     together = [use for use in uses if use.role != "given"]
     reasons = {use.extent: _refusal(script, variable, use) for use in uses}
     blocked = any(reasons[use.extent] for use in together)
-    said = False
+    reported = False
     for use in uses:
         reason = reasons[use.extent]
         if use.role == "given" or not blocked:
@@ -164,10 +164,10 @@ def _known(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
                 yield _other_value(variable, use, reason)
             else:
                 yield _renamed(variable, use, "" if use.role == "given" else f"variable {variable.name}")
-            said = said or bool(reason)
-        elif reason and (use.role == "set" or not said):
+            reported = reported or bool(reason)
+        elif reason and (use.role == "set" or not reported):
             yield _other_value(variable, use, reason)
-            said = True
+            reported = True
         elif use.role == "set":
             yield _other_value(variable, use, "another value that this script gives it does not carry over")
         else:

@@ -21,7 +21,7 @@ from transplt.syntax.scan import chain, parent, statement
 from transplt.trees.calls import only_argument
 
 _PARALLEL = full_names("distributes")
-#: Arguments of DistributedDataParallel that say nothing about which gradients are exchanged, and how.
+#: Arguments of DistributedDataParallel that change nothing about which gradients are exchanged, and how.
 _PLAIN = frozenset({"module", "device_ids", "output_device", "dim", "bucket_cap_mb", "gradient_as_bucket_view"})
 _BUFFERS = "broadcast_buffers"
 #: What only the wrapper has; texts have a `join`, too.

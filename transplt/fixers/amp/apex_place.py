@@ -68,7 +68,7 @@ class Refused(Exception):
 class Initialization:
     """Where amp.initialize goes: behind `after`, with the spellings of models and optimizers there.
 
-    `held` maps every variable that holds one of the models to its first one; `updates` says which models an optimizer
+    `held` maps every variable that holds one of the models to its first one; `updates` holds which models an optimizer
     updates. `moved` are wrapping statements that stand above `after` and have to move behind it. Those
     of `deferred` stand in a branch that does more, given with it, and keep the wrapper for later. `wraps` are all of
     them, and those behind `after`. With O1, which changes nothing of a model, `inside` are models that are in a

@@ -46,9 +46,9 @@ class Clip:
 
 @dataclass(slots=True)
 class Apex:
-    """One program under apex: `losses` is what amp.initialize is told of them, 1 for one scale in all.
+    """One program under apex: `losses` is the number of them given to amp.initialize, 1 for one scale in all.
 
-    `decided` says why the level is what it is, empty where it was asked for; `only`: the other one cannot be right.
+    `decided` is the reason for the level, empty where it was asked for; `only`: the other one cannot be right.
     """
 
     program: Program

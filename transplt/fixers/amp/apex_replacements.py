@@ -48,13 +48,13 @@ def replace_kernels(writer: Writer, *, fuse: bool = True) -> None:
             _layer_norm(writer, call, done)
     _layer_norm_classes(writer, done)
     drop_unused(writer, done, CODE)
-    _said_no_more(writer, done)
+    _withdraw_replaced(writer, done)
     if fuse and any(name == "fused-optimizer" for name, _ in work.settings.tune):
         _fuse(writer)
 
 
-def _said_no_more(writer: Writer, done: list[ast.expr]) -> None:
-    """What needs CUDA and was replaced wherever the file names it is nothing that is left."""
+def _withdraw_replaced(writer: Writer, done: list[ast.expr]) -> None:
+    """Withdraw the notes of what needs CUDA and was replaced wherever the file names it."""
     work = writer.work
     names = {work.names.qualified(func) or "" for func in done}
     named: list[ast.Name | ast.Attribute] = [node for every in work.scan.names.values() for node in every]

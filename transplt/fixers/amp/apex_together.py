@@ -168,7 +168,7 @@ class _Asked:
     def verdict(self, entry: str, level: str) -> _Verdict:
         known = self.project.once(_verdicts, self.settings)
         if (entry, level) not in known:
-            known[entry, level] = _told(self.read(entry, level))
+            known[entry, level] = _verdict_of(self.read(entry, level))
         return known[entry, level]
 
     def read(self, entry: str, level: str) -> Apex | Problem | None:
@@ -201,7 +201,7 @@ def _unlike(every: Iterable[_Passes]) -> Refusal | None:
     return None
 
 
-def _told(found: Apex | Problem | None) -> _Verdict:
+def _verdict_of(found: Apex | Problem | None) -> _Verdict:
     if found is None:
         return _Verdict()
     if isinstance(found, Problem):

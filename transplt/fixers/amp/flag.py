@@ -1,6 +1,6 @@
 """`--amp-flag`: the option `--amp` in the script's own argparse, and how its value reaches the code that follows it.
 
-`find_flag` says where the option goes; `value_at` how it is spelled at a place, empty where that is not certain.
+`find_flag` finds where the option goes; `value_at` how it is spelled at a place, empty where that is not certain.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class NoFlag:
-    """Why the program gets no option, and the place that says so (None: no place in particular)."""
+    """Why the program gets no option, and the place that shows it (None: no place in particular)."""
 
     why: str
     file: File | None = None

@@ -13,7 +13,7 @@ def name_loss(writer: Writer, call: ast.Call, name: str, code: str, messages: tu
     """Give a loss that is worked out in the statement of its backward pass a name; the text of the rest of the call.
 
     The expression stays where it is, with what other fixers do to it; with `bare` brackets around it go. `messages` are
-    said of the name that comes and of the backward pass that goes.
+    for the name that comes and for the backward pass that goes.
     """
     assert isinstance(call.func, ast.Attribute)
     source, loss, stmt = writer.work.source, call.func.value, statement(call)

@@ -28,7 +28,7 @@ class Part:
     """What one scaler serves: backward passes with the steps that take their gradients.
 
     `updates` are the statements behind which an iteration has no step left, `exits` the ways out before that. `home` is
-    where the scaler is made. `scope` is the function, class or module that this is a part of; `mark` tells its parts
+    where the scaler is made. `scope` is the function, class or module that this is a part of; `mark` keeps its parts
     apart, empty where there is one.
     """
 
@@ -177,7 +177,7 @@ def _zeroed(program: Program, file: File, text: str, steps: list[OptimizerStep])
 
 
 def _mark(part: Part) -> str:
-    """`g` of `optimizer_G` and of `self.g_opt`: what tells an optimizer from the others; `0` for a plain one."""
+    """`g` of `optimizer_G` and of `self.g_opt`: what sets an optimizer apart from others; `0` for a plain one."""
     texts = sorted(part.texts)
     rest = _OPTIMIZER.sub("", texts[0].rpartition(".")[2]).strip("_").lower() if len(texts) == 1 else ""
     return rest if rest.isidentifier() and rest.isascii() else "0"

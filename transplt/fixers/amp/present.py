@@ -1,4 +1,4 @@
-"""Programs that have mixed precision already: that is said, and nothing is added to them."""
+"""Programs that have mixed precision already: that is reported, and nothing is added to them."""
 
 from __future__ import annotations
 

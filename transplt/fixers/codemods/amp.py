@@ -1,4 +1,4 @@
-"""Mixed precision and random state where nothing is said about the device and torch takes it to be CUDA.
+"""Mixed precision and random state where no device is given and torch takes it to be CUDA.
 
 `torch.amp.GradScaler()` and `torch.random.fork_rng()` have `cuda` as their default device: without a GPU the first
 switches itself off with a warning, the second leaves the state of the NPU alone. `torch.is_autocast_enabled()` without

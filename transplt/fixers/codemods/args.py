@@ -81,17 +81,17 @@ def named_by_rules(work: Work, tree: ast.Module) -> Finds:
     named |= {id(call) for table in tables for call in work.scan.calls_by_last_name(table.last_args)}
     for call in work.scan.calls if named else ():
         if id(call) in named:
-            yield from _named(work, call)
+            yield from _by_rules(work, call)
 
 
-def _named(work: Work, call: ast.Call) -> Finds:
+def _by_rules(work: Work, call: ast.Call) -> Finds:
     full = work.names.qualified(call.func) or ""
     last = last_name(call.func)
     done: set[int | str] = set()
     by_last = work.rules.user.last_args.get(last, ())
     if any(_applies(call, rule) for rule in by_last) and (own := own_definition(work, call.func)):
         by_last = ()
-        if last not in work.rules.user.last_names:  # else its rename has said so
+        if last not in work.rules.user.last_names:  # else its rename has reported it
             yield left(work, call.func, last, own)
     for table in (work.rules.user, work.rules.builtin):
         of_last = by_last if table is work.rules.user else table.last_args.get(last, ())
@@ -101,8 +101,8 @@ def _named(work: Work, call: ast.Call) -> Finds:
                 done.add(place)
                 yield from _change_argument(work, call, rule, full or last)
             elif rule.user and (why := _why_left(call, rule)):
-                says = f"a rule of yours leaves this call of {full or last}: {why}"
-                yield work.note(call, "NPU016", says, level=Level.INFO, api=rule.old)
+                message = f"a rule of yours leaves this call of {full or last}: {why}"
+                yield work.note(call, "NPU016", message, level=Level.INFO, api=rule.old)
 
 
 def _applies(call: ast.Call, rule: Rule) -> bool:

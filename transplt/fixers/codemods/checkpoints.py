@@ -33,9 +33,9 @@ _FROM_ELSEWHERE = "torch.load without map_location: a file that comes from elsew
 
 
 @fixer.on(ast.Call, name="torch.load")
-def says_nothing_of_a_device(work: Work, call: ast.Call) -> Finds:
-    """Report a load that does not say where to: work where the file comes from somebody else, else a remark."""
-    if b".load(" not in work.source.utf8 or _says_where(call) or not call.args:
+def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
+    """Report a load without a device: work where the file comes from somebody else, else a remark."""
+    if b".load(" not in work.source.utf8 or _gives_a_place(call) or not call.args:
         return
     saved = (*work.project.saved, *saved_files(work.source.utf8))
     path = _value(work, call.args[0])
@@ -72,6 +72,6 @@ def _is_foreign(path: ast.expr) -> bool:
     )
 
 
-def _says_where(call: ast.Call) -> bool:
+def _gives_a_place(call: ast.Call) -> bool:
     starred = any(isinstance(arg, ast.Starred) for arg in call.args)
     return starred or len(call.args) > 1 or any(word.arg in (None, "map_location") for word in call.keywords)

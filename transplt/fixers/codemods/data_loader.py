@@ -1,4 +1,4 @@
-"""DataLoader(pin_memory=True) where torch pins memory for CUDA unless it is told a device.
+"""DataLoader(pin_memory=True) where torch pins memory for CUDA unless a device is given.
 
 Up to torch 2.6 a loader without pin_memory_device pins only when CUDA is there; from 2.7 on it pins for the current
 accelerator and pin_memory_device is being withdrawn (torch/utils/data/dataloader.py; pytorch pull requests 131858

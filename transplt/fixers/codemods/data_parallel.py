@@ -158,7 +158,7 @@ def _saved_whole(work: Work, call: ast.Call) -> ast.expr | None:
     """Where the wrapper may be pickled as an object: its class would be looked for where it is loaded."""
     names = _names_of(work, call)
     for saved in saved_objects(work):
-        if any(_named(each) in names for each in (saved, *parts_saved(work, saved))):
+        if any(_name_of(each) in names for each in (saved, *parts_saved(work, saved))):
             return saved
     return None
 
@@ -172,7 +172,7 @@ def _names_of(work: Work, call: ast.Call) -> set[str]:
     while known < len(names):
         known = len(names)
         for node in assigned:
-            if any(_named(each) in names for each in (node.value, *parts_saved(work, node.value))):
+            if any(_name_of(each) in names for each in (node.value, *parts_saved(work, node.value))):
                 for target in node.targets:
                     names.add(ast.unparse(target.value if isinstance(target, ast.Subscript) else target))
         for use in work.scan.calls:
@@ -180,7 +180,7 @@ def _names_of(work: Work, call: ast.Call) -> set[str]:
     return names
 
 
-def _named(value: ast.expr) -> str:
+def _name_of(value: ast.expr) -> str:
     """A name or attribute as it is written, through a copy and calls of its own methods; empty for anything else."""
     while isinstance(value, ast.Call):
         if last_name(value.func) in ("deepcopy", "copy") and value.args:
@@ -200,5 +200,5 @@ def _parameters(work: Work, use: ast.Call, names: set[str]) -> set[str]:
         if isinstance(binding.node, FUNCTIONS) and not isinstance(binding.node, ast.Lambda):
             places = [each.arg for each in (*binding.node.args.posonlyargs, *binding.node.args.args)]
             given = [*zip(places, use.args, strict=False), *((each.arg or "", each.value) for each in use.keywords)]
-            return {name for name, value in given if any(_named(each) in names for each in parts_saved(work, value))}
+            return {name for name, value in given if any(_name_of(each) in names for each in parts_saved(work, value))}
     return set()

@@ -1,7 +1,7 @@
 """The users' rules with `"definitions": true`: a function of the project, with its definition and all its uses.
 
 Whether every use can be followed is decided over the whole project (flow/definition_facts.py); where one cannot,
-nothing is renamed, and a finding at the definition says why.
+nothing is renamed, and a finding at the definition gives the reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ fixer = Fixer(__name__, code="NPU017", rank=100)
 
 @fixer.on(ast.Module)
 def with_their_definitions(work: Work, tree: ast.Module) -> Finds:
-    """Rename what the rules mean in this file, or say at the definition why it stays."""
+    """Rename what the rules mean in this file, or report at the definition why it stays."""
     rules = work.rules.user.definitions
     if not rules or work.settings.only_lines is not None:
         return

@@ -69,7 +69,7 @@ def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]])
         if id(key) not in new:
             yield from _hold(work, key, value)
     if not wanted or not looked_up_by_device(work, display) or _calls(wanted):
-        return  # `strings` says what is left to say of the keys
+        return  # `strings` reports what is left to report of the keys
     if not work.take(display):
         return
     texts = {}

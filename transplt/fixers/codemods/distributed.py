@@ -56,7 +56,7 @@ def _data_parallel(work: Work) -> None:
 
 
 def _sharded(work: Work) -> Finds:
-    """`FSDP(..., device_id=torch.cuda.current_device())`: a number there is not said to be one of an NPU."""
+    """`FSDP(..., device_id=torch.cuda.current_device())`: nothing shows that a number there is one of an NPU."""
     for call in work.scan.calls:
         value = keyword_of(call, "device_id") if call.keywords else None
         if not isinstance(value, ast.Call) or work.names.qualified(call.func) not in full_names("shards"):

@@ -154,8 +154,8 @@ def _has_partner(node: ast.expr) -> bool:
     return any(isinstance(o, ast.Constant) and isinstance(o.value, str) and "npu" in o.value.lower() for o in others)
 
 
-def _for_both(node: ast.expr, new: New, said: str) -> Edit:
-    message = f"{said} is looked for too: what torch_npu says when memory runs out"
+def _for_both(node: ast.expr, new: New, text: str) -> Edit:
+    message = f"{text} is looked for too: what torch_npu says when memory runs out"
     return Edit(node, "NPU230", message, new, api="out of memory")
 
 

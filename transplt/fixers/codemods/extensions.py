@@ -61,7 +61,7 @@ def holds_known_operators(work: Work, call: ast.Call) -> Finds:
 
 @fixer.on(ast.Module)
 def extensions_of_a_build(work: Work, tree: ast.Module) -> Finds:
-    """Remark the names of extensions and their sources: what else is said of them is one thing to do."""
+    """Remark the names of extensions and their sources: the other findings on them are one thing to do."""
     if any(word in work.source.utf8 for word in (b"Extension", b"cpp_extension", b"extra_cuda_cflags")):
         for call in work.scan.calls:
             yield from _declared(work, call)

@@ -47,10 +47,10 @@ _MISSING = {
     "memory_bus_width": "npu-smi shows it",
     "pci_bus_id": "npu-smi shows it",
 }
-#: What a comparison of the capability says about 8.0 and later: the tuple, and its first number.
+#: What a comparison of the capability gives for 8.0 and later: the tuple, and its first number.
 _AMPERE_TUPLE = {(ast.GtE, "(8, 0)"): True, (ast.Lt, "(8, 0)"): False}
 _AMPERE_MAJOR = {(ast.GtE, "8"): True, (ast.Gt, "7"): True, (ast.Lt, "8"): False, (ast.LtE, "7"): False}
-#: Names of test helpers that say whether there is a CUDA device, by the package that has them.
+#: Names of test helpers that return whether there is a CUDA device, by the package that has them.
 _TEST_PACKAGES = ("torch.testing._internal", "transformers.testing_utils", "accelerate.test_utils", "diffusers.utils")
 _TEST_WORDS = ("cuda", "multigpu", "torch_gpu", "multi_gpu", "nccl")
 

@@ -48,10 +48,10 @@ def words_of_gpus(work: Work, tree: ast.Module) -> Finds:
             if target.attr == store.store.rpartition(".")[2] and work.names.qualified(target) == store.store:
                 above = parent(target)
                 if isinstance(above, ast.Assign) and _is(store.value, above.value):
-                    yield from _said(work, above, word, store.store)
+                    yield from _note(work, above, word, store.store)
 
 
-def _said(
+def _note(
     work: Work, node: ast.expr | ast.stmt | ast.keyword, word: GpuWord, api: str, value: str = "", text: str = ""
 ) -> Finds:
     """The note of a word; `text` is what stands there (the node's own by default), `value` its value."""
@@ -91,14 +91,14 @@ def _arguments(work: Work, imported: set[str]) -> Finds:
         for call in _called(work, place):
             by_place.setdefault(id(call), []).append((place, word))
     for call in work.scan.calls:
-        said: set[str] = set()
+        noted: set[str] = set()
         for keyword in call.keywords:
             for place, word in by_keyword.get(keyword.arg or "", ()):
-                yield from _argument(work, call, keyword, keyword.value, place, word, said)
+                yield from _argument(work, call, keyword, keyword.value, place, word, noted)
         for place, word in by_place.get(id(call), ()):
             if len(call.args) > place.position:
                 value = call.args[place.position]
-                yield from _argument(work, call, value, value, place, word, said)
+                yield from _argument(work, call, value, value, place, word, noted)
 
 
 def _called(work: Work, place: CallPlace) -> list[ast.Call]:
@@ -113,9 +113,9 @@ def _argument(
     value: ast.expr,
     place: CallPlace,
     word: GpuWord,
-    said: set[str],
+    noted: set[str],
 ) -> Finds:
-    if word.word in said:
+    if word.word in noted:
         return
     full = work.names.qualified(call.func)
     if not place.names(full, last_name(call.func), isinstance(call.func, ast.Name)):
@@ -124,12 +124,12 @@ def _argument(
     given = next((each for each in _may_be(work, value) if _is(wanted, each)), None)
     if given is None:
         return
-    said.add(word.word)
+    noted.add(word.word)
     if place.value.kind == "holds":
         for constant in _constants(wanted, given):
             work.take(constant)
     shown = repr(given.value) if isinstance(given, ast.Constant) else work.text(value)
-    yield from _said(work, call if place.whole else node, word, full or "", shown, work.text(node))
+    yield from _note(work, call if place.whole else node, word, full or "", shown, work.text(node))
 
 
 def _may_be(work: Work, value: ast.expr) -> Iterator[ast.expr]:
@@ -195,7 +195,7 @@ def _defaults(work: Work) -> Finds:
             value = keyword_of(value, "default") or value
         for place, word in wanted[name]:
             if isinstance(value, ast.Constant) and _is(place.value, value):
-                yield from _said(work, node, word, name, repr(value.value))
+                yield from _note(work, node, word, name, repr(value.value))
 
 
 def _of_functions(work: Work) -> Iterator[tuple[str, ast.expr, ast.expr]]:
@@ -236,7 +236,7 @@ def _names(work: Work) -> Finds:
         head, _, last = place.name.rpartition(".")
         for node in (*work.scan.attributes.get(last, ()), *work.scan.names.get(last, ())):
             if not head or work.names.qualified(node) == place.name:
-                yield from _said(work, node, word, place.name.lstrip("."))
+                yield from _note(work, node, word, place.name.lstrip("."))
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def _keys(work: Work, strings: list[ast.Constant], imported: set[str]) -> Finds:
             continue
         for node in strings:
             if node.value == place.key and _is_key(work, place, node):
-                yield from _said(work, node, word, place.key)
+                yield from _note(work, node, word, place.key)
 
 
 def _is_key(work: Work, place: KeyPlace, node: ast.Constant) -> bool:
@@ -329,15 +329,15 @@ def _commands(work: Work, tree: ast.Module) -> Finds:
                 if lines:
                     found.setdefault(id(node), (node, lines))
     for node, lines in found.values():
-        said: set[str] = set()
+        noted: set[str] = set()
         for first, group in logical_lines(lines, _GPU):
             for command, wanted in gpu_words().commands:
                 for flags in flags_of(group, command, first):
                     for place, word in wanted:
                         match = place.pattern.search(flags.text)
-                        if match is not None and word.word not in said:
-                            said.add(word.word)
-                            yield from _said(work, node, word, "", text=match.group())
+                        if match is not None and word.word not in noted:
+                            noted.add(word.word)
+                            yield from _note(work, node, word, "", text=match.group())
 
 
 def _command(node: ast.expr) -> str:

@@ -1,4 +1,4 @@
-"""What uses of an imported name allow: whether it may have another name in its file, and what its rule says of them."""
+"""What uses of an imported name allow: whether it may get another name in its file, and what its rule notes of it."""
 
 from __future__ import annotations
 

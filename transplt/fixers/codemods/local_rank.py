@@ -1,4 +1,4 @@
-"""The flag in which `torch.distributed.launch` says a process which card is its own.
+"""The flag in which `torch.distributed.launch` passes a process the number of its card.
 
 From torch 2.0 on it passes `--local-rank`, before that `--local_rank`; torch's own page says to accept both
 (torch/distributed/run.py). `torchrun` passes neither: it sets LOCAL_RANK (torch/distributed/launch.py). DeepSpeed's

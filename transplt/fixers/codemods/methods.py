@@ -42,7 +42,7 @@ def what_hangs_on_a_value(work: Work, tree: ast.Module) -> Finds:
                 yield from _attribute(work, node, old, new)
     for string in work.scan.strings:
         if string.value in _NEW:
-            yield from _named(work, string, str(string.value))
+            yield from _name_in_string(work, string, str(string.value))
 
 
 def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
@@ -289,7 +289,7 @@ def _is_condition(node: ast.AST) -> bool:
 # --- getattr(x, "cuda")() --------------------------------------------------------------------------------------------
 
 
-def _named(work: Work, node: ast.Constant, old: str) -> Finds:
+def _name_in_string(work: Work, node: ast.Constant, old: str) -> Finds:
     """`getattr(x, 'cuda')()`, `hasattr(x, 'cuda')`, `operator.methodcaller('cuda')` follow the attribute they name."""
     call = parent(node)
     if not isinstance(call, ast.Call) or node not in call.args or id(node) in work.taken:

@@ -1,6 +1,6 @@
 """Imports: `import torch.cuda as tc`, `from torch.cuda.amp import autocast as ac`, `from torch import cuda`.
 
-The local name follows the new one where nobody outside can tell; else it stays through `as`.
+The local name follows the new one where nothing outside depends on it; else it stays through `as`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _plain(work: Work, node: ast.Import) -> Finds:
     new_names: dict[int, str] = {}
     first: Rule | None = None
     level = Level.SAFE
-    said: list[str] = []
+    moves: list[str] = []
     for index, alias in enumerate(node.names):
         if alias.name.split(".")[0] not in work.rules.roots:
             continue
@@ -94,13 +94,13 @@ def _plain(work: Work, node: ast.Import) -> Finds:
         new_names[index] = text
         first = first or rule
         level = rule.level
-        said.append(f"{alias.name} -> {text.split(' as ')[0]}")
+        moves.append(f"{alias.name} -> {text.split(' as ')[0]}")
     if first is not None:
         writes = any(needs_torch_npu(text.split(" as ")[0]) for text in new_names.values())
         yield Edit(
             node,
             first.code,
-            f"import {', '.join(said)}",
+            f"import {', '.join(moves)}",
             modules_imported({index: text.split(" as ")[0] for index, text in new_names.items()}),
             level=level,
             api=node.names[min(new_names)].name,
@@ -170,7 +170,7 @@ def _from(work: Work, node: ast.ImportFrom) -> Finds:
         moved.append(_move(work, node, alias, base, scope, found))
     first_note = next((each for each in found if isinstance(each, Note)), None)
     if first_note is not None:
-        # What is said of a name that cannot move is said of the module in front of it too.
+        # The note of a name that cannot move covers the module in front of it too.
         first_note.extent = (work.source.extent(node)[0], first_note.extent[1])
     yield from found
     changed = [item for item in moved if item.rule is not None]
@@ -178,7 +178,7 @@ def _from(work: Work, node: ast.ImportFrom) -> Finds:
         return
     rule = changed[0].rule
     assert rule is not None
-    said = [
+    moves = [
         f"{base}.{alias.name} -> {item.module}.{item.name}"
         for alias, item in zip(node.names, moved, strict=True)
         if item.rule is not None
@@ -198,7 +198,7 @@ def _from(work: Work, node: ast.ImportFrom) -> Finds:
     yield Edit(
         node,
         rule.code,
-        f"from {base} import: {', '.join(said)}" + "".join(f" ({text})" for text in differs),
+        f"from {base} import: {', '.join(moves)}" + "".join(f" ({text})" for text in differs),
         new,
         level=rule.level,
         api=f"{base}.{node.names[moved.index(changed[0])].name}",
@@ -210,7 +210,7 @@ def _from(work: Work, node: ast.ImportFrom) -> Finds:
 
 
 def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: Scope, found: list[Found]) -> _Moved:
-    """Where one name comes from; what is to be said of it goes to `found`."""
+    """Where one name comes from; its notes go to `found`."""
     stays = _Moved(base, alias.name, alias.asname, None)
     if alias.name == "*":
         star = work.rules.resolve(base)

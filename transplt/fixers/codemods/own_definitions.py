@@ -2,8 +2,8 @@
 
 A rule for `func` means the calls of `func`, whoever it belongs to. Where the project defines a `func` of its own, the
 definition would not follow a new name, and its parameters are not those that the rule speaks of; so its calls stay, and
-a finding says so. A rule for the module `utils` is not for a `utils.py` of the project either. Methods and dotted names
-are what the rule says they are.
+a finding gives the reason. A rule for the module `utils` is not for a `utils.py` of the project either. Methods and
+dotted names are what the rule takes them for.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def binding_that_stays(work: Work, func: ast.expr) -> str:
 
 
 def left(work: Work, func: ast.expr, name: str, why: str) -> Note:
-    """What is said of a call that a rule leaves."""
+    """The note of a call that a rule leaves."""
     return work.note(
         func,
         fixer.code,

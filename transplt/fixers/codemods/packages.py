@@ -19,7 +19,7 @@ from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU501", rank=120)
 
-#: What is said of an import for which `can_fail` holds.
+#: The message of an import for which `can_fail` holds.
 GOES_ON = "the program goes on where it cannot be imported"
 
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})

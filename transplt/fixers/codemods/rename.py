@@ -65,8 +65,8 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
     target = _target(work, rule, prefix, user is not None)
     if target is None or rule.kind is Kind.UNSUPPORTED:
         # What stands behind a name given by assignment is reported where it is assigned.
-        told = depth == 0 and binding is None and base != name.id
-        if not rule.imports_only and depth >= 0 and not told and id(links[depth]) not in work.taken:
+        reported = depth == 0 and binding is None and base != name.id
+        if not rule.imports_only and depth >= 0 and not reported and id(links[depth]) not in work.taken:
             yield from work.note_rule(links[depth], rule, full)
         if local != name.id:
             yield from _rename_root(work, name, local, base)
@@ -159,7 +159,7 @@ def _rename(
     yield Edit(
         node,
         rule.code,
-        _say(rule, full, target + full[len(prefix) :]),
+        _message(rule, full, target + full[len(prefix) :]),
         dotted_name(text),
         level=rule.level,
         api=full,
@@ -175,7 +175,7 @@ def _follow(work: Work, rule: Rule, name: ast.Name, target: str, full: str) -> F
     yield Edit(
         name,
         rule.code,
-        _say(rule, full, target + full[len(name.id) :]),
+        _message(rule, full, target + full[len(name.id) :]),
         dotted_name(target),
         level=rule.level,
         api=full,
@@ -185,7 +185,7 @@ def _follow(work: Work, rule: Rule, name: ast.Name, target: str, full: str) -> F
     )
 
 
-def _say(rule: Rule, old: str, new: str) -> str:
+def _message(rule: Rule, old: str, new: str) -> str:
     note = f" ({rule.differs})" if rule.differs else ""
     return f"{old} -> {new}{note}"
 

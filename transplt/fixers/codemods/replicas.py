@@ -1,7 +1,7 @@
 """Batch norms and wrappers that work over the replicas of DataParallel, by the names of the copies that projects carry.
 
 A `SynchronizedBatchNorm2d` merges its statistics among the replicas of one process, and is a plain batch norm where
-there is one: with one process a card it runs and normalises each card alone, which nobody is told. Sources:
+there is one: with one process a card it runs and normalises each card alone, and no message reports it. Sources:
 github.com/vacancy/Synchronized-BatchNorm-PyTorch, github.com/zhanghang1989/PyTorch-Encoding (encoding/parallel.py).
 """
 
@@ -32,8 +32,8 @@ _CONVERT = "one process a card: torch.nn.SyncBatchNorm.convert_sync_batchnorm(mo
 
 
 @fixer.on(ast.ClassDef)
-def told_of_its_replicas(work: Work, node: ast.ClassDef) -> Finds:
-    """A layer that replicas tell of each other, by the method that DataParallelWithCallback and its like call."""
+def registers_replicas(work: Work, node: ast.ClassDef) -> Finds:
+    """A layer whose replicas learn of each other by the method that DataParallelWithCallback and its like call."""
     if "__data_parallel_replicate__" in work.scan.scopes[node].bindings:
         at = node.bases[0] if node.bases else node.body[0]
         yield work.note(at, fixer.code, _merges(node.name), api=node.name, help=_CONVERT)

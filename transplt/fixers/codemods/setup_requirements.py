@@ -17,7 +17,7 @@ from transplt.rules.packages import BOUND, advice_on_requirement
 from transplt.rules.releases import release_of
 
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
-#: The code of torch-npu that nothing asks for, as in transplt/files/dependencies/said.py.
+#: The code of torch-npu that nothing asks for, as in transplt/files/dependencies/codes.py.
 ASKED_NOWHERE, TORCH_NPU = "NPU844", "torch-npu"
 
 fixer = Fixer(__name__, code=BOUND, rank=100, needs=(b"setup",), words=_LISTS)
@@ -26,14 +26,14 @@ fixer = Fixer(__name__, code=BOUND, rank=100, needs=(b"setup",), words=_LISTS)
 @fixer.on(ast.Call, last="setup")
 def asks_for_packages(work: Work, call: ast.Call) -> Finds:
     """One finding for each package of the call that needs something else on Ascend."""
-    said: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     yield from _without_torch_npu(work, call)
     for node in _strings(work, call):
         asked = requirement_in(str(node.value).strip())
         advice = advice_on_requirement(asked.name, asked.versions) if asked is not None else None
-        if asked is None or advice is None or (advice.code, asked.name.lower()) in said:
+        if asked is None or advice is None or (advice.code, asked.name.lower()) in reported:
             continue
-        said.add((advice.code, asked.name.lower()))
+        reported.add((advice.code, asked.name.lower()))
         if work.take(node):
             yield work.note(node, advice.code, advice.message, api=advice.package or asked.name, help=advice.help)
 

@@ -132,12 +132,12 @@ def select_card(work: Work, pieces: list[Piece], below: list[str]) -> tuple[list
 
     The statements that go in below the imports (`below` and what is needed), and lines beside others.
     """
-    # A script that never says torch, as one that only calls its own modules, has torch_npu from our import.
+    # A script that never names torch, as one that only calls its own modules, has torch_npu from our import.
     select = f"{'torch' if 'torch' in work.scan.root.bindings else 'torch_npu'}.{_SELECT}"
     for node in work.scan.tree.body:
         if isinstance(node, ast.If) and is_main_guard(node):
-            said = "the process selects the card that the environment names"
-            return [_LINE], [Edit(Beside(node.body[0]), fixer.code, said, select)]
+            message = "the process selects the card that the environment names"
+            return [_LINE], [Edit(Beside(node.body[0]), fixer.code, message, select)]
     if any(_runs_on_import(piece) for piece in pieces):
         return [_LINE, select], []
     return below, []

@@ -51,11 +51,11 @@ def strings_of_the_file(work: Work, tree: ast.Module) -> Finds:
 
 def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -> Finds:
     found = places(slots, node)
-    said = verdict(slots, found, wanted)
-    if said != wanted and value.isupper() and wanted == BACKEND:
+    meant = verdict(slots, found, wanted)
+    if meant != wanted and value.isupper() and wanted == BACKEND:
         yield from _other(work, slots, node, value)  # a label or a name as a rule
-    elif said != wanted:
-        yield from _stays(work, node, value, said, found, wanted)
+    elif meant != wanted:
+        yield from _stays(work, node, value, meant, found, wanted)
     elif wanted == DEVICE and _asks_cuda(work, node):
         yield work.keep(node, "reported-beside")
     elif wanted == DEVICE:
@@ -125,15 +125,15 @@ def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
 _REASONS = {"prose": "text", "key": "key", "flag": "flag", "exported": "own-string"}
 
 
-def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place], wanted: str) -> Finds:
+def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Place], wanted: str) -> Finds:
     """A string that spells a device or a backend and is not rewritten: kept for a reason, or a finding."""
     what = "device" if wanted == DEVICE else "backend"
     code = "NPU203" if wanted == DEVICE else "NPU302"
-    if said in _REASONS:
-        yield work.keep(node, _REASONS[said])
-    elif said == "row":
+    if meant in _REASONS:
+        yield work.keep(node, _REASONS[meant])
+    elif meant == "row":
         yield from _row(work, node, value, next(place.other for place in found if place.kind == "row"))
-    elif said == "foreign":
+    elif meant == "foreign":
         root = next(place.detail for place in found if place.kind == "foreign")
         if root in NEEDS_A_CARD and all(place.kind == "foreign" for place in found):
             yield _of_another(work, node, value, root)
@@ -146,10 +146,10 @@ def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place]
                 f"the string {value!r} reaches {root} beside other code",
                 help=f"give {root} its own name of the device, and torch 'npu'",
             )
-    elif said == "simulator":
+    elif meant == "simulator":
         named = {place.detail for place in found if place.kind == "simulator"}
         yield _of_another(work, node, value, min(named & OTHER_DEVICES - SIMULATORS, default=""))
-    elif said == "kernel":
+    elif meant == "kernel":
         yield work.note(
             node,
             "NPU208",

@@ -1,4 +1,4 @@
-"""What was asked for and left out, because a proof showed that it does not hold: said in the script that was run."""
+"""What was asked for and left out, because a proof showed that it does not hold: noted in the script that was run."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class _Default:
 
 @fixer.on(ast.Module)
 def types_of_tensors(work: Work, tree: ast.Module) -> Finds:
-    """Rewrite default tensor types; say where 64-bit floats go to the device."""
+    """Rewrite default tensor types; report where 64-bit floats go to the device."""
     yield from _default_types(work)
     yield from _doubles(work)
 

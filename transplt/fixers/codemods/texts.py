@@ -64,7 +64,7 @@ def _is_help(work: Work, node: ast.expr) -> bool:
 
 
 def _names_a_choice(work: Work, call: ast.Call) -> bool:
-    """True when the flag's name or its own values say cuda and mean no device: its text then speaks of those."""
+    """True when the flag's name or its own values hold cuda and mean no device: its text then speaks of those."""
     names = [str(arg.value).lower() for arg in call.args if isinstance(arg, ast.Constant)]
     if any(value in name and not _SWITCH.fullmatch(name) for name in names for value in _VALUES):
         return True

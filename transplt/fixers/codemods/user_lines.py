@@ -1,7 +1,7 @@
 """The users' strings, attributes and lines: StringModifyRule, AttributeModifyRule, InsertRule.
 
 A string matches by its whole value, an attribute by its name, whoever it belongs to, and lines go beside the statement
-that calls a function. What cannot be written that way is said.
+that calls a function. What cannot be written that way is reported.
 """
 
 from __future__ import annotations

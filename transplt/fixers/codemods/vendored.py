@@ -13,8 +13,8 @@ fixer = Fixer(__name__, code="NPU288", rank=610, needs=(b"__version__",), words=
 
 
 @fixer.on(ast.Module)
-def says_its_version(work: Work, tree: ast.Module) -> Finds:
-    """Say at the version of a copy what becomes of it."""
+def version_of_the_copy(work: Work, tree: ast.Module) -> Finds:
+    """Report at the version of a copy what becomes of it."""
     for copy in work.project.copies:
         if copy.path != work.scan.path:
             continue

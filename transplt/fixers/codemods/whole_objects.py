@@ -1,6 +1,6 @@
 """Checkpoints with more in them than tensors and plain values, which `torch.load` refuses since torch 2.6.
 
-From 2.6 on `weights_only` is True where a call does not say otherwise (torch/serialization.py,
+From 2.6 on `weights_only` is True unless a call sets it (torch/serialization.py,
 `_default_to_weights_only`; torch_npu/utils/serialization.py goes by it). An `argparse.Namespace`, a configuration
 object or a whole module in the file then ends the load with an UnpicklingError. That a value is such an object shows
 in attributes that no tensor, container or text has: `args.lr`, `model.parameters`.
@@ -80,7 +80,7 @@ def parts_saved(work: Work, saved: ast.expr) -> Iterator[ast.expr]:
 
 
 def _is_object(work: Work, value: ast.expr) -> bool:
-    """True for a name whose attributes say that it is no tensor, container, number or text."""
+    """True for a name whose attributes show that it is no tensor, container, number or text."""
     reads: list[ast.expr]
     if isinstance(value, ast.Name):
         if _is_plain(last_value(work.scan, value)):

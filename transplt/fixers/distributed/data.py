@@ -1,4 +1,4 @@
-"""Training data is shared out: a DistributedSampler in each loader, and the epoch told to it."""
+"""Training data is shared out: a DistributedSampler in each loader, and the epoch is set on it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MESSAGE = "each rank gets its share of the data; batch_size stays that of one c
 
 
 def training_loaders(training: Training) -> list[Loader]:
-    """The loaders that a training loop reads; by their looks when no loop tells."""
+    """The loaders that a training loop reads; by their looks when no loop shows it."""
     found: dict[int, Loader] = {}
     for _, _, loaders in training.loops:
         for loader in loaders:
@@ -159,7 +159,7 @@ def _is_iterable(program: Program, file: File, node: ast.expr) -> bool:
 
 
 def _shuffle(loader: Loader) -> str | None:
-    """The source of what says whether a loader shuffles: True, False, an expression; None when a `**` may say it."""
+    """The source that decides whether a loader shuffles: True, False, an expression; None when a `**` may hold it."""
     call = loader.call
     value = keyword_of(call, "shuffle") or (call.args[2] if len(call.args) > 2 else None)
     if value is not None:
@@ -248,7 +248,7 @@ def _shard(bench: Bench, loader: Loader, fetched: Downloads) -> None:
 
 def _sampler(bench: Bench, dataset: str, shuffle: str) -> str:
     given = "" if shuffle == "True" else f", shuffle={shuffle}"
-    if bench.shared:  # other scripts have no process group that could tell
+    if bench.shared:  # other scripts have no process group that could show it
         environ = f"{bench.standard('os')}.environ"
         dataset += f', int({environ}.get("WORLD_SIZE", 1)), int({environ}.get("RANK", 0))'
     return f"{bench.sampler}({dataset}{given})"

@@ -66,7 +66,7 @@ def _is_default(node: ast.Constant) -> bool:
 
 
 def _moved(bench: Bench, call: ast.Call) -> None:
-    """`.cuda(0)`, `.cuda(args.gpu)`: without what says which card."""
+    """`.cuda(0)`, `.cuda(args.gpu)`: without the number of the card."""
     starred = any(isinstance(argument, ast.Starred) for argument in call.args)
     if len(call.args) == 1 and not starred and not (bench.file.names.qualified(call.func) or "").startswith("torch."):
         bench.change(call, _CODE, ".cuda(n) -> .npu(), the card of the rank", without_first)

@@ -221,7 +221,7 @@ class Downloads:
             bench.after(run[-1], after, _CODE, "the others find what rank 0 downloaded")
 
     def left(self, call: ast.Call, why: str) -> None:
-        """Leave a download to a person; `why` says more than that every rank does it, or nothing."""
+        """Leave a download to a person; `why` adds to the reason that every rank does it, or is empty."""
         self.bench.left(call, f"{AT_ONCE}, {why}" if why else AT_ONCE, _DO, code=_LEFT)
 
 

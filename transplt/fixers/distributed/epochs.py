@@ -1,4 +1,4 @@
-"""The epoch is told to the samplers, so that each epoch shuffles anew."""
+"""The epoch is set on the samplers, so that each epoch shuffles anew."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def write_epochs(bench: Bench, shuffled: set[int]) -> None:
             if not any(
                 id(inner) != id(loop) and at is file and _inside(inner, loop) for at, inner, _ in training.loops
             ):
-                _tell_where_it_begins(bench, loop, loaders)
+                _set_where_it_begins(bench, loop, loaders)
             continue
-        _tell_epoch(bench, loop, name or new or "", done, here=new is not None)
+        _set_epoch(bench, loop, name or new or "", done, here=new is not None)
 
 
 def _named_loader(bench: Bench, loop: Loop, loaders: tuple[Loader, ...]) -> str | None:
-    """A name for the loader that is made in the header of a loop, with which its sampler can be told the epoch."""
+    """A name for the loader that is made in the header of a loop, by which the epoch can be set on its sampler."""
     call = loaders[0].call
     if len(loaders) > 1 or isinstance(loop, ast.While) or not any(inner is call for inner in ast.walk(loop.iter)):
         return None
@@ -86,7 +86,7 @@ def _without_progress(bench: Bench, node: ast.expr) -> str:
     return text_of(bench.file, node)
 
 
-def _tell_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]], *, here: bool) -> None:
+def _set_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]], *, here: bool) -> None:
     """In the loop that counts the epochs; with `here` right before the loop over the data, where the loader is made."""
     for above in chain(loop):
         if isinstance(above, FUNCTIONS):
@@ -120,7 +120,7 @@ def _tell_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]],
             _put(bench, loop, name, epoch)
             return
         if here and repeated(bench.program, loop):
-            _untold(bench, loop)  # made anew each time, and known to nobody who counts
+            _remark_no_epoch(bench, loop)  # made anew each time, and known to nobody who counts
             return
         if _at_call_sites(bench, function, loop, name, done):
             return
@@ -132,7 +132,7 @@ def _tell_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]],
     if bench.fits(loop):
         _put(bench, loop, name, _next_epoch(name))
         return
-    _untold(bench, loop)
+    _remark_no_epoch(bench, loop)
 
 
 def _next_epoch(name: str) -> str:
@@ -140,7 +140,7 @@ def _next_epoch(name: str) -> str:
     return f"{name}.sampler.epoch + 1"
 
 
-def _tell_where_it_begins(bench: Bench, loop: Loop, loaders: tuple[Loader, ...]) -> None:
+def _set_where_it_begins(bench: Bench, loop: Loop, loaders: tuple[Loader, ...]) -> None:
     """Before each `iter(loader)` and each loop of a generator over the loader that a loop reads by `next`."""
     wanted = {id(loader.call) for loader in loaders}
     begins = [call.args[0] for call in bench.file.scan.calls if getattr(call.func, "id", "") == "iter" and call.args]
@@ -149,19 +149,19 @@ def _tell_where_it_begins(bench: Bench, loop: Loop, loaders: tuple[Loader, ...])
             yields = isinstance(node, ast.For) and any(isinstance(inner, ast.Yield) for inner in ast.walk(node))
             if yields and isinstance(node, ast.For) and loop not in chain(node):
                 begins.append(node.iter)
-    told = False
+    placed = False
     for each in begins:
         node = statement(each)
         same = wanted & {id(loader.call) for loader in loaders_of(bench.program, bench.file, each)}
         if same and plain_attribute(each) and bench.fits(node):
             name = text_of(bench.file, each)
             _put(bench, node, name, _next_epoch(name))
-            told = True
-    if not told:
-        _untold(bench, loop)
+            placed = True
+    if not placed:
+        _remark_no_epoch(bench, loop)
 
 
-def _untold(bench: Bench, loop: Loop) -> None:
+def _remark_no_epoch(bench: Bench, loop: Loop) -> None:
     bench.remark(
         loop_head(loop),
         "NPU342",
@@ -178,28 +178,28 @@ def _made_in(bench: Bench, loop: Loop, name: str) -> bool:
 
 def _at_call_sites(bench: Bench, function: ast.AST, loop: Loop, name: str, done: set[tuple[int, str]]) -> bool:
     """In the epoch loop of the caller, when it has the loader under a name of its own."""
-    program, told = bench.program, False
+    program, placed = bench.program, False
     sites = program.call_sites.get(function, [])
     for file, call in sites:
         outer = next((above for above in chain(call) if isinstance(above, (ast.For, ast.AsyncFor))), None)
         if file is not bench.file or outer is None or enclosing_function(outer) is not enclosing_function(call):
-            return told
+            return placed
         epoch = _counter(bench, outer)
         given = dict(program.arguments(call, function)).get(name)
         spelled = text_of(file, given) if given is not None and plain_attribute(given) else name
         if given is None and (name.startswith("self.") or program.slot(file, loop_head(loop)) is None):
             spelled = name if not name.startswith("self.") else _on_object(bench, call, name)
         if not epoch or not spelled or not bench.fits(outer.body[0]):
-            return told
+            return placed
         if (id(outer), spelled) not in done:
             done.add((id(outer), spelled))
             _put(bench, outer.body[0], spelled, epoch)
-        told = True
-    return told
+        placed = True
+    return placed
 
 
 def _on_object(bench: Bench, call: ast.Call, name: str) -> str:
-    """`trainer.loader` where the method says `self.loader`."""
+    """`trainer.loader` where the method has `self.loader`."""
     if isinstance(call.func, ast.Attribute):
         return f"{text_of(bench.file, call.func.value)}.{name.partition('.')[2]}"
     return ""

@@ -29,8 +29,8 @@ def needs_group(file: File, call: ast.Call) -> str:
     if module == "torch.distributed" and last in _ASKS:
         return f"{last}()"
     if last in last_names("distributes", "shares") and module.startswith("torch."):
-        told = len(call.args) > 2 or {"num_replicas", "rank"} <= {keyword.arg for keyword in call.keywords}
-        if last == "DistributedSampler" and told:
+        explicit = len(call.args) > 2 or {"num_replicas", "rank"} <= {keyword.arg for keyword in call.keywords}
+        if last == "DistributedSampler" and explicit:
             return ""
         return last
     found = collective(file, call)

@@ -1,4 +1,4 @@
-"""Sums over the share of a rank: they are divided by the length of the share, or a finding says that they are not."""
+"""Sums over the share of a rank: they are divided by the length of the share, or a finding notes that they are not."""
 
 from __future__ import annotations
 

@@ -220,15 +220,15 @@ class Varying:
     # --- ways --------------------------------------------------------------------------------------------------------
 
     def alike(self, file: File, node: ast.AST, *, files: bool = False) -> bool:
-        """True when all ranks come by a node as often, as far as its own function and its callers tell.
+        """True when all ranks come by a node as often, as far as its own function and its callers show.
 
-        All ranks find the same files, unless one of them writes meanwhile: `files` says that this may be.
+        All ranks find the same files, unless one of them writes meanwhile: `files` is true where this may be.
         """
         apart = self.around(file, node, files=files)
         return not apart and self.called_alike(enclosing_function(node), files=files)
 
     def called_alike(self, function: Function | None, seen: set[ast.AST] | None = None, *, files: bool) -> bool:
-        """True when all ranks call a function as often, as far as its callers in sight tell."""
+        """True when all ranks call a function as often, as far as its callers in sight show."""
         seen = set() if seen is None else seen
         if function is None or function in seen:
             return True

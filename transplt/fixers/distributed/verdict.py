@@ -1,8 +1,8 @@
 """Whether a program can be made distributed as a whole, and how its gradients are exchanged.
 
-A program is converted whole or left whole: what stands in the way is said once, and nothing is written then. Where each
-model runs through its wrapper once for each backward pass, DistributedDataParallel exchanges the gradients. Where it
-does not (methods of the model in the loss, several backward passes over one forward pass, optimizers over what is no
+A program is converted whole or left whole: what stands in the way is noted once, and nothing is written then. Where
+each model runs through its wrapper once for each backward pass, DistributedDataParallel exchanges the gradients. Where
+it does not (methods of the model in the loss, several backward passes over one forward pass, optimizers over what is no
 model), the ranks take the mean of the gradients in front of each step: slower, and right for any such program.
 """
 
@@ -49,7 +49,7 @@ class Refusal:
 
 @dataclass(slots=True)
 class Verdict:
-    """`refusals` leave the program whole; `averaging` says why gradients are averaged without a wrapper, if so."""
+    """`refusals` leave the program whole; `averaging` is why gradients are averaged without a wrapper, if so."""
 
     refusals: list[Refusal]
     averaging: str
@@ -109,7 +109,7 @@ def _without_card(models: Models) -> Iterator[Refusal]:
 
 
 def _numbers(models: Models) -> Iterator[Refusal]:
-    """Cards that the program tells apart: parts of it would all go to the card of the rank."""
+    """Cards that the program distinguishes: parts of it would all go to the card of the rank."""
     for file in models.program.files:
         for node in by_place(file.scan.strings):
             value = string_of(node) or ""

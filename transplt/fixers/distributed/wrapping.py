@@ -31,7 +31,7 @@ def claim_data_parallel(bench: Bench) -> None:
 
 
 def _options(bench: Bench, wrap: Wrap) -> str:
-    """What the wrapper of a model is told besides the card."""
+    """What the wrapper of a model is given besides the card."""
     apart = ", broadcast_buffers=False" if buffers_apart(bench.models, wrap.origin) else ""
     return apart + (", find_unused_parameters=True" if wrap.origin in bench.verdict.unused else "")
 

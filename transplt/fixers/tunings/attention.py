@@ -33,7 +33,7 @@ BY_HAND = "NPU767"
 class Masks:
     """The function that makes the compressed causal mask of a file, written when a call needs it.
 
-    `asked` counts the texts that were made; `used` says that one of them is in the file.
+    `asked` counts the texts that were made; `used` is true where one of them is in the file.
     """
 
     writer: Writer

@@ -51,7 +51,7 @@ def batches_of_one_shape(work: Work, tree: ast.Module) -> Finds:
 
 
 def _batches(loader: Loader) -> bool:
-    """True for a loader that makes batches of several samples of a dataset and says nothing of the last one."""
+    """True for a loader that makes batches of several samples of a dataset and sets nothing for the last one."""
     call = loader.call
     if loader.by_key or not lacks(call, "drop_last", PLACES["drop_last"]):
         return False

@@ -1,6 +1,6 @@
 """Calls of the package flash_attn, which cannot be built for NPUs, as calls of `torch_npu.npu_fusion_attention`.
 
-The package says what a fused operator has to know: half precision, the layout (batch, sequence, heads, size), masks
+The package gives what a fused operator has to know: half precision, the layout (batch, sequence, heads, size), masks
 that are aligned at the bottom right since 2.1 (at the top left before: the functions named unpadded).
 """
 
@@ -283,7 +283,7 @@ def _window(bound: Bound, mask: str) -> list[Piece] | str | None:
 
 
 def _settle(writer: Writer, removed: list[ast.stmt]) -> None:
-    """Take back what was said of an import that goes, or say it of another import of the package that stays."""
+    """Withdraw the findings on an import that goes, or move them to another import of the package that stays."""
     work = writer.work
     spans = [work.source.extent(node) for node in removed]
     stays = next((node for node in work.scan.imports if node not in removed and _of_package(node)), None)

@@ -1,6 +1,6 @@
 """`float32`: float64 tensors on the device become float32 where a meter or a sum over the ranks needs no more.
 
-HCCL sums no float64 (codemods.reductions says where), and float64 is not generally available on NPU (documentation of
+HCCL sums no float64 (codemods.reductions finds where), and float64 is not generally available on NPU (documentation of
 torch_npu, torch.Tensor.double). float32 counts exactly up to 2**24 = 16 777 216. What stays on the host stays float64.
 """
 
@@ -95,7 +95,7 @@ def _meters(writer: Writer) -> None:
 
 
 def _forget(work: Work, code: str, extent: Extent) -> None:
-    """Take back what the migration says about a dtype that is another one now."""
+    """Withdraw what the migration reports about a dtype that is another one now."""
     work.withdraw_notes(lambda note: note.code == code and note.extent == extent)
 
 
@@ -220,7 +220,7 @@ def _early(writer: Writer) -> None:
 
 
 def _only_moves(work: Work, call: ast.Call) -> bool:
-    """True for a copy to a device that says nothing of a dtype."""
+    """True for a copy to a device that gives no dtype."""
     assert isinstance(call.func, ast.Attribute)
     given = arguments_of(call)
     if any(keyword.arg not in ("device", "non_blocking") for keyword in call.keywords) or len(call.args) > 1:

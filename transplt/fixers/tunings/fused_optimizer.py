@@ -22,7 +22,7 @@ fixer = Fixer(__name__, code="NPU750", rank=110, theme="tune:fused-optimizer")
 
 @fixer.on(ast.Module)
 def optimizers(work: Work, tree: ast.Module) -> Finds:
-    """Change the optimizers of this file that can be, and what is said to them."""
+    """Change the optimizers of this file that can be, and the calls on them."""
     writer = writer_for(work, fixer)
     if writer is None or work.settings.amp == "apex":
         return  # those of Ascend apex: transplt.fixers.amp.apex_replacements
@@ -62,14 +62,14 @@ def _references(writer: Writer, found: Optimizers) -> None:
             continue
         name = class_of(work.names.qualified(node) or "")
         if isinstance(above, ast.ClassDef):
-            _said(writer, node, f"a class of the project is made from torch.optim.{name}", name)
+            _left(writer, node, f"a class of the project is made from torch.optim.{name}", name)
         elif isinstance(above, (ast.Dict, ast.Assign, ast.Call, ast.keyword, ast.List, ast.Tuple, ast.IfExp)):
             asked = getattr(above.func, "id", "") if isinstance(above, ast.Call) else ""
             tested = asked in names_of("builtins", "asks") or (
                 isinstance(above, ast.Call) and (work.names.qualified(above.func) or "").startswith("inspect.")
             )
             if not tested:
-                _said(writer, node, f"torch.optim.{name} is called where its arguments are not in sight", name)
+                _left(writer, node, f"torch.optim.{name} is called where its arguments are not in sight", name)
     for call in work.scan.calls:
         of_optim = call.args and work.names.qualified(call.args[0]) == "torch.optim"
         if of_optim and getattr(call.func, "id", "") == "getattr":
@@ -81,7 +81,7 @@ def _references(writer: Writer, found: Optimizers) -> None:
             )
 
 
-def _said(writer: Writer, node: ast.expr, message: str, name: str) -> None:
+def _left(writer: Writer, node: ast.expr, message: str, name: str) -> None:
     writer.left(node, message, f"use {CLASSES[name]} there if its restrictions allow it", fixer.code)
 
 

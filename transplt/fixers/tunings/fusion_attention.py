@@ -29,7 +29,7 @@ _CONTEXTS = ("torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")
 
 @fixer.on(ast.Module)
 def attention_of_one_operator(work: Work, tree: ast.Module) -> Finds:
-    """Rewrite the calls whose facts can all be read, and say of the others which is missing."""
+    """Rewrite the calls whose facts can all be read, and report of the others which is missing."""
     writer = writer_for(work, fixer)
     if writer is None:
         return

@@ -114,10 +114,10 @@ def _change(writer: Writer, store: ast.Attribute, new: str, full: str) -> None:
 
 
 def _replace(writer: Writer, node: ast.expr | ast.stmt, message: str, text: str) -> None:
-    """An edit of a node that the migration has looked at already: it only said that the flag does nothing."""
+    """An edit of a node that the migration has looked at already: it only reported that the flag does nothing."""
     writer.rewrite(node, fixer.code, message, text, writes_npu=True)
 
 
 def _forget(work: Work, start: int, end: int) -> None:
-    """Take back what the migration says between two places about flags that have an effect now."""
+    """Withdraw what the migration reports between two places about flags that have an effect now."""
     work.withdraw_notes(lambda note: note.code == "NPU504" and start <= note.extent[0] and note.extent[1] <= end)

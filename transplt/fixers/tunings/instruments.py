@@ -20,7 +20,7 @@ from transplt.syntax.scan import FUNCTIONS
 class MeasuredLoop:
     """A loop over batches of the file on the bench, `around` are the loops that train around it, the outermost last.
 
-    `apart` says that the loops around are those of the caller, `function` is the one that holds the loop then.
+    `apart` is true where the loops around are those of the caller, `function` is the one that holds the loop then.
     """
 
     batches: Batches

@@ -1,7 +1,7 @@
 """`int32`: indices that only look something up in an embedding are made in 32 bits.
 
 Targets of cross_entropy and nll_loss stay int64: PyTorch refuses other types there. The Ascend porting guide casts
-targets (`target.to(torch.int32)`), for torch 1.5 and 1.8; who asks for this tuning for that is told so at the loss.
+targets (`target.to(torch.int32)`), for torch 1.5 and 1.8; who asks for this tuning for that gets a note at the loss.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def scripts(work: Work, tree: ast.Module) -> Finds:
 
 
 def _applied(node: ast.expr) -> bool:
-    """True for a decorator and for the callee of a call; an alias or an argument says nothing yet."""
+    """True for a decorator and for the callee of a call; an alias or an argument does not count yet."""
     above = parent(node)
     if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return node in above.decorator_list

@@ -58,5 +58,5 @@ def _collated(loader: Loader) -> bool:
 
 
 def _takes_it(call: ast.Call) -> bool:
-    """True for a call that says where to and at most a dtype by keyword, and nothing about waiting."""
+    """True for a call that gives where to and at most a dtype by keyword, and nothing about waiting."""
     return len(call.args) <= 1 and all(keyword.arg in ("device", "dtype") for keyword in call.keywords)

@@ -27,7 +27,7 @@ _RECORDED = {"shapes": "record_shapes", "memory": "profile_memory", "stacks": "w
 
 @fixer.on(ast.Module)
 def profiled_steps(work: Work, tree: ast.Module) -> Finds:
-    """Start the profiler before the first pass over the data, tell it each step, stop it after the last pass."""
+    """Start the profiler before the first pass over the data, step it with each step, stop it after the last pass."""
     if b"torch_npu.profiler" not in work.source.utf8 and (writer := writer_for(work, fixer)):
         place = only_one(writer, fixer.code, "profiler")
         if place is not None:

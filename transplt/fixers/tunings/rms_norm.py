@@ -41,7 +41,7 @@ _X = _Term("x")
 
 @fixer.on(ast.ClassDef)
 def norm(work: Work, cls: ast.ClassDef) -> Finds:
-    """Rewrite a class whose forward is the formula; say of others named like it that they stay."""
+    """Rewrite a class whose forward is the formula; report of others named like it that they stay."""
     forward = _method(cls, "forward")
     if forward is None or not any("sqrt" in work.text(node) for node in _functions(cls)):
         return

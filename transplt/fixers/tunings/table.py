@@ -13,7 +13,7 @@ from transplt.base.settings import TORCH_VERSIONS
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """One tuning as its fixer says (transplt.edits.fixer); `versions` are the torch versions that it holds for."""
+    """One tuning as its fixer has it (transplt.edits.fixer); `versions` are the torch versions that it holds for."""
 
     name: str
     code: str

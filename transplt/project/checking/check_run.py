@@ -58,8 +58,8 @@ def check_paths(
     if since is not None:
         for project in projects:
             _only_changed(project, since)
-    told = [entry for project in projects for entry in project.every or ()]
-    step = steps(progress, told, [entry for project in projects for entry in project.wanted])
+    indexed = [entry for project in projects for entry in project.every or ()]
+    step = steps(progress, indexed, [entry for project in projects for entry in project.wanted])
     result = CheckResult()
     for project in projects:
         files, unread = _looked_at(project, ignores, fix, diff, step, cache if since is None else None, options.jobs)
@@ -88,19 +88,19 @@ def _looked_at(
     def jobs(entries: Sequence[Entry]) -> int:
         return 0 if named else default_jobs(entries) if given_jobs is None else given_jobs
 
-    told = project.every or ()
+    indexed = project.every or ()
     make_worker = partial(worker_for, project, ignores, fix, diff)
     if cache is None or fix or diff:
         from transplt.project.passes import work_through
 
-        return work_through(make_worker(), told, project.wanted, jobs(told or project.wanted), step)
+        return work_through(make_worker(), indexed, project.wanted, jobs(indexed or project.wanted), step)
     settings = _settings(project, ignores, fix, diff)
     remembered = Remembered.of(cache, str(project.root), settings, project.torch, alone=project.every is None)
-    return work_through_rest(remembered, make_worker, told, project.wanted, jobs, step)
+    return work_through_rest(remembered, make_worker, indexed, project.wanted, jobs, step)
 
 
 def _with_what_asks(files: list[CheckedFile], project: CheckedProject, ignores: _Ignores) -> list[CheckedFile]:
-    """The files of a whole project, with what a migration says where no file of it asks for the torch_npu that goes in.
+    """The files of a whole project, with a migration's finding where no file of it asks for the torch_npu that goes in.
     """
     goes_in = [import_of_torch_npu(each) for each in sorted(files, key=lambda each: each.path)]
     first = next((each for each in goes_in if each is not None), None)
@@ -145,7 +145,7 @@ def check_text(
     fix: bool = False,
     diff: bool = False,
 ) -> CheckResult:
-    """Looks at one file that is given as bytes; `path` says where it would lie."""
+    """Looks at one file that is given as bytes; `path` is where it would lie."""
     full = Path(os.path.abspath(path))
     project = open_project(Path(os.path.realpath(full.parent)), options)
     inner = os.path.relpath(Path(os.path.realpath(full.parent)) / full.name, project.root).replace(os.sep, "/")
@@ -164,7 +164,7 @@ def _settings(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool)
 
 
 def worker_for(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool) -> FileWorker[CheckedFile]:
-    """What looks at the files of a project; it does not know yet what they tell each other."""
+    """What looks at the files of a project; it does not know their facts yet."""
     from transplt.project.worker import FileWorker
 
     settings = _settings(project, ignores, fix, diff)

@@ -84,7 +84,7 @@ def import_of_torch_npu(file: CheckedFile) -> Finding | None:
 
 
 def asks_for_torch_npu(file: CheckedFile) -> bool:
-    """True for a file that asks for torch-npu once its edits are made, or of which it is said that it does not."""
+    """True for a file that asks for torch-npu once its edits are made, or that has a finding that it does not."""
     if file.data is not None and b"torch-npu" in file.data and b"torch-npu" not in file.before:
         return True
     return any(each.code == NOT_ADDED or (each.code == ADDED and each.edit is not None) for each in file.findings)

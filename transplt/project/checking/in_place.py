@@ -34,10 +34,10 @@ def refuse_uncommitted(changes: Iterable[ChangedFile]) -> None:
 def uncommitted(top: Path, files: Sequence[Path]) -> list[str]:
     """Tracked files of the repository that differ from HEAD, and those of `files` that it does not track."""
     try:
-        said = status(top)
+        states = status(top)
     except OSError as error:
         raise UsageError(f"git cannot say whether {shown(top)} is clean; give --allow-dirty to go on") from error
-    rows = [(row[:2], os.fsdecode(row[3:])) for row in said.split(b"\0") if row]
+    rows = [(row[:2], os.fsdecode(row[3:])) for row in states.split(b"\0") if row]
     ours = [os.path.relpath(file, os.path.realpath(top)).replace(os.sep, "/") for file in files]
     tracked = [name for state, name in rows if state != b"??"]
     new = [name for state, name in rows if state == b"??"]
@@ -48,7 +48,7 @@ def uncommitted(top: Path, files: Sequence[Path]) -> list[str]:
 def write_changes(changes: Sequence[ChangedFile]) -> list[str]:
     """Replaces the files, each at once. CannotFinish when the system refuses or a file is not what was read.
 
-    What a run that was killed left beside them is removed; a sentence for each says so.
+    What a run that was killed left beside them is removed; a sentence for each reports it.
     """
     notes = [*remove_unfinished(change.file for change in changes)]
     for change in changes:

@@ -24,7 +24,7 @@ PROJECT_MARKS = (".git", "pyproject.toml", "setup.py", "requirements.txt", MANIF
 class CheckedProject:
     """A project and what of it is looked at. Paths of entries are relative to `root`, a real path.
 
-    `every` holds all its files when a folder was given, so that it is known what they say to each other; `excluded` are
+    `every` holds all its files when a folder was given, so that their facts are known to each other; `excluded` are
     paths that were asked for and are left out.
     """
 

@@ -1,9 +1,9 @@
-"""What checks found before, from the user's cache: results of files, and what they tell each other, as JSON.
+"""What checks found before, from the user's cache: results of files, and their facts for each other, as JSON.
 
 One file of the cache is for one project under one set of settings and versions: all that is in its name. In it each
-result has a key of its own: path and bytes of its file, one digest over what all files tell each other, and whether a
-twin for the NPU lies beside it. So a file that changes and tells the same leaves the results of the others as they are,
-and one that tells something else makes all of them misses; what files tell depends on their own bytes alone.
+result has a key of its own: path and bytes of its file, one digest over the facts of all files, and whether a
+twin for the NPU lies beside it. So a file that changes and keeps its facts leaves the results of the others as they
+are, and one with other facts makes all of them misses; the facts of files depend on their own bytes alone.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Spoilt(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is kept of a file: the digest of its bytes; what they tell, its digest and as JSON (empty: not asked); what
+    """What is kept of a file: the digest of its bytes; its facts, their digest and as JSON (empty: not asked); what
     was found, the key of that and as JSON (empty: not known)."""
 
     content: str
-    told: str = ""
+    digest: str = ""
     facts: str = ""
     key: str = ""
     found: str = ""
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(slots=True)
 class Remembered:
-    """What is known of the files of one project; `alone` says that they were looked at without it."""
+    """What is known of the files of one project; `alone`: they were looked at without it."""
 
     cache: Cache
     name: str
@@ -74,7 +74,7 @@ class Remembered:
             try:
                 data = read_regular(f"{self.root}/{entry.path}", entry.limit, follow=False)
             except OSError:
-                continue  # whoever works on it says why
+                continue  # whoever works on it reports why
             room -= len(data)
             known, content = self._before.get(entry.path), _digest(data)
             self.rows[entry.path] = known if known is not None and known.content == content else Row(content)
@@ -85,29 +85,29 @@ class Remembered:
         self.rows = {path: Row(row.content) for path, row in self.rows.items()}
         self._before.clear()
 
-    def untold(self, telling: Sequence[Entry]) -> list[Entry]:
-        """Those of which it is not known what they tell."""
-        return [entry for entry in telling if entry.path not in self.rows or not self.rows[entry.path].told]
+    def not_indexed(self, sources: Sequence[Entry]) -> list[Entry]:
+        """Those of which the facts are not known."""
+        return [entry for entry in sources if entry.path not in self.rows or not self.rows[entry.path].digest]
 
-    def tell(self, path: str, facts: ModuleFacts | None) -> None:
-        """A file tells this; None: nothing."""
+    def keep_facts(self, path: str, facts: ModuleFacts | None) -> None:
+        """The facts of a file; None: it has none."""
         if path in self.rows:
             text = to_json(facts)
             self.rows[path] = Row(self.rows[path].content, _digest(text), text)
 
-    def facts(self, telling: Sequence[Entry]) -> list[ModuleFacts]:
-        """What files tell, from the cache. Spoilt when that is no record of ours."""
-        texts = [self.rows[entry.path].facts for entry in telling if entry.path in self.rows]
+    def facts(self, sources: Sequence[Entry]) -> list[ModuleFacts]:
+        """The facts of files, from the cache. Spoilt when that is no record of ours."""
+        texts = [self.rows[entry.path].facts for entry in sources if entry.path in self.rows]
         try:
             return [from_json(ModuleFacts, text) for text in texts if text != "null"]
         except ValueError as error:
             raise Spoilt from error
 
-    def keys(self, telling: Sequence[Entry], wanted: Sequence[Entry]) -> dict[str, str]:
+    def keys(self, sources: Sequence[Entry], wanted: Sequence[Entry]) -> dict[str, str]:
         """The keys of results; a file that could not be read has none."""
-        rows = ((entry.path, self.rows[entry.path]) for entry in telling if entry.path in self.rows)
-        told = sorted((path, row.told) for path, row in rows if row.facts != "null")  # the others tell nothing
-        whole = _digest(repr(told))
+        rows = ((entry.path, self.rows[entry.path]) for entry in sources if entry.path in self.rows)
+        digests = sorted((path, row.digest) for path, row in rows if row.facts != "null")  # others have none
+        whole = _digest(repr(digests))
         return {entry.path: self._key(entry.path, whole) for entry in wanted if entry.path in self.rows}
 
     def results(self, keys: Mapping[str, str]) -> list[CheckedFile]:
@@ -129,13 +129,13 @@ class Remembered:
         for record in records:
             if record.path in keys and record.status is Status.OK:
                 row = self.rows[record.path]
-                self.rows[record.path] = Row(row.content, row.told, row.facts, keys[record.path], to_json(record))
+                self.rows[record.path] = Row(row.content, row.digest, row.facts, keys[record.path], to_json(record))
         rows = dict(self.rows)
         if self.alone:
             others = {path: row for path, row in self._before.items() if path not in rows}
             if sum(len(row.found) for row in others.values()) < _MOST_CARRIED:
                 rows |= others
-        plain = {path: [row.content, row.told, row.facts, row.key, row.found] for path, row in rows.items()}
+        plain = {path: [row.content, row.digest, row.facts, row.key, row.found] for path, row in rows.items()}
         self.cache.write(self.name, json.dumps(plain, separators=(",", ":")))
 
     def _key(self, path: str, whole: str) -> str:

@@ -22,50 +22,50 @@ _Outcome = tuple[list[CheckedFile], list[Finding]]
 def work_through_rest(
     remembered: Remembered,
     make_worker: Callable[[], FileWorker[CheckedFile]],
-    told: Sequence[Entry],
+    indexed: Sequence[Entry],
     wanted: Sequence[Entry],
     jobs: Callable[[Sequence[Entry]], int],
     step: Callable[[], None],
 ) -> _Outcome:
     """What `passes.work_through` gives; work is done only for what is not remembered, and is remembered.
 
-    `jobs` says how many processes some files are worth.
+    `jobs` returns how many processes some files are worth.
     """
     if not wanted:
         return [], []
-    remembered.read([*(entry for entry in told if entry.tells), *wanted])
+    remembered.read([*(entry for entry in indexed if entry.tells), *wanted])
     try:
-        return _done(remembered, make_worker, told, wanted, jobs, step)
+        return _done(remembered, make_worker, indexed, wanted, jobs, step)
     except Spoilt:
         remembered.forget()
-        return _done(remembered, make_worker, told, wanted, jobs, lambda: None)
+        return _done(remembered, make_worker, indexed, wanted, jobs, lambda: None)
 
 
 def _done(
     remembered: Remembered,
     make_worker: Callable[[], FileWorker[CheckedFile]],
-    told: Sequence[Entry],
+    indexed: Sequence[Entry],
     wanted: Sequence[Entry],
     jobs: Callable[[Sequence[Entry]], int],
     step: Callable[[], None],
 ) -> _Outcome:
-    telling = [entry for entry in told if entry.tells]
-    asked = remembered.untold(telling)
+    sources = [entry for entry in indexed if entry.tells]
+    asked = remembered.not_indexed(sources)
     with ExitStack() as stack:
-        crew = _Crew(stack, make_worker, remembered, told or wanted, jobs)
+        crew = _Crew(stack, make_worker, remembered, indexed or wanted, jobs)
         facts = crew.index(asked, step) if asked else []
-        keys = remembered.keys(telling, wanted) if crew.sure else {}
+        keys = remembered.keys(sources, wanted) if crew.sure else {}
         known = remembered.results(keys)
-        for _ in range(len(telling) - len(asked) + len(known)):
+        for _ in range(len(sources) - len(asked) + len(known)):
             step()
         have = {record.path for record in known}
         left = [entry for entry in wanted if entry.path not in have]
         if not left:
             records, unread = list[CheckedFile](), list[Finding]()
         else:
-            if told:
-                facts += remembered.facts([entry for entry in telling if entry not in asked])
-            records, unread = crew.finish(left, facts if told else None, step)
+            if indexed:
+                facts += remembered.facts([entry for entry in sources if entry not in asked])
+            records, unread = crew.finish(left, facts if indexed else None, step)
     if crew.sure and (asked or left):
         remembered.keep(records, keys)
     return [*known, *records], unread
@@ -74,7 +74,7 @@ def _done(
 class _Crew:
     """Worker processes, started when there is work: those of the first pass do the second, too, where they are enough.
 
-    `sure` says that every file was asked what it tells, so that what is found may be remembered.
+    `sure`: every file was asked for its facts, so that what is found may be remembered.
     """
 
     def __init__(
@@ -93,17 +93,17 @@ class _Crew:
         self._size = 0
 
     def index(self, entries: Sequence[Entry], step: Callable[[], None]) -> list[ModuleFacts]:
-        """What files tell their project; the cache gets it, too."""
-        from transplt.project.passes import what_files_tell
+        """The facts of files; the cache gets them, too."""
+        from transplt.project.passes import facts_of_files
         from transplt.project.worker import Unindexed
 
         found = []
         pool, shares = self._at_work(entries)
-        for path, fact in what_files_tell(pool, shares, self._lost, step).items():
+        for path, fact in facts_of_files(pool, shares, self._lost, step).items():
             if isinstance(fact, Unindexed):
                 self.sure = False
                 continue
-            self._remembered.tell(path, fact)
+            self._remembered.keep_facts(path, fact)
             if fact is not None:
                 found.append(fact)
         self.sure = self.sure and not self._lost

@@ -101,14 +101,14 @@ class _Branch:
         return self.tip
 
 
-def port(options: Options, branch: str, command: str, say: Callable[[str], None]) -> Port:
+def port(options: Options, branch: str, command: str, progress: Callable[[str], None]) -> Port:
     """Makes the branch, or goes on with it. UsageError where there is no repository or no branch can be made."""
     project = find_source(Path(options.source))
     top = find_repository(project) if project.is_dir() else None
     if top is None:
         raise UsageError(f"{shown(project)} is no folder of a git repository; `transplt -i` migrates any folder")
     try:
-        return _port(project, Path(os.path.realpath(top)), options, branch, command, say)
+        return _port(project, Path(os.path.realpath(top)), options, branch, command, progress)
     except FileNotFoundError as error:
         if shutil.which("git") is not None:  # such as no folder for temporary files
             raise CannotFinish(f"{reason(error)}; the branch is as it was") from error
@@ -117,14 +117,16 @@ def port(options: Options, branch: str, command: str, say: Callable[[str], None]
         raise CannotFinish(f"git could not do its part: {error}; the branch is as it was") from error
 
 
-def _port(project: Path, top: Path, options: Options, branch: str, command: str, say: Callable[[str], None]) -> Port:
+def _port(
+    project: Path, top: Path, options: Options, branch: str, command: str, progress: Callable[[str], None]
+) -> Port:
     tip, head = _begin(top, branch)
     run = run_of(command) if command else None
     prefix = "" if project == top else project.relative_to(top).as_posix() + "/"
     with tempfile.TemporaryDirectory(prefix="transplt-port-") as name:
         scratch = Path(name)
         before, after, out = scratch / "before", scratch / "after", scratch / "out"
-        say("reading what is committed")
+        progress("reading what is committed")
         held, lacking = _export(top, tip or head, (before, after))
         if not (before / prefix).is_dir():
             raise UsageError(f"{shown(project)} is not committed; commit it, and port again")
@@ -134,7 +136,7 @@ def _port(project: Path, top: Path, options: Options, branch: str, command: str,
             _export(top, common_commit(top, tip, head), (scratch / "reference",))
             reference = scratch / "reference" / prefix
         given = replace(options, source=before / prefix, out=out, page=False, analysis=True, force=False)
-        say("migrating")
+        progress("migrating")
         result = migrate_tree(make_plan(given))
         files = _changed(result, before / prefix)
         modes = {each.path.removeprefix(prefix): each.mode for each in held if each.path.startswith(prefix)}
@@ -147,8 +149,8 @@ def _port(project: Path, top: Path, options: Options, branch: str, command: str,
                 return None
             state = frozenset((file.path, hash(read_regular(grown.folder / file.path, OTHER))) for file in files)
             if state not in proofs:
-                say(f"proving: {decision.subject.lower()}")
-                proof = proof_between(reference, after / prefix, run, (1,), say)
+                progress(f"proving: {decision.subject.lower()}")
+                proof = proof_between(reference, after / prefix, run, (1,), progress)
                 assert proof is not None
                 proofs[state] = proof.verdict
             return proofs[state]
@@ -240,14 +242,14 @@ def _commit_all(
 def _message(decision: Decision, edits: tuple[Finding, ...], proof: Verdict | None) -> str:
     paths = {edit.path for edit in edits}
     codes = ", ".join(sorted({edit.code for edit in edits}))
-    said = [decision.why, f"{many(len(edits), 'edit')} in {many(len(paths), 'file')}: {codes}"]
+    parts = [decision.why, f"{many(len(edits), 'edit')} in {many(len(paths), 'file')}: {codes}"]
     if proof is not None:
-        said.append(f"transplt prove, against the program before the port: {proof}")
-    wrapped = (textwrap.fill(text, _MESSAGE_WIDTH, break_long_words=False, break_on_hyphens=False) for text in said)
+        parts.append(f"transplt prove, against the program before the port: {proof}")
+    wrapped = (textwrap.fill(text, _MESSAGE_WIDTH, break_long_words=False, break_on_hyphens=False) for text in parts)
     return "\n\n".join((decision.subject, *wrapped)) + "\n"
 
 
-def _said_once(grown: _Branch, done: Port, again: set[tuple[str, str]]) -> list[Finding]:
+def _only_in_edits(grown: _Branch, done: Port, again: set[tuple[str, str]]) -> list[Finding]:
     """What the migration left for a person and nobody finds `again` in its output, since it goes with an edit: at its
     places there.
     """
@@ -260,14 +262,14 @@ def _said_once(grown: _Branch, done: Port, again: set[tuple[str, str]]) -> list[
 
 
 def _commit_checklist(grown: _Branch, done: Port, options: Options, scratch: Path) -> None:
-    """Commits what is left, where it is not what the file says already."""
+    """Commits what is left, where it is not what the file holds already."""
     path = grown.folder / checklist.NAME
     old = read_regular(path, OTHER).decode("utf-8", "replace") if path.is_file() and not path.is_symlink() else ""
     # Read again: the places of what is left are those in the files of the branch.
     given = replace(options, source=grown.folder, out=scratch / "left")
     left = diff_tree(make_plan(replace(given, unsafe_fixes=None)))
     findings = [each for each in left.findings if each.path != checklist.NAME]
-    findings += _said_once(grown, done, {(each.path, each.code) for each in findings})
+    findings += _only_in_edits(grown, done, {(each.path, each.code) for each in findings})
     offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
     drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left
     drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)

@@ -23,7 +23,7 @@ from transplt.project.survey.task import Answer, Task
 
 _MB = 1024 * 1024
 _MOST_ANSWER = 256 * _MB
-_MOST_SAID = 300
+_MOST_REASON = 300
 
 
 def analyse(task: Task) -> Answer:
@@ -68,7 +68,7 @@ def _answer(child: Child, code: int) -> Answer:
     except ValueError:
         pass
     lines = child.said(_MB).strip().splitlines()
-    last = "".join(c for c in lines[-1] if c.isprintable())[:_MOST_SAID] if lines else ""
+    last = "".join(c for c in lines[-1] if c.isprintable())[:_MOST_REASON] if lines else ""
     if "MemoryError" in last or "bad_alloc" in last:
         return Answer(failed="not enough memory for it")
     hint = ", which the system also does for want of memory" if code == -9 else ""

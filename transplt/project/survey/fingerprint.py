@@ -60,7 +60,7 @@ def _asked(task: Task) -> str:
     """What decides besides the repository; of rules the content."""
     versions = versions_digest()
     if not versions:
-        return str(time.time_ns())  # nothing can be said to be the same
+        return str(time.time_ns())  # nothing counts as the same
     try:
         rules = [hashlib.blake2b(read_regular(Path(each), RULES)).hexdigest() for each in task.rules]
     except OSError:

@@ -1,4 +1,4 @@
-"""The row of one repository: what `transplt analyze` says of it, as a portfolio needs it."""
+"""The row of one repository: what `transplt analyze` finds in it, as a portfolio needs it."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def thing(group: Group) -> tuple[str, str, str]:
 
 
 def packages_of(summary: Summary) -> list[dict[str, Any]]:
-    """Third-party packages that a finding speaks of: whether they are in the way, and what is said of a replacement."""
+    """Third-party packages that a finding speaks of: whether they are in the way, and the help on a replacement."""
     found: dict[str, dict[str, Any]] = {}
     for finding in summary.rows("third-party"):
         package = visible(finding.api).partition(".")[0]

@@ -7,7 +7,7 @@ from typing import Any
 import transplt
 from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.project.survey.portfolio import SHARED, STOPS
-from transplt.project.survey.text import hours
+from transplt.project.survey.survey_text import hours
 from transplt.render.cell import shortened
 from transplt.render.templates import asset, fill
 

@@ -106,12 +106,12 @@ def order(rows: Sequence[_Row]) -> list[_Row]:
 
 
 def packages(rows: Iterable[_Row]) -> list[_Row]:
-    """Third-party packages over all repositories, those in the way first; what is said is that of the first one."""
+    """Third-party packages over all repositories, those in the way first; the words are those of the first one."""
     found: dict[str, _Row] = {}
     for row in rows:
         for each in row["packages"]:
-            said = {name: each[name] for name in ("package", "says", "instead")}
-            entry = found.setdefault(each["package"], {**said, "open_in": [], "used_in": []})
+            summary = {name: each[name] for name in ("package", "says", "instead")}
+            entry = found.setdefault(each["package"], {**summary, "open_in": [], "used_in": []})
             entry["used_in"].append(row["name"])
             if each["open"]:
                 if not entry["open_in"]:

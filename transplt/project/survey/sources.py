@@ -20,7 +20,7 @@ _SECRET = re.compile(r"(?<=://)[^/@]*@")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One repository: an absolute path, or a URL. `shown` is what reports say, without a password."""
+    """One repository: an absolute path, or a URL. `shown` is what reports show, without a password."""
 
     text: str
     name: str

@@ -62,9 +62,9 @@ def check_folder(out: Path, sources: Sequence[Source]) -> None:
 
 
 def survey(
-    sources: Sequence[Source], out: Path, where: Where, asked: Task, told: Callable[[str], None]
+    sources: Sequence[Source], out: Path, where: Where, asked: Task, progress: Callable[[str], None]
 ) -> Done:
-    """Surveys into the folder `out`. `asked` has what is asked of every repository, `told` gets a line for each.
+    """Surveys into the folder `out`. `asked` has what is asked of every repository, `progress` gets a line for each.
 
     UsageError as `check_folder`; CannotFinish when the system refuses to write.
     """
@@ -74,7 +74,7 @@ def survey(
     try:
         states.mkdir(parents=True, exist_ok=True)
         for note in remove_unfinished([*files, out / DOCUMENT]):
-            told(note)
+            progress(note)
     except OSError as error:
         raise CannotFinish(f"cannot write {shown(states)}: {reason(error)}") from error
     known = {source.name: read_state(path) for source, path in zip(sources, files, strict=True)}
@@ -93,18 +93,18 @@ def survey(
             answer = Answer(failed=answer.why)
         if answer.failed:
             failed[task.name] = _cleaned(answer.failed, source)
-            told(f"{before}: failed: {failed[task.name]}")
+            progress(f"{before}: failed: {failed[task.name]}")
             continue
         state = known[task.name]
         if answer.same and state is not None:
             rows[task.name] = {**state.row, "name": task.name}
-            told(f"{before}: unchanged")
+            progress(f"{before}: unchanged")
             continue
         state = State(answer.key, {**json.loads(answer.row), "source": source.shown}, answer.cpu, answer.peak_mb)
         _write(path, _state_text(state))
         rows[task.name] = state.row
         made += 1
-        told(f"{before}: {state.row['share_automatic']:.0%} automatic, {answer.cpu:.1f} s, {answer.peak_mb} MB")
+        progress(f"{before}: {state.row['share_automatic']:.0%} automatic, {answer.cpu:.1f} s, {answer.peak_mb} MB")
     value = document(
         [rows[source.name] for source in sources if source.name in rows],
         [

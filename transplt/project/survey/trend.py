@@ -15,7 +15,7 @@ _TOTALS = (
 def trend(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     """Pairs (before, now) in sum and for each repository that is in both and differs.
 
-    Repositories are the same when their sources are, or else their names. `same_program` says whether one version of
+    Repositories are the same when their sources are, or else their names. `same_program` is whether one version of
     transplt made both; `failing` are those that could be analysed before and now cannot.
     """
     by_source = {row["source"]: row for row in before["repositories"]}

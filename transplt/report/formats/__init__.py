@@ -8,8 +8,8 @@ from transplt.report.checked import CheckResult
 
 #: Format -> module of this package and function in it; a module is imported when its format is asked for.
 FORMATS = {
-    "text": "text:render_text",
-    "concise": "text:render_concise",
+    "text": "findings_text:render_text",
+    "concise": "findings_text:render_concise",
     "json": "json_document:render_json",
     "json-lines": "json_document:render_json_lines",
     "github": "ci_systems:render_github",
@@ -20,8 +20,8 @@ FORMATS = {
 
 #: The same for how many findings each code has.
 STATISTICS = {
-    "text": "text:render_statistics",
-    "concise": "text:render_statistics",
+    "text": "findings_text:render_statistics",
+    "concise": "findings_text:render_statistics",
     "json": "json_document:render_statistics_json",
     "json-lines": "json_document:render_statistics_json_lines",
 }
@@ -36,5 +36,5 @@ def render(
     """
     module, _, function = (STATISTICS if counts else FORMATS)[name].partition(":")
     renderer = getattr(importlib.import_module(f"transplt.report.formats.{module}"), function)
-    text: str = renderer(result, color, verbose) if module == "text" else renderer(result)
+    text: str = renderer(result, color, verbose) if module == "findings_text" else renderer(result)
     return text

@@ -17,7 +17,7 @@ FORMAT = 1
 
 def render_json(result: CheckResult) -> str:
     """One document: the tool, a summary, the findings, and what is to do about them."""
-    # Remarks say what a project builds: open findings belong to the same action by them.
+    # Remarks show what a project builds: open findings belong to the same action by them.
     known = (*result.findings, *(item.finding for item in result.info))
     table = {
         "tool": "transplt",

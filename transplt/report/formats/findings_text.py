@@ -37,7 +37,7 @@ def render_statistics(result: CheckResult, color: bool, verbose: bool) -> str:
 
 
 def footer(result: CheckResult, styled: bool, fixing: bool) -> Iterator[str]:
-    """What was found, and what --fix can do; `styled` says that the settings or the command name a style."""
+    """What was found, and what --fix can do; `styled`: the settings or the command name a style."""
     left, known = len(result.new), len(result.items) - len(result.new)
     files = many(result.files, "file")
     baseline = f", {known} more in the baseline" if known else ""

@@ -11,7 +11,7 @@ from transplt.rules.releases import CPU_INDEX
 
 #: torch, torchvision or torchaudio gets another release; torch-npu goes in; a part of CUDA goes out; an index.
 MOVED, ADDED, CUDA_OUT, INDEX = "NPU840", "NPU841", "NPU842", "NPU843"
-#: torch-npu is asked for nowhere, or a person has to say where; Python.
+#: torch-npu is asked for nowhere, or a person has to choose where; Python.
 NOT_ADDED, PYTHON = "NPU844", "NPU845"
 
 
