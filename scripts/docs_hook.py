@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from scripts.executed_table import counts  # noqa: E402
-from transplt.rules.errors import foretells  # noqa: E402
+from transplt.rules.errors import predicted_errors  # noqa: E402
 from transplt.rules.pages import all_codes, load  # noqa: E402
 from transplt.rules.profiles import slows_text  # noqa: E402
 
@@ -37,7 +37,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Adds a page for each code, their list, and the schema of rule files."""
     for code in all_codes():
         links = "([diagnose](../diagnose.md), [all errors](../errors.md))"
-        errors = foretells(code, "../errors.md").replace("(`transplt diagnose LOG`)", links)
+        errors = predicted_errors(code, "../errors.md").replace("(`transplt diagnose LOG`)", links)
         slow = slows_text(code, "../profile.md").replace("`transplt profile-read DIR`", "[profile-read](../profile.md)")
         content = "\n".join((load(code).text(), errors, slow))
         files.append(File.generated(config, f"diagnostics/{code}.md", content=content))

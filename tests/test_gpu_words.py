@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from tests.codemods.test_gpu_words import FOUND as IN_PYTHON
 from tests.test_gpu_words_in_files import FOUND as IN_FILES
 from transplt.base.finding import Level
-from transplt.rules.gpu_words import GpuWord, gpu_words, said_of
+from transplt.rules.gpu_words import GpuWord, gpu_words, level_and_help
 from transplt.rules.pages import all_codes
 from transplt.rules.tables import read_table
 
@@ -67,12 +67,12 @@ def word_since(first: str) -> GpuWord:
     ],
 )
 def test_the_version_that_the_project_asks_for_decides(asked: str, level: Level) -> None:
-    said, help_ = said_of(word_since("4.51.0"), [("accelerate", "==0.1"), ("transformers", asked)])
-    assert said is level
+    level, help_ = level_and_help(word_since("4.51.0"), [("accelerate", "==0.1"), ("transformers", asked)])
+    assert level is level
     assert ("ask for transformers>=4.51.0" in help_) is (level is Level.MANUAL)
 
 
 def test_without_a_version_the_table_decides() -> None:
     word = word_since("4.51.0")
-    assert said_of(word, []) == (word.level, word.help)
-    assert said_of(word, [("torch", "==2.1")]) == (word.level, word.help)
+    assert level_and_help(word, []) == (word.level, word.help)
+    assert level_and_help(word, [("torch", "==2.1")]) == (word.level, word.help)

@@ -11,11 +11,11 @@ from transplt.rules.errors import (
     KnownError,
     error_called,
     errors_by_code,
+    errors_predicted_by,
     family_of,
-    foretells,
-    foretold_by,
     is_error_code,
     known_errors,
+    predicted_errors,
 )  # fmt: skip
 from transplt.rules.pages import all_codes
 
@@ -77,5 +77,5 @@ def test_other_names_are_no_codes_of_errors(text: str) -> None:
 
 def test_families_and_findings() -> None:
     assert "HCCL" in family_of("EI0999") and family_of("XX") == ""
-    assert "npu-out-of-memory" in {error.name for error in foretold_by("NPU792")}
-    assert "The card ran out of memory" in foretells("NPU792") and foretells("NPU001") == ""
+    assert "npu-out-of-memory" in {error.name for error in errors_predicted_by("NPU792")}
+    assert "The card ran out of memory" in predicted_errors("NPU792") and predicted_errors("NPU001") == ""

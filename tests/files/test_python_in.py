@@ -108,7 +108,7 @@ def test_what_no_python_is_says_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "mode", "tells"),
+    ("path", "mode", "has_facts"),
     [
         ("a.py", 0o644, True),
         ("a.pyw", 0o644, True),
@@ -123,8 +123,8 @@ def test_what_no_python_is_says_nothing() -> None:
         ("a.cu", 0o644, False),
     ],
 )
-def test_who_says_something_to_the_project(path: str, mode: int, tells: bool) -> None:
-    assert Entry(path, 100, mode).tells is tells
+def test_what_may_have_facts_for_the_project(path: str, mode: int, has_facts: bool) -> None:
+    assert Entry(path, 100, mode).has_facts is has_facts
 
 
 @pytest.mark.parametrize(

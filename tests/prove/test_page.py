@@ -115,7 +115,7 @@ def test_both_losses_told_apart_without_colour() -> None:
     plot = loss_plot(falling(5), NAMES)
     assert plot is not None
     assert [(line.name, line.kind) for line in plot.lines] == [("original", "one"), ("migrated", "other")]
-    assert plot.said == "original: from 2 to 0.4; migrated: from 2 to 0.4"
+    assert plot.sentence == "original: from 2 to 0.4; migrated: from 2 to 0.4"
     text = page(part(curve=falling(5)))
     assert '<g class="one">' in text and '<circle class="mark"' in text
     assert '<g class="other">' in text and '<path class="mark"' in text
@@ -155,7 +155,7 @@ def test_the_distance_on_a_logarithmic_scale() -> None:
     assert stretch[0][1] == BOTTOM == plot.y_ticks[0].at  # zero has the line at the bottom
     assert [y for _, y in stretch[1:]] == [tick.at for tick in plot.y_ticks[1:]]
     assert abs((stretch[1][1] - stretch[2][1]) - (stretch[2][1] - stretch[3][1])) < 0.2
-    assert plot.said == "at most 1e-6 of their norm, at step 4"
+    assert plot.sentence == "at most 1e-6 of their norm, at step 4"
 
 
 def test_equal_parameters_lie_on_the_line_of_zero() -> None:
@@ -163,7 +163,7 @@ def test_equal_parameters_lie_on_the_line_of_zero() -> None:
     assert plot is not None
     assert [tick.text for tick in plot.y_ticks] == ["0"]
     assert {y for _, y in points(plot)[0]} == {BOTTOM}
-    assert plot.said == "0 after each of 4 steps: the parameters are the same"
+    assert plot.sentence == "0 after each of 4 steps: the parameters are the same"
 
 
 def test_steps_on_the_axis() -> None:

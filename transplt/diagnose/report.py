@@ -147,12 +147,12 @@ def _failure_table(failure: Failure, project: Project | None) -> dict[str, Any]:
             "path": visible(frame.path), "line": frame.line, "function": visible(frame.function),
             "text": visible(frame.source),
         },
-        "with_it": [_named(each) for each in failure.beside.values()],
+        "with_it": [_name_and_title(each) for each in failure.beside.values()],
         "source": error.source if error else "",
     }  # fmt: skip
 
 
-def _named(error: KnownError) -> dict[str, str]:
+def _name_and_title(error: KnownError) -> dict[str, str]:
     return {"name": error.name, "code": error.code, "title": error.title}
 
 

@@ -45,7 +45,7 @@ class Child:
         """What it wrote to its standard output, so many bytes of it."""
         return _read(self.out, most)
 
-    def said(self, most: int) -> str:
+    def errors(self, most: int) -> str:
         """What it wrote to stderr."""
         return _read(self.error, most).decode("utf-8", "backslashreplace")
 

@@ -32,7 +32,7 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 #: So many characters of git's own reason are passed on.
-_MOST_SAID = 200
+_LONGEST_REASON = 200
 #: Scopes of the configuration that belong to the repository.
 _OWN_SCOPES = (b"local", b"worktree")
 
@@ -79,9 +79,9 @@ def untracked(top: Path) -> list[bytes]:
     return [name for name in listed.split(b"\0") if name]
 
 
-def run_git(top: Path, *arguments: str, told: bytes = b"", environment: Mapping[str, str] | None = None) -> bytes:
+def run_git(top: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None) -> bytes:
     """What a command of git says that looks at objects and refs alone, and at no file of the working tree."""
-    return _run(top, _OFF, *arguments, told=told, environment=environment)
+    return _run(top, _OFF, *arguments, stdin=stdin, environment=environment)
 
 
 #: What may be cloned, and nothing else: `ext::` starts programs, http and git prove nothing of who answers.
@@ -118,8 +118,8 @@ def is_url(text: str) -> bool:
 def remote_head(url: str) -> str:
     """The commit that a clone of a URL would have. OSError when the remote does not answer or has none."""
     asked = ("ls-remote", "--quiet", "--", _checked(url), "HEAD")
-    said = _run(Path.cwd(), _REMOTE, *asked, environment=_REMOTE_ENVIRONMENT)
-    commit = said.decode("ascii", "replace").partition("\t")[0]
+    output = _run(Path.cwd(), _REMOTE, *asked, environment=_REMOTE_ENVIRONMENT)
+    commit = output.decode("ascii", "replace").partition("\t")[0]
     if not commit:
         raise OSError("the remote has no commit")
     return commit
@@ -154,7 +154,11 @@ def _filters_off(top: Path) -> Iterable[str]:
 
 
 def _run(
-    top: Path, settings: Iterable[str], *arguments: str, told: bytes = b"", environment: Mapping[str, str] | None = None
+    top: Path,
+    settings: Iterable[str],
+    *arguments: str,
+    stdin: bytes = b"",
+    environment: Mapping[str, str] | None = None,
 ) -> bytes:
     command = [_git(), "-C", str(top), "--no-pager"]
     for setting in settings:
@@ -164,16 +168,16 @@ def _run(
         done = subprocess.run(
             [*command, *arguments],
             env=kept | _ENVIRONMENT | dict(environment or {}),
-            input=told,
+            input=stdin,
             capture_output=True,
             check=True,
         )
     except subprocess.CalledProcessError as error:
-        told_why = error.stderr.decode("utf-8", "replace").strip().splitlines()
+        errors = error.stderr.decode("utf-8", "replace").strip().splitlines()
         # git says more below its reason: "Please make sure you have the correct access rights"
-        why = [line for line in told_why if line.startswith(("fatal: ", "error: "))][-1:] or told_why[-1:]
-        said = "".join(c if c.isprintable() else " " for c in why[0][:_MOST_SAID]) if why else ""
-        raise OSError(f"git {arguments[0]} ended with {error.returncode}{': ' * bool(said)}{said}") from error
+        why = [line for line in errors if line.startswith(("fatal: ", "error: "))][-1:] or errors[-1:]
+        reason = "".join(c if c.isprintable() else " " for c in why[0][:_LONGEST_REASON]) if why else ""
+        raise OSError(f"git {arguments[0]} ended with {error.returncode}{': ' * bool(reason)}{reason}") from error
     except ValueError as error:  # a null byte
         raise OSError(str(error)) from error
     return done.stdout

@@ -31,12 +31,12 @@ class Held:
 def commit_of(top: Path, ref: str) -> str:
     """The commit that a name stands for, empty where there is none."""
     try:
-        said = run_git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        output = run_git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     except FileNotFoundError:
         raise
     except OSError:
         return ""
-    return said.decode("ascii").strip()
+    return output.decode("ascii").strip()
 
 
 def common_commit(top: Path, one: str, other: str) -> str:
@@ -81,35 +81,35 @@ def contents(top: Path, held: Sequence[Held]) -> Iterator[tuple[Held, bytes | No
     """The files with their bytes, as git keeps them: no filter is applied. None for what a partial clone lacks."""
     for begin in range(0, len(held), _AT_ONCE):
         some = held[begin : begin + _AT_ONCE]
-        said = run_git(top, "cat-file", "--batch", told="".join(f"{each.name}\n" for each in some).encode())
+        output = run_git(top, "cat-file", "--batch", stdin="".join(f"{each.name}\n" for each in some).encode())
         at = 0
         for each in some:
-            end = said.index(b"\n", at)
-            head = said[at:end].split()
+            end = output.index(b"\n", at)
+            head = output[at:end].split()
             if len(head) != 3:
                 yield each, None
                 at = end + 1
                 continue
             size = int(head[2])
-            yield each, said[end + 1 : end + 1 + size]
+            yield each, output[end + 1 : end + 1 + size]
             at = end + size + 2
 
 
 def new_commit(top: Path, parent: str, files: Mapping[str, tuple[str, Path]], message: str, scratch: Path) -> str:
     """A commit on top of `parent` in which `files` (path -> mode and where the content lies) are as given."""
     listed = "".join(f"{where}\n" for _, where in files.values())
-    names = run_git(top, "hash-object", "-w", "--no-filters", "--stdin-paths", told=os.fsencode(listed)).split()
+    names = run_git(top, "hash-object", "-w", "--no-filters", "--stdin-paths", stdin=os.fsencode(listed)).split()
     rows = b"".join(
         f"{mode} {name.decode()}\t".encode() + os.fsencode(path) + b"\0"
         for (path, (mode, _)), name in zip(files.items(), names, strict=True)
     )
     index = {"GIT_INDEX_FILE": str(scratch / "index")}
     run_git(top, "read-tree", parent, environment=index)
-    run_git(top, "update-index", "-z", "--index-info", told=rows, environment=index)
+    run_git(top, "update-index", "-z", "--index-info", stdin=rows, environment=index)
     tree = run_git(top, "write-tree", "--missing-ok", environment=index).decode("ascii").strip()
     person = {name: os.environ[name] for name in _PERSON if name in os.environ}
-    said = run_git(top, "commit-tree", tree, "-p", parent, "-F", "-", told=message.encode(), environment=person)
-    return said.decode("ascii").strip()
+    output = run_git(top, "commit-tree", tree, "-p", parent, "-F", "-", stdin=message.encode(), environment=person)
+    return output.decode("ascii").strip()
 
 
 def who_commits(top: Path) -> str:

@@ -68,7 +68,7 @@ class Entry:
         return self.path.endswith((".py", ".pyw"))
 
     @property
-    def tells(self) -> bool:
+    def has_facts(self) -> bool:
         """True for a file that may say something to its project: Python, a notebook, what a system starts without a
         suffix, and what may hold the settings of a program. A stub (.pyi) says nothing: the module beside it does.
         """

@@ -75,19 +75,19 @@ def _load(name: str, source: Path | None) -> Added:
     if len(fitting) > 1:
         raise UsageError(f"several packages have a fixer {shown(name)}: {', '.join(sorted(map(shown, fitting)))}")
     ((title, (distribution, point)),) = fitting.items()
-    said = f"the fixer {shown(name)} of {shown(title)} {shown(distribution.version)}"
+    subject = f"the fixer {shown(name)} of {shown(title)} {shown(distribution.version)}"
     try:
         with _path_is(path):
             fixers = fixers_in(point.module)
             files = [*_files(point.module)]
     except Exception as error:
-        raise UsageError(f"{said} cannot be loaded: {type(error).__name__}: {shown(str(error))}") from error
+        raise UsageError(f"{subject} cannot be loaded: {type(error).__name__}: {shown(str(error))}") from error
     if any(not _trusted(os.path.dirname(file), source) for file in files):
-        raise UsageError(f"{said} lies in the current folder or in the input")
+        raise UsageError(f"{subject} lies in the current folder or in the input")
     wrong = [fixer for fixer in fixers if fixer.code not in CODES or fixer.theme]
     if not fixers or wrong:
         why = f"states {wrong[0].code} or a theme" if wrong else "states no Fixer"
-        raise UsageError(f"{said} {why}; it has to have {' or '.join(CODES)}")
+        raise UsageError(f"{subject} {why}; it has to have {' or '.join(CODES)}")
     digest = hashlib.blake2b(digest_size=16)
     for file in files:
         data = read_regular(file, SOURCE)

@@ -48,11 +48,11 @@ class Ignores:
 
     def reason(self, code: str, line: int, end_line: int) -> str:
         """Why a finding with `code` from one line to another is not wanted; empty when it is."""
-        told = [each for at in {line, end_line} for each in self.lines.get(at, ()) if each.holds_for(code)]
-        self.used.update((each, code) for each in told)
+        holding = [each for at in {line, end_line} for each in self.lines.get(at, ()) if each.holds_for(code)]
+        self.used.update((each, code) for each in holding)
         if self.file_wide(code):
             return "ignored for this file by the settings"
-        return "ignored by a comment" if told else ""
+        return "ignored by a comment" if holding else ""
 
     def drop(self, edit: Edit) -> bool:
         """True for an edit that is switched off: a finding says so, and its words count as ignored.

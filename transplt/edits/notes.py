@@ -25,5 +25,5 @@ def finding_of(source: Source, path: str, note: Note, ignored: str = "") -> Find
 def note_of(finding: Finding) -> Note:
     """The other way: a finding without an edit, as a note about its byte range."""
     extent = (finding.span.start, finding.span.end)
-    said = (finding.code, finding.level, finding.message, finding.api, finding.help, finding.effort, finding.ignored)
-    return Note(extent, *said)
+    rest = (finding.code, finding.level, finding.message, finding.api, finding.help, finding.effort, finding.ignored)
+    return Note(extent, *rest)

@@ -69,16 +69,17 @@ def settle(
     live = [token for token in tokens if token.where != "comment"]
     if not live:
         return Account(TokenCount(comments=len(tokens)), [], NO_LEDGER)
-    said: dict[TokenVerdict, list[Range]] = {verdict: [] for verdict in TokenVerdict}
-    stays = said[TokenVerdict.IGNORED]
+    ranges_of: dict[TokenVerdict, list[Range]] = {verdict: [] for verdict in TokenVerdict}
+    stays = ranges_of[TokenVerdict.IGNORED]
     stays += [(*each.extent, ignored(each.reason, each.detail)) for each in work.kept]
     stays += own_names(work, applied)
     for finding in (*done, *findings):
         cause = cause_of(finding)
-        said[cause.verdict].append((finding.span.start, finding.span.end, cause))
+        ranges_of[cause.verdict].append((finding.span.start, finding.span.end, cause))
     converted = taken_away(source.utf8, live, applied)
-    covers = {verdict: Cover(ranges) for verdict, ranges in said.items()}
-    open_ = sorted((start, end) for each in (TokenVerdict.MANUAL, TokenVerdict.UNKNOWN) for start, end, _ in said[each])
+    covers = {verdict: Cover(ranges) for verdict, ranges in ranges_of.items()}
+    not_converted = [*ranges_of[TokenVerdict.MANUAL], *ranges_of[TokenVerdict.UNKNOWN]]
+    open_ = sorted((start, end) for start, end, _ in not_converted)
     longer = LongerNames(work, _Inside(open_))
     packages = {finding.api.split(".")[0] for finding in (*done, *findings)}
     asked: set[str] = set()

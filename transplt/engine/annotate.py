@@ -44,11 +44,11 @@ def markers(source: Source, findings: Iterable[Finding], edits: Sequence[tuple[i
 
 
 def _one_line(finding: Finding) -> str:
-    said = " ".join(f"{finding.code} {finding.message}".split())
+    text = " ".join(f"{finding.code} {finding.message}".split())
     if finding.help:
-        said += ": " + " ".join(finding.help.split())
-    said = _COOKIE.sub("coding ", said.encode("ascii", "backslashreplace").decode())
-    return said if len(said) <= _LONGEST else said[: _LONGEST - 3].rstrip() + "..."
+        text += ": " + " ".join(finding.help.split())
+    text = _COOKIE.sub("coding ", text.encode("ascii", "backslashreplace").decode())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3].rstrip() + "..."
 
 
 def _free_line(source: Source, line: int, areas: list[tuple[int, int]], edits: Sequence[tuple[int, int, bytes]]) -> int:

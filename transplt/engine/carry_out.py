@@ -50,8 +50,8 @@ def carry_out(data: bytes, work: Work) -> FileResult:
 def _look_at_comments(work: Work, ignores: Ignores, outcome: Outcome, findings: list[Finding]) -> None:
     """Say what is wrong with comments that ignore findings, and take out those that ignore none."""
     findings += word_findings(work, ignores)
-    said, gone = unused_findings(work, ignores, outcome.spliced)
-    findings += said
+    unused, gone = unused_findings(work, ignores, outcome.spliced)
+    findings += unused
     if gone:
         outcome.spliced = sorted([*outcome.spliced, *gone])
         outcome.data = work.source.encode(splice(work.source.utf8, outcome.spliced))

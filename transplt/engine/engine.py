@@ -44,7 +44,7 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
     What is parsed for it is kept in `files`, for `migrate_source` in the same process (`ProjectFacts.files`).
     """
     files = files or Files()
-    facts, copy = _told(data, path, settings, files), copy_of(path, data)
+    facts, copy = _facts(data, path, settings, files), copy_of(path, data)
     renames = tuple((rule.old, rule.new) for rule in compile_rules(settings).user.definitions.values())
     if renames:
         facts = replace(facts, renames=renames, uses=_uses(data, path, settings, renames))
@@ -62,12 +62,12 @@ def _uses(data: bytes, path: str, settings: Settings, renames: tuple[tuple[str, 
     return tuple(use for use, _ in definition_uses(found, renames, ignored))
 
 
-def _told(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFacts:
+def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFacts:
     mentions_cuda = worth_a_look(data, settings)
     if not mentions_cuda:
         files.silent[path] = hash(data)
-    told, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data, path)
-    leads = told or leads_to_code(data, path)
+    has_facts, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data, path)
+    leads = has_facts or leads_to_code(data, path)
     if not leads and not analysed and not settings.adds_code:
         return replace(empty_facts(path), saved=saved_files(data), reads=reads_in_text(data))
     try:
@@ -76,13 +76,13 @@ def _told(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFac
         old = readable(data)
         return empty_facts(path) if old is None else index_source(old[0], path, settings, files)
     facts, found, names = empty_facts(path), file.scan, file.names
-    if told:
+    if has_facts:
         slots = linked_slots(found, names, ProjectFacts(), alone=False)
         file.once(_linked)[:] = [slots]
         facts = facts_of(slots, compile_rules(settings))
     elif leads:
         facts = code_facts(unlinked_slots(found, names, ProjectFacts()), compile_rules(settings))
-    if not told:
+    if not has_facts:
         facts = replace(facts, reads=reads_in_text(data))
     if mentions_cuda or analysed or settings.adds_code:
         files.put_by(data, file)

@@ -43,7 +43,7 @@ def leave_npu_code(work: Work) -> None:
     sides = list(dict.fromkeys(side for choice in choices for side in npu_choices.sides(work.source, choice)))
     areas = _Areas(sides)
     planned = work.rewrites
-    said = sorted(work.source.extent(edit.node)[0] for edit in planned)
+    starts = sorted(work.source.extent(edit.node)[0] for edit in planned)
     work.edits = [edit for edit in planned if edit.user]
     for edit in planned:
         extent = work.source.extent(edit.node)
@@ -53,7 +53,7 @@ def leave_npu_code(work: Work) -> None:
             work.add(Kept(extent, REASON))
         elif edit.code == "NPU207":
             work.add(Kept(extent, "text"))
-        elif _under_a_cuda_condition(work.source, edit.node, said):
+        elif _under_a_cuda_condition(work.source, edit.node, starts):
             work.add(Kept(extent, "cuda-condition"))
         elif reason := answered(work, edit):
             work.add(Kept(extent, reason))
@@ -89,13 +89,13 @@ class _Areas:
         return before > 0 and extent[1] <= self.ends[before - 1]
 
 
-def _under_a_cuda_condition(source: Source, node: ast.AST, said: list[int]) -> bool:
+def _under_a_cuda_condition(source: Source, node: ast.AST, starts: list[int]) -> bool:
     """True for code that runs only where a condition around it has asked for CUDA; the condition is reported itself."""
     while not isinstance(node, (ast.Module, *FUNCTIONS, ast.ClassDef)):
         above = parent(node)
         if isinstance(above, ast.If) and index_in(above, "body", node) >= 0:
             start, end = source.extent(above.test)
-            if bisect_left(said, start) < bisect_left(said, end):
+            if bisect_left(starts, start) < bisect_left(starts, end):
                 return True
         node = above
     return False

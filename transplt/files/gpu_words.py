@@ -16,7 +16,7 @@ from transplt.base.text.key_paths import KeyLine, key_lines
 from transplt.base.text.marks import Marked
 from transplt.files.kind import FileKind
 from transplt.files.tokens import MAX_FINDINGS
-from transplt.rules.gpu_words import GpuWord, PathPlace, gpu_words, said_of
+from transplt.rules.gpu_words import GpuWord, PathPlace, gpu_words, level_and_help
 
 _COMMANDS = frozenset(
     {FileKind.SHELL, FileKind.DOCKER, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.SCRIPT, FileKind.NOTEBOOK}
@@ -130,7 +130,7 @@ def _finding(
     path: str, lines: list[str], starts: list[int], hit: _Hit, pins: Sequence[tuple[str, str]]
 ) -> Finding:
     line = lines[hit.line]
-    level, help_ = said_of(hit.word, pins)
+    level, help_ = level_and_help(hit.word, pins)
     shown, value = (_shown(text) for text in (line[hit.start : hit.end], hit.value))
     start, end = (starts[hit.line] + len(line[:at].encode("utf-8", "surrogateescape")) for at in (hit.start, hit.end))
     return Finding(

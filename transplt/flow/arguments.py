@@ -308,7 +308,7 @@ def _parameter(a: Argument) -> Ways:
         yield Place("named", name)
 
 
-def _named(a: Argument) -> Ways:
+def _by_keyword(a: Argument) -> Ways:
     yield Place("named", a.keyword or "")
 
 
@@ -356,6 +356,6 @@ _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Ways]], ...]
     (lambda a: a.last in COMMAND_CALLS and a.position == 0 and a.root in COMMAND_MODULES, _command),
     (lambda a: a.last in OBJECTS and a.keyword is not None, _attribute),
     (lambda a: a.target is not None, _parameter),
-    (lambda a: a.keyword is not None, _named),
+    (lambda a: a.keyword is not None, _by_keyword),
     (lambda a: True, _unknown),
 )

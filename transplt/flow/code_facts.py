@@ -153,11 +153,11 @@ class FileCode:
             if len(self._stored_in) != len(self.stored):
                 self._stored_in = [self._slots_of(each) for each in self.stored]
             for each, slots in zip(self.stored, self._stored_in, strict=True):
-                said = _truth(each.value)
+                truth_of_value = _truth(each.value)
                 for slot in slots:
-                    if said == "data":
+                    if truth_of_value == "data":
                         other.add(slot)
-                    elif said == "?" or (said == "T") == truth:
+                    elif truth_of_value == "?" or (truth_of_value == "T") == truth:
                         found.setdefault(slot, []).append(each)
             self._constants[truth] = {slot: stores for slot, stores in found.items() if slot not in other}
         return self._constants[truth]
@@ -191,7 +191,7 @@ class FileCode:
         gates = self._gates()
         return CodeFacts(
             module=own.module,
-            pieces=tuple(sorted(self._telling({left for left, _ in gates}).items(), key=lambda row: str(row[0]))),
+            pieces=tuple(sorted(self._without_empty({left for left, _ in gates}).items(), key=lambda row: str(row[0]))),
             gates=tuple(sorted(gates, key=lambda gate: (str(gate[0]), str(gate[1])))),
             aliases=tuple(sorted(aliases)),
             stars=tuple(dict.fromkeys(reversed(scan.root.stars))),
@@ -203,7 +203,7 @@ class FileCode:
             cuda_named=tuple(sorted(name for name in self._defined() if names_cuda_code(name))),
         )  # fmt: skip
 
-    def _telling(self, gates: set[Guard]) -> dict[Piece | Guard, tuple[Step, ...]]:
+    def _without_empty(self, gates: set[Guard]) -> dict[Piece | Guard, tuple[Step, ...]]:
         """The pieces without what leads nowhere: to functions of this file that reach nothing, to values of no code."""
         defined = {Definition(name) for name in self._full_names()} - self.pieces.keys()
         with_bases = {name for name, _ in self.code.slots.own.bases()}
@@ -249,19 +249,20 @@ class FileCode:
                 for atom in implied(value, way):
                     if walk.asks_for_cuda(atom):
                         found.update((self.code.guard(slot, way), "cuda") for slot in _carried_to(slots, value))
-                    elif said := walk.guard_of(atom):
-                        copies.append((value, way, said))
+                    elif guard := walk.guard_of(atom):
+                        copies.append((value, way, guard))
         found.update(self._set_behind_guards())
         asked = {piece for piece in self.pieces if isinstance(piece, Guard)}
-        said_here = {left for left, _ in found}
-        for value, way, said in copies:
-            if said in said_here or _names_a_card(said):
-                found.update((self.code.guard(slot, way), said) for slot in _carried_to(slots, value))
+        guarded = {left for left, _ in found}
+        for value, way, guard in copies:
+            if guard in guarded or _names_a_card(guard):
+                found.update((self.code.guard(slot, way), guard) for slot in _carried_to(slots, value))
         for each in self.stored:
             if asked and isinstance(each.value, (ast.Name, ast.Attribute, ast.BoolOp, ast.UnaryOp)):
                 for way, slot in ((way, slot) for slot in self._slots_of(each) for way in (True, False)):
                     if (left := self.code.guard(slot, way)) in asked:
-                        found.update((left, said) for atom in implied(each.value, way) if (said := walk.guard_of(atom)))
+                        guards = (walk.guard_of(atom) for atom in implied(each.value, way))
+                        found.update((left, guard) for guard in guards if guard)
         return {(left, right) for left, right in found if left != right}
 
     def _set_behind_guards(self) -> Iterator[tuple[Guard, Behind]]:
@@ -280,7 +281,7 @@ class FileCode:
                     behind &= _behind(each.state)
                 if behind:
                     left = self.code.guard(slot, truth)
-                    yield from ((left, said) for said in behind)
+                    yield from ((left, other) for other in behind)
 
     def _parameters(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         slots = (piece.slot for piece in self.pieces if isinstance(piece, Guard))

@@ -215,14 +215,14 @@ class Walk:
                 stack += [(node.orelse, self.under(here, node.test, False)),
                           (node.body, self.under(here, node.test, True)), (node.test, here)]  # fmt: skip
                 continue
-            told_nothing = _TELL_NOTHING[kind in _VALUE_HOLDERS, texts or bool(here.guards)]
+            skipped = _SKIPPED[kind in _VALUE_HOLDERS, texts or bool(here.guards)]
             if kind is ast.Call:
                 self._call(node, here)
                 for keyword in reversed(node.keywords):
-                    if type(keyword.value) not in told_nothing:
+                    if type(keyword.value) not in skipped:
                         stack.append((keyword.value, here))
                 for value in reversed(node.args):
-                    if type(value) not in told_nothing:
+                    if type(value) not in skipped:
                         stack.append((value, here))
                 if type(node.func) is not ast.Name:
                     stack.append((node.func, here))
@@ -231,9 +231,9 @@ class Walk:
                 value = getattr(node, name, None)
                 if type(value) is list:
                     for each in reversed(value):
-                        if type(each) not in told_nothing:
+                        if type(each) not in skipped:
                             stack.append((each, here))
-                elif type(value) not in told_nothing and isinstance(value, _INNER):
+                elif type(value) not in skipped and isinstance(value, _INNER):
                     stack.append((value, here))
 
     def _call(self, node: ast.Call, here: State) -> None:
@@ -346,7 +346,7 @@ def stores_in(statements: Iterable[ast.AST]) -> Iterator[Stored]:
 _INSIDE: dict[type[ast.AST], tuple[str, ...]] = {}
 #: What is not walked: names that are not kept, strings that nobody reads. By whether the node above keeps its parts,
 #: and whether strings are read.
-_TELL_NOTHING: dict[tuple[bool, bool], frozenset[type]] = {
+_SKIPPED: dict[tuple[bool, bool], frozenset[type]] = {
     (False, False): frozenset({type(None), ast.Name, ast.Constant}),
     (False, True): frozenset({type(None), ast.Name}),
     (True, False): frozenset({type(None), ast.Constant}),

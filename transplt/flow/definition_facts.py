@@ -40,17 +40,17 @@ class Renaming:
 
 
 @dataclass(slots=True)
-class _Said:
-    """What all files say about one name, with the modules as the project knows them."""
+class _UsesOfName:
+    """The uses of one name in all files, with the modules as the project knows them."""
 
     name: str
-    uses: list[Use]
+    every: list[Use]
     canonical: Callable[[str], str]
     modules: Collection[str]
     bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, *kinds: str) -> Iterator[tuple[Use, str]]:
-        return ((use, self.canonical(use.full)) for use in self.uses if use.kind in kinds)
+        return ((use, self.canonical(use.full)) for use in self.every if use.kind in kinds)
 
 
 #: In the way wherever it stands in the project, and in a file that has the function.
@@ -76,60 +76,60 @@ def decide(
     decided = {}
     for old, new in rules:
         name = old.rpartition(".")[2]
-        said = _Said(name, [use for use in every if use.name in ("", name)], canonical, modules)
-        said.bases = {
+        uses_of_name = _UsesOfName(name, [use for use in every if use.name in ("", name)], canonical, modules)
+        uses_of_name.bases = {
             canonical(use.full): tuple(map(canonical, use.gives.split(","))) if use.gives else ()
-            for use in said.uses
+            for use in uses_of_name.every
             if use.kind == "class"
         }
-        found = _renaming(said, old, new)
+        found = _renaming(uses_of_name, old, new)
         if found is not None:
             decided[old] = found
     return decided
 
 
-def _renaming(said: _Said, old: str, new: str) -> Renaming | None:
-    meant = said.canonical(old) if "." in old else ""
-    functions = {full for _, full in said.of("function") if meant in ("", full)}
-    methods = {full for _, full in said.of("method") if meant in ("", full)}
+def _renaming(uses_of_name: _UsesOfName, old: str, new: str) -> Renaming | None:
+    meant = uses_of_name.canonical(old) if "." in old else ""
+    functions = {full for _, full in uses_of_name.of("function") if meant in ("", full)}
+    methods = {full for _, full in uses_of_name.of("method") if meant in ("", full)}
     if not functions and not methods:
         return None
-    full = _passed_on(said, functions) | methods
-    for _, named in said.of("attribute", "load"):
-        if methods and _inherits(said, named, methods):
+    full = _passed_on(uses_of_name, functions) | methods
+    for _, named in uses_of_name.of("attribute", "load"):
+        if methods and _inherits(uses_of_name, named, methods):
             full.add(named)
-    why = next(_in_the_way(said, full, methods, new), "")
+    why = next(_in_the_way(uses_of_name, full, methods, new), "")
     return Renaming(new, frozenset(full), why)
 
 
-def _passed_on(said: _Said, functions: set[str]) -> set[str]:
+def _passed_on(uses_of_name: _UsesOfName, functions: set[str]) -> set[str]:
     """The functions, and the names under which modules that import them pass them on."""
     full = set(functions)
-    passed = {(named, said.canonical(use.gives)) for use, named in said.of("import") if use.gives}
+    passed = {(named, uses_of_name.canonical(use.gives)) for use, named in uses_of_name.of("import") if use.gives}
     while more := {gives for named, gives in passed if named in full} - full:
         full |= more
     return full
 
 
-def _above(said: _Said, cls: str) -> set[str]:
+def _above(uses_of_name: _UsesOfName, cls: str) -> set[str]:
     """A class and all classes that it is known to inherit from."""
-    return {cls, *ancestors(cls, lambda each: said.bases.get(each, ()))}
+    return {cls, *ancestors(cls, lambda each: uses_of_name.bases.get(each, ()))}
 
 
-def _inherits(said: _Said, named: str, methods: set[str]) -> bool:
+def _inherits(uses_of_name: _UsesOfName, named: str, methods: set[str]) -> bool:
     """True for `Class.name` whose class inherits one of the methods, or is inherited by a class that has one."""
     cls = named.rpartition(".")[0]
     owners = {method.rpartition(".")[0] for method in methods}
-    return bool(_above(said, cls) & owners) or any(cls in _above(said, owner) for owner in owners)
+    return bool(_above(uses_of_name, cls) & owners) or any(cls in _above(uses_of_name, owner) for owner in owners)
 
 
-def _in_the_way(said: _Said, full: set[str], methods: set[str], new: str) -> Iterator[str]:
+def _in_the_way(uses_of_name: _UsesOfName, full: set[str], methods: set[str], new: str) -> Iterator[str]:
     """What keeps the names from being renamed, one sentence each."""
     holders = {each.rpartition(".")[0] for each in full - methods}
-    near = {use.path for use, named in said.of(*RENAMED) if named in full}
+    near = {use.path for use, named in uses_of_name.of(*RENAMED) if named in full}
     # What is known and not meant: other values of that name, and functions that a rule with dots is not for.
-    others = _passed_on(said, {named for _, named in said.of("other", "function", "method")}) - full
-    for use, named in ((use, said.canonical(use.full)) for use in said.uses):
+    others = _passed_on(uses_of_name, {named for _, named in uses_of_name.of("other", "function", "method")}) - full
+    for use, named in ((use, uses_of_name.canonical(use.full)) for use in uses_of_name.every):
         at = f"{use.path}:{use.line}"
         if use.kind in _ALWAYS:
             yield f"{at} {_ALWAYS[use.kind]}"
@@ -145,25 +145,25 @@ def _in_the_way(said: _Said, full: set[str], methods: set[str], new: str) -> Ite
             yield f"{at} has a {new} already"
         elif use.kind in ("import", "attribute") and named not in full and named not in others:
             owner = named.rpartition(".")[0]
-            if owner in said.modules:
+            if owner in uses_of_name.modules:
                 yield f"{at} takes it from {owner}, which does not define it"
-            elif methods and owner in said.bases:
+            elif methods and owner in uses_of_name.bases:
                 yield f"{at} uses the name of a class that does not define it"
         elif methods:
-            yield from _of_methods(said, use, named, methods, new, at)
+            yield from _of_methods(uses_of_name, use, named, methods, new, at)
     for method in sorted(methods):
         cls = method.rpartition(".")[0]
-        unknown = sorted(_above(said, cls) - said.bases.keys() - {"object"})
+        unknown = sorted(_above(uses_of_name, cls) - uses_of_name.bases.keys() - {"object"})
         if unknown:
             yield f"{cls} inherits from {unknown[0]}, which may call it"
 
 
-def _of_methods(said: _Said, use: Use, named: str, methods: set[str], new: str, at: str) -> Iterator[str]:
+def _of_methods(uses_of_name: _UsesOfName, use: Use, named: str, methods: set[str], new: str, at: str) -> Iterator[str]:
     if use.kind == "unknown":
-        yield f"{at} uses .{said.name} of an object whose class is not certain"
+        yield f"{at} uses .{uses_of_name.name} of an object whose class is not certain"
     elif use.kind == "getattr":
         yield f"{at} looks up an attribute whose name is not written there"
     elif use.kind == "new attribute" and use.full == new:
         yield f"{at} has an attribute {new} already"
-    elif use.kind in ("method", "other") and named not in methods and _inherits(said, named, methods):
+    elif use.kind in ("method", "other") and named not in methods and _inherits(uses_of_name, named, methods):
         yield f"{at} defines it in a class of the same family"

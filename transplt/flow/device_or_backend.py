@@ -25,8 +25,8 @@ def verdict(slots: Slots, found: list[Place], wanted: str) -> str:
         return "simulator"
     if "foreign" in kinds:
         return "foreign"
-    said = _said(slots, found, wanted, kinds)
-    return "simulator" if said == wanted == DEVICE and _is_script_of_a_host(slots) else said
+    kind = _kind_of_all(slots, found, wanted, kinds)
+    return "simulator" if kind == wanted == DEVICE and _is_script_of_a_host(slots) else kind
 
 
 def _is_script_of_a_host(slots: Slots) -> bool:
@@ -37,7 +37,7 @@ def _is_script_of_a_host(slots: Slots) -> bool:
     return not HOSTS.isdisjoint(roots) and "torch" not in roots
 
 
-def _said(slots: Slots, found: list[Place], wanted: str, kinds: set[str]) -> str:
+def _kind_of_all(slots: Slots, found: list[Place], wanted: str, kinds: set[str]) -> str:
     for place in found:
         if place.kind == wanted:
             return wanted

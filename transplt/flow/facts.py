@@ -109,8 +109,8 @@ class ProjectFacts(Memoized):
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
         """The sum of the facts of all files, in any order."""
-        told = sorted(facts, key=lambda item: item.path)
-        every = [item for item in told if not item.gives]
+        in_order = sorted(facts, key=lambda item: item.path)
+        every = [item for item in in_order if not item.gives]
         joined = cls(known=True)
         for item in every:
             joined.modules.setdefault(item.module, item.path)
@@ -151,7 +151,7 @@ class ProjectFacts(Memoized):
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         _join_slots(joined, every)
         joined.reads = KeyReads.join((read for item in every for read in item.reads), joined.marks_of)
-        joined.given = frozenset(joined.reads.named().intersection(name for item in told for name in item.gives))
+        joined.given = frozenset(joined.reads.named().intersection(name for item in in_order for name in item.gives))
         renames = dict.fromkeys(rename for item in every for rename in item.renames)
         if renames:
             uses = [use for item in every for use in item.uses]

@@ -61,7 +61,7 @@ def facts_of_files(
 ) -> dict[str, ModuleFacts | Unindexed | None]:
     """The first pass over the files that may have facts; a file of which a worker died goes to `lost`."""
     facts: dict[str, ModuleFacts | Unindexed | None] = {}
-    for entry, fact in pool.run("index", [[entry for entry in share if entry.tells] for share in shares]):
+    for entry, fact in pool.run("index", [[entry for entry in share if entry.has_facts] for share in shares]):
         step()
         if isinstance(fact, Died):
             lost[entry.path] = fact.why

@@ -11,6 +11,6 @@ from transplt.report.records import Progress
 
 def steps(progress: Progress, indexed: Iterable[Entry], wanted: Sequence[Entry]) -> Callable[[], None]:
     """A `step` of `passes.work_through`, which reports to `progress` how far the work on all these files is."""
-    total = len(wanted) + sum(entry.tells for entry in indexed)
+    total = len(wanted) + sum(entry.has_facts for entry in indexed)
     done = count(1)
     return lambda: progress(next(done), total)

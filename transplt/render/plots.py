@@ -36,11 +36,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Plot:
-    """`said` is the plot in a sentence, for those who do not see it; `notes` are what it cannot show."""
+    """`sentence` is the plot in words, for those who do not see it; `notes` are what it cannot show."""
 
     title: str
     y_label: str
-    said: str
+    sentence: str
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     lines: list[Line]
@@ -95,10 +95,10 @@ def distance_plot(
 ) -> Plot | None:
     """A distance by step; None where no step has one."""
     column = [row[2] for row in curve]
-    told = [value for value in column if value is not None]
-    if not told:
+    known = [value for value in column if value is not None]
+    if not known:
         return None
-    drawn = [value for value in told if math.isfinite(value) and value > 0]
+    drawn = [value for value in known if math.isfinite(value) and value > 0]
     low = math.floor(math.log10(min(drawn))) if drawn else 0
     high = max(math.ceil(math.log10(max(drawn))), low + 1) if drawn else 0
     floor = BOTTOM - _ABOVE_ZERO
@@ -111,14 +111,14 @@ def distance_plot(
     ticks = [Tick(BOTTOM, "0"), *(Tick(_rounded(y(10.0**power)), figure(10.0**power)) for power in powers)]
     if drawn:
         at = column.index(max(drawn))
-        said = f"at most {figure(max(drawn), 2)}{of.share}, at step {places[at] if places else at + 1}"
-    elif any(math.isfinite(value) for value in told):
-        said = f"0 after each of {many(len(told), 'step')}: {of.zero}"
+        sentence = f"at most {figure(max(drawn), 2)}{of.share}, at step {places[at] if places else at + 1}"
+    elif any(math.isfinite(value) for value in known):
+        sentence = f"0 after each of {many(len(known), 'step')}: {of.zero}"
     else:
-        said = "no number at any step"
+        sentence = "no number at any step"
     notes = [note] if (note := _not_finite("the distance", column)) else []
     return Plot(
-        of.title, of.unit, said, _x_ticks(len(curve), places), ticks,
+        of.title, of.unit, sentence, _x_ticks(len(curve), places), ticks,
         [_line("distance", "one", column, y)], notes,
     )  # fmt: skip
 
@@ -183,8 +183,8 @@ def _thinned(column: Sequence[float | None]) -> list[int]:
     kept: set[int] = {0, len(column) - 1}
     for begin in range(0, len(column), size):
         stretch = range(begin, min(begin + size, len(column)))
-        told = [(value, place) for place in stretch if (value := column[place]) is not None and math.isfinite(value)]
-        kept |= {min(told)[1], max(told)[1]} if told else {begin}
+        known = [(value, place) for place in stretch if (value := column[place]) is not None and math.isfinite(value)]
+        kept |= {min(known)[1], max(known)[1]} if known else {begin}
     return sorted(kept)
 
 

@@ -146,18 +146,18 @@ def family_of(code: str) -> str:
 
 
 @cache
-def foretold_by(finding: str) -> tuple[KnownError, ...]:
+def errors_predicted_by(finding: str) -> tuple[KnownError, ...]:
     """The errors that findings with this code (NPU712) foretell."""
     return tuple(error for error in known_errors() if finding in error.predicted_by)
 
 
-def foretells(finding: str, document: str = "") -> str:
+def predicted_errors(finding: str, document: str = "") -> str:
     """The errors on the card that findings with a code foretell, as a section of its page; empty for none.
 
     With a `document`, the list of all errors, each is a link into it.
     """
     rows = []
-    for error in foretold_by(finding):
+    for error in errors_predicted_by(finding):
         name = error.code or error.name
         rows.append(f"- {f'[{name}]({document}#{error.name})' if document else name}: {error.title}")
     if not rows:

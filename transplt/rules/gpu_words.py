@@ -210,7 +210,7 @@ def _of(places: list[tuple[Place, GpuWord]], kind: type[_P]) -> tuple[tuple[_P, 
     return tuple((place, word) for place, word in places if isinstance(place, kind))
 
 
-def said_of(word: GpuWord, pins: Iterable[tuple[str, str]]) -> tuple[Level, str]:
+def level_and_help(word: GpuWord, pins: Iterable[tuple[str, str]]) -> tuple[Level, str]:
     """The level and the help of a word, with what a project asks for of the package that handles NPUs under it.
 
     `pins`: packages with the versions that the project asks for (`==4.46.0`).

@@ -36,11 +36,11 @@ def versions_of(spec: str | Sequence[str] | None) -> frozenset[str]:
         if wrong:
             raise ValueError(f"{wrong[0]!r} is not one of {', '.join(TORCH_VERSIONS)}")
         return frozenset(spec)
-    return _named(spec)
+    return _compared(spec)
 
 
 @cache
-def _named(spec: str) -> frozenset[str]:
+def _compared(spec: str) -> frozenset[str]:
     chosen = set(TORCH_VERSIONS)
     for clause in spec.split(","):
         match = _CLAUSE.fullmatch(clause)

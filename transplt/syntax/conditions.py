@@ -80,8 +80,8 @@ def _parts(node: ast.expr, wanted: bool, perhaps: bool) -> _Parts | None:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return _Parts([node.operand], not wanted)
     if isinstance(node, ast.BoolOp):
-        told = isinstance(node.op, ast.And) == wanted or (wanted and (perhaps or _is_one_question(node)))
-        return _Parts(node.values if told else [], wanted)
+        known = isinstance(node.op, ast.And) == wanted or (wanted and (perhaps or _is_one_question(node)))
+        return _Parts(node.values if known else [], wanted)
     if isinstance(node, ast.NamedExpr):
         return _Parts([node.value], wanted)
     if isinstance(node, ast.Call) and last_name(node.func) == "bool" and len(node.args) == 1:

@@ -60,7 +60,7 @@ def _read(data: bytes, opens: re.Match[bytes], end: int) -> IgnoreComment | None
             return _with_brackets(opens.start(), brackets)
         if bare is not None:
             items = [match.span() for match in _ITEM.finditer(data, *bare.span(1))]
-            return _told(data, opens.start(), bare.end(), items, "the codes stand in brackets")
+            return _comment(data, opens.start(), bare.end(), items, "the codes stand in brackets")
         return IgnoreComment(opens.start(), at, None)
     wrong = _misspelt(tool, between, word, names_codes, data[at:end])
     if not wrong:
@@ -74,10 +74,10 @@ def _with_brackets(start: int, brackets: re.Match[bytes]) -> IgnoreComment:
     problem = "" if brackets[2] else "the bracket is not closed"
     if not items:
         problem = "there is no code in the brackets"
-    return _told(brackets.string, start, brackets.end(), items, problem)
+    return _comment(brackets.string, start, brackets.end(), items, problem)
 
 
-def _told(data: bytes, start: int, end: int, items: list[tuple[int, int]], problem: str) -> IgnoreComment:
+def _comment(data: bytes, start: int, end: int, items: list[tuple[int, int]], problem: str) -> IgnoreComment:
     codes = tuple(data[slice(*item)].decode("utf-8", "replace").upper() for item in items)
     return IgnoreComment(start, end, codes, tuple(items), problem)
 

@@ -50,8 +50,8 @@ class Requirement:
     @property
     def specifier(self) -> str:
         """The versions in the form of PEP 440; empty where none are asked for, or it cannot be said."""
-        said = [_of_pep440(clause) for clause in _SPACE.sub(r"\1", self.versions.strip()).rstrip(",").split(",")]
-        return ",".join(said) if all(said) else ""
+        clauses = [_of_pep440(clause) for clause in _SPACE.sub(r"\1", self.versions.strip()).rstrip(",").split(",")]
+        return ",".join(clauses) if all(clauses) else ""
 
 
 def requirement_in(text: str, offset: int = 0) -> Requirement | None:
@@ -78,9 +78,10 @@ def _found(text: str, offset: int) -> Requirement | None:
     match = _REQUIREMENT.match(text)
     if match is None or text.startswith(("://", "/"), match.end(1)):
         return None
-    said = re.split(r"\s-", match[2], maxsplit=1)[0].rstrip(" \t\r\\")
-    clauses = (offset + match.start(2), offset + match.start(2) + len(said)) if said else (offset + match.end(1),) * 2
-    versions = _BUILD.sub(r"\1", said)
+    written = re.split(r"\s-", match[2], maxsplit=1)[0].rstrip(" \t\r\\")
+    begin = offset + match.start(2)
+    clauses = (begin, begin + len(written)) if written else (offset + match.end(1),) * 2
+    versions = _BUILD.sub(r"\1", written)
     at = re.match(r"\s*@\s*", text[match.end() :])
     if at is not None and (wheel := _WHEEL.match(text, match.end() + at.end())) is not None:
         versions = f"=={wheel[2]}"

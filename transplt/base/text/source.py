@@ -160,8 +160,8 @@ def read_source(data: bytes) -> Source:
             data.decode(encoding)
         except UnicodeDecodeError as error:
             line = len(_NEWLINE.findall(data[: error.start])) + 1
-            said = "no encoding is declared and the bytes" if cookie is None else "the bytes"
-            raise UnreadableSource("NPU902", line, f"{said} are not {encoding.upper()}") from None
+            subject = "no encoding is declared and the bytes" if cookie is None else "the bytes"
+            raise UnreadableSource("NPU902", line, f"{subject} are not {encoding.upper()}") from None
         return Source(data, "utf-8", bom)
     utf8 = _decoded(data, encoding)
     if declared_encoding(utf8) != cookie:

@@ -31,7 +31,7 @@ class Found:
 
 def findings_of(profile: Profile) -> list[Found]:
     """The findings of a profile, the dearest first; what is only worth knowing last."""
-    found = [each for name in _LOOKS for each in _told(profile, remedies()[name])]
+    found = [each for name in _LOOKS for each in _found_by(profile, remedies()[name])]
     return sorted(found, key=lambda each: (each.remedy.info, -each.us, each.remedy.name))
 
 
@@ -53,7 +53,7 @@ def findings_of_logs(logs: OpInfo) -> list[Found]:
     return found
 
 
-def _told(profile: Profile, remedy: Remedy) -> Iterator[Found]:
+def _found_by(profile: Profile, remedy: Remedy) -> Iterator[Found]:
     for found in _LOOKS[remedy.name](profile, remedy):
         if found.us and (found.share is None or found.share * 100 >= remedy.least):
             found.lines = lines_of(profile, remedy, found.operators)
@@ -78,7 +78,7 @@ def _of_kind(profile: Profile, remedy: Remedy) -> Iterator[Found]:
     us = sum(each.total.us for each in operators)
     if us and profile.card:
         kernels = many(sum(each.total.count for each in operators), "kernel")
-        seen = [f"{kernels}: " + ", ".join(_named(operators))]
+        seen = [f"{kernels}: " + ", ".join(_operator_names(operators))]
         yield Found(remedy, us, us / profile.card, seen, operators[:_MOST_SHOWN])
 
 
@@ -88,7 +88,7 @@ def _top_operator(profile: Profile, remedy: Remedy) -> Iterator[Found]:
     dear = [each for each in dear if each.total.us * 100 / profile.card >= remedy.least]
     if dear:
         us = sum(each.total.us for each in dear)
-        yield Found(remedy, us, us / profile.card, [", ".join(_named(dear))], dear)
+        yield Found(remedy, us, us / profile.card, [", ".join(_operator_names(dear))], dear)
 
 
 def _host_gaps(profile: Profile, remedy: Remedy) -> Iterator[Found]:
@@ -169,7 +169,7 @@ def _garbage(profile: Profile, remedy: Remedy) -> Iterator[Found]:
         yield Found(remedy, total.us, share, [many(total.count, "collection")])
 
 
-def _named(operators: list[Operator]) -> list[str]:
+def _operator_names(operators: list[Operator]) -> list[str]:
     names = []
     for each in operators[:_MOST_SHOWN]:
         takes = f" of {' or '.join(sorted(each.takes)[:3])}" if each.kind == "AI CPU" and each.takes else ""

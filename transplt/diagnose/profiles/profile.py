@@ -192,11 +192,11 @@ class Profile:
 
     def host_operator(self, name: str, us: float, count: int = 1) -> None:
         """Counts a call of PyTorch on the host."""
-        _named(self.host, name).add(us, count)
+        _total_of(self.host, name).add(us, count)
 
     def api(self, name: str, us: float, count: int, most: float) -> None:
         """Counts calls of a function of CANN."""
-        _named(self.apis, name).add(us, count, most)
+        _total_of(self.apis, name).add(us, count, most)
 
     def line(self, frame: Frame, operator: str, device: float, host: float) -> None:
         """Counts what a line of source called."""
@@ -241,7 +241,7 @@ class Profile:
         yield from sorted(((n, t) for n, t in self.apis.items() if api_kind(n) == kind), key=lambda item: -item[1].us)
 
 
-def _named(totals: dict[str, Total], name: str) -> Total:
+def _total_of(totals: dict[str, Total], name: str) -> Total:
     if name not in totals and len(totals) >= MOST_NAMES:
         name = THE_REST
     return totals.setdefault(name, Total())

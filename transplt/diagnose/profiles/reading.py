@@ -59,8 +59,8 @@ def read_profiles(path: str, project: Project | None) -> Reading:
         if profile.read:
             reading.profiles.append(profile)
     if not reading.profiles:
-        said = visible("; ".join(profile.remarks[:3]))
-        raise UnreadableProfile(f"it holds no file of a profiler that can be read: {said}")
+        remarks = visible("; ".join(profile.remarks[:3]))
+        raise UnreadableProfile(f"it holds no file of a profiler that can be read: {remarks}")
     return reading
 
 
@@ -86,7 +86,7 @@ def _single(path: str, stacks: Stacks) -> Reading:
         else:
             logs = Reading(logs=OpInfo())
             _log(file, profile, logs)
-            return _told(logs, profile)
+            return _complete(logs, profile)
     profile.finish()
     profile.read.append(profile.name)
     return Reading([profile])
@@ -105,17 +105,17 @@ def _run(files: list[Path], profile: Profile, stacks: Stacks) -> None:
             _tried(file, profile, lambda opened: _table(opened, profile, stacks))
     for file in each(_COLLECTIVES):
         _tried(file, profile, lambda opened: read_communication(read_stream(opened, _COMMUNICATION), profile))
-    wanted = _unsaid(profile)
+    wanted = _missing_tables(profile)
     if wanted - {"lines"} or not profile.host:
         for file in each(*_TRACES):
             _tried(file, profile, lambda opened: read_trace(opened, profile, stacks, wanted))
     profile.finish()
 
 
-def _unsaid(profile: Profile) -> frozenset[str]:
-    """What the tables of a run do not say and its trace may."""
-    said = {"kernels": profile.operators, "steps": profile.steps, "apis": profile.apis, "host": profile.host}
-    wanted = frozenset(name for name in ALL if not said.get(name))
+def _missing_tables(profile: Profile) -> frozenset[str]:
+    """What the tables of a run do not hold and its trace may."""
+    tables = {"kernels": profile.operators, "steps": profile.steps, "apis": profile.apis, "host": profile.host}
+    wanted = frozenset(name for name in ALL if not tables.get(name))
     return wanted - {"lines"} if profile.lines else wanted
 
 
@@ -163,7 +163,7 @@ def _logs(path: str) -> Reading:
     for name in files:
         with open_regular(name) as file:
             _log(file, profile, reading)
-    return _told(reading, profile)
+    return _complete(reading, profile)
 
 
 def _log(file: BinaryIO, profile: Profile, reading: Reading) -> None:
@@ -179,7 +179,7 @@ def _log(file: BinaryIO, profile: Profile, reading: Reading) -> None:
     reading.logs.end()
 
 
-def _told(reading: Reading, profile: Profile) -> Reading:
+def _complete(reading: Reading, profile: Profile) -> Reading:
     if profile.host:
         profile.read.append("table of the autograd profiler")
         reading.profiles.append(profile)

@@ -208,5 +208,5 @@ def _how(draft: _Draft) -> str:
 
 def _order(finding: Finding) -> tuple[object, ...]:
     """By place, and findings of one place always in the same order."""
-    said = (finding.code, finding.api, finding.message, finding.level.value)
-    return (*finding.sort_key(), *said, str(finding.effort), finding.edit is None)
+    rest = (finding.code, finding.api, finding.message, finding.level.value)
+    return (*finding.sort_key(), *rest, str(finding.effort), finding.edit is None)

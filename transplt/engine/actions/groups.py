@@ -122,7 +122,7 @@ class Groups:
             found = self._extension(finding, page)
             if found is not None:
                 return found
-        name = _named(finding, page.by)
+        name = _name_of(finding, page.by)
         title = page.action.replace("{name}", name) if page.action else f"Do by hand: {page.title}"
         return Group(title, page.code, name, _blocks(finding, page))
 
@@ -196,7 +196,7 @@ def _offered(finding: Finding) -> Group:
     return Group(title, finding.code, "", page.blocks)
 
 
-def _named(finding: Finding, by: str) -> str:
+def _name_of(finding: Finding, by: str) -> str:
     """What the findings of a code are told apart by."""
     if by == "file":
         return finding.path

@@ -80,12 +80,12 @@ def _may_alias(store: ast.AST) -> bool:
 
 def api_uses(scan: Scan, found_chains: Iterable[Chain], receivers: Receivers) -> list[Use]:
     """The uses of torch's API, sorted by place."""
-    found = [*_named(found_chains), *_tensor_methods(scan, receivers), *_module_methods(scan, receivers)]
+    found = [*_uses_by_name(found_chains), *_tensor_methods(scan, receivers), *_module_methods(scan, receivers)]
     found.sort(key=lambda use: (use.node.lineno, use.node.col_offset, use.api))
     return found
 
 
-def _named(found_chains: Iterable[Chain]) -> Iterator[Use]:
+def _uses_by_name(found_chains: Iterable[Chain]) -> Iterator[Use]:
     for node, full in found_chains:
         api = tables.api_of(full)
         if api:

@@ -86,8 +86,8 @@ def _on_card(file: ScannedFile, node: ast.expr, depth: int = 0) -> bool:
         return given is not None and _on_card(file, given, depth + 1)
     if not isinstance(node, ast.Call):
         return False
-    said = [*node.args, *(each.value for each in node.keywords if each.arg == "device")]
-    if any((text := string_of(each)) is not None and text.partition(":")[0] in _CARDS for each in said):
+    arguments = [*node.args, *(each.value for each in node.keywords if each.arg == "device")]
+    if any((text := string_of(each)) is not None and text.partition(":")[0] in _CARDS for each in arguments):
         return True
     if not isinstance(node.func, ast.Attribute):
         return False

@@ -141,11 +141,11 @@ def _limited(
     if "cpu_fallback" in row.tags:
         message = f"{use.api} may run on the CPU, with copies there and back, with torch {spoken}"
         _add(quiet, ON_CPU, use, message, f"documented: {row.limit}; measure it where it is in the loop")
-    elif telling(use.api, row):
+    elif is_notable(use.api, row):
         _add(quiet, LIMITED, use, f"{use.api} is documented with a limit: {row.limit}", "")
 
 
-def telling(api: str, row: Support) -> bool:
+def is_notable(api: str, row: Support) -> bool:
     """False for a limit that says only with which dtypes a page was checked."""
     if row.tags - _PLAIN_TAGS:
         return True

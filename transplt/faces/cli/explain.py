@@ -16,7 +16,14 @@ import click
 from transplt.base.errors import UsageError, shown
 from transplt.faces.cli.command import DONE, Command
 from transplt.faces.cli.completing import KnownName
-from transplt.rules.errors import KnownError, error_called, family_of, foretells, foretold_by, is_error_code
+from transplt.rules.errors import (
+    KnownError,
+    error_called,
+    errors_predicted_by,
+    family_of,
+    is_error_code,
+    predicted_errors,
+)
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.profiles import slows, slows_text
 from transplt.rules.reasons import reasons
@@ -49,7 +56,7 @@ def explain(name: str, as_json: bool) -> int:
             page = load(name)
         except DiagnosticError as error:
             raise UsageError(str(error)) from error
-        sections = filter(None, (foretells(page.code), slows_text(page.code)))
+        sections = filter(None, (predicted_errors(page.code), slows_text(page.code)))
         text = page.text() + "".join(f"\n{section}" for section in sections)
         _print(json.dumps(_page_table(page), indent=1) if as_json else text, as_json)
         return DONE
@@ -77,7 +84,7 @@ def explain(name: str, as_json: bool) -> int:
 def _page_table(page: Diagnostic) -> dict[str, object]:
     effort = page.effort.value if page.effort else None
     facts = {"code": page.code, "title": page.title, "level": page.level.value, "effort": effort}
-    foretold = [{"name": each.name, "code": each.code, "title": each.title} for each in foretold_by(page.code)]
+    foretold = [{"name": each.name, "code": each.code, "title": each.title} for each in errors_predicted_by(page.code)]
     slow = [{"name": each.name, "title": each.title} for each in slows(page.code)]
     return {**facts, "sections": page.sections, "errors": foretold, "in_profiles": slow}
 

@@ -43,7 +43,7 @@ class OpenProject:
         if self.project.config.folder is None and not is_marked(root):
             return
         add_folders(self.project, ("",), self.options)
-        with_facts = [entry for entry in self.project.every or () if entry.tells]
+        with_facts = [entry for entry in self.project.every or () if entry.has_facts]
         if len(with_facts) > MOST_FILES:
             self.project.every = None
             return
@@ -74,7 +74,7 @@ class OpenProject:
         entry = Entry(path, len(data), 0o644)
         worker.known[path] = data
         if self.project.every is not None:
-            facts = worker.index(entry) if entry.tells else None
+            facts = worker.index(entry) if entry.has_facts else None
             others = [each for other, (_, each) in self._facts.items() if other != path and each is not None]
             every = [*others, facts] if isinstance(facts, ModuleFacts) else others
             worker.project = join_facts(every, worker.settings)

@@ -52,7 +52,7 @@ async def start(arguments: Sequence[str], folder: Path, seconds: float) -> Ended
                         await run_sync(child.end, _PATIENCE)
                 _RUNNING.discard(process.pid)
             late = limit.cancelled_caught
-            return Ended(process.returncode, child.printed(_MOST_BYTES), child.said(_MOST_ERROR), late)
+            return Ended(process.returncode, child.printed(_MOST_BYTES), child.errors(_MOST_ERROR), late)
     except OSError as why:
         raise CannotFinish(f"cannot start transplt: {reason(why)}") from why
 

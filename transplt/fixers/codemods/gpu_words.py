@@ -14,7 +14,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.npu_choices import NPU, mentions_npu
-from transplt.rules.gpu_words import CallPlace, GpuWord, KeyPlace, Value, gpu_words, said_of
+from transplt.rules.gpu_words import CallPlace, GpuWord, KeyPlace, Value, gpu_words, level_and_help
 from transplt.syntax.asks import keyword_of, last_name, string_of
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -57,7 +57,7 @@ def _note(
     """The note of a word; `text` is what stands there (the node's own by default), `value` its value."""
     if work.settings.torch_version not in word.versions or _beside_the_npu(work, node):
         return
-    level, help_ = said_of(word, work.settings.pins)
+    level, help_ = level_and_help(word, work.settings.pins)
     text = " ".join((text or work.text(node)).split())[:_LONGEST]
     message = word.message.replace("{text}", text).replace("{value}", value)
     yield work.note(node, word.code, message, level=level, api=api, help=help_, effort=word.effort)

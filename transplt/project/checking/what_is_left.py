@@ -33,7 +33,7 @@ def work_through_rest(
     """
     if not wanted:
         return [], []
-    remembered.read([*(entry for entry in indexed if entry.tells), *wanted])
+    remembered.read([*(entry for entry in indexed if entry.has_facts), *wanted])
     try:
         return _done(remembered, make_worker, indexed, wanted, jobs, step)
     except Spoilt:
@@ -49,7 +49,7 @@ def _done(
     jobs: Callable[[Sequence[Entry]], int],
     step: Callable[[], None],
 ) -> _Outcome:
-    sources = [entry for entry in indexed if entry.tells]
+    sources = [entry for entry in indexed if entry.has_facts]
     asked = remembered.not_indexed(sources)
     with ExitStack() as stack:
         crew = _Crew(stack, make_worker, remembered, indexed or wanted, jobs)

@@ -67,7 +67,7 @@ def _answer(child: Child, code: int) -> Answer:
         return from_json(Answer, child.printed(_MOST_ANSWER).decode("ascii"))
     except ValueError:
         pass
-    lines = child.said(_MB).strip().splitlines()
+    lines = child.errors(_MB).strip().splitlines()
     last = "".join(c for c in lines[-1] if c.isprintable())[:_MOST_REASON] if lines else ""
     if "MemoryError" in last or "bad_alloc" in last:
         return Answer(failed="not enough memory for it")
