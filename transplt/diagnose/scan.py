@@ -23,7 +23,7 @@ _ANOTHER = 6
 
 @dataclass(slots=True)
 class _Stream:
-    """What one process has said lately."""
+    """What one process has printed lately."""
 
     frames: deque[Frame] = field(default_factory=lambda: deque(maxlen=_MOST_FRAMES))
     frames_at: int = -NEAR

@@ -36,7 +36,7 @@ class Patterns:
         self._spec(self._most)
 
     def verdict(self, path: str) -> bool | None:
-        """True: left out; False: kept by a pattern with `!`; None: nothing is said. A folder ends with a slash."""
+        """True: left out; False: kept by a pattern with `!`; None: no pattern holds. A folder ends with a slash."""
         stars = self._most
         while stars > 2 and math.comb(len(path) + stars, stars) > _MAX_WAYS:
             stars -= 1

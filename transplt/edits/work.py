@@ -143,7 +143,7 @@ class Work(Memoized):
         return id(call) in self.shared
 
     def withdraw_notes(self, unwanted: Callable[[Note], bool]) -> None:
-        """Take back what was said and is not true any more."""
+        """Take back notes that are not true any more."""
         self.notes = [note for note in self.notes if not unwanted(note)]
 
     def withdraw_edits(self, unwanted: Callable[[Edit], bool], *, written_elsewhere: bool = False) -> None:

@@ -137,7 +137,7 @@ class Writer:
             Edit(where, code, message, text, self.level, group=self.group, asked=self.asked, parted=parted)
         )
 
-    # --- what is said ------------------------------------------------------------------------------------------------
+    # --- notes and edits --------------------------------------------------------------------------------------------
 
     def left(self, node: ast.expr | ast.stmt, message: str, help_: str, code: str, effort: Effort = Effort.LOW) -> None:
         """Say what a person has to do."""

@@ -19,7 +19,7 @@ from transplt.rules.reasons import named
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The sums of one file, what is said of the tokens nobody accounts for, and the tokens one by one."""
+    """The sums of one file, the notes on tokens that nobody accounts for, and the tokens one by one."""
 
     tokens: TokenCount
     unknown: list[Note]

@@ -18,7 +18,7 @@ _SKIPS = frozenset({"skipif", "skipIf", "skipUnless"})
 
 
 def answered(work: Work, edit: Edit) -> str:
-    """The name of the reason why code for CUDA needs nothing beside it; empty where that cannot be said."""
+    """The name of the reason why code for CUDA needs nothing beside it; empty where that is not certain."""
     node = edit.node
     if _is_default(edit, node):
         return "default"

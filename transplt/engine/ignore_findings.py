@@ -1,7 +1,7 @@
-"""What is said of ignore comments themselves: a form or a code that nobody knows, and a comment that ignores nothing.
+"""Findings about ignore comments themselves: a form or a code that nobody knows, and a comment that ignores nothing.
 
 A comment ignores nothing when no finding of this run stands in its line, nor one of a run for another torch version or
-in the other style. Nothing is said of codes that this run does not give: those of themes, of the analysis, of users'
+in the other style. There are none for codes that this run does not give: those of themes, of the analysis, of users'
 rules, and what the settings switch off.
 """
 
@@ -83,7 +83,7 @@ def _marked(work: Work, ignores: Ignores, line: int, note: Note) -> Finding:
 def _unused(
     work: Work, ignores: Ignores, line: int, comment: IgnoreComment, codes: tuple[str, ...]
 ) -> tuple[Finding, tuple[int, int, bytes] | None]:
-    """What is said of a comment that is in vain, for `codes` or for all; and what goes, None where that is not sure."""
+    """The finding for a comment that is in vain, for `codes` or for all; and what goes, None where that is not sure."""
     what = f"no finding of this line has {', '.join(codes)}" if codes else "there is no finding in this line"
     sure = bool(codes) or line not in _lines_of_themes(work)
     help_ = "remove it: it would hide what comes to stand here" if sure else "name the codes that it is for"

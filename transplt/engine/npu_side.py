@@ -1,4 +1,4 @@
-"""Code that handles the NPU already: it stays as it is, and what is left for CUDA alone is said.
+"""Code that handles the NPU already: it stays as it is, and what is left for CUDA alone is reported.
 
 A file is *portable* when it chooses between CUDA and the NPU (transplt/flow/npu_choices.py). A project is when a
 tenth of its CUDA-bound files are. What they do on CUDA, on the CPU and on an NPU must not change, so nothing in them

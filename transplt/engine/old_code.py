@@ -1,4 +1,4 @@
-"""Files that no Python since 3.7 reads for `async` as a name: renamed, migrated as usual, and told in old places."""
+"""Files that no Python since 3.7 reads for `async` as a name: renamed, migrated as usual, reported in old places."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def applies(edit: Edit, settings: Settings) -> bool:
 
 
 def what_holds(work: Work, wanted: list[Edit]) -> tuple[Outcome, list[Note]]:
-    """The outcome of as many edits as hold together, and what is said of those that were taken back."""
+    """The outcome of as many edits as hold together, and the findings for those that were taken back."""
     wanted, notes = _readable(work, wanted)
     outcome = apply_edits(work, wanted)
     for group in GROUPS if work.settings.adds_code else ():
@@ -162,7 +162,7 @@ def _lost(work: Work, group: Group, wanted: Sequence[Edit]) -> str:
     Each tuning looks by itself at what is switched off.
     """
     if work.settings.style == "portable":
-        return ""  # nothing of a group is portable, and each edit has said so
+        return ""  # nothing of a group is portable, and each edit has its finding
     if group is MANY_CARDS and work.overruled:
         return work.overruled
     there = {id(edit) for edit in wanted}

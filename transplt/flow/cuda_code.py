@@ -223,7 +223,7 @@ class CudaCode:
     # --- callees -----------------------------------------------------------------------------------------------------
 
     def _known_callee(self, func: ast.expr) -> tuple[code.Reference, ...]:
-        """`_callee`, worked out once for each dotted name in a scope; what is said of torch's own goes by the place."""
+        """`_callee`, worked out once for each dotted name in a scope; of torch's own names by the place."""
         parts: list[str] = []
         node = func
         while type(node) is ast.Attribute:
@@ -273,7 +273,7 @@ class CudaCode:
         return None if is_data else (id(bindings), name.id)
 
     def _goes_by_place(self, full: str | None) -> bool:
-        """True for names of torch of which something else is said where they are called than where they are shown."""
+        """True for names of torch whose answer is another one where they are called than where they are only named."""
         if full is None or not full.startswith("torch."):
             return False
         rule = self._rule(full)

@@ -21,7 +21,7 @@ CUDA_PART = re.compile(r"(?:^|_)cuda(?:[_.\d]|$)", re.I)
 COMPILED = re.compile(r"_?C|\w+_ext|_ext|\w+_extension|_backend")
 #: Modules that a build writes as Python.
 _GENERATED = re.compile(r"(?:_?version|_?about|_?build_info|\w+_pb2(?:_grpc)?|__config__|_?build)")
-#: What is said of a module of the project that none of its files is: a build may write it, in whatever language.
+#: The message for a module of the project that none of its files is: a build may write it, in whatever language.
 MISSING = ", which is no Python module of the project"
 
 

@@ -79,7 +79,7 @@ def is_device(names: Names, given: ast.expr) -> bool:
 # --- read off the code of a whole program -----------------------------------------------------------------------------
 
 _CARDS = ("cuda", "npu")
-#: What is asked or told of cards by programs that use none, too.
+#: Questions to and settings of cards in programs that use none, too.
 _KEEPING = frozenset(
     "manual_seed manual_seed_all seed seed_all is_available device_count empty_cache synchronize get_rng_state "
     "set_rng_state get_rng_state_all set_rng_state_all max_memory_allocated memory_allocated max_memory_reserved "

@@ -17,7 +17,7 @@ class Asked(NamedTuple):
 
     node: ast.Attribute | ast.Call
     of: ast.expr
-    value: ast.expr | None  # None: not said in one place (`p.requires_grad, lr = ...`), or the default, which is True
+    value: ast.expr | None  # None: not set in one place (`p.requires_grad, lr = ...`), or the default, which is True
 
     @property
     def freezes(self) -> bool:

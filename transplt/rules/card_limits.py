@@ -15,7 +15,7 @@ from transplt.rules.tables import read_table
 
 @dataclass(frozen=True, slots=True)
 class LimitText:
-    """What is said of one limit: code, message (`{name}` stands for the operator or collective) and help."""
+    """The words for one limit: code, message (`{name}` stands for the operator or collective) and help."""
 
     code: str
     message: str

@@ -50,7 +50,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class GpuWord:
-    """What is said of a word. `since` is the package and the first version that handles NPUs under this very word."""
+    """The finding for a word. `since` is the package and the first version that handles NPUs under this very word."""
 
     word: str
     code: str
@@ -169,7 +169,7 @@ Place = CallPlace | ComparePlace | StorePlace | NamePlace | KeyPlace | PathPlace
 class GpuWords:
     """The table: every place with its word, by kind, and the flags by command.
 
-    `literals` make a Python file worth a look; `packages` are those whose versions decide what is said of a word.
+    `literals` make a Python file worth a look; `packages` are those whose versions decide the finding for a word.
     """
 
     calls: tuple[tuple[CallPlace, GpuWord], ...]

@@ -12,7 +12,7 @@ from transplt.rules.tables import read_table
 
 #: Code of a requirement that is bound to CUDA, and of one that is pinned to a version too old for NPUs.
 BOUND, TOO_OLD = "NPU290", "NPU291"
-#: What is said of a requirement, by the status of its row; of the others there is nothing to do.
+#: The message for a requirement, by the status of its row; of the others there is nothing to do.
 _SAYS = {
     "unsupported": "no NPU support is published for the requirement {name}",
     "replacement": "the requirement {name} is bound to CUDA",

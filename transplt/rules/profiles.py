@@ -17,7 +17,7 @@ COMMUNICATION, OTHER = "communication", "other"
 class Remedy:
     """What a finding in a profile means and what to do.
 
-    `of`: what its share is of (card, step, communication, host); `least`: percent from which it is told; `kind`: the
+    `of`: what its share is of (card, step, communication, host); `least`: percent from which it counts; `kind`: the
     kind of operators that it is about, empty for others; `aten`: PyTorch operators behind it, without their namespace;
     `codes`: findings of a migration that foretell it; `info`: worth knowing, and no fault.
     """

@@ -1,4 +1,4 @@
-"""Reads and checks the rule files of a user; what is wrong is said with the line and the JSON path."""
+"""Reads and checks the rule files of a user; what is wrong is reported with the line and the JSON path."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ class Files:
     """The files of a project that this process has parsed; those of another process are its own (see `__reduce__`).
 
     `parsed` are those that others of their project read, too: what was read first goes where the limit is met.
-    `waiting` are those that said something to their project and wait for their own turn; what comes where the limit is
-    met is not kept. `silent` are the hashes of those in which no rule has a word.
+    `waiting` are those whose facts are known and that wait for their own turn; what comes where the limit is met is not
+    kept. `silent` are the hashes of those in which no rule has a word.
     """
 
     parsed: dict[tuple[str, bytes], File] = field(default_factory=dict)

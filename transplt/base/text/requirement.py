@@ -49,7 +49,7 @@ class Requirement:
 
     @property
     def specifier(self) -> str:
-        """The versions in the form of PEP 440; empty where none are asked for, or it cannot be said."""
+        """The versions in the form of PEP 440; empty where none are asked for, or they have none."""
         clauses = [_of_pep440(clause) for clause in _SPACE.sub(r"\1", self.versions.strip()).rstrip(",").split(",")]
         return ",".join(clauses) if all(clauses) else ""
 

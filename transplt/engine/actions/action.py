@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from transplt.base.finding import Effort, Finding
 from transplt.rules.pages import BLOCKS
 
-#: What is said of each of `BLOCKS`.
+#: The words for each of `BLOCKS`.
 BLOCKS_TEXT = dict(
     zip(
         BLOCKS,

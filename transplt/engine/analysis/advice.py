@@ -1,6 +1,6 @@
 """Precision and performance on NPU: what is worth knowing about code that runs all the same.
 
-Only what is valid today is said; texts and sources are in rules/support/advice.json. Everything is info but what is
+Only what is valid today is reported; texts and sources are in rules/support/advice.json. Everything is info but what is
 sure to fail: the memory format channels_last and forked processes.
 """
 

@@ -2,7 +2,7 @@
 
 An expression is a tensor when it is the result of a torch function or tensor method all of whose overloads return one
 tensor, a parameter annotated as a tensor, a parameter or buffer that the class registers, arithmetic on a tensor, or a
-name all of whose assignments are tensors. Everything else is not certain, and nothing is said of it.
+name all of whose assignments are tensors. Everything else is not certain, and is not reported.
 """
 
 from __future__ import annotations
