@@ -81,7 +81,7 @@ def test_names_that_a_package_passes_on(package: str, imported: str) -> None:
     files = {
         **LIBRARY,
         "lib/__init__.py": package,
-        "lib/all.py": "from .blur import *\n",
+        "lib/all.py": "import torch\nfrom .blur import *\n",
         "lib/other.py": "import torch\nclass Blur(torch.nn.Module): ...\n",
     }
     assert falls(f"import torch\n{imported}\ndef f(x):\n    return Layer()(x)\n", files) == [

@@ -19,8 +19,7 @@ _WORDS = (b"torch", b"transformers", b"accelerate", b"diffusers", b"deepspeed", 
 
 def concerns(data: bytes, path: str) -> bool:
     """True for a file that the analysis has to read: it names torch, or passes on what others define."""
-    passes_on = b"import" if path.endswith("__init__.py") else b"import *"
-    return any(word in data for word in _WORDS) or passes_on in data
+    return any(word in data for word in _WORDS) or (path.endswith("__init__.py") and b"import" in data)
 
 
 def support_facts(scan: Scan, names: Names) -> SupportFacts:
