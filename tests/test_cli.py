@@ -455,10 +455,18 @@ def test_streams_that_are_closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_device() -> None:
-    command = [sys.executable, "-m", "transplt", "explain", "NPU201"]
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize(
+    "words", ["explain NPU201", "check a.py", "check a.py --output-format json", "rules", "--help"]
+)
+def test_a_full_device(words: str, buffered: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\ntorch.cuda.synchronize()\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "" if buffered else "1"}
     with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "transplt", *words.split()],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=tmp_path, env=environment,
+        )  # fmt: skip
     assert (done.returncode, done.stderr) == (3, "Error: cannot write standard output: No space left on device\n")
 
 

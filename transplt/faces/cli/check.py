@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
-from transplt.faces.cli.command import DONE, EXIT_ZERO, FIXERS, ISOLATED, JOBS, RULES, Command, to_stderr
+from transplt.faces.cli.command import (
+    DONE,
+    EXIT_ZERO,
+    FIXERS,
+    ISOLATED,
+    JOBS,
+    RULES,
+    Command,
+    discard_stdout,
+    to_stderr,
+)
 from transplt.faces.cli.completing import FILE
 
 if TYPE_CHECKING:
@@ -220,7 +230,8 @@ def _write(name: str | None, data: bytes, inputs: Sequence[Path]) -> None:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
     except BrokenPipeError:
-        # Who reads our output has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_stdout()  # who reads it has seen enough
     except OSError as error:
+        if name is None:
+            discard_stdout()
         raise CannotFinish(f"cannot write standard output: {reason(error)}") from error

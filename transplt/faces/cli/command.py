@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import re
@@ -79,6 +80,12 @@ def to_stderr(line: str) -> None:
     """One line to stderr; what the terminal cannot show is escaped."""
     encoding = sys.stderr.encoding or "utf-8"
     click.echo(line.encode(encoding, "backslashreplace").decode(encoding), err=True)
+
+
+def discard_stdout() -> None:
+    """What is still buffered for standard output goes nowhere, or the interpreter fails on it again as it ends."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def given_options(ctx: click.Context) -> set[str]:

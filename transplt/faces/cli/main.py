@@ -24,6 +24,7 @@ from transplt.faces.cli.command import (
     UNFINISHED,
     USAGE,
     CommandGroup,
+    discard_stdout,
     given_options,
     spelled,
     to_stderr,
@@ -99,7 +100,8 @@ def entry_point() -> int:
             to_stderr("interrupted; no half-written output is left")
         return INTERRUPTED
     except BrokenPipeError:
-        return _reader_gone()
+        discard_stdout()  # `transplt explain NPU201 | head -1`: who reads has enough
+        return DONE
     except MemoryError:
         _close_in_silence()
         to_stderr("Error: not enough memory; no half-written output is left")
@@ -110,6 +112,8 @@ def entry_point() -> int:
             return USAGE
         if error.errno not in _REFUSALS:
             return _defect(error)
+        if error.filename is None:
+            discard_stdout()
         to_stderr(f"Error: cannot write {shown(error.filename or 'standard output')}: {reason(error)}")
         return UNFINISHED
     except Exception as error:
@@ -134,13 +138,6 @@ def _is_nowhere() -> bool:
     except OSError:
         return True
     return False
-
-
-def _reader_gone() -> int:
-    """`transplt explain NPU201 | head -1`: who reads has enough. What is still buffered goes nowhere."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return DONE
 
 
 def _defect(error: Exception) -> int:
