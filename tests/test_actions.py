@@ -20,6 +20,7 @@ from transplt import migrate_source
 from transplt.base.finding import Effort, Finding, Level, Operation, Replacement, Span
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import MOST, actions_of, total_hours
+from transplt.engine.actions.effort import blockers
 from transplt.engine.actions.kernels import home_of, plain_name
 from transplt.project.options import Options, make_plan
 from transplt.project.tree import diff_tree
@@ -116,6 +117,19 @@ def test_each_open_finding_is_in_exactly_one_action(findings: list[Finding], shu
     again = list(findings)
     shuffled.shuffle(again)
     assert actions_of(again) == actions
+
+
+def test_blockers_come_in_the_order_of_what_their_actions_block() -> None:
+    found = [
+        at("a.py", 1, "NPU520", "torch.nn.RNN"),
+        *(at("a.py", line, "NPU701") for line in (2, 3)),
+        at("tests/test_a.py", 4, "NPU901"),
+        at("b.py", 5, "NPU901"),
+        at("a.py", 6, "NPU520", "torch.nn.GRU"),
+    ]
+    expected = [("NPU901", "", 2), ("NPU520", "torch.nn.GRU", 1), ("NPU520", "torch.nn.RNN", 1), ("NPU701", "", 2)]
+    assert [(each.code, each.api, each.count) for each in blockers(found)] == expected
+    assert [action.blocks for action in actions_of(found)] == ["import", "first step", "first step", "slow"]
 
 
 @given(st.lists(MADE, max_size=40))

@@ -25,7 +25,7 @@ from transplt.flow.definition_uses import definition_uses
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.key_reads import reads_in_text
 from transplt.flow.links import linked_slots, unlinked_slots
-from transplt.flow.module_facts import code_facts, empty_facts, facts_of, leads_to_code, tells_others
+from transplt.flow.module_facts import code_facts, empty_facts, facts_of, leads_to_code, others_need
 from transplt.flow.saved_files import saved_files
 from transplt.flow.slots import Slots
 from transplt.flow.vendored import copy_of
@@ -66,7 +66,7 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     mentions_cuda = worth_a_look(data, settings)
     if not mentions_cuda:
         files.silent[path] = hash(data)
-    has_facts, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data, path)
+    has_facts, analysed = others_need(data, mentions_cuda), settings.analysis and concerns(data, path)
     leads = has_facts or leads_to_code(data, path)
     if not leads and not analysed and not settings.adds_code:
         return replace(empty_facts(path), saved=saved_files(data), reads=reads_in_text(data))

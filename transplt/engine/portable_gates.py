@@ -87,7 +87,7 @@ def _climb(work: Work, gate: Gate, node: ast.AST, answer: bool, number: bool) ->
         else:
             _climb(work, gate, above, False, False)  # `not asked and other`
     elif isinstance(above, ast.Compare) and number:
-        _climb(work, gate, above, _says_some(above, node), False)
+        _climb(work, gate, above, _asks_for_some(above, node), False)
     elif isinstance(above, ast.IfExp) and above.test is node:
         gate.guarded.append(above.body if answer else above.orelse)
         _chosen(work, gate, above, above.body if answer else above.orelse)
@@ -109,7 +109,7 @@ def _climb(work: Work, gate: Gate, node: ast.AST, answer: bool, number: bool) ->
         raise _Stays(_NOT_FOLLOWED)
 
 
-def _says_some(compare: ast.Compare, node: ast.AST) -> bool:
+def _asks_for_some(compare: ast.Compare, node: ast.AST) -> bool:
     """Whether `device_count() > 0` or the like is true where there are devices; others are not followed."""
     other = compare.comparators[0]
     value = other.value if isinstance(other, ast.Constant) else None

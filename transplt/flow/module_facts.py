@@ -52,7 +52,7 @@ _SHORT = 4000
 _IMPORTS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\.|[A-Za-z_]\w*)", re.M)
 
 
-def tells_others(data: bytes, mentions_cuda: bool) -> bool:
+def others_need(data: bytes, mentions_cuda: bool) -> bool:
     """False for a file that says nothing which another file's rewrite depends on: it need not be parsed."""
     if mentions_cuda:
         return True

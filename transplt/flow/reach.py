@@ -29,7 +29,7 @@ MISSING = ", which is no Python module of the project"
 class Reach:
     """The sum of what all files say. `why` and `behind` are its answers.
 
-    `known` says that all files are there. `saying`: what holds -> the guards that hold only if it does. `guarded`: of
+    `known` says that all files are there. `guards_of`: what holds -> the guards that hold only if it does. `guarded`: of
     what runs behind a guard the steps that count; workers are sent no others.
     """
 
@@ -39,7 +39,7 @@ class Reach:
     missing: frozenset[str] = frozenset()
     extensions: frozenset[str] = frozenset()
     cuda_named: frozenset[str] = frozenset()
-    saying: dict[code.Behind, list[code.Guard]] = field(default_factory=dict)
+    guards_of: dict[code.Behind, list[code.Guard]] = field(default_factory=dict)
     gates: frozenset[code.Behind] = frozenset()
     needs: dict[code.Piece, str] = field(default_factory=dict)
     guarded: dict[code.Guard, list[code.Step]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Reach:
         joined.extensions = frozenset(name for facts in every for name in facts.extensions)
         joined.cuda_named = frozenset(name for facts in every for name in facts.cuda_named)
         for left, right in (gate for facts in every for gate in facts.gates):
-            joined.saying.setdefault(right if right == "cuda" else graph.guard(right), []).append(graph.guard(left))
+            joined.guards_of.setdefault(right if right == "cuda" else graph.guard(right), []).append(graph.guard(left))
         joined.gates = frozenset(joined._implying(["cuda"]))
         pieces: dict[code.Piece, list[code.Step]] = {}
         guarded: dict[code.Guard, list[code.Step]] = {}
@@ -182,7 +182,7 @@ class Reach:
             if here not in seen:
                 seen.add(here)
                 yield here
-                asked += self.saying.get(here, ())
+                asked += self.guards_of.get(here, ())
 
     def _found(self, ref: code.Leading) -> code.Piece | code.Needs | None:
         """The piece that a reference leads to, or what it needs where it leaves what anybody can read."""

@@ -15,7 +15,7 @@ from transplt.render.cell import cell, visible
 from transplt.report.action_lines import action_lines, action_object
 from transplt.report.action_rows import ACTION_COLUMNS, action_rows
 from transplt.report.analysis_summary import Summary
-from transplt.rules.support_tables import spoken_for
+from transplt.rules.support_tables import published_for
 
 #: What marks a folder as ours, and carries a library's extensions to the projects that import it.
 DOCUMENT = "analysis.json"
@@ -166,7 +166,7 @@ def _one(summary: Summary) -> Iterator[str]:
         "or reported by the migration"
     )
     yield f"  {summary.versions.text()}"
-    aim, spoken = result.target.version, spoken_for(result.target.version)
+    aim, spoken = result.target.version, published_for(result.target.version)
     if spoken != aim:
         yield f"  the support lists for torch {aim} are not published yet: those for {spoken} are used"
     yield ""

@@ -13,7 +13,7 @@ from transplt.rules.tables import read_table
 #: Code of a requirement that is bound to CUDA, and of one that is pinned to a version too old for NPUs.
 BOUND, TOO_OLD = "NPU290", "NPU291"
 #: The message for a requirement, by the status of its row; of the others there is nothing to do.
-_SAYS = {
+_MESSAGES = {
     "unsupported": "no NPU support is published for the requirement {name}",
     "replacement": "the requirement {name} is bound to CUDA",
     "drop": "the requirement {name} is part of CUDA",
@@ -78,9 +78,9 @@ def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
     row = package_installed_as(name)
     if row is None:
         return None
-    says = _SAYS.get(row["status"])
-    if says is not None and not row.get("quiet"):
-        return PackageAdvice(BOUND, says.format(name=name), what_to_do(row), _imported(row))
+    message = _MESSAGES.get(row["status"])
+    if message is not None and not row.get("quiet"):
+        return PackageAdvice(BOUND, message.format(name=name), what_to_do(row), _imported(row))
     first = row.get("first")
     if first is None or not _below(versions, _numbers(first)):
         return None

@@ -60,7 +60,7 @@ def published() -> tuple[str, ...]:
 
 
 @cache
-def spoken_for(version: str) -> str:
+def published_for(version: str) -> str:
     """The torch version whose published verdicts are used for `version`: its own, else the newest before it."""
     return [each for each in published() if TORCH_VERSIONS.index(each) <= TORCH_VERSIONS.index(version)][-1]
 
@@ -81,7 +81,7 @@ def verdict(api: str, version: str) -> Support | None:
     history = _api_table()["names"].get(owner, {}).get(name)
     if history is None:
         return None
-    position = TORCH_VERSIONS.index(spoken_for(version))
+    position = TORCH_VERSIONS.index(published_for(version))
     found = None
     for first, row in _api_table()["histories"][history]:
         if first > position:

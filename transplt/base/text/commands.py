@@ -18,7 +18,7 @@ _GOES_ON = re.compile(r"\\[ \t]*$")
 _ENDS = re.compile(r"[;|]|&&")
 #: What follows is not the command's own: the script that a launcher starts, with its arguments.
 _SCRIPT = re.compile(r"(?<=[\s=])(?:\S{1,200}\.(?:py|sh)|python[0-9.]*|-m)(?=[\s\"'\\]|$)")
-_SAYS = re.compile(r"(?:^|[\s;&|(@-])(?:echo|printf|print|log|info|warn|die|help)\b")
+_PRINTS = re.compile(r"(?:^|[\s;&|(@-])(?:echo|printf|print|log|info|warn|die|help)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ def flags_of(lines: list[str], command: str, first: int = 0) -> Iterator[Flags]:
         at = 0
         if not within:
             match = _called(command).search(text)
-            if match is None or _SAYS.search(text, 0, match.start() + 1):
+            if match is None or _PRINTS.search(text, 0, match.start() + 1):
                 continue
             at, within = match.end(), True
-        elif not command and _SAYS.match(text.lstrip()):
+        elif not command and _PRINTS.match(text.lstrip()):
             continue
         stops = [stop.start() for stop in (_SCRIPT.search(text, at), _ENDS.search(text, at)) if stop is not None]
         if command and stops:

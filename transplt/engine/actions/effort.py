@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from transplt.base.finding import Effort, Finding
+from transplt.engine.actions.groups import Groups
+from transplt.rules.pages import BLOCKS
 from transplt.rules.support_tables import canonical
 
 #: Hours that a finding stands for in sums: minutes, an hour or two, a day (see `Effort`).
@@ -100,26 +102,21 @@ def total(files: Iterable[FileEffort], python: Collection[str], hours: float, na
 
 
 def blockers(findings: Iterable[Finding]) -> list[Blocker]:
-    """Open findings, the same code and API together, by what blocks first.
-
-    First what cannot be read, then compiled extensions, packages, unsupported APIs, and the rest; in each the most
-    effort and the most places first.
+    """Open findings, the same code and API together, by what their actions block: what stops at import first, then by
+    effort and the number of places.
     """
-    groups: dict[tuple[str, str], list[Finding]] = {}
-    for finding in findings:
+    every = list(findings)
+    groups = Groups(every)
+    by_subject: dict[tuple[str, str], list[Finding]] = {}
+    for finding in every:
         if finding.open:
             about = "" if finding.code.startswith(_LINES) else canonical(finding.api)
-            groups.setdefault((finding.code, about), []).append(finding)
-    found = []
-    for (code, api), same in groups.items():
+            by_subject.setdefault((finding.code, about), []).append(finding)
+    found: list[tuple[int, Blocker]] = []
+    for (code, api), same in by_subject.items():
         first = min(same, key=Finding.sort_key)
         hardest = min((finding.effort for finding in same), key=lambda effort: _ORDER[effort])
-        found.append(Blocker(code, api, hardest, first.message, len(same), first.path, first.span.line))
-    return sorted(found, key=lambda each: (_rank(each.code), _ORDER[each.effort], -each.count, each.code, each.api))
-
-
-def _rank(code: str) -> int:
-    for rank, prefixes in enumerate((("NPU90", "NPU99"), ("NPU55",), ("NPU51",), ("NPU5",), ("NPU3",))):
-        if code.startswith(prefixes):
-            return rank
-    return 9
+        blocks = min(BLOCKS.index(groups.of(finding).blocks) for finding in same)
+        found.append((blocks, Blocker(code, api, hardest, first.message, len(same), first.path, first.span.line)))
+    found.sort(key=lambda row: (row[0], _ORDER[row[1].effort], -row[1].count, row[1].code, row[1].api))
+    return [blocker for _, blocker in found]

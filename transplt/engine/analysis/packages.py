@@ -15,7 +15,7 @@ from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.rules.packages import packages
 
 CODE = "NPU513"
-_SAYS = {
+_MESSAGES = {
     "native": "works on NPU",
     "works": "runs unchanged as far as is known",
     "cpu": "computes on the CPU beside an NPU",
@@ -24,7 +24,7 @@ _SAYS = {
 
 @cache
 def _packages() -> dict[str, Any]:
-    return {name: row for row in packages() if row["status"] in _SAYS for name in row["import"]}
+    return {name: row for row in packages() if row["status"] in _MESSAGES for name in row["import"]}
 
 
 def notes_of(file: ScannedFile) -> list[Note]:
@@ -52,6 +52,6 @@ def _known_head(module: str) -> str:
 
 def _note(file: ScannedFile, node: ast.Import | ast.ImportFrom, name: str, row: dict[str, Any]) -> Note:
     since = f" since {row['since']}" if row.get("since") else ""
-    message = f"the package {name} {_SAYS[row['status']]}{since}"
+    message = f"the package {name} {_MESSAGES[row['status']]}{since}"
     help_text = "; ".join(part for part in (row.get("note", ""), f"confidence: {row.get('confidence', 'low')}") if part)
     return Note(file.extent(node), CODE, Level.INFO, message, name, help_text)

@@ -96,7 +96,7 @@ def runs(use: Use) -> bool:
 
 def _unsupported(file: ScannedFile, use: Use) -> Note:
     version = file.version
-    message = f"{use.api} is documented as not supported on NPU with torch {tables.spoken_for(version)}"
+    message = f"{use.api} is documented as not supported on NPU with torch {tables.published_for(version)}"
     extent = file.extent(use.node)
     if file.receivers.loads_data(use.node):
         message += "; here it is in code that loads data on the CPU"
@@ -123,7 +123,7 @@ def _limited(
     found: list[Note],
     quiet: dict[tuple[str, str], tuple[list[Use], str, str]],
 ) -> None:
-    hit, spoken = next(_certain(file, use, row), ""), tables.spoken_for(file.version)
+    hit, spoken = next(_certain(file, use, row), ""), tables.published_for(file.version)
     if hit and not file.receivers.loads_data(use.node):
         message = f"{use.api}: {hit} is outside of what is documented for NPU with torch {spoken}"
         found.append(
@@ -229,4 +229,4 @@ def also(uses: list[Use]) -> str:
 def _unverified(api: str, version: str) -> str:
     if any(part.startswith("_") for part in api.split(".")):
         return f"{api} is a private name of torch: nothing is documented about it on NPU"
-    return f"the documentation of torch_npu for torch {tables.spoken_for(version)} says nothing about {api}"
+    return f"the documentation of torch_npu for torch {tables.published_for(version)} says nothing about {api}"
