@@ -29,8 +29,8 @@ MISSING = ", which is no Python module of the project"
 class Reach:
     """The sum of what all files say. `why` and `behind` are its answers.
 
-    `known` says that all files are there. `guards_of`: what holds -> the guards that hold only if it does. `guarded`: of
-    what runs behind a guard the steps that count; workers are sent no others.
+    `known`: all files are there. `guards_of`: what holds -> the guards that hold only if it does. `guarded`: of what
+    runs behind a guard the steps that count; workers are sent no others.
     """
 
     graph: Graph = field(default_factory=Graph)
