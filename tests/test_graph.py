@@ -46,7 +46,7 @@ FACTS = (
     ),
     CodeFacts(module="p.c", classes=(("p.c.Net", ("p.Middle",)),)),
     CodeFacts(module="p.d", defined=("FLAG", "_own"), stars=("p.e",)),
-    CodeFacts(module="p.e", stars=("p.d", "p", "p.b")),  # the line with p.d comes last
+    CodeFacts(module="p.e", stars=("p.b", "p", "p.d")),
 )
 GRAPH = Graph.join(FACTS, str, frozenset(facts.module for facts in FACTS))
 

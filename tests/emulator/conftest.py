@@ -15,7 +15,6 @@ import pytest
 from tests import forked
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 
 

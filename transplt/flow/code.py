@@ -139,7 +139,7 @@ class CodeFacts:
     """What the code of one file reaches.
 
     `pieces`: (piece, what it reaches), and (guard, what runs behind it). `gates`: (guard, what holds if it does).
-    `aliases`: local name -> full name. `stars`: the last such line first. `modules`: full names of modules in its
+    `aliases`: local name -> full name. `stars`: by place. `modules`: full names of modules in its
     imports. `classes`: its classes with their bases. `extensions`: names of modules that it builds. `cuda_named`: what
     it defines that speaks of CUDA. `defined`: its module-level names. `parameters`: those of the functions that ask
     one of them for a truth value.

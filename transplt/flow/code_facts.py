@@ -194,7 +194,7 @@ class FileCode:
             pieces=tuple(sorted(self._without_empty({left for left, _ in gates}).items(), key=lambda row: str(row[0]))),
             gates=tuple(sorted(gates, key=lambda gate: (str(gate[0]), str(gate[1])))),
             aliases=tuple(sorted(aliases)),
-            stars=tuple(dict.fromkeys(reversed(scan.root.stars))),
+            stars=tuple(scan.root.stars),
             modules=tuple(sorted(name for name in modules if name and not is_library(name))),
             classes=tuple(sorted(self.code.slots.own.bases())),
             extensions=tuple(sorted(self._extensions())),

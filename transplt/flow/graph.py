@@ -59,8 +59,8 @@ class Graph:
     """What the full names of a project stand for.
 
     `canonical` gives a full name with its module as the project knows it. `defined`: module-level names. `aliases`:
-    full name -> what its module imports under it. `stars`: module -> those it imports everything from, the last such
-    line first. `parameters`:
+    full name -> what its module imports under it. `stars`: module -> those it imports everything from, in the order
+    of the lines. `parameters`:
     of functions that ask one of them for a truth value. `code`, `held`: what has pieces.
     """
 
@@ -141,7 +141,7 @@ class Graph:
 
     def _by_star(self, module: str, name: str, seen: set[str]) -> str | None:
         """The full name of what `from x import *` brings into a module under a name; the last such line has it."""
-        for star in self.stars.get(module, ()) if name[:1] != "_" else ():
+        for star in reversed(self.stars.get(module, ())) if name[:1] != "_" else ():
             source = self.canonical(star)
             full = f"{source}.{name}"
             if full in self.defined or full in self.aliases or full in self.code:

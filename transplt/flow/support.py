@@ -52,7 +52,7 @@ class Fallen:
 
 @dataclass(frozen=True, slots=True)
 class SupportFacts:
-    """What one file says: module-level names it imports, stars (the last first), the bases of its classes, and its
+    """What one file says: module-level names it imports, stars by place, the bases of its classes, and its
     references."""
 
     module: str

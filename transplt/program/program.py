@@ -235,7 +235,7 @@ def _graph(program: Program) -> Graph:
         frozenset(program.by_module),
         defined=frozenset(names.keys() - imported.keys()),
         aliases=imported,
-        stars={name: tuple(reversed(file.scan.root.stars)) for name, file in program.by_module.items()},
+        stars={name: tuple(file.scan.root.stars) for name, file in program.by_module.items()},
     )
 
 

@@ -39,7 +39,7 @@ def support_facts(scan: Scan, names: Names) -> SupportFacts:
     return SupportFacts(
         module,
         tuple(sorted(imports.items())),
-        tuple(dict.fromkeys(reversed(scan.root.stars))),
+        tuple(scan.root.stars),
         tuple(bases),
         facts_of(scan, names),
     )

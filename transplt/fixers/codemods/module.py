@@ -31,22 +31,42 @@ def local_target(work: Work, binding: Binding, base: str) -> str:
     if matched is None:
         return base
     rule, prefix = matched
-    new = _renamed(work, rule, prefix)
-    if new is None or (rule.kind is Kind.MODULE and rule.listed and prefix != base):
+    new = new_name(work, rule, prefix)
+    if new is None or is_unlisted(rule, prefix, base):
         return base
     if isinstance(binding.node, ast.Import) and "." not in base:
         return base
     return new + base[len(prefix) :]
 
 
-def _renamed(work: Work, rule: Rule, prefix: str) -> str | None:
+def new_name(work: Work, rule: Rule, prefix: str) -> str | None:
+    """The full new name for a matched prefix; None when the name has none."""
     if not rule.renames:
         return None
     if rule.user and rule.kind is Kind.FUNC and "." not in rule.new:
+        # The user replaced the last name only; the module in front of it is still ours to move.
         parent_name = prefix.rpartition(".")[0]
         moved = work.rules.builtin.modules.get(parent_name)
         return f"{moved.new if moved else parent_name}.{rule.new}"
     return rule.new
+
+
+def is_unlisted(rule: Rule, prefix: str, full: str) -> bool:
+    """True for a member of a module whose members are all in our tables, but not this one."""
+    return rule.kind is Kind.MODULE and rule.listed and prefix != full
+
+
+def unlisted(work: Work, node: ast.expr | ast.alias, full: str, more: str = "") -> Note:
+    """The note on such a member."""
+    return work.note(
+        node,
+        "NPU601",
+        f"{full} is not in the tables of torch.cuda names",
+        level=Level.UNKNOWN,
+        api=full,
+        help=f"look the name up in the torch_npu documentation{more}",
+        effort=Effort.MEDIUM,
+    )
 
 
 @fixer.on(ast.Import)
@@ -73,7 +93,7 @@ def _plain(work: Work, node: ast.Import) -> Finds:
         if matched is None or ("." not in matched[1] and not matched[0].user and matched[0].renames):
             continue
         rule, prefix = matched
-        new = _renamed(work, rule, prefix)
+        new = new_name(work, rule, prefix)
         if new is None:
             yield from work.note_rule(alias, rule, alias.name)
             continue
@@ -240,24 +260,14 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
         target, rule = full, by_user
     else:
         rule, prefix = matched
-        new = _renamed(work, rule, prefix)
+        new = new_name(work, rule, prefix)
         if new is None:
             found += work.note_rule(alias, rule, full)
             if by_user is None:
                 return stays
             target, rule = full, by_user
-        elif rule.kind is Kind.MODULE and rule.listed and prefix != full:
-            found.append(
-                work.note(
-                    alias,
-                    "NPU601",
-                    f"{full} is not in the tables of torch.cuda names",
-                    level=Level.UNKNOWN,
-                    api=full,
-                    help="look the name up in the torch_npu documentation",
-                    effort=Effort.MEDIUM,
-                )
-            )
+        elif is_unlisted(rule, prefix, full):
+            found.append(unlisted(work, alias, full))
             return stays
         elif rule.otherwise is not None and prefix == full and not similar_fits(work, rule, local, scope):
             found += work.note_rule(alias, rule.otherwise, full)

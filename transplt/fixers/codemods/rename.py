@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import ast
 
-from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.args import carry_over
-from transplt.fixers.codemods.module import local_target
+from transplt.fixers.codemods.module import is_unlisted, local_target, new_name, unlisted
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
 from transplt.syntax.asks import dotted
 from transplt.trees.names import dotted as dotted_name
@@ -62,7 +61,7 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
         return
     rule, prefix = matched
     depth = prefix.count(".") - base.count(".")
-    target = _target(work, rule, prefix, user is not None)
+    target = new_name(work, rule, prefix)
     if target is None or rule.kind is Kind.UNSUPPORTED:
         # What stands behind a name given by assignment is reported where it is assigned.
         reported = depth == 0 and binding is None and base != name.id
@@ -83,8 +82,10 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
         if local != name.id:
             yield from _rename_root(work, name, local, base)
         return
-    if _unknown_member(rule, prefix, full):
-        yield from _report_member(work, rule, links, full, prefix, base)
+    if is_unlisted(rule, prefix, full):
+        yield unlisted(
+            work, links[min(depth + 1, len(links) - 1)], full, "; if it is the project's own, no change is needed"
+        )
         return
     node = links[depth]
     if not (yield from carry_over(work, rule, node, full)):
@@ -97,39 +98,6 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
 def full_name(name: ast.Name, base: str) -> str:
     """What the longest chain of attributes on a name stands for, which itself stands for `base`."""
     return ".".join([base, *(node.attr for node in dotted(name) if isinstance(node, ast.Attribute))])
-
-
-def _target(work: Work, rule: Rule, prefix: str, user: bool) -> str | None:
-    """The full new name for a matched prefix; None when the name has none."""
-    if not rule.renames:
-        return None
-    new = rule.new
-    if user and rule.kind is Kind.FUNC and "." not in new:
-        new = f"{prefix.rpartition('.')[0]}.{new}"
-    if user and rule.kind is Kind.FUNC and "." not in rule.new:
-        # The user replaced the last name only; the module in front of it is still ours to move.
-        module, _, last = new.rpartition(".")
-        moved = work.rules.builtin.modules.get(module)
-        if moved is not None:
-            return f"{moved.new}.{last}"
-    return new
-
-
-def _unknown_member(rule: Rule, prefix: str, full: str) -> bool:
-    return rule.kind is Kind.MODULE and rule.listed and full != prefix
-
-
-def _report_member(work: Work, rule: Rule, links: list[ast.expr], full: str, prefix: str, base: str) -> Finds:
-    depth = min(prefix.count(".") - base.count(".") + 1, len(links) - 1)
-    yield work.note(
-        links[depth],
-        "NPU601",
-        f"{full} is not in the tables of torch.cuda names",
-        level=Level.UNKNOWN,
-        api=full,
-        help="look the name up in the torch_npu documentation; if it is the project's own, no change is needed",
-        effort=Effort.MEDIUM,
-    )
 
 
 def _rename(
