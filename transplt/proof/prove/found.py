@@ -32,11 +32,19 @@ class Difference:
         return f"{where}{self.what}{there}{because}"
 
 
+@dataclass(frozen=True)
+class Property:
+    """One thing that has to hold between the ranks of a run, such as `the same parameters`, and what was found."""
+
+    name: str
+    verdict: Verdict
+
+
 @dataclass
 class Findings:
     """What one comparison came to. `steps`, `printed` results and `saved` tensors are how many were compared, within
-    `tolerance` (None: to the bit, or nothing was); `differences` the gravest first; `reasons` are what was not
-    compared and why; `curve` has for each step (loss of the one, loss of the other, distance of the parameters as a
+    `tolerance` (None: to the bit, or nothing was); `differences` the gravest first; `properties` are judged one by one;
+    `reasons` are what was not compared and why; `curve` has for each step (loss of the one, loss of the other, distance of the parameters as a
     share of their norm), None for what a step does not have; `sides` names the two."""
 
     steps: int = 0
@@ -44,6 +52,7 @@ class Findings:
     saved: int = 0
     tolerance: Tolerance | None = None
     differences: list[Difference] = field(default_factory=list)
+    properties: list[Property] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     sides: tuple[str, str] = ("original", "migrated")
