@@ -28,7 +28,8 @@ class Trace:
     "loader.epoch" to the batches of indices to give, without `replay_all` only where the sampler is a
     DistributedSampler; `detail` is the step of which every line is recorded (0: none); `left_out` are steps not
     taken, by the number of the optimizer, as a scaler leaves them out; `shake` is the share by which parameters are
-    changed at random after every step (0: not)."""
+    changed at random after every step (0: not), otherwise in each run that is made `again`; `lengths` is what `len`
+    gives of loaders, by the order in which they are made."""
 
     seed: int = 1234
     steps: int = 20
@@ -37,6 +38,8 @@ class Trace:
     detail: int = 0
     left_out: dict[int, list[int]] = field(default_factory=dict)
     shake: float = 0.0
+    again: int = 0
+    lengths: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ _LOOK = 0.5
 #: Asks a process for its stacks. Scripts use the named ones for themselves.
 STACK_SIGNAL = int(getattr(signal, "SIGRTMAX", signal.SIGUSR2 + 1)) - 1
 READY_STUBS = SITE / "npu_emulator" / "ready_stubs"
+#: The runs that are going on, of all threads.
+_running: set[_Process] = set()
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
     return {
         "seed": trace.seed, "steps": trace.steps, "detail": trace.detail, "replay_all": trace.replay_all,
         "replay": str(replay) if trace.replay is not None else "", "left_out": sorted(trace.left_out.items()),
-        "shake": trace.shake,
+        "shake": trace.shake, "again": trace.again, "lengths": sorted(trace.lengths.items()),
     }  # fmt: skip
 
 
@@ -208,6 +210,7 @@ def _execute(
         reader = threading.Thread(target=_copy, args=(output, lines, echo), daemon=True)
         reader.start()
     timed_out = hung = False
+    _running.add(process)
     try:
         if options.trace is not None:
             hung = _wait_watching(process, options.timeout, Watch(records))
@@ -219,6 +222,8 @@ def _execute(
     except KeyboardInterrupt:
         _stop(process)
         raise
+    finally:
+        _running.discard(process)
     if timed_out or hung:
         _stop(process)
         _end_the_rest(records)
@@ -321,6 +326,12 @@ def _locked(path: Path) -> bool:
         except OSError:
             return True
     return False
+
+
+def stop_all() -> None:
+    """End the runs that go on in other threads, which see no interrupt."""
+    for process in [*_running]:
+        _stop(process)
 
 
 def _stop(process: _Process) -> None:

@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 from types import TracebackType
@@ -58,6 +59,7 @@ class Warm:
     def __init__(self) -> None:
         self._folder = tempfile.mkdtemp(prefix="transplt-warm-")
         self._waiting: dict[tuple[str, ...], tuple[subprocess.Popen[bytes], str]] = {}
+        self._begins = threading.Lock()  # two runs at once wait for one process
 
     def __enter__(self) -> Warm:
         return self
@@ -108,6 +110,10 @@ class Warm:
     def _of(self, python: str, environment: dict[str, str]) -> str | None:
         names = ("PYTHONPATH", "PYTHONHASHSEED", "OMP_NUM_THREADS")
         key = (python, *(environment.get(name, "") for name in names))
+        with self._begins:
+            return self._begun(key, python, environment)
+
+    def _begun(self, key: tuple[str, ...], python: str, environment: dict[str, str]) -> str | None:
         if key not in self._waiting:
             place = str(Path(self._folder) / str(len(self._waiting)))
             process = subprocess.Popen(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,7 @@ Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 intern
     help="Stop a run after this time.",
 )
 @PYTHON
+@click.option("--fresh", is_flag=True, help="Make the runs of the original anew, which are kept from proof to proof.")
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write JSON."
 )
@@ -98,6 +100,7 @@ def prove_command(
     torch_version: str | None,
     timeout: float,
     python: str,
+    fresh: bool,
     json_path: Path | None,
     html_path: Path | None,
     exit_zero: bool,
@@ -110,7 +113,7 @@ def prove_command(
         trace=Trace(seed, steps), threads=threads, npus=npus,
     )  # fmt: skip
     try:
-        code = prove(original, migrated, options, _worlds(nproc), data, json_path, html_path)
+        code = prove(original, migrated, options, _worlds(nproc), data, json_path, html_path, fresh=fresh)
     except UsageError as error:
         click.echo(f"Error: {error}", err=True)
         return 2
@@ -125,9 +128,12 @@ def prove(
     data: tuple[str, ...] = (),
     json_path: Path | None = None,
     html_path: Path | None = None,
+    *,
+    fresh: bool = False,
 ) -> int:
     """Prove, report, and return the exit code. UsageError when no run can be started."""
     from transplt.proof.launch.warm import Warm
+    from transplt.proof.prove.known import known_runs
     from transplt.proof.prove.page import render_page
     from transplt.proof.prove.projects import find_project
     from transplt.proof.prove.proof import between
@@ -140,8 +146,10 @@ def prove(
             raise UsageError(f"no such folder for the report: {shown(path.parent)}.")
     before, after = (find_project(path, options.script, data) for path in (original, migrated))
     options, torch = for_output(options, after.root)
+    known = None if fresh else known_runs(torch)
     with Warm() as warm:
-        prover = between(before, after, options, lambda text: click.echo(f"transplt prove: {text} ...", err=True), warm)
+        say = partial(click.echo, err=True)
+        prover = between(before, after, options, lambda text: say(f"transplt prove: {text} ..."), warm, known)
         proof = prover.prove(worlds)
     command = [str(original), str(migrated), *options.arguments]
     click.echo(as_text(proof))  # before files that may not be written

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from transplt.proof.prove.tolerance import Tolerance
 from transplt.proof.prove.training import Place
 from transplt.render.verdict import Verdict
+
+if TYPE_CHECKING:
+    from transplt.proof.prove.tolerance import Rounding, Width
 
 
 @dataclass(frozen=True)
 class Difference:
     """One difference. `what` is one sentence; `place` the line of the migrated program that it comes from, as far as
     that is known, `original` the line there; `step` counts from 1 (0: before the first, None: at no step). `cause` is
-    how the line was found; `figure` is what was measured there, the same in every comparison of one program, and
-    `apart` how far the two are apart, as a share."""
+    how the line was found; `figure` is what was measured there."""
 
     what: str
     place: Place | None = None
@@ -23,7 +24,6 @@ class Difference:
     step: int | None = None
     cause: str = ""
     figure: tuple[str | int, ...] = ()
-    apart: float = math.inf
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
@@ -42,15 +42,17 @@ class Property:
 
 @dataclass
 class Findings:
-    """What one comparison came to. `steps`, `printed` results and `saved` tensors are how many were compared, within
-    `tolerance` (None: to the bit, or nothing was); `differences` the gravest first; `properties` are judged one by one;
-    `reasons` are what was not compared and why; `curve` has for each step (loss of the one, loss of the other, distance of the parameters as a
-    share of their norm), None for what a step does not have; `sides` names the two."""
+    """What one comparison came to. `steps`, `printed` results and `saved` tensors are how many were compared; figures
+    that are not equal to the bit were held to `widths`, which are what roundings of `rounding` make of them (None:
+    nothing was compared); `differences` are the gravest first; `properties` are judged one by one; `reasons` are what
+    was not compared and why; `curve` has for each step (loss of the one, loss of the other, distance of the parameters
+    as a share of their norm), None for what a step does not have; `sides` names the two."""
 
     steps: int = 0
     printed: int = 0
     saved: int = 0
-    tolerance: Tolerance | None = None
+    rounding: Rounding | None = None
+    widths: list[Width] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
     properties: list[Property] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)

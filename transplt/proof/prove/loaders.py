@@ -55,6 +55,12 @@ def global_batches(ranks: Sequence[Training]) -> dict[str, list[list[int]]]:
     return merged
 
 
+def lengths(rank: Training) -> dict[int, int]:
+    """The number of a loader, in the order of their making -> how many batches of a pass it gives to a rank."""
+    made = ((event.fields["nth"], event.fields["length"]) for event in rank.of("loader"))
+    return {nth: length for nth, length in made if nth is not None and length is not None}
+
+
 def uneven_from(ranks: Sequence[Training]) -> int | None:
     """The number of the first batch (from 0, over all epochs of training) whose share is not equal on all ranks."""
     wanted = trained_on(ranks[0])

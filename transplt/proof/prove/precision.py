@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from transplt.proof.prove.found import Difference
-from transplt.proof.prove.steps import mixed_differences, pairs
-from transplt.proof.prove.tolerance import ROUNDING, Tolerance
+from transplt.proof.prove.steps import mixed_gaps, pairs
+from transplt.proof.prove.tolerance import ROUNDING, Gap, Rounding
 from transplt.proof.prove.training import Event, Training
 from transplt.render.cell import figure
 
@@ -15,29 +15,26 @@ from transplt.render.cell import figure
 SKIPPED, AT_THE_START = 0.2, 3
 #: The share of a gradient's elements that may become zero in half precision.
 UNDERFLOW = 0.25
-#: Against float32: half precision has 11 bits, bfloat16 8. Small gradients, such as those in front of a norm, are sums
-#: of large ones that cancel, and of these little is left.
-MIXED = Tolerance(5e-2, 0.2, 0.5, 4, floor=5e-2)
-#: Both in float16: the two devices round the same sums otherwise.
-HALF = Tolerance(2e-3, 3e-2, 0.1, 4)
-#: And added in another order: a gradient near 0 may change its sign, which is all that the first step of Adam takes.
-HALF_REORDERED = Tolerance(1e-2, 0.1, 0.5, 32)
 _HALF = ("float16", "bfloat16")
 
 
-def tolerance_of(one: Training, other: Training, exact: Tolerance, half: Tolerance = HALF) -> Tolerance:
-    """How far the two may be apart by the precision of both: `exact` where all is in float32 and wider, `half` where
-    both are in float16; their order of sums is in the two."""
-    if not is_mixed(other) and not is_mixed(one):
+def rounding_between(one: Training, other: Training, exact: Rounding) -> Rounding:
+    """The roundings in which two trainings may differ: `exact` where both are in float32 and wider, else those of the
+    coarser of the two. Of small gradients, such as those in front of a norm, which are sums of large ones that cancel,
+    half precision leaves little."""
+    coarse = max((_rounding_of(each) for each in (one, other)), default=0.0)
+    if not coarse:
         return exact
-    coarse = any(event.fields["dtype"] == "bfloat16" for each in (one, other) for event in each.of("autocast"))
-    return half if is_mixed(one) and is_mixed(other) and not coarse else MIXED
+    return Rounding(coarse, exact.floor if is_mixed(one) and is_mixed(other) else 5e-2)
 
 
-def rounding_of(training: Training) -> float:
-    """What half precision rounds away of a number, as a share of it."""
-    coarse = any(event.fields["dtype"] == "bfloat16" for event in training.of("autocast"))
-    return ROUNDING["bfloat16" if coarse else "float16"]
+def _rounding_of(training: Training) -> float:
+    """What half precision rounds away of a number, as a share of it; 0 for a training in float32."""
+    if not is_mixed(training):
+        return 0.0
+    dtypes = {event.fields["dtype"] for event in training.of("autocast")}
+    dtypes |= {dtype for made in training.optimizers.values() for dtype in made.dtypes}
+    return ROUNDING["bfloat16" if "bfloat16" in dtypes else "float16"]
 
 
 def is_mixed(training: Training) -> bool:
@@ -170,11 +167,11 @@ def never_stepped(training: Training) -> Iterator[str]:
             yield f"the scaler left out all {len(numbers)} steps of optimizer {which} ({kind}); more of them would tell"
 
 
-def differences(one: Training, other: Training, tolerance: Tolerance = MIXED) -> Iterator[Difference]:
+def gaps(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap]:
     """Losses and the first gradients against float32; behind a step that a scaler left out, losses only."""
     updated = False
     for left, right in pairs(one, other):
-        yield from mixed_differences(left, right, one, other, tolerance, updated=updated)
+        yield from mixed_gaps(left, right, one, other, rounding, updated=updated)
         updated = updated or not right.skipped
 
 

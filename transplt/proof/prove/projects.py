@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from dataclasses import dataclass
@@ -55,6 +56,25 @@ class Project:
                     (target / name).symlink_to((held / name).resolve())
                     break
         return target
+
+    def digest(self) -> str:
+        """A hash of what a run finds in its copy: all files, of data that are linked their sizes and times."""
+        digest = hashlib.sha256(repr((self.main, self.data)).encode())
+        for directory, folders, names in os.walk(self.root, followlinks=True):
+            left = self.left(directory, [*folders, *names])
+            folders[:] = sorted(folder for folder in folders if folder not in left)
+            for name in sorted(set(names) - left):
+                path = Path(directory, name)
+                digest.update(f"{path.relative_to(self.root).as_posix()}\0{path.stat().st_size}\0".encode())
+                with path.open("rb") as file:
+                    while part := file.read(1 << 20):
+                        digest.update(part)
+        for name in self.data:
+            for held in (self.root, self.elsewhere or self.root):
+                for path in sorted([held / name, *(held / name).rglob("*")]):
+                    if path.is_file():
+                        digest.update(f"{path}\0{path.stat().st_size}\0{path.stat().st_mtime_ns}\0".encode())
+        return digest.hexdigest()
 
     def left(self, directory: str, names: list[str]) -> set[str]:
         """Of the names in a directory those that are not copied: caches, data that are linked, FIFOs and devices, and

@@ -12,14 +12,15 @@ from transplt.proof.prove import loaders, precision, printed, steps
 from transplt.proof.prove.branches import OneSided, Way, one_sided, ways
 from transplt.proof.prove.detail import first_other_result
 from transplt.proof.prove.found import Difference, Findings, Part
+from transplt.proof.prove.known import Known
 from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.projects import Project
-from transplt.proof.prove.runs import Replay, Run, Runner
+from transplt.proof.prove.runs import Replay, Run, Runner, at_once
 from transplt.proof.prove.several import Several, has_groups
+from transplt.proof.prove.shaken import Shaken
 from transplt.proof.prove.structure import Change, changes
-from transplt.proof.prove.tolerance import PLAIN, Tolerance
+from transplt.proof.prove.tolerance import PLAIN, Compare, Rounding, compared_whole, hold
 from transplt.proof.prove.training import Training
-from transplt.proof.prove.unsteady import NEAR, ROUNDINGS, Compare, Unsteady, compared_whole
 from transplt.render.cell import many
 from transplt.render.verdict import Verdict, Word, gravest
 
@@ -76,7 +77,7 @@ class Prover:
             found.reasons.append(why)
             return Part(title, Verdict(Word.RUNS, f"ran to its end; nothing to compare: {why}"), found)
         mixed = precision.is_mixed(other) and not precision.is_mixed(one)
-        found.tolerance = tolerance = precision.tolerance_of(one, other, PLAIN)
+        found.rounding = rounding = precision.rounding_between(one, other, PLAIN)
         if mixed and (left_out := precision.left_out(other)):
             # Behind a step that a scaler leaves out the losses are of other parameters.
             self.announce("the original again, without the steps that the scaler leaves out")
@@ -96,28 +97,28 @@ class Prover:
             found.remarks.append(f"mixed precision: {precision.summary(other)}")
             found.differences += precision.precision_faults(one, other)
             found.reasons += precision.never_stepped(other)
-        compare = precision.differences if mixed else steps.differences
-        apart = list(compare(one, other, tolerance))
-        numeric = apart[0] if apart else None
+        compare = precision.gaps if mixed else steps.gaps
+        same = Replay({}, every=False, left_out=precision.left_out(other) if mixed else {})
+        original = Shaken(self.original, same, rounding, self.announce)
+        held = hold(one, other, rounding, compare, original.trainings)
+        numeric, found.widths = held.first, [*held.widths]
+        noise = printed.of_parameters(reference.outcome, steps.rounding(one))
+        results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, noise)
         unrepeated: set[str] = set()
         left = ""
-        noise = printed.of_parameters(reference.outcome, steps.rounding(one))
-        results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, tolerance.movement, noise)
         if (numeric is not None or results) and not found.differences:
-            unsteady, unrepeated, itself = self._unsteady(reference, one, other, tolerance, compare, mixed=mixed)
+            unrepeated = original.unrepeated(reference.outcome) if results else set()
+            itself = self._not_repeating(one, same, rounding, compare)
             if itself is not None and (numeric is None or numeric.step is None or (itself.step or 0) <= numeric.step):
                 found.reasons.append(f"the original does not repeat itself: {itself.what}")
                 numeric, results = None, []
-            else:
-                numeric, explained = unsteady.left(apart)
-                but = unrepeated | noise
-                if results and unrepeated:
-                    results = printed.other_results(reference.outcome, alone.outcome, tolerance.movement, but)
-                    what = f"{many(len(unrepeated), 'result')} left out, which the original does not repeat"
-                    found.remarks.append(f"{what}: {min(unrepeated).strip()!r}")
-                if explained and numeric is None:
-                    found.steps, left = compared_whole(explained, found.steps)
-                    found.reasons += [] if found.steps else [left]
+            elif unrepeated:
+                results = printed.other_results(reference.outcome, alone.outcome, unrepeated | noise)
+                what = f"{many(len(unrepeated), 'result')} left out, which the original does not repeat"
+                found.remarks.append(f"{what}: {min(unrepeated).strip()!r}")
+        if held.decided and numeric is None:
+            found.steps, left = compared_whole(held.decided, found.steps)
+            found.reasons += [] if found.steps else [left]
         if numeric is not None or results:
             first = numeric if numeric is not None else results[0]
             # Values that differ before the first step were drawn so.
@@ -141,25 +142,13 @@ class Prover:
         found.reasons += _beyond(one)
         return Part(title, _equal(found, mixed), found, left)
 
-    def _unsteady(
-        self, reference: Run, one: Training, other: Training, tolerance: Tolerance, compare: Compare, *, mixed: bool
-    ) -> tuple[Unsteady, set[str], Difference | None]:
-        """What the original makes of roundings, the results that it does not repeat, and how its training differs from
-        itself when it is run again (None: it does not, or nobody needs to know)."""
-        self.announce("the original again, with parameters off by a few roundings")
-        same = Replay({}, every=False, left_out=precision.left_out(other) if mixed else {})
-        again = self.original.run(replay=same, shake=precision.rounding_of(other) if mixed else ROUNDINGS)
-        if again.first is None:
-            return Unsteady({}), set(), Difference("it ended otherwise the second time")
-        unsteady = Unsteady.between(one, again.first, tolerance, compare)
-        results = printed.unrepeated(reference.outcome, again.outcome, tolerance.movement / NEAR)
-        if not unsteady.moved:
-            return unsteady, results, None
+    def _not_repeating(self, one: Training, same: Replay, rounding: Rounding, compare: Compare) -> Difference | None:
+        """How the training of the original differs from itself when it is run again; None where it does not."""
         self.announce("the original again: does it repeat itself?")
-        again = self.original.run(replay=same)
-        if again.first is None:
-            return unsteady, results, Difference("it ended otherwise the second time")
-        return unsteady, results, next(compare(one, again.first, tolerance), None)
+        again = self.original.run(replay=same, again=2).first
+        if again is None:
+            return Difference("it ended otherwise the second time")
+        return hold(one, again, rounding, compare, lambda: ()).first
 
     def _with_cause(
         self, first: Difference, decisive: list[Change], sides: list[OneSided], one: Training, other: Training
@@ -185,8 +174,10 @@ class Prover:
         self.announce(f"both again, line by line, up to step {wanted}")
         order = Replay(loaders.global_batches([one]), every=False)
         same = Replay({}, every=False, left_out=precision.left_out(one))
-        left = self.original.run(replay=same, detail=wanted)
-        right = self.migrated.run(replay=order, detail=wanted)
+        left, right = at_once(
+            lambda: self.original.run(replay=same, detail=wanted),
+            lambda: self.migrated.run(replay=order, detail=wanted),
+        )
         if left.first is not None and right.first is not None:
             line = first_other_result(left.first, right.first)
             if line is not None and line.place is not None:
@@ -200,14 +191,16 @@ def between(
     options: RunOptions,
     announce: Callable[[str], None],
     warm: Warm | None = None,
+    known: Known | None = None,
 ) -> Prover:
-    """What proves `migrated` against `original`; `announce` gets a line before each run, `warm` forks it."""
+    """What proves `migrated` against `original`; `announce` gets a line before each run, `warm` forks it, and `known`
+    has those of the original that were made before."""
     branches = ways(original.root, migrated.root)
     watched: tuple[dict[str, list[int]], ...] = ({}, {})
     for way in branches:
         for side in (0, 1):
             watched[side].setdefault(way.path, []).extend((way.header[side], way.first[side]))
-    reference = Runner(original, options, "cuda", watched[0], warm=warm)
+    reference = Runner(original, options, "cuda", watched[0], warm=warm, known=known)
     return Prover(reference, Runner(migrated, options, "npu", watched[1], warm=warm), branches, announce)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.proof import Proof
+from transplt.proof.prove.tolerance import TIMES, in_words
 from transplt.render.cell import visible
 from transplt.render.verdict import Word
 
@@ -41,7 +42,7 @@ def how_close(part: Part) -> str:
     """How far figures may be apart and count as equal; empty where nothing was compared."""
     found = part.findings
     judged = part.verdict.word in (Word.EQUAL, Word.DIFFERS) and _anything(found)
-    return f"tolerance: {found.tolerance}" if judged and found.tolerance is not None else ""
+    return f"tolerance: {in_words(found.widths, found.rounding)}" if judged and found.rounding is not None else ""
 
 
 def _anything(found: Findings) -> bool:
@@ -77,7 +78,7 @@ def part_as_json(part: Part) -> dict[str, Any]:
         "steps": found.steps,
         "printed_results": found.printed,
         "saved_tensors": found.saved,
-        "tolerance": asdict(found.tolerance) if found.tolerance is not None else None,
+        "tolerance": _tolerance(found),
         "differences": [
             {
                 "what": each.what,
@@ -94,6 +95,13 @@ def part_as_json(part: Part) -> dict[str, Any]:
         "remarks": found.remarks,
         "curve": [[_number(value) for value in row] for row in found.curve],
     }
+
+
+def _tolerance(found: Findings) -> dict[str, Any] | None:
+    """What figures that are not equal to the bit were held to, as shares of them; null where none was held to one."""
+    if found.rounding is None:
+        return None
+    return {"rounding": found.rounding.share, "times": TIMES, "steps": [asdict(width) for width in found.widths]}
 
 
 def _number(value: float | None) -> float | str | None:

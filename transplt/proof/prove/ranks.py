@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from transplt.proof.prove import steps
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.steps import pairs
-from transplt.proof.prove.tolerance import Tolerance
+from transplt.proof.prove.tolerance import Rounding, hold
 from transplt.proof.prove.training import Event, Optimizer, Place, Training, TrainingStep
 
 
@@ -111,12 +112,15 @@ def same_card(ranks: Sequence[Training]) -> Difference | None:
 
 
 def other_than_the_original(
-    originals: Sequence[Training], ranks: Sequence[Training], tolerance: Tolerance
+    originals: Sequence[Training],
+    ranks: Sequence[Training],
+    rounding: Rounding,
+    shaken: Callable[[int], Sequence[Training]],
 ) -> Difference | None:
     """The first step at which a rank differs from that of a distributed original, with the collective that one of the
-    two lacks."""
-    for one, other in zip(originals, ranks, strict=False):
-        first = steps.first_difference(one, other, tolerance)
+    two lacks. `shaken` gives trainings of a rank of the original whose parameters were off by roundings."""
+    for place, (one, other) in enumerate(zip(originals, ranks, strict=False)):
+        first = hold(one, other, rounding, steps.gaps, partial(shaken, place)).first
         if first is None:
             continue
         left, right = asked_collectives(one), asked_collectives(other)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from transplt.proof.launch import runner
 from transplt.proof.launch.edits import EditedFile
@@ -14,9 +17,12 @@ from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.launch.warm import Warm
 from transplt.proof.prove.collectives import CollectiveFault, collective_faults, standings
+from transplt.proof.prove.known import Known
 from transplt.proof.prove.projects import Project
+from transplt.proof.prove.rank_conditions import read_source
 from transplt.proof.prove.training import Place, Training, below, read_trainings
 
+_Result = TypeVar("_Result")
 #: Variables that torchrun sets; a script that asks for them has to be started by it.
 _OF_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
@@ -41,11 +47,13 @@ class Stop:
 @dataclass(frozen=True)
 class Replay:
     """ "loader.epoch" -> batches of indices that a run's loaders give in place of their own; unless `every`, only those
-    whose order is a DistributedSampler's. `left_out`: steps that are not taken, by the number of their optimizer."""
+    whose order is a DistributedSampler's. `lengths`: what `len` gives of the loaders, by the order in which they are
+    made. `left_out`: steps that are not taken, by the number of their optimizer."""
 
     batches: dict[str, list[list[int]]]
     every: bool = True
     left_out: dict[int, list[int]] = field(default_factory=dict)
+    lengths: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class Runner:
     """Starts one of the two programs as often as it is asked to. `watched`: lines by path, whose runs are recorded.
 
     `warm` forks its processes; `torchrun`: the script asks for what torchrun sets; `spawns`: it starts a process for
-    each card by itself.
+    each card by itself. `known` has the runs that were made before, where the program is one that stays the same.
     """
 
     project: Project
@@ -82,48 +90,87 @@ class Runner:
     spawns: bool = False
     seconds: float = 0.0
     warm: Warm | None = None
+    known: Known | None = None
 
     def run(
-        self, world: int = 1, *, replay: Replay | None = None, detail: int = 0, shake: float = 0.0, steps: int = 0
+        self,
+        world: int = 1,
+        *,
+        replay: Replay | None = None,
+        detail: int = 0,
+        shake: float = 0.0,
+        steps: int = 0,
+        again: int = 0,
     ) -> Run:
         """Run with `world` processes, for so many `steps` (0: those of the options). A script that asks for the
-        variables of torchrun gets them with one, too."""
-        done = self._start(world, replay, detail, shake, steps)
+        variables of torchrun gets them with one, too. `again` counts runs that are asked for in the same way; each
+        shakes the parameters by other roundings."""
+        assert self.options.trace is not None
+        order = replay or Replay({})
+        trace = Trace(
+            self.options.trace.seed, steps or detail or self.options.trace.steps,
+            replay.batches if replay is not None else None, order.every, detail, order.left_out, shake, again,
+            order.lengths,
+        )  # fmt: skip
+        done = self._start(world, trace)
         if world == 1 and not self.torchrun and done.stop is not None and _wants_torchrun(done.stop.reason):
             self.torchrun = True
-            done = self._start(world, replay, detail, shake, steps)
+            done = self._start(world, trace)
         if not self.torchrun and not self.spawns and world == 1 and any(each.world > 1 for each in done.trainings):
             self.spawns = True
-            done = self._start(world, replay, detail, shake, steps)
+            done = self._start(world, trace)
         return done
 
-    def _start(self, world: int, replay: Replay | None, detail: int, shake: float, steps: int) -> Run:
+    def _start(self, world: int, trace: Trace) -> Run:
+        options = replace(
+            self.options, script=self.project.main, trace=trace,
+            nproc=world if (world > 1 or self.torchrun) and not self.spawns else 0,
+            npus=world if self.spawns else self.options.npus,
+        )  # fmt: skip
+        watched = {path: lines for path, lines in self.watched.items() if lines and not trace.detail}
+        key = self.known.key(self.project, options, self.host, watched) if self.known is not None else ""
+        told = self.known.get(key) if self.known is not None else None
+        if told is None:
+            told = self._execute(options, watched)
+            if self.known is not None and not told[0].code:
+                self.known.put(key, *told)
+        outcome, root = told
+        self.seconds += outcome.seconds
+        return Run(
+            read_trainings(outcome.traces, root), _stop(outcome, root), outcome, world, _lines(outcome, root),
+            sum(sum(process["operators"].values()) for process in outcome.processes),
+            [_finding(each, root) for process in outcome.processes for each in process["findings"]],
+            collective_faults(outcome.traces, root, hung=outcome.hung, read=self._source(root)),
+        )  # fmt: skip
+
+    def _source(self, root: Path) -> Callable[[str], str | None]:
+        """Reads the files of a copy that lay at `root`, which is gone."""
+        return lambda path: read_source(str(self.project.root / below(path, root)))
+
+    def _execute(self, options: RunOptions, watched: dict[str, list[int]]) -> tuple[ScriptRun, Path]:
+        """Run in a fresh copy: what became of it, and where the copy lay."""
         with tempfile.TemporaryDirectory(prefix="transplt-prove-", ignore_cleanup_errors=True) as folder:
             root = self.project.copy_to(Path(folder))
-            assert self.options.trace is not None
-            last = steps or detail or self.options.trace.steps
-            order = replay or Replay({})
-            given = replay.batches if replay is not None else None
-            trace = Trace(self.options.trace.seed, last, given, order.every, detail, order.left_out, shake)
-            options = replace(
-                self.options, script=self.project.main, folder=str(root), trace=trace,
-                nproc=world if (world > 1 or self.torchrun) and not self.spawns else 0,
-                npus=world if self.spawns else self.options.npus,
-            )  # fmt: skip
             edited = tuple(
                 EditedFile(root / path, {line: frozenset([line]) for line in lines}, ())
-                for path, lines in self.watched.items()
-                if lines and not detail
+                for path, lines in watched.items()
             )
-            outcome = runner.start(options, edited, capture=True, echo=False, host=self.host, warm=self.warm)
-            self.seconds += outcome.seconds
-            trainings = read_trainings(outcome.traces, root)
-            return Run(
-                trainings, _stop(outcome, root), outcome, world, _lines(outcome, root),
-                sum(sum(process["operators"].values()) for process in outcome.processes),
-                [_finding(each, root) for process in outcome.processes for each in process["findings"]],
-                collective_faults(outcome.traces, root, hung=outcome.hung),
-            )  # fmt: skip
+            in_copy = replace(options, folder=str(root))
+            run = runner.start(in_copy, edited, capture=True, echo=False, host=self.host, warm=self.warm)
+            return run, root
+
+
+def at_once(*runs: Callable[[], _Result]) -> list[_Result]:
+    """Make runs side by side, as far as the machine has processors for it."""
+    with ThreadPoolExecutor(min(len(runs), os.cpu_count() or 1, 2)) as pool:
+        begun = [pool.submit(run) for run in runs]
+        try:
+            return [each.result() for each in begun]
+        except BaseException:
+            for each in begun:
+                each.cancel()
+            runner.stop_all()
+            raise
 
 
 def _neutral(reason: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from transplt.proof.prove import averages, loaders, precision, ranks, shares, steps
 from transplt.proof.prove.found import Difference, Findings, Part
-from transplt.proof.prove.runs import Replay, Run, Runner
-from transplt.proof.prove.tolerance import PLAIN, REORDERED
+from transplt.proof.prove.runs import Replay, Run, Runner, at_once
+from transplt.proof.prove.shaken import Shaken
+from transplt.proof.prove.tolerance import PLAIN, REORDERED, compared_whole, hold
 from transplt.proof.prove.training import Training
-from transplt.proof.prove.unsteady import REORDERED_ROUNDINGS, Unsteady, compared_whole
 from transplt.render.cell import many
 from transplt.render.verdict import Verdict, Word
 
@@ -63,12 +64,13 @@ class Several:
         found.steps = sum(1 for _ in steps.pairs(twin.trainings[0], several.trainings[0]))
         found.curve = steps.curve(twin.trainings[0], several.trainings[0])
         title = f"{world} ranks of the original, and {world} of the migrated program"
-        tolerance = precision.tolerance_of(twin.trainings[0], several.trainings[0], PLAIN)
-        first = ranks.other_than_the_original(twin.trainings, several.trainings, tolerance)
+        found.rounding = precision.rounding_between(twin.trainings[0], several.trainings[0], PLAIN)
+        whose = f"the original with {world} processes"
+        shaken = Shaken(self.original, Replay({}, every=False), found.rounding, self.announce, whose, world=world)
+        first = ranks.other_than_the_original(twin.trainings, several.trainings, found.rounding, shaken.trainings)
         if first is not None:
             found.differences.append(first)
             return Part(title, Verdict(Word.DIFFERS, str(first)), found)
-        found.tolerance = tolerance
         return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
@@ -77,9 +79,10 @@ class Several:
         found = Findings(sides=("one process", f"rank 0 of {world}"))
         rank = several.trainings[0]
         self.announce(f"one process with the batches of {world}")
-        replay = loaders.global_batches(several.trainings)
         starter = self.migrated if reference.stop is not None or has_groups(reference) else self.original
-        same = Replay(replay, left_out=precision.left_out(rank))
+        same = Replay(
+            loaders.global_batches(several.trainings), left_out=precision.left_out(rank), lengths=loaders.lengths(rank)
+        )
         single = starter.run(replay=same)
         one = single.first
         if one is None or (single.stop is not None and not one.steps):
@@ -89,27 +92,23 @@ class Several:
                 return Part(title, Verdict(Word.RUNS, f"not compared: {found.reasons[0]}"), found)
             return self._by_shares(title, world, found)
         mixed = precision.is_mixed(rank) and not precision.is_mixed(one)
-        found.tolerance = tolerance = precision.tolerance_of(one, rank, REORDERED, precision.HALF_REORDERED)
+        found.rounding = rounding = precision.rounding_between(one, rank, REORDERED)
         meant = ranks.with_mean_losses(several.trainings)
         found.steps = sum(1 for _ in steps.pairs(one, meant))
         found.curve = steps.curve(one, meant)
-        compare = precision.differences if mixed else steps.differences
-        apart = list(compare(one, meant, tolerance))
-        first = apart[0] if apart else None
         why = _incomparable(several.trainings)
-        lacks = "" if replay else "the data come from no loader with a sampler, so one process cannot be given the same"
-        explained: list[Difference] = []
-        if first is not None and not why and not lacks:
-            self.announce(f"one process with the batches of {world} again, with parameters off by a few roundings")
-            off = precision.rounding_of(rank) if precision.is_mixed(rank) else REORDERED_ROUNDINGS
-            again = starter.run(replay=same, shake=off).first
-            if again is not None:
-                first, explained = Unsteady.between(one, again, tolerance, compare).left(apart)
+        without = "the data come from no loader with a sampler, so one process cannot be given the same"
+        lacks = "" if same.batches else without
+        whose = f"one process with the batches of {world}"
+        shaken = Shaken(starter, same, rounding, self.announce, whose)
+        shake: Callable[[], Sequence[Training]] = (lambda: ()) if why or lacks else shaken.trainings
+        held = hold(one, meant, rounding, precision.gaps if mixed else steps.gaps, shake)
+        first, found.widths = held.first, [*held.widths]
         if first is None and not mixed and not why and not lacks:
             root = self.migrated.project.root
             first = averages.other_average(single.outcome, several.outcome, rank, world, root)
-        if first is None and explained:
-            found.steps, left = compared_whole(explained, found.steps, "one process's")
+        if first is None and held.decided:
+            found.steps, left = compared_whole(held.decided, found.steps, "one process's")
             found.reasons.append(left)
             word = Word.EQUAL if found.steps else Word.RUNS
             return Part(title, Verdict(word, f"{many(found.steps, 'step')} compared; {left}"), found)
@@ -117,7 +116,7 @@ class Several:
             return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
         if why or lacks:
             found.reasons.append(why or lacks)
-            found.tolerance, found.steps = None, 0
+            found.rounding, found.widths, found.steps = None, [], 0
             if not why:
                 left = f"one process and {world} are not compared: {lacks}"
                 return Part(title, Verdict(Word.RUNS, f"the ranks agree; {left}"), found)
@@ -129,12 +128,15 @@ class Several:
     def _shares(self, starter: Runner, several: Sequence[Training], found: Findings) -> bool:
         """Hold the first step against one process on the share of each rank; whether it could be."""
         self.announce("one process with the share of each rank, for one step")
-        runs = [starter.run(replay=Replay(loaders.global_batches([rank])), steps=1).first for rank in several]
-        alone = [training for training in runs if training is not None]
+        each = (Replay(loaders.global_batches([rank])) for rank in several)
+        runs = at_once(*(partial(starter.run, replay=share, steps=1) for share in each))
+        alone = [run.first for run in runs if run.first is not None]
+        first_share = Replay(loaders.global_batches(several[:1]))
+        shaken = Shaken(starter, first_share, REORDERED, self.announce, "one process with the share of rank 0", steps=1)
         if len(alone) < len(several) or several[0].of("draw") or precision.is_mixed(several[0]):
             return False
         try:
-            first = shares.first_step(alone, several, REORDERED)
+            first = shares.first_step(alone, several, REORDERED, shaken.trainings())
         except ValueError:
             return False
         found.remarks += [] if first is not None else [shares.REMARK]

@@ -11,7 +11,8 @@ import math
 from collections.abc import Sequence
 
 from transplt.proof.prove.found import Difference
-from transplt.proof.prove.tolerance import Tolerance
+from transplt.proof.prove.steps import SUMMED, farthest, gaps, loss_gap
+from transplt.proof.prove.tolerance import Gap, Rounding, Tolerance
 from transplt.proof.prove.training import Training, TrainingStep
 
 #: The remark about ranks that were held against such runs.
@@ -20,8 +21,12 @@ REMARK = "the gradients of the first step are the mean of those of one process o
 _NOISE = 1e-6
 
 
-def first_step(alone: Sequence[Training], ranks: Sequence[Training], tolerance: Tolerance) -> Difference | None:
-    """What differs; `alone[r]` is one process with the share of `ranks[r]`. ValueError where they took no such step."""
+def first_step(
+    alone: Sequence[Training], ranks: Sequence[Training], rounding: Rounding, shaken: Sequence[Training]
+) -> Difference | None:
+    """What differs; `alone[r]` is one process with the share of `ranks[r]`, `shaken` are runs of the first of them with
+    parameters off by roundings. ValueError where they took no such step."""
+    tolerance = Tolerance.of(rounding, alone[0], shaken, gaps)
     taken = [_first(training) for training in (*alone, *ranks)]
     steps = [step for step in taken if step is not None]
     if len(steps) < len(taken) or len({(step.optimizer, step.number) for step in steps}) > 1:
@@ -29,7 +34,8 @@ def first_step(alone: Sequence[Training], ranks: Sequence[Training], tolerance: 
     singles, shared = steps[: len(alone)], steps[len(alone) :]
     for rank, one, other in zip(ranks, singles, shared, strict=True):
         for mine, theirs in zip(one.losses, other.losses, strict=False):
-            if tolerance.loss_apart(mine.value, theirs.value):
+            apart = loss_gap(("loss", one.optimizer, one.number, 0), mine, theirs, 1, rounding)
+            if any(not gap.share <= tolerance.bound(gap) for gap in apart):
                 what = f"the loss of step 1 on rank {rank.rank} is not that of one process on the same share"
                 return Difference(what, theirs.place, mine.place, 1)
     return _gradients(singles, shared[0], ranks[0], tolerance)
@@ -54,11 +60,14 @@ def _gradients(
         size = max(each[0] for each in present)
         if max(after[0], size) <= _NOISE * total:
             continue
-        gap = max(abs(a - b) for a, b in zip(mean, after[1:3], strict=True))
-        if not gap <= tolerance.gradient * max(after[0], size, tolerance.floor * total):
-            name = rank.optimizers[step.optimizer].name(place)
-            what = f"the gradient of {name} at step 1 is not the mean of those of one process on each rank's share"
-            first = first or Difference(what, step.place, singles[0].place, 1)
+        name = rank.optimizers[step.optimizer].name(place)
+        what = f"the gradient of {name} at step 1 is not the mean of those of one process on each rank's share"
+        difference = Difference(what, step.place, singles[0].place, 1)
+        scale = max(after[0], size, tolerance.rounding.floor * total)
+        named = ("gradient", step.optimizer, step.number, place)
+        gap = Gap(named, farthest(mean, after[1:3]), scale, SUMMED * tolerance.rounding.share * scale, difference)
+        if not gap.share <= tolerance.bound(gap):
+            first = first or difference
             ratios.append(_ratio(mean, after[1:3]))
     if first is None:
         return None

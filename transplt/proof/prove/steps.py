@@ -1,20 +1,22 @@
-"""Holds one training against another, step by step: the first figure that differs."""
+"""Holds one training against another, step by step: the figures that differ, and by how much."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from transplt.proof.prove.found import Difference
-from transplt.proof.prove.tolerance import Tolerance
-from transplt.proof.prove.training import Optimizer, Training, TrainingStep
+from transplt.proof.prove.tolerance import ROUNDING, Figure, Gap, Rounding
+from transplt.proof.prove.training import Loss, Optimizer, Training, TrainingStep
 from transplt.render.cell import figure
 
 #: A gradient below this share of all gradients is rounding; what an optimizer makes of its sign means nothing.
 _NOISE = 1e-6
+#: A sum of many numbers, such as a loss, is off by more than each of them is.
+SUMMED = 4.0
 
 
 def pairs(one: Training, other: Training) -> Iterator[tuple[TrainingStep, TrainingStep]]:
@@ -26,13 +28,8 @@ def pairs(one: Training, other: Training) -> Iterator[tuple[TrainingStep, Traini
             yield step, match
 
 
-def first_difference(one: Training, other: Training, tolerance: Tolerance) -> Difference | None:
-    """The first step at which the two differ, and in what; None where every figure agrees."""
-    return next(differences(one, other, tolerance), None)
-
-
-def differences(one: Training, other: Training, tolerance: Tolerance) -> Iterator[Difference]:
-    """Every figure that differs, step by step."""
+def gaps(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap]:
+    """Every figure that the two do not have to the bit in common, step by step."""
     begun: set[int] = set()
     for left, right in pairs(one, other):
         made, remade = one.optimizers.get(left.optimizer), other.optimizers.get(right.optimizer)
@@ -41,23 +38,48 @@ def differences(one: Training, other: Training, tolerance: Tolerance) -> Iterato
         if left.optimizer not in begun:
             begun.add(left.optimizer)
             yield from _at_the_start(made, remade, left, right)
-        yield from _at_a_step(made, remade, left, right, tolerance)
-    for found in (_in_number(one, other), _at_the_end(one, other, tolerance)):
-        if found is not None:
-            yield found
+        yield from _at_a_step(made, remade, left, right, rounding)
+    yield from _in_number(one, other)
+    yield from _at_the_end(one, other, rounding)
 
 
-def _at_the_end(one: Training, other: Training, tolerance: Tolerance) -> Difference | None:
+def _told(name: Figure, difference: Difference) -> Gap:
+    """A difference that no rounding brings about."""
+    return Gap(name, math.inf, 1.0, 0.0, replace(difference, figure=name))
+
+
+def _figures_gap(
+    name: Figure, before: Sequence[float], after: Sequence[float], floor: float, difference: Difference
+) -> Iterator[Gap]:
+    """Of two tensors in figures; nothing where they are alike."""
+    gap = farthest(before[:3], after[:3])
+    if gap:
+        scale = max(before[0], after[0], 1e-12)
+        yield Gap(name, gap, scale if math.isfinite(scale) else 1.0, floor * scale, replace(difference, figure=name))
+
+
+def farthest(one: Sequence[float], other: Sequence[float]) -> float:
+    """The largest distance of two rows of numbers, infinite where only one of two is a number."""
+    return max((_distance(a, b) for a, b in zip(one, other, strict=False)), default=0.0)
+
+
+def _distance(one: float, other: float) -> float:
+    if one == other or (math.isnan(one) and math.isnan(other)):
+        return 0.0
+    gap = abs(one - other)
+    return gap if math.isfinite(gap) else math.inf
+
+
+def _at_the_end(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap]:
     """Tensors of networks that no optimizer has, such as an average of weights, where both came to one end."""
     if one.cut != other.cut or (one.cut and _counts(one) != _counts(other)):
-        return None
+        return
     stepped = {name for each in (one, other) for made in each.optimizers.values() for name in made.names}
-    for name in one.final.keys() & other.final.keys() - stepped:
-        before, after = one.final[name], other.final[name]
-        gap = max(abs(a - b) for a, b in zip(before[:3], after[:3], strict=True))
-        if not gap <= max(1e-4, tolerance.movement) * max(before[0], after[0], 1e-6):
-            return Difference(f"{name} differs at the end", figure=("end", name))
-    return None
+    for name in one.final:
+        if name in other.final and name not in stepped:
+            difference = Difference(f"{name} differs at the end")
+            floor = SUMMED * rounding.share
+            yield from _figures_gap(("end", name), one.final[name], other.final[name], floor, difference)
 
 
 def _counts(training: Training) -> Counter[int]:
@@ -78,23 +100,24 @@ def rounding(training: Training) -> set[str]:
     return {name for name in noisy if name and not any(f".{each}".endswith(f".{name}") for each in trains)}
 
 
-def mixed_differences(
-    left: TrainingStep, right: TrainingStep, one: Training, other: Training, tolerance: Tolerance, *, updated: bool
-) -> Iterator[Difference]:
-    """As `differences`, for one pair of steps of which the second is in mixed precision: the losses; before any
-    optimizer has `updated` anything the gradients, too."""
+def mixed_gaps(
+    left: TrainingStep, right: TrainingStep, one: Training, other: Training, rounding: Rounding, *, updated: bool
+) -> Iterator[Gap]:
+    """As `gaps`, for one pair of steps of which the second is in mixed precision: the losses; before any optimizer has
+    `updated` anything the gradients, too."""
     made, remade = one.optimizers.get(left.optimizer), other.optimizers.get(right.optimizer)
     if made is None or remade is None:
         return
     if not updated and not right.skipped:
         plain = replace(right, parameters=[], buffers={})
-        yield from _at_a_step(made, remade, left, plain, tolerance)
+        yield from _at_a_step(made, remade, left, plain, rounding)
         return
-    yield from _at_a_step(made, remade, left, replace(right, skipped=True), tolerance)
-    yield from _hyper(left, right)
+    yield from _at_a_step(made, remade, left, replace(right, skipped=True), rounding)
+    if not left.skipped and not right.skipped:  # a step that is left out reads no learning rate
+        yield from _hyper(left, right)
 
 
-def _in_number(one: Training, other: Training) -> Difference | None:
+def _in_number(one: Training, other: Training) -> Iterator[Gap]:
     """Steps that only one of them took. Where both were cut, the last of one may be missing."""
     for which in sorted({*one.optimizers, *other.optimizers}):
         left = [step for step in one.steps if step.optimizer == which]
@@ -104,89 +127,95 @@ def _in_number(one: Training, other: Training) -> Difference | None:
         made = other.optimizers.get(which)
         what = f"optimizer {which} takes {len(right)} steps, in the original {len(left)}"
         origin = one.optimizers.get(which)
-        return Difference(
-            what, made.place if made else None, origin.place if origin else None, min(len(left), len(right)) + 1,
-            figure=("number", which),
-        )  # fmt: skip
-    return None
+        first = min(len(left), len(right)) + 1
+        places = made.place if made else None, origin.place if origin else None
+        yield _told(("number", which), Difference(what, *places, first))
 
 
-def _at_the_start(made: Optimizer, remade: Optimizer, left: TrainingStep, right: TrainingStep) -> Iterator[Difference]:
-    figure_of = ("start", left.optimizer)
+def _at_the_start(made: Optimizer, remade: Optimizer, left: TrainingStep, right: TrainingStep) -> Iterator[Gap]:
     if len(made.start) != len(remade.start):
         what = f"{remade.kind} has {len(remade.start)} parameters, in the original {len(made.start)}"
-        yield Difference(what, remade.place, made.place, 0, figure=figure_of)
+        yield _told(("start", left.optimizer), Difference(what, remade.place, made.place, 0))
         return
     for place, (before, after) in enumerate(zip(made.start, remade.start, strict=True)):
         if before is None or after is None or before == after:
             continue
-        gap = max(abs(a - b) for a, b in zip(before[:3], after[:3], strict=True))
-        if not gap <= 1e-5 * max(before[0], after[0], 1e-12):
+        if not farthest(before[:3], after[:3]) <= 1e-5 * max(before[0], after[0], 1e-12):
             what = f"{remade.name(place)} begins with other values than in the original"
-            yield Difference(what, right.place, left.place, 0, figure=(*figure_of, place))
+            yield _told(("start", left.optimizer, place), Difference(what, right.place, left.place, 0))
 
 
 def _at_a_step(
-    made: Optimizer, remade: Optimizer, left: TrainingStep, right: TrainingStep, tolerance: Tolerance
-) -> Iterator[Difference]:
+    made: Optimizer, remade: Optimizer, left: TrainingStep, right: TrainingStep, rounding: Rounding
+) -> Iterator[Gap]:
     step = left.number + 1
     which = (left.optimizer, left.number)
     if len(left.losses) == len(right.losses):
         for place, (mine, theirs) in enumerate(zip(left.losses, right.losses, strict=True)):
-            apart = tolerance.loss_apart(mine.value, theirs.value)
-            if apart:
-                what = f"the loss of step {step} is {_shown(theirs.value)}, in the original {_shown(mine.value)}"
-                yield Difference(what, theirs.place, mine.place, step, figure=("loss", *which, place), apart=apart)
+            yield from loss_gap(("loss", *which, place), mine, theirs, step, rounding)
     if left.skipped or right.skipped:
         return
     total = math.sqrt(sum(each[0] ** 2 for each in left.gradients if each is not None))
     quiet: set[int] = set()
     for place, (before, after) in enumerate(zip(left.gradients, right.gradients, strict=False)):
         name = remade.name(place)
-        measured = ("gradient", *which, place)
         if (before is None) != (after is None):
             here, there = ("no", "one") if after is None else ("a", "none")
             what = f"{name} has {here} gradient at step {step}, in the original {there}"
-            yield Difference(what, right.place, left.place, step, figure=measured)
+            yield _told(("gradient", *which, place), Difference(what, right.place, left.place, step))
         if before is None or after is None:
             continue
         if before[0] <= _NOISE * total and after[0] <= _NOISE * total:
             quiet.add(place)
             continue
-        apart = tolerance.gradient_apart(before, after, total)
-        if apart:
+        gap = farthest(before[:2], after[:2])
+        if gap:
             what = (
                 f"the gradient of {name} at step {step} has the norm {figure(after[0])}, "
                 f"in the original {figure(before[0])}"
                 if abs(after[0] - before[0]) > 1e-6 * before[0]
                 else f"the gradient of {name} at step {step} is another one than in the original, with an equal norm"
             )
-            yield Difference(what, right.place, left.place, step, figure=measured, apart=apart)
+            scale = max(before[0], after[0], rounding.floor * total)
+            scale = scale if math.isfinite(scale) else 1.0
+            difference = Difference(what, right.place, left.place, step)
+            yield Gap(("gradient", *which, place), gap, scale, SUMMED * rounding.share * scale, difference)
     yield from _hyper(left, right)
-    for place, (before, after) in enumerate(zip(left.parameters, right.parameters, strict=False)):
-        start = made.start[place] if place < len(made.start) else None
-        dtype = remade.dtypes[place] if place < len(remade.dtypes) else "float32"
-        apart = 0.0 if place in quiet else tolerance.parameter_apart(before, after, start, dtype)
-        if apart:
-            what = f"{remade.name(place)} differs after step {step}"
-            yield Difference(what, right.place, left.place, step, figure=("parameter", *which, place), apart=apart)
+    for place, (held, other) in enumerate(zip(left.parameters, right.parameters, strict=False)):
+        if held is not None and other is not None and place not in quiet:
+            dtype = remade.dtypes[place] if place < len(remade.dtypes) else "float32"
+            floor = rounding.share * ROUNDING.get(dtype, ROUNDING["float32"]) / ROUNDING["float32"]
+            difference = Difference(f"{remade.name(place)} differs after step {step}", right.place, left.place, step)
+            yield from _figures_gap(("parameter", *which, place), held, other, floor, difference)
     for name in left.buffers.keys() & right.buffers.keys():
-        before, after = left.buffers[name], right.buffers[name]
-        gap = max(abs(a - b) for a, b in zip(before[:3], after[:3], strict=True))
-        reference = max(before[0], after[0], 1e-6)
-        if not gap <= max(1e-4, tolerance.movement) * reference:
-            what = f"the buffer {name} differs after step {step}"
-            shown = ("buffer", *which, name)
-            yield Difference(what, right.place, left.place, step, figure=shown, apart=gap / reference)
+        difference = Difference(f"the buffer {name} differs after step {step}", right.place, left.place, step)
+        both = left.buffers[name], right.buffers[name]
+        yield from _figures_gap(("buffer", *which, name), *both, SUMMED * rounding.share, difference)
 
 
-def _hyper(left: TrainingStep, right: TrainingStep) -> Iterator[Difference]:
+def loss_gap(name: Figure, mine: Loss, theirs: Loss, step: int, rounding: Rounding) -> Iterator[Gap]:
+    """Of two losses; nothing where they are alike."""
+    one, other = _numbers(mine.value), _numbers(theirs.value)
+    gap = farthest(one, other)
+    if gap:
+        sizes = [abs(value) for value in (*one, *other) if math.isfinite(value)]
+        scale = max([1e-6, *sizes])
+        what = f"the loss of step {step} is {_shown(theirs.value)}, in the original {_shown(mine.value)}"
+        difference = Difference(what, theirs.place, mine.place, step)
+        yield Gap(name, gap, scale, SUMMED * rounding.share * scale, difference)
+
+
+def _numbers(value: Any) -> list[float]:
+    return list(value) if isinstance(value, list) else [value] if isinstance(value, (int, float)) else []
+
+
+def _hyper(left: TrainingStep, right: TrainingStep) -> Iterator[Gap]:
     for mine, theirs in zip(left.hyper, right.hyper, strict=False):
         for key in mine.keys() & theirs.keys():
             if not _alike(mine[key], theirs[key]):
                 what = f"{key} is {_shown(theirs[key])} at step {left.number + 1}, in the original {_shown(mine[key])}"
-                measured = ("hyper", left.optimizer, left.number, key)
-                yield Difference(what, right.place, left.place, left.number + 1, "hyper", measured)
+                difference = Difference(what, right.place, left.place, left.number + 1, "hyper")
+                yield _told(("hyper", left.optimizer, left.number, key), difference)
 
 
 def _alike(one: Any, other: Any) -> bool:

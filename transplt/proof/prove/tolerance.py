@@ -1,91 +1,191 @@
-"""How far two figures may be apart and still count as equal."""
+"""How far a figure of one program may be from that of another: as far as the program's own roundings move it.
+
+The original is run again with its parameters off by roundings, at random and after every step. What that moves a
+figure by, some times over, is its tolerance: per tensor and step, as TTrace derives them (arXiv 2506.09280).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import median
 
-from transplt.proof.prove.training import Figures
-from transplt.render.cell import figure
+from transplt.proof.prove.found import Difference
+from transplt.proof.prove.training import Training
+from transplt.render.cell import figure, many
 
+#: What names a figure: its kind, then the number of the optimizer, of the step (from 0), and the place.
+Figure = tuple[str | int, ...]
 #: The rounding of one operation, relative to a tensor's norm (IEEE 754; bfloat16 has 8 bits of mantissa).
 ROUNDING = {"float64": 2.3e-16, "float32": 1.2e-7, "float16": 9.8e-4, "bfloat16": 7.9e-3}
+#: A figure may be so many times as far away as roundings moved it: another draw of them would have moved it by more.
+TIMES = 8.0
+#: Where roundings move a figure by more than this share of it, they decide it, and it says nothing.
+_DECIDED = {"loss": 0.1, "gradient": 0.5, "parameter": 0.1, "buffer": 0.1}
+#: The figures of which each step has many: what moves half of them is no accident of one.
+_MANY = ("gradient", "parameter")
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """The roundings in which two programs may differ, as a share of each number. Gradients below `floor`, as a share of
+    the norm of all of a step, are measured by that share."""
+
+    share: float
+    floor: float = 1e-3
+
+
+#: The emulated card computes with the host's arithmetic; a fused optimizer computes its formula in another order.
+PLAIN = Rounding(4 * 2.0**-23)
+#: The sums of W processes are added in another order.
+REORDERED = Rounding(32 * 2.0**-23)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A figure that two trainings do not have to the bit in common: how far they are apart (infinite: in a way that no
+    rounding brings about), what that is measured by, how much of it is rounding anyway, and how it is told."""
+
+    figure: Figure
+    gap: float
+    scale: float
+    floor: float
+    difference: Difference
+
+    @property
+    def share(self) -> float:
+        return self.gap / self.scale if self.scale > 0 else math.inf if self.gap else 0.0
+
+
+#: The gaps between two trainings, step by step.
+Compare = Callable[[Training, Training, Rounding], Iterator[Gap]]
+
+
+@dataclass(frozen=True)
+class Width:
+    """How far figures of one step (its optimizer, its number from 0) may be apart, the widest of each kind as a share;
+    None where the step has none."""
+
+    optimizer: int
+    step: int
+    loss: float | None
+    gradient: float | None
+    parameter: float | None
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Relative bounds. `loss` and `gradient` hold for values, `movement` for how a parameter moved since the start;
-    `roundings` is how many roundings of its dtype a parameter itself may be off; gradients below `floor`, as a share of
-    the norm of all of a step, are measured by that share."""
+    """The bounds of a comparison. Without shaken runs they are a few roundings."""
 
-    loss: float
-    gradient: float
-    movement: float
-    roundings: float
-    floor: float = 1e-3
+    rounding: Rounding
+    #: (kind, optimizer, place) -> steps, and by how much of itself the figure had moved up to each of them.
+    _moved: dict[Figure, tuple[list[int], list[float]]] = field(default_factory=dict)
+    #: (kind, optimizer, step) -> what half of its figures moved by.
+    _half: dict[Figure, float] = field(default_factory=dict)
 
-    def __str__(self) -> str:
-        return (
-            f"losses within {figure(self.loss)}, gradients within {figure(self.gradient)} of their norm, parameters "
-            f"within {figure(self.movement)} of the way they moved"
-        )
+    @classmethod
+    def of(cls, rounding: Rounding, one: Training, shaken: Iterable[Training], compare: Compare) -> Tolerance:
+        """What roundings make of a program's training, which was shaken again and again."""
+        most: dict[Figure, float] = defaultdict(float)
+        for each in shaken:
+            for gap in compare(one, each, rounding):
+                if math.isfinite(gap.share):
+                    most[gap.figure] = max(most[gap.figure], gap.share)
+        series: dict[Figure, dict[int, float]] = defaultdict(dict)
+        together: dict[Figure, list[float]] = defaultdict(list)
+        for name, share in most.items():
+            line, step = _line(name)
+            series[line][step] = share
+            together[name[:3]].append(share)
+        moved = {}
+        for line, steps in series.items():
+            numbers, so_far = sorted(steps), list[float]()
+            for number in numbers:
+                so_far.append(max(steps[number], so_far[-1] if so_far else 0.0))
+            moved[line] = (numbers, so_far)
+        half = {name: median(shares) for name, shares in together.items() if name[0] in _MANY}
+        return cls(rounding, moved, half)
 
-    def narrowed(self, times: float) -> Tolerance:
-        """Bounds that are so many times as narrow."""
-        loss, gradient, movement = (bound / times for bound in (self.loss, self.gradient, self.movement))
-        return replace(self, loss=loss, gradient=gradient, movement=movement, roundings=self.roundings / times)
+    def bound(self, gap: Gap) -> float:
+        """How far the figure may be apart, as a share of its scale."""
+        own = self._own(gap.figure)
+        return TIMES * max(own, self._half.get(gap.figure[:3], 0.0)) + (gap.floor / gap.scale if gap.scale else 0.0)
 
-    def loss_apart(self, one: Any, other: Any) -> float:
-        """The relative difference where it is beyond the bound, else 0."""
-        pairs = zip(_listed(one), _listed(other), strict=False)
-        worst = max((_relative(a, b) for a, b in pairs), default=0.0)
-        return worst if not worst <= self.loss else 0.0
+    def _own(self, name: Figure) -> float:
+        line, step = _line(name)
+        numbers, so_far = self._moved.get(line, ([], []))
+        at = bisect_right(numbers, step)
+        return so_far[at - 1] if at else 0.0
 
-    def gradient_apart(self, one: Sequence[float], other: Sequence[float], total: float) -> float:
-        """As `loss_apart`, for [norm, projection, ...]; `total` is the norm of all gradients of the step."""
-        reference = max(one[0], other[0], self.floor * total)
-        gap = max(abs(one[0] - other[0]), abs(one[1] - other[1]))
-        worst = _share(gap, reference, one[:2], other[:2])
-        return worst if not worst <= self.gradient else 0.0
-
-    def parameter_apart(self, one: Figures, other: Figures, start: Figures, dtype: str) -> float:
-        """The difference as a share of the movement, where it is beyond the bound, else 0."""
-        if one is None or other is None or one == other:
-            return 0.0
-        gap = max(abs(a - b) for a, b in zip(one[:3], other[:3], strict=True))
-        moved = max(_moved(one, start), _moved(other, start))
-        allowed = self.movement * moved + self.roundings * ROUNDING.get(dtype, 1.2e-7) * max(one[0], other[0])
-        if math.isfinite(gap) and gap <= allowed:
-            return 0.0
-        return _share(gap, moved, one[:3], other[:3]) or 1e-9
-
-
-#: The emulated card computes with the host's arithmetic, so a plain port is nearly the original to the bit.
-PLAIN = Tolerance(1e-5, 1e-4, 1e-3, 4)
-#: The sums of W processes are added in another order.
-REORDERED = Tolerance(1e-4, 2e-3, 2e-2, 32)
-
-
-def _listed(value: Any) -> list[float]:
-    return list(value) if isinstance(value, list) else [value] if isinstance(value, (int, float)) else []
-
-
-def _relative(one: float, other: float) -> float:
-    if one == other or (math.isnan(one) and math.isnan(other)):
-        return 0.0
-    return _share(abs(one - other), max(abs(one), abs(other), 1e-6), [one], [other])
+    def widths(self, gaps: Sequence[Gap]) -> list[Width]:
+        """The bounds that figures with a gap were held to, by step."""
+        found: dict[tuple[int, int], dict[str, float]] = defaultdict(dict)
+        for gap in gaps:
+            kind, *numbers = gap.figure
+            if kind in ("loss", *_MANY) and math.isfinite(gap.gap):
+                here = found[int(numbers[0]), int(numbers[1])]
+                here[str(kind)] = max(here.get(str(kind), 0.0), self.bound(gap))
+        return [
+            Width(*at, *(kinds.get(kind) for kind in ("loss", *_MANY)))
+            for at, kinds in sorted(found.items(), key=lambda each: each[0][::-1])
+        ]
 
 
-def _share(gap: float, reference: float, one: Sequence[float], other: Sequence[float]) -> float:
-    if not math.isfinite(gap):
-        same = all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(one, other, strict=True))
-        return 0.0 if same else math.inf
-    return gap / reference if reference > 0 else (math.inf if gap else 0.0)
+def _line(name: Figure) -> tuple[Figure, int]:
+    """The figure that a step has at the same place as other steps have it, and the step."""
+    if len(name) < 3 or not isinstance(name[2], int):
+        return name, 0
+    return (*name[:2], *name[3:]), name[2]
 
 
-def _moved(now: Sequence[float], start: Figures) -> float:
-    if start is None:
-        return 0.0
-    return max(abs(a - b) for a, b in zip(now[:3], start[:3], strict=True))
+@dataclass(frozen=True)
+class Held:
+    """Two trainings held against each other: the first difference that is more than rounding, the figures that
+    roundings decide, and the bounds."""
+
+    first: Difference | None = None
+    decided: tuple[Gap, ...] = ()
+    widths: tuple[Width, ...] = ()
+
+
+def hold(
+    one: Training, other: Training, rounding: Rounding, compare: Compare, shaken: Callable[[], Iterable[Training]]
+) -> Held:
+    """Hold `other` against `one`. `shaken` gives trainings of the program of `one`, with its parameters off by
+    roundings; it is not called where the two are equal to the bit, or begin with what no rounding brings about."""
+    gaps = list(compare(one, other, rounding))
+    if not gaps or not math.isfinite(gaps[0].gap):
+        return Held(gaps[0].difference if gaps else None)
+    tolerance = Tolerance.of(rounding, one, shaken(), compare)
+    first = next((gap for gap in gaps if not gap.share <= tolerance.bound(gap)), None)
+    before = gaps[: gaps.index(first)] if first is not None else gaps
+    decided = tuple(gap for gap in before if tolerance.bound(gap) > _DECIDED.get(str(gap.figure[0]), math.inf))
+    return Held(first.difference if first is not None else None, decided, tuple(tolerance.widths(before)))
+
+
+def in_words(widths: Sequence[Width], rounding: Rounding) -> str:
+    """The bounds in one sentence."""
+    parts = []
+    for kind in ("loss", *_MANY):
+        values = [value for each in widths if (value := getattr(each, kind)) is not None]
+        if values:
+            low, high = figure(min(values)), figure(max(values))
+            noun = {"loss": "losses"}.get(kind, f"{kind}s")
+            parts.append(f"{noun} within {low if low == high else f'{low} to {high}'}")
+    if not parts:
+        return "equal to the bit"
+    how = f"{TIMES:g} times what roundings of {figure(rounding.share)} make of it"
+    return f"{', '.join(parts)}: {how}"
+
+
+def compared_whole(decided: Sequence[Gap], steps: int, whose: str = "the original's") -> tuple[int, str]:
+    """How many steps were compared whole, of so many; and in one clause which figures were not."""
+    first = min(gap.difference.step or 0 for gap in decided)
+    losses = [gap.difference.step or 0 for gap in decided if gap.figure[0] == "loss"]
+    whole = min([steps, *(step - 1 for step in losses)])
+    what = f"{many(len(decided), 'figure')} from step {first} on left out, which roundings decide"
+    how = f"{whose} own move as far when its parameters are off by a few roundings"
+    return whole, f"{what}: {how}"

@@ -25,9 +25,10 @@ class Config:
     loaders give ("" for their own), all of them or, without `replay_all`, those with a DistributedSampler; `detail`,
     the step of which every line is recorded (1 is the first, 0 none); `left_out`, pairs of the number of an optimizer
     and its steps that are not taken; `shake`, the share by which each parameter is changed when its optimizer is made
-    and after each step (0: not). `dump`, for `--dump` and `--fault`: `folder` ("": record nothing); `task`: statistics
-    | tensor | overflow; `level`: L0 | L1 | mix; `format` of files of elements: pt | npy; `steps`, those wanted ([]:
-    all); `seed`; `faults`, each (operator, kind, value, rank).
+    and after each step (0: not), and `again`, which draws other changes; `lengths`, pairs of the number of a loader in
+    the order of their making and what `len` gives of it. `dump`, for `--dump` and `--fault`: `folder` ("": record
+    nothing); `task`: statistics | tensor | overflow; `level`: L0 | L1 | mix; `format` of files of elements: pt | npy;
+    `steps`, those wanted ([]: all); `seed`; `faults`, each (operator, kind, value, rank).
     """
 
     npus: int = 8

@@ -13,9 +13,10 @@ def install() -> None:
     """Begin the trace of this process; torch is there. Does nothing where none is asked for."""
     if not config.trace:
         return
-    from . import calls, collectives, detail, draws, loaders, repeat, steps
+    from . import calls, collectives, detail, draws, loaders, repeat, shaken, steps
 
     repeat.install(int(config.trace["seed"]))
+    shaken.install()
     steps.install()
     calls.install()
     draws.install()

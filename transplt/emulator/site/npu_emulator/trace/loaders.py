@@ -23,6 +23,9 @@ _kept: list[Any] = []
 _epochs: dict[int, int] = {}
 #: The lines that made the loaders.
 _made: Any = weakref.WeakKeyDictionary()
+#: Their numbers, in the order in which they were made.
+_order: Any = weakref.WeakKeyDictionary()
+_makes = itertools.count()
 _replay: dict[str, list[list[int]]] = {}
 
 
@@ -65,6 +68,14 @@ class _Indices:
             yield indices
 
 
+def _length(length: Any, loader: Any) -> int | None:
+    """How many batches it gives; None for one that does not know."""
+    try:
+        return int(length(loader))
+    except (TypeError, NotImplementedError):
+        return None
+
+
 def begun() -> bool:
     """Whether a loader was asked for its batches."""
     return bool(_epochs)
@@ -86,6 +97,15 @@ def install() -> None:
     data: Any = torch.utils.data
     kind = data.DataLoader
     begin = kind.__iter__
+    length = kind.__len__
+    given_lengths = dict(config.trace["lengths"])
+
+    @functools.wraps(length)
+    def __len__(self: Any) -> int:
+        given = given_lengths.get(_order.get(self))
+        return length(self) if given is None else given
+
+    kind.__len__ = __len__
 
     @functools.wraps(begin)
     def __iter__(self: Any) -> Any:
@@ -98,6 +118,7 @@ def install() -> None:
         emit(
             "loader", loader=which, epoch=_epochs[which], batch=self.batch_size, sampler=type(sampler).__name__,
             shuffle=bool(getattr(sampler, "shuffle", False)), made=_made.get(self),
+            nth=_order.get(self), length=_length(length, self),
         )  # fmt: skip
         with _apart(which, _epochs[which]):
             return begin(self)
@@ -110,6 +131,7 @@ def install() -> None:
         frame = nearest(1)
         if frame is not None:
             _made[self] = place_of(frame)
+        _order[self] = next(_makes)
         make(self, *args, **kwargs)
 
     kind.__init__ = __init__
