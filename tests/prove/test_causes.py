@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.prove.trainings import Told, figures
+from tests.prove.trainings import Told, figures, first_difference
 from transplt.proof.prove.detail import first_other_result
 from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.precision import precision_faults
-from transplt.proof.prove.steps import first_difference
-from transplt.proof.prove.tolerance import PLAIN
 from transplt.proof.prove.training import Training
 
 
@@ -30,7 +28,7 @@ def ended(steps: int = 1, *, cut: bool = True, **final: float) -> Training:
 
 @pytest.mark.parametrize("cut", [False, True])
 def test_an_average_that_no_optimizer_has(cut: bool) -> None:
-    found = first_difference(ended(cut=cut, Average_w=1.0), ended(cut=cut, Average_w=1.1), PLAIN)
+    found = first_difference(ended(cut=cut, Average_w=1.0), ended(cut=cut, Average_w=1.1))
     assert found is not None
     assert found.what == "Average.w differs at the end"
 
@@ -48,7 +46,7 @@ def test_an_average_that_no_optimizer_has(cut: bool) -> None:
     ],
 )
 def test_nothing_to_hold_against_at_the_end(one: Training, other: Training) -> None:
-    assert first_difference(one, other, PLAIN) is None
+    assert first_difference(one, other) is None
 
 
 def scaled(dtype: str, *, half: bool) -> Training:
@@ -92,7 +90,7 @@ def test_a_loss_in_half_precision(one: Training, other: Training, said: bool) ->
 def test_what_sets_a_number(source: str, before: float, line: int, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(source, encoding="utf-8")
     one, other = Told().made().step(lr=0.1).training(), Told().made(lr=before).step(lr=0.2).training()
-    first = first_difference(one, other, PLAIN)
+    first = first_difference(one, other)
     assert first is not None
     place = of_number(first, one, other, tmp_path).place
     assert place is not None

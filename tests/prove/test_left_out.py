@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.planted.planting import prove
-from transplt.proof.prove.precision import MIXED, differences, left_out, never_stepped
-from transplt.proof.prove.tolerance import PLAIN
+from transplt.proof.prove.precision import gaps, left_out, never_stepped
+from transplt.proof.prove.tolerance import PLAIN, ROUNDING, Rounding, hold
 from transplt.proof.prove.training import Optimizer, Training, TrainingStep
 
 # A learning rate that moves far in one step: a loss that is one step behind is another one.
@@ -87,11 +88,25 @@ def test_steps_that_are_left_out() -> None:
 def test_gradients_are_compared_until_any_optimizer_has_stepped(skipped: bool, told: bool) -> None:
     one = _training(_step(0, 0, skipped=skipped), _step(1, 0, 1.0))
     other = _training(_step(0, 0, skipped=skipped), _step(1, 0, 2.0))
-    assert (next(differences(one, other), None) is not None) == told
+    assert (next(gaps(one, other, PLAIN), None) is not None) == told
 
 
-def test_a_small_gradient_in_half_precision_is_measured_by_all_of_them() -> None:
-    cancelled, noise = [3e-12, 1e-12], [7.5e-8, -4e-8]
-    assert not MIXED.gradient_apart(cancelled, noise, 1e-4)
-    assert PLAIN.gradient_apart(cancelled, noise, 1e-4) > 0.1
-    assert MIXED.gradient_apart([1e-5, 1e-5], [2e-5, 2e-5], 1e-4) > 0.2
+@pytest.mark.parametrize(
+    ("dtype", "gradients", "told"),
+    [
+        (
+            "float16",
+            ([3e-12, 1e-12], [7.5e-8, -4e-8]),
+            False,
+        ),  # sums that cancel: nothing is left
+        ("float32", ([3e-12, 1e-12], [7.5e-8, -4e-8]), True),
+        ("float16", ([1e-5, 1e-5], [2e-5, 2e-5]), True),
+    ],
+)
+def test_a_small_gradient_in_half_precision_is_measured_by_all_of_them(
+    dtype: str, gradients: tuple[list[float], list[float]], told: bool
+) -> None:
+    one, other = (replace(_step(0, 0), gradients=[[1e-4, 1e-4], each]) for each in gradients)
+    pair = [replace(_training(each), optimizers={0: Optimizer("SGD", None, ["w", "b"])}) for each in (one, other)]
+    held = hold(*pair, Rounding(ROUNDING[dtype]), gaps, lambda: ())
+    assert (held.first is not None) == told

@@ -26,7 +26,7 @@ def _run(output: str = "", path: str = "a.pt", **tensors: float) -> ScriptRun:
     ],
 )
 def test_the_same_results(one: str, other: str) -> None:
-    assert other_results(_run(one), _run(other), 1e-3) == []
+    assert other_results(_run(one), _run(other)) == []
 
 
 @pytest.mark.parametrize(
@@ -38,25 +38,25 @@ def test_the_same_results(one: str, other: str) -> None:
     ],
 )
 def test_other_results(one: str, other: str, told: str) -> None:
-    assert [each.what for each in other_results(_run(one), _run(other), 1e-3)] == [told]
+    assert [each.what for each in other_results(_run(one), _run(other))] == [told]
 
 
 def test_a_tensor_that_differs() -> None:
-    assert [each.what for each in other_results(_run(w=1.0, b=1.0), _run(w=2.0, b=3.0), 1e-3)] == ["w in a.pt differs"]
+    assert [each.what for each in other_results(_run(w=1.0, b=1.0), _run(w=2.0, b=3.0))] == ["w in a.pt differs"]
 
 
 def test_what_does_not_repeat_is_left_out_and_the_rest_compared() -> None:
     one, again = _run("acc 0.1\nloss 0.5\n", w=1.0, b=2.0), _run("acc 0.9\nloss 0.5\n", w=1.5, b=2.0)
-    but = unrepeated(one, again, 1e-3)
+    but = unrepeated(one, again)
     assert compared(one) == (2, 2)
     assert compared(one, but) == (1, 1)
-    assert other_results(one, _run("acc 0.4\nloss 0.5\n", w=1.7, b=2.0), 1e-3, but) == []
-    told = other_results(one, _run("acc 0.4\nloss 0.6\n", w=1.7, b=2.5), 1e-3, but)
+    assert other_results(one, _run("acc 0.4\nloss 0.5\n", w=1.7, b=2.0), but) == []
+    told = other_results(one, _run("acc 0.4\nloss 0.6\n", w=1.7, b=2.5), but)
     assert [each.what.split(",")[0] for each in told] == ["the original prints 0.5 in 'loss #'", "b in a.pt differs"]
 
 
 def test_a_line_that_only_one_of_two_runs_prints_does_not_repeat() -> None:
-    assert unrepeated(_run(), _run("best acc 0.9\n"), 1e-3) == {"best acc #"}
+    assert unrepeated(_run(), _run("best acc 0.9\n")) == {"best acc #"}
 
 
 @pytest.mark.parametrize(
@@ -68,13 +68,13 @@ def test_a_line_that_only_one_of_two_runs_prints_does_not_repeat() -> None:
     ],
 )
 def test_a_time_in_the_name_of_a_file_is_no_difference(one: str, other: str) -> None:
-    assert other_results(_run(path=one, w=1.0), _run(path=other, w=1.0), 1e-3) == []
-    assert [each.what for each in other_results(_run(path=one, w=1.0), _run(path=other, w=2.0), 1e-3)] != []
+    assert other_results(_run(path=one, w=1.0), _run(path=other, w=1.0)) == []
+    assert [each.what for each in other_results(_run(path=one, w=1.0), _run(path=other, w=2.0))] != []
 
 
 @pytest.mark.parametrize(("one", "other"), [("epoch_1.pt", "epoch_2.pt"), ("net-10.pt", "net-20.pt")])
 def test_another_file_is_one(one: str, other: str) -> None:
-    assert other_results(_run(path=one, w=1.0), _run(path=other, w=1.0), 1e-3) != []
+    assert other_results(_run(path=one, w=1.0), _run(path=other, w=1.0)) != []
 
 
 def test_parameters_that_are_rounding_are_known_under_whatever_they_are_saved() -> None:

@@ -22,8 +22,8 @@ def told(*steps: tuple[float, float]) -> Training:
     return training.training()
 
 
-def said(alone: Sequence[Training], ranks: Sequence[Training]) -> str:
-    return str(first_step(alone, ranks, REORDERED) or "")
+def said(alone: Sequence[Training], ranks: Sequence[Training], shaken: Sequence[Training] = ()) -> str:
+    return str(first_step(alone, ranks, REORDERED, shaken) or "")
 
 
 ALONE = [told((1.0, 0.2)), told((2.0, 0.6))]
@@ -66,9 +66,15 @@ def test_a_gradient_that_is_rounding_says_nothing() -> None:
     assert said(tiny, [told((1.0, 0.0)), told((2.0, 0.0))]) == ""
 
 
+def test_what_roundings_make_of_it_is_no_other_gradient() -> None:
+    ranks = [told((1.0, 0.41)), told((2.0, 0.41))]
+    assert said(ALONE, ranks)
+    assert said(ALONE, ranks, [told((1.0, 0.202))]) == ""
+
+
 def test_no_step() -> None:
     with pytest.raises(ValueError, match="took no step"):
-        first_step([told(), told()], [told((1.0, 0.4)), told((2.0, 0.4))], REORDERED)
+        first_step([told(), told()], [told((1.0, 0.4)), told((2.0, 0.4))], REORDERED, ())
 
 
 def trace(pid: int, parent: int, event: str, **fields: Any) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.prove.trainings import Told, figures, trained
-from transplt.proof.prove.steps import curve, first_difference, rounding
+from tests.prove.trainings import Told, figures, first_difference, trained
+from transplt.proof.prove.steps import curve, rounding
 from transplt.proof.prove.tolerance import PLAIN, REORDERED
 
 #: Arguments of `Told.step`; arguments of the making.
@@ -28,7 +28,7 @@ def said(one: Steps, other: Steps, made: dict[str, Any] | None = None, remade: d
         ([{"loss": 1.0}], [{"loss": 1.0 + 1e-6}]),
         ([{"loss": math.nan}], [{"loss": math.nan}]),
         ([{"loss": math.inf}], [{"loss": math.inf}]),
-        ([{"grad": 0.5}], [{"grad": 0.5 + 1e-6}]),
+        ([{"grad": 0.5}], [{"grad": 0.5 + 5e-7}]),
         ([{"grad": None}], [{"grad": None}]),
         ([{"value": 0.9}], [{"value": 0.9 + 1e-7}]),
         ([{"lr": 0.1}], [{"lr": 0.1 + 1e-9}]),
@@ -82,7 +82,7 @@ def test_the_loss_comes_before_the_gradient_and_the_parameter() -> None:
 
 
 def test_sums_in_another_order_have_more_room() -> None:
-    one, other = trained({"loss": 1.0}), trained({"loss": 1.00005})
+    one, other = trained({"loss": 1.0}), trained({"loss": 1.00001})
     assert first_difference(one, other, PLAIN) is not None
     assert first_difference(one, other, REORDERED) is None
 

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from transplt.proof.prove import steps as compared
+from transplt.proof.prove.found import Difference
+from transplt.proof.prove.tolerance import PLAIN, Rounding, hold
 from transplt.proof.prove.training import Training, read_trainings
 
 ROOT = Path("/project")
@@ -76,3 +79,10 @@ def trained(*steps: dict[str, Any], **made: Any) -> Training:
     for each in steps:
         told.step(**each)
     return told.training()
+
+
+def first_difference(
+    one: Training, other: Training, rounding: Rounding = PLAIN, shaken: Sequence[Training] = ()
+) -> Difference | None:
+    """The first figure that is more than rounding apart."""
+    return hold(one, other, rounding, compared.gaps, lambda: shaken).first

@@ -20,12 +20,9 @@ _HALF = ("float16", "bfloat16")
 
 def rounding_between(one: Training, other: Training, exact: Rounding) -> Rounding:
     """The roundings in which two trainings may differ: `exact` where both are in float32 and wider, else those of the
-    coarser of the two. Of small gradients, such as those in front of a norm, which are sums of large ones that cancel,
-    half precision leaves little."""
-    coarse = max((_rounding_of(each) for each in (one, other)), default=0.0)
-    if not coarse:
-        return exact
-    return Rounding(coarse, exact.floor if is_mixed(one) and is_mixed(other) else 5e-2)
+    coarser of the two."""
+    coarse = max(_rounding_of(each) for each in (one, other))
+    return Rounding(coarse) if coarse else exact
 
 
 def _rounding_of(training: Training) -> float:

@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 
 from transplt.proof.prove.found import Difference
-from transplt.proof.prove.steps import SUMMED, farthest, gaps, loss_gap
-from transplt.proof.prove.tolerance import Gap, Rounding, Tolerance
+from transplt.proof.prove.steps import farthest, gaps, gradient_gap, loss_gap
+from transplt.proof.prove.tolerance import Rounding, Tolerance
 from transplt.proof.prove.training import Training, TrainingStep
 
 #: The remark about ranks that were held against such runs.
@@ -63,9 +63,9 @@ def _gradients(
         name = rank.optimizers[step.optimizer].name(place)
         what = f"the gradient of {name} at step 1 is not the mean of those of one process on each rank's share"
         difference = Difference(what, step.place, singles[0].place, 1)
-        scale = max(after[0], size, tolerance.rounding.floor * total)
         named = ("gradient", step.optimizer, step.number, place)
-        gap = Gap(named, farthest(mean, after[1:3]), scale, SUMMED * tolerance.rounding.share * scale, difference)
+        apart = farthest(mean, after[1:3])
+        gap = gradient_gap(named, apart, max(after[0], size), total, tolerance.rounding, difference)
         if not gap.share <= tolerance.bound(gap):
             first = first or difference
             ratios.append(_ratio(mean, after[1:3]))

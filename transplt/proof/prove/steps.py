@@ -16,7 +16,7 @@ from transplt.render.cell import figure
 #: A gradient below this share of all gradients is rounding; what an optimizer makes of its sign means nothing.
 _NOISE = 1e-6
 #: A sum of many numbers, such as a loss, is off by more than each of them is.
-SUMMED = 4.0
+_SUMMED = 4.0
 
 
 def pairs(one: Training, other: Training) -> Iterator[tuple[TrainingStep, TrainingStep]]:
@@ -78,7 +78,7 @@ def _at_the_end(one: Training, other: Training, rounding: Rounding) -> Iterator[
     for name in one.final:
         if name in other.final and name not in stepped:
             difference = Difference(f"{name} differs at the end")
-            floor = SUMMED * rounding.share
+            floor = _SUMMED * rounding.share
             yield from _figures_gap(("end", name), one.final[name], other.final[name], floor, difference)
 
 
@@ -176,10 +176,8 @@ def _at_a_step(
                 if abs(after[0] - before[0]) > 1e-6 * before[0]
                 else f"the gradient of {name} at step {step} is another one than in the original, with an equal norm"
             )
-            scale = max(before[0], after[0], rounding.floor * total)
-            scale = scale if math.isfinite(scale) else 1.0
             difference = Difference(what, right.place, left.place, step)
-            yield Gap(("gradient", *which, place), gap, scale, SUMMED * rounding.share * scale, difference)
+            yield gradient_gap(("gradient", *which, place), gap, max(before[0], after[0]), total, rounding, difference)
     yield from _hyper(left, right)
     for place, (held, other) in enumerate(zip(left.parameters, right.parameters, strict=False)):
         if held is not None and other is not None and place not in quiet:
@@ -190,7 +188,7 @@ def _at_a_step(
     for name in left.buffers.keys() & right.buffers.keys():
         difference = Difference(f"the buffer {name} differs after step {step}", right.place, left.place, step)
         both = left.buffers[name], right.buffers[name]
-        yield from _figures_gap(("buffer", *which, name), *both, SUMMED * rounding.share, difference)
+        yield from _figures_gap(("buffer", *which, name), *both, _SUMMED * rounding.share, difference)
 
 
 def loss_gap(name: Figure, mine: Loss, theirs: Loss, step: int, rounding: Rounding) -> Iterator[Gap]:
@@ -202,7 +200,16 @@ def loss_gap(name: Figure, mine: Loss, theirs: Loss, step: int, rounding: Roundi
         scale = max([1e-6, *sizes])
         what = f"the loss of step {step} is {_shown(theirs.value)}, in the original {_shown(mine.value)}"
         difference = Difference(what, theirs.place, mine.place, step)
-        yield Gap(name, gap, scale, SUMMED * rounding.share * scale, difference)
+        yield Gap(name, gap, scale, _SUMMED * rounding.share * scale, difference)
+
+
+def gradient_gap(
+    name: Figure, gap: float, norm: float, total: float, rounding: Rounding, difference: Difference
+) -> Gap:
+    """Of two gradients; `total` is the norm of all gradients of the step. A small one, such as that in front of a norm,
+    is a sum of large numbers that cancel: what is rounded away of these is left in it."""
+    scale = norm if math.isfinite(norm) else 1.0
+    return Gap(name, gap, scale, _SUMMED * rounding.share * max(scale, total), difference)
 
 
 def _numbers(value: Any) -> list[float]:

@@ -31,11 +31,9 @@ _MANY = ("gradient", "parameter")
 
 @dataclass(frozen=True)
 class Rounding:
-    """The roundings in which two programs may differ, as a share of each number. Gradients below `floor`, as a share of
-    the norm of all of a step, are measured by that share."""
+    """The roundings in which two programs may differ, as a share of each number."""
 
     share: float
-    floor: float = 1e-3
 
 
 #: The emulated card computes with the host's arithmetic; a fused optimizer computes its formula in another order.
