@@ -56,7 +56,7 @@ def _gradients(
         present = [each for each in shares if each is not None]
         if after is None or len(present) < len(singles):
             continue  # a part of the network that a share does not reach
-        mean = [sum(each[at] for each in present) / len(present) for at in (1, 2)]
+        mean = sum(each[1] for each in present) / len(present)
         size = max(each[0] for each in present)
         if max(after[0], size) <= _NOISE * total:
             continue
@@ -64,11 +64,11 @@ def _gradients(
         what = f"the gradient of {name} at step 1 is not the mean of those of one process on each rank's share"
         difference = Difference(what, step.place, singles[0].place, 1)
         named = ("gradient", step.optimizer, step.number, place)
-        apart = farthest(mean, after[1:3])
+        apart = farthest([mean], [after[1]])
         gap = gradient_gap(named, apart, max(after[0], size), total, tolerance.rounding, difference)
         if not gap.share <= tolerance.bound(gap):
             first = first or difference
-            ratios.append(_ratio(mean, after[1:3]))
+            ratios.append(after[1] / mean if mean else math.inf)
     if first is None:
         return None
     world = len(singles)
@@ -76,8 +76,3 @@ def _gradients(
         if all(math.isclose(each, ratio, rel_tol=0.02) for each in ratios):
             return Difference(first.what, first.place, first.original, 1, f"each is {ratio:g} times as large: {cause}")
     return first
-
-
-def _ratio(mean: Sequence[float], figures: Sequence[float]) -> float:
-    at = max(range(len(mean)), key=lambda place: abs(mean[place]))
-    return figures[at] / mean[at] if mean[at] else math.inf
