@@ -122,6 +122,27 @@ def test_calls(one: Any, other: Any, said: str) -> None:
     assert (f"{found.place.line}: {found.what}" if found is not None and found.place else "") == said
 
 
+@pytest.mark.parametrize(
+    ("inserted", "line"),
+    [
+        (None, 21),
+        ({}, 21),
+        ({"train.py": [21, 22]}, 25),  # one run with a collective
+        ({"train.py": [21, 23]}, 21),  # a line of its own: a person's, or a mistake of the port
+        ({"other.py": [21, 22]}, 21),
+    ],
+)
+def test_the_bookkeeping_of_a_port_is_no_cause(inserted: Any, line: int) -> None:
+    fields = {"shape": [1], "dtype": "float32", "grad": True, "given": []}
+    one = Told().tell("op", 20, name="add", p=[1.0] * 4, **fields).tell("op", 24, name="mul", p=[1.0] * 4, **fields)
+    other = Told().tell("op", 20, name="add", p=[1.0] * 4, **fields)
+    other.tell("op", 21, name="full_like", p=[1.0] * 4, **fields).tell("coll", 22, kind="broadcast")
+    other.tell("op", 25, name="mul", p=[2.0] * 4, **fields)
+    found = first_other_result(one.training(), other.training(), inserted)
+    assert found is not None and found.place is not None
+    assert found.place.line == line
+
+
 def test_what_a_parameter_is_called() -> None:
     made = Told().made(start=(1.0, 2.0)).step().training().optimizers[0]
     assert made.name(1) == "Net.1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,26 +40,48 @@ class OneSided:
 def ways(original: Path, migrated: Path) -> list[Way]:
     """The branches that both programs have, matched by their lines; files that do not parse have none."""
     found: list[Way] = []
-    for path in sorted(migrated.rglob("*.py")):
-        twin = original / path.relative_to(migrated)
-        if any(part.startswith(".") for part in path.relative_to(migrated).parts) or not twin.is_file():
-            continue
+    for name, before, after in _files(original, migrated):
         try:
-            before, after = (read_regular(each, SOURCE).decode("utf-8") for each in (twin, path))
             tree = ast.parse(before)
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        lines = _matched(before.splitlines(), after.splitlines())
-        name = path.relative_to(migrated).as_posix()
+        lines = _matched(before, after)
         for header, first, word in _branches(tree):
             if header in lines and first in lines:
                 found.append(Way(name, (header, lines[header]), (first, lines[first]), word))
     return found
 
 
-def _matched(before: list[str], after: list[str]) -> dict[int, int]:
+def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
+    """The lines of the migrated program that no line of the original stands for, by path."""
+    found: dict[str, list[int]] = {}
+    for name, before, after in _files(original, migrated):
+        kept = {*_matched(before, after).values()}
+        lines = [number for number in range(1, len(after.splitlines()) + 1) if number not in kept]
+        found |= {name: lines} if lines else {}
+    return found
+
+
+def _files(original: Path, migrated: Path) -> Iterator[tuple[str, str, str]]:
+    """Path, text in the original ("" for a file that it lacks) and in the migrated program; what cannot be read as
+    text is left out."""
+    for path in sorted(migrated.rglob("*.py")):
+        name = path.relative_to(migrated)
+        if any(part.startswith(".") for part in name.parts):
+            continue
+        try:
+            twin = original / name
+            before = read_regular(twin, SOURCE).decode("utf-8") if twin.is_file() else ""
+            yield name.as_posix(), before, read_regular(path, SOURCE).decode("utf-8")
+        except (OSError, ValueError):
+            continue
+
+
+@functools.lru_cache(maxsize=256)
+def _matched(before: str, after: str) -> dict[int, int]:
     """Line (from 1) of the original -> line of the migrated file; changed lines match where as many stand for them."""
-    matcher = difflib.SequenceMatcher(None, [x.strip() for x in before], [x.strip() for x in after], autojunk=False)
+    left, right = ([line.strip() for line in text.splitlines()] for text in (before, after))
+    matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
     return {
         a + k + 1: c + k + 1
         for tag, a, b, c, d in matcher.get_opcodes()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from transplt.proof.prove.found import Difference
-from transplt.proof.prove.training import Event, Training
+from transplt.proof.prove.training import Event, Place, Training
 from transplt.rules.torch_callables import TENSOR, last_names, names_of
 
 #: Moves between devices: a port changes them.
@@ -14,11 +15,32 @@ _MOVES = names_of(TENSOR, "ports")
 _ROUNDING = {"float64": 1e-12, "float16": 5e-3, "bfloat16": 4e-2}
 
 
-def first_other_result(one: Training, other: Training) -> Difference | None:
+def first_other_result(
+    one: Training, other: Training, inserted: Mapping[str, Collection[int]] | None = None
+) -> Difference | None:
     """The first call of torch whose result differs, or that only one of the two makes, or that only one of them cuts
-    from its gradient; None where all agree."""
-    found = [each for each in (_first_apart(one, other), _first_cut(one, other)) if each is not None]
-    return min(found, key=lambda each: each[0])[1] if found else _given_otherwise(one, other)
+    from its gradient; None where all agree. `inserted` are the lines, by path, that only the program of `other` has:
+    what seeds, wraps or exchanges there is the bookkeeping of a port, and causes nothing."""
+    beside = _bookkeeping(other, inserted or {})
+    kept = replace(other, events=tuple(event for event in other.events if event.place not in beside))
+    found = [each for each in (_first_apart(one, kept), _first_cut(one, kept)) if each is not None]
+    return min(found, key=lambda each: each[0])[1] if found else _given_otherwise(one, kept)
+
+
+def _bookkeeping(training: Training, inserted: Mapping[str, Collection[int]]) -> set[Place]:
+    """The inserted lines that stand in one run with a collective, a seed, a wrapper or the choice of a card."""
+    found: set[Place] = set()
+    for event in training.of("coll", "seed", "wrap", "group", "card"):
+        lines = inserted.get(event.place.path, ()) if event.place is not None else ()
+        if event.place is None or event.place.line not in lines:
+            continue
+        first = last = event.place.line
+        while first - 1 in lines:
+            first -= 1
+        while last + 1 in lines:
+            last += 1
+        found |= {Place(event.place.path, line) for line in range(first, last + 1)}
+    return found
 
 
 def _given_otherwise(one: Training, other: Training) -> Difference | None:

@@ -9,7 +9,7 @@ from transplt.proof.launch.host import too_small
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.warm import Warm
 from transplt.proof.prove import loaders, precision, printed, steps
-from transplt.proof.prove.branches import OneSided, Way, one_sided, ways
+from transplt.proof.prove.branches import OneSided, Way, inserted, one_sided, ways
 from transplt.proof.prove.detail import first_other_result
 from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.known import Known
@@ -46,6 +46,7 @@ class Prover:
     original: Runner
     migrated: Runner
     ways: list[Way]
+    inserted: dict[str, list[int]]
     announce: Callable[[str], None]
 
     def prove(self, worlds: tuple[int, ...]) -> Proof:
@@ -166,6 +167,11 @@ class Prover:
             return of_number(first, one, other, self.migrated.project.root)
         if first.cause.startswith(printed.LACKS):
             return _of_saved(first, other)
+        if first.figure[:1] == ("gradient",) and (made := other.optimizers.get(int(first.figure[1]))) is not None:
+            origin = one.optimizers[int(first.figure[1])]
+            if made.is_of_no_network(int(first.figure[3])) and not origin.is_of_no_network(int(first.figure[3])):
+                what = "the optimizer has a tensor that is of no network, as one has that was copied or moved later"
+                return replace(first, place=made.place, original=origin.place, cause=what)
         if first.step == 0 and first.place in {made.place for made in other.optimizers.values()}:
             return first  # it was made otherwise, and has the place
         # A result that no step shows is looked for behind the last of them.
@@ -179,7 +185,7 @@ class Prover:
             lambda: self.migrated.run(replay=order, detail=wanted),
         )
         if left.first is not None and right.first is not None:
-            line = first_other_result(left.first, right.first)
+            line = first_other_result(left.first, right.first, self.inserted)
             if line is not None and line.place is not None:
                 return replace(first, place=line.place, original=line.original, cause=line.what)
         return first
@@ -201,7 +207,8 @@ def between(
         for side in (0, 1):
             watched[side].setdefault(way.path, []).extend((way.header[side], way.first[side]))
     reference = Runner(original, options, "cuda", watched[0], warm=warm, known=known)
-    return Prover(reference, Runner(migrated, options, "npu", watched[1], warm=warm), branches, announce)
+    port = Runner(migrated, options, "npu", watched[1], warm=warm)
+    return Prover(reference, port, branches, inserted(original.root, migrated.root), announce)
 
 
 def _stopped(reference: Run, run: Run) -> Verdict | None:

@@ -70,7 +70,13 @@ class Optimizer:
     def name(self, place: int) -> str:
         """What its parameter at a place is called: by its network, else by the place."""
         name = self.names[place] if place < len(self.names) else ""
-        return name if name and not name[0].isdigit() else f"parameter {place}{' (of no network)' if name else ''}"
+        if name and not self.is_of_no_network(place):
+            return name
+        return f"parameter {place}{' (of no network)' if name else ''}"
+
+    def is_of_no_network(self, place: int) -> bool:
+        """Whether its parameter at a place belongs to no network that anybody has asked for its parameters."""
+        return place < len(self.names) and self.names[place][:1].isdigit()
 
 
 @dataclass(frozen=True)
