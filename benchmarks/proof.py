@@ -5,16 +5,14 @@ usage: python benchmarks/proof.py FOLDER [--only WORD] [--ways plain,distributed
 FOLDER holds clones of the repositories in `proof_scripts.py`, at the commits that stand there; what is not there is
 skipped. Each script runs with a few random samples, as the original on a stand-in for CUDA and migrated in these ways
 on the emulated NPU. What came of each script and way is kept in FILE (docs/proof.json) as soon as it is known; with
-`--resume` what stands there is not proven again, and the first runs of the originals, kept beside it, are not made
-again. `--page` only writes the page from it.
+`--resume` what stands there is not proven again, and the runs of the originals, kept beside it, are not made again.
+`--page` only writes the page from it.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
-import pickle
 import platform
 import re
 import shutil
@@ -40,13 +38,12 @@ from transplt.project.tree import migrate_tree  # noqa: E402
 from transplt.proof.launch.options import RunOptions, Trace  # noqa: E402
 from transplt.proof.launch.warm import Warm  # noqa: E402
 from transplt.proof.prove.command import for_output  # noqa: E402
+from transplt.proof.prove.known import Known  # noqa: E402
 from transplt.proof.prove.projects import Project, find_project  # noqa: E402
 from transplt.proof.prove.proof import between  # noqa: E402
 from transplt.proof.prove.proof_text import part_as_json  # noqa: E402
-from transplt.proof.prove.runs import Replay, Run, Runner  # noqa: E402
 
 PAGE = HERE.parent / "docs" / "proof.md"
-EMULATOR = HERE.parent / "transplt" / "emulator"
 SECONDS = 900.0
 STEPS = 8
 
@@ -70,40 +67,6 @@ WAYS = {
     "amp": Way(asked={"amp": "native", "loss_scale": "128"}, said=("NPU742", "NPU743")),
     "tune": Way(asked={"tune": "all"}, said=("NPU75",)),
 }
-
-
-#: A run that was kept is made again where what makes it has changed.
-_EMULATOR = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(EMULATOR.rglob("*.py")))).hexdigest()
-
-
-class Reference(Runner):
-    """The original, whose first run in each proof is the one that is kept from the proof before."""
-
-    kept: Path
-    fresh: bool
-    first: Run
-
-    @classmethod
-    def of(cls, runner: Runner, kept: Path) -> Reference:
-        made = cls(runner.project, runner.options, runner.host, runner.watched, warm=runner.warm)
-        made.kept, made.fresh = kept, True
-        return made
-
-    def run(
-        self, world: int = 1, *, replay: Replay | None = None, detail: int = 0, shake: float = 0.0, steps: int = 0
-    ) -> Run:
-        if not self.fresh or world != 1 or replay is not None or detail or shake or steps:
-            return super().run(world, replay=replay, detail=detail, shake=shake, steps=steps)
-        self.fresh = False
-        watched = {path: sorted(lines) for path, lines in sorted(self.watched.items())}
-        told = repr((watched, self.options, _EMULATOR))
-        path = self.kept / f"{hashlib.sha256(told.encode()).hexdigest()[:16]}.pickle"
-        if path.is_file():
-            self.first = pickle.loads(path.read_bytes())
-        else:
-            self.first = super().run()
-            path.write_bytes(pickle.dumps(self.first))
-        return self.first
 
 
 def migrate(source: Path, place: Path, script: Script, way: Way) -> tuple[Path, str]:
@@ -143,11 +106,11 @@ def prove(
     )  # fmt: skip
     before, after = (_project((each / script.main).parent, options.script) for each in (source, folder))
     options, torch = for_output(options, after.root)
-    prover = between(before, after, options, lambda text: None, warm)
-    prover.original = original = Reference.of(prover.original, kept)
+    prover = between(before, after, options, lambda text: None, warm, Known(kept, torch))
     begun = time.perf_counter()
     proof = prover.prove(way.worlds)
-    reference, first = original.first, original.first.first
+    reference = prover.original.run()
+    first = reference.first
     told["original"] = {
         "stop": str(reference.stop) if reference.stop is not None else None,
         "steps": len(first.steps) if first is not None else 0,
@@ -213,9 +176,7 @@ def main() -> int:
                 continue
             scratch = tempfile.TemporaryDirectory(prefix="proof-", ignore_cleanup_errors=True)
             with scratch as place, Warm() as warm:
-                runs = kept / script.name.replace("/", "_")
-                runs.mkdir(parents=True, exist_ok=True)
-                told = prove(script, way, options.folder, Path(place), runs, options.keep, warm)
+                told = prove(script, way, options.folder, Path(place), kept, options.keep, warm)
             known[key] = {**told, **versions()}
             print(f"{told.get('seconds', 0):6} {key}: {told['verdict']}: {told['sentence'][:300]}", flush=True)
             lines = (f"{json.dumps(name)}: {json.dumps(one)}" for name, one in sorted(known.items()))

@@ -117,4 +117,4 @@ def test_bounds_in_words() -> None:
     assert in_words(widths, Rounding(1e-6)) == (
         "losses within 0.00001 to 0.00003, gradients within 0.0002: 8 times what roundings of 1e-6 make of it"
     )
-    assert in_words([], PLAIN) == "equal to the bit"
+    assert in_words([], PLAIN) == "none was needed, what was compared is equal to the bit"

@@ -194,7 +194,8 @@ def _stop(outcome: ScriptRun, root: Path) -> Stop | None:
     for process in failed:
         error = process["exception"]
         first = error["message"].splitlines()[0] if error["message"] else ""
-        reason = f"{error['type']}: {first}" if first else error["type"]
+        told = first.replace(f"{root}{os.sep}", "")  # where the copy lay is nobody's place
+        reason = f"{error['type']}: {told}" if told else error["type"]
         place = Place(below(error["path"], root), error["line"]) if error.get("path") else None
         return Stop(reason, place, int(process["rank"]) if process["rank"] is not None else None)
     if outcome.timed_out:

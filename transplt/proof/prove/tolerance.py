@@ -160,8 +160,9 @@ def hold(
     tolerance = Tolerance.of(rounding, one, shaken(), compare)
     first = next((gap for gap in gaps if not gap.share <= tolerance.bound(gap)), None)
     before = gaps[: gaps.index(first)] if first is not None else gaps
-    decided = tuple(gap for gap in before if tolerance.bound(gap) > _DECIDED.get(str(gap.figure[0]), math.inf))
-    return Held(first.difference if first is not None else None, decided, tuple(tolerance.widths(before)))
+    decided = {gap.figure: gap for gap in before if tolerance.bound(gap) > _DECIDED.get(str(gap.figure[0]), math.inf)}
+    widths = tolerance.widths([gap for gap in before if gap.figure not in decided])
+    return Held(first.difference if first is not None else None, tuple(decided.values()), tuple(widths))
 
 
 def in_words(widths: Sequence[Width], rounding: Rounding) -> str:
@@ -174,7 +175,7 @@ def in_words(widths: Sequence[Width], rounding: Rounding) -> str:
             noun = {"loss": "losses"}.get(kind, f"{kind}s")
             parts.append(f"{noun} within {low if low == high else f'{low} to {high}'}")
     if not parts:
-        return "equal to the bit"
+        return "none was needed, what was compared is equal to the bit"
     how = f"{TIMES:g} times what roundings of {figure(rounding.share)} make of it"
     return f"{', '.join(parts)}: {how}"
 
