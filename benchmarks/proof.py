@@ -142,7 +142,7 @@ def prove(
         trace=Trace(steps=STEPS), threads=1,
     )  # fmt: skip
     before, after = (_project((each / script.main).parent, options.script) for each in (source, folder))
-    options, torch = for_output(options, after.root)
+    options, versions_run = for_output(options, after.root)
     prover = between(before, after, options, lambda text: None, warm)
     prover.original = original = Reference.of(prover.original, kept)
     begun = time.perf_counter()
@@ -160,12 +160,12 @@ def prove(
         "sentence": verdict.sentence,
         "comparisons": [_short(part_as_json(part)) for part in proof.parts],
         "seconds": round(time.perf_counter() - begun, 1),
-        "torch": torch,
+        "torch": versions_run.torch,
     }
 
 
 def _short(part: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in part.items() if value and name not in ("curve", "tolerance")}
+    return {name: value for name, value in part.items() if value and name not in ("curves", "tolerance")}
 
 
 def _project(folder: Path, main: str) -> Project:

@@ -15,6 +15,7 @@ from transplt.proof.launch.options import RunOptions, Trace, UsageError
 from transplt.proof.launch.shared_options import DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
 
 if TYPE_CHECKING:
+    from transplt.proof.launch.interpreter import Versions
     from transplt.proof.prove.proof import Proof
     from transplt.render.proofs import Seen
 
@@ -86,7 +87,9 @@ Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 intern
 @click.argument("original", type=click.Path(exists=True, path_type=Path))
 @click.argument("migrated", type=click.Path(exists=True, path_type=Path))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
 def prove_command(
+    context: click.Context,
     main: str,
     nproc: str,
     npus: int,
@@ -109,8 +112,10 @@ def prove_command(
         main, args, python, torch_version=torch_version or "", random="cpu", stubs=stubs, timeout=timeout,
         trace=Trace(seed, steps), threads=threads, npus=npus,
     )  # fmt: skip
+    from transplt.proof.prove.record import command_line
+
     try:
-        code = prove(original, migrated, options, _worlds(nproc), data, json_path, html_path)
+        code = prove(original, migrated, options, _worlds(nproc), command_line(context), data, json_path, html_path)
     except UsageError as error:
         click.echo(f"Error: {error}", err=True)
         return 2
@@ -122,35 +127,40 @@ def prove(
     migrated: Path,
     options: RunOptions,
     worlds: tuple[int, ...],
+    command: str,
     data: tuple[str, ...] = (),
     json_path: Path | None = None,
     html_path: Path | None = None,
 ) -> int:
-    """Prove, report, and return the exit code. UsageError when no run can be started."""
+    """Prove, report, and return the exit code. `command` is what makes the proof again. UsageError when no run can be
+    started."""
     from transplt.proof.launch.warm import Warm
     from transplt.proof.prove.page import render_page
     from transplt.proof.prove.projects import find_project
     from transplt.proof.prove.proof import between
     from transplt.proof.prove.proof_text import as_json, as_text
+    from transplt.proof.prove.record import setup
     from transplt.proof.run_section import add_proof
+    from transplt.render.cell import visible
     from transplt.render.verdict import Word
 
     for path in (json_path, html_path):
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"no such folder for the report: {shown(path.parent)}.")
     before, after = (find_project(path, options.script, data) for path in (original, migrated))
-    options, torch = for_output(options, after.root)
+    options, versions = for_output(options, after.root)
+    made = setup(command, options, versions, worlds, (str(original), str(migrated)), (before, after))
     with Warm() as warm:
         prover = between(before, after, options, lambda text: click.echo(f"transplt prove: {text} ...", err=True), warm)
         proof = prover.prove(worlds)
-    command = [str(original), str(migrated), *options.arguments]
-    click.echo(as_text(proof))  # before files that may not be written
+    text, record = as_text(proof), as_json(proof, made)
+    click.echo(text)  # before files that may not be written
     if json_path is not None:
-        proof_object = as_json(proof, command, torch, options.torch_version)
-        write_asked_for(json_path, f"{json.dumps(proof_object, indent=1)}\n".encode())
+        write_asked_for(json_path, f"{json.dumps(record, indent=1)}\n".encode())
     if html_path is not None:
-        write_asked_for(html_path, render_page(proof, command, torch, options.torch_version))
-        add_proof(after.root, str(proof.verdict.word), proof.verdict.sentence, as_text(proof), _seen(proof))
+        write_asked_for(html_path, render_page(proof, record))
+        told = f"$ {visible(command)}\n{text}"
+        add_proof(after.root, str(proof.verdict.word), proof.verdict.sentence, told, _seen(proof))
     return 0 if proof.verdict.word is Word.EQUAL else 1
 
 
@@ -162,8 +172,8 @@ def _seen(proof: Proof) -> list[Seen]:
     return [Seen(each.place.path, each.place.line, each.what) for each in found if each.place is not None]
 
 
-def for_output(options: RunOptions, migrated: Path) -> tuple[RunOptions, str]:
-    """The options with the version and the style that a migrated folder records, and the version of torch that runs.
+def for_output(options: RunOptions, migrated: Path) -> tuple[RunOptions, Versions]:
+    """The options with the version and the style that a migrated folder records, and the versions of what runs.
 
     Raises UsageError where the interpreter has no torch that will do.
     """
@@ -172,11 +182,11 @@ def for_output(options: RunOptions, migrated: Path) -> tuple[RunOptions, str]:
     from transplt.proof.launch import interpreter
     from transplt.proof.launch.edits import find_migration
 
-    torch = interpreter.torch_of(options.python)
+    versions = interpreter.versions_of(options.python)
     migration = find_migration(migrated)
     version = options.torch_version or (migration.torch_version if migration else "") or DEFAULT_TORCH_VERSION
     portable = migration is not None and migration.style == "portable"
-    return replace(options, torch_version=version, portable=portable), torch
+    return replace(options, torch_version=version, portable=portable), versions
 
 
 def _worlds(text: str) -> tuple[int, ...]:

@@ -40,12 +40,21 @@ class Property:
     verdict: Verdict
 
 
+@dataclass(frozen=True)
+class Curve:
+    """The steps of one optimizer, in their order: (loss of the one, loss of the other, distance of the parameters as a
+    share of their norm), None for what a step does not have. `name` says which optimizer."""
+
+    name: str
+    rows: list[tuple[float | None, float | None, float | None]]
+
+
 @dataclass
 class Findings:
     """What one comparison came to. `steps`, `printed` results and `saved` tensors are how many were compared, within
     `tolerance` (None: to the bit, or nothing was); `differences` the gravest first; `properties` are judged one by one;
-    `reasons` are what was not compared and why; `curve` has for each step (loss of the one, loss of the other, distance of the parameters as a
-    share of their norm), None for what a step does not have; `sides` names the two."""
+    `reasons` are what was not compared and why; `curves` are the steps, a curve for each optimizer; `sides` names the
+    two."""
 
     steps: int = 0
     printed: int = 0
@@ -56,7 +65,7 @@ class Findings:
     reasons: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     sides: tuple[str, str] = ("original", "migrated")
-    curve: list[tuple[float | None, float | None, float | None]] = field(default_factory=list)
+    curves: list[Curve] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

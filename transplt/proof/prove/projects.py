@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +57,16 @@ class Project:
                     break
         return target
 
+    def copied(self) -> Iterator[tuple[str, str]]:
+        """The files that a copy has: the path in the project, with forward slashes, and where the file lies."""
+        for directory, folders, names in os.walk(self.root, followlinks=True):
+            left = self.left(directory, [*folders, *names])
+            folders[:] = [folder for folder in folders if folder not in left]
+            inside = Path(directory).relative_to(self.root)
+            for name in names:
+                if name not in left:
+                    yield (inside / name).as_posix(), os.path.join(directory, name)
+
     def left(self, directory: str, names: list[str]) -> set[str]:
         """Of the names in a directory those that are not copied: caches, data that are linked, FIFOs and devices, and
         folders that lead back to one that they lie in."""
@@ -106,10 +117,8 @@ def _inside(path: str, given: Path, option: str) -> str:
 
 def _size(project: Project) -> int:
     total = 0
-    for directory, folders, names in os.walk(project.root, followlinks=True):
-        left = project.left(directory, [*folders, *names])
-        folders[:] = [folder for folder in folders if folder not in left]
-        total += sum(os.path.getsize(os.path.join(directory, name)) for name in names if name not in left)
+    for _, path in project.copied():
+        total += os.path.getsize(path)
         if total > LIMIT:
             break
     return total

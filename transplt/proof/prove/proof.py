@@ -82,7 +82,7 @@ class Prover:
             self.announce("the original again, without the steps that the scaler leaves out")
             one = self.original.run(replay=Replay({}, every=False, left_out=left_out)).first or one
         found.steps = sum(1 for _ in steps.pairs(one, other))
-        found.curve = steps.curve(one, other)
+        found.curves = steps.curves(one, other)
         sides = one_sided(self.ways, reference.lines, alone.lines)
         if sides:
             self.announce("both again: do they take the same branches?")  # one that the clock decides proves nothing
@@ -173,7 +173,7 @@ class Prover:
         if decisive:
             change = _of_change(decisive[0])
             return replace(first, place=change.place, original=change.original, cause=change.what)
-        if first.cause == "hyper":
+        if first.figure[:1] == (steps.SETTING,):
             return of_number(first, one, other, self.migrated.project.root)
         if first.cause.startswith(printed.LACKS):
             return _of_saved(first, other)

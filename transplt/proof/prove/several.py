@@ -61,7 +61,7 @@ class Several:
             return None
         found = Findings()
         found.steps = sum(1 for _ in steps.pairs(twin.trainings[0], several.trainings[0]))
-        found.curve = steps.curve(twin.trainings[0], several.trainings[0])
+        found.curves = steps.curves(twin.trainings[0], several.trainings[0])
         title = f"{world} ranks of the original, and {world} of the migrated program"
         tolerance = precision.tolerance_of(twin.trainings[0], several.trainings[0], PLAIN)
         first = ranks.other_than_the_original(twin.trainings, several.trainings, tolerance)
@@ -92,7 +92,7 @@ class Several:
         found.tolerance = tolerance = precision.tolerance_of(one, rank, REORDERED, precision.HALF_REORDERED)
         meant = ranks.with_mean_losses(several.trainings)
         found.steps = sum(1 for _ in steps.pairs(one, meant))
-        found.curve = steps.curve(one, meant)
+        found.curves = steps.curves(one, meant)
         compare = precision.differences if mixed else steps.differences
         apart = list(compare(one, meant, tolerance))
         first = apart[0] if apart else None

@@ -8,13 +8,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from transplt.proof.prove.found import Difference
+from transplt.proof.prove.found import Curve, Difference
 from transplt.proof.prove.tolerance import Tolerance
 from transplt.proof.prove.training import Optimizer, Training, TrainingStep
 from transplt.render.cell import figure
 
 #: A gradient below this share of all gradients is rounding; what an optimizer makes of its sign means nothing.
 _NOISE = 1e-6
+#: Numbers of an optimizer that have a name beside the one in its groups, with their verb.
+_SPOKEN = {"lr": "the learning rate is", "weight_decay": "the weight decay is", "betas": "the betas are"}
+#: What the figure of a number of an optimizer begins with.
+SETTING = "hyper"
 
 
 def pairs(one: Training, other: Training) -> Iterator[tuple[TrainingStep, TrainingStep]]:
@@ -184,9 +188,10 @@ def _hyper(left: TrainingStep, right: TrainingStep) -> Iterator[Difference]:
     for mine, theirs in zip(left.hyper, right.hyper, strict=False):
         for key in mine.keys() & theirs.keys():
             if not _alike(mine[key], theirs[key]):
-                what = f"{key} is {_shown(theirs[key])} at step {left.number + 1}, in the original {_shown(mine[key])}"
-                measured = ("hyper", left.optimizer, left.number, key)
-                yield Difference(what, right.place, left.place, left.number + 1, "hyper", measured)
+                step, is_there = left.number + 1, _SPOKEN.get(key, f"{key} is")
+                what = f"{is_there} {_shown(theirs[key])} at step {step}, in the original {_shown(mine[key])}"
+                measured = (SETTING, left.optimizer, left.number, key)
+                yield Difference(what, right.place, left.place, step, figure=measured)
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -200,10 +205,10 @@ def _shown(value: Any) -> str:
     return figure(value) if number else str(value)
 
 
-def curve(one: Training, other: Training) -> list[tuple[float | None, float | None, float | None]]:
-    """For each pair of steps: both losses, and the distance of the parameters as a share of their norm; None where a
-    step has no scalar loss, or was left out by a scaler."""
-    rows = []
+def curves(one: Training, other: Training) -> list[Curve]:
+    """For each optimizer its pairs of steps: both losses, and the distance of the parameters as a share of their norm;
+    None where a step has no scalar loss, or was left out by a scaler."""
+    found: dict[int, Curve] = {}
     for left, right in pairs(one, other):
         gaps = norms = 0.0
         for before, after in zip(left.parameters, right.parameters, strict=False):
@@ -212,8 +217,12 @@ def curve(one: Training, other: Training) -> list[tuple[float | None, float | No
                 norms += before[0] ** 2
         distance = math.sqrt(gaps / 2 / norms) if norms and math.isfinite(gaps) else math.nan if gaps else 0.0
         recorded = bool(left.parameters and right.parameters)
-        rows.append((_scalar(left), _scalar(right), distance if recorded else None))
-    return rows
+        which = left.optimizer
+        made = other.optimizers.get(which) or one.optimizers.get(which)
+        title = f"optimizer {which}{f' ({made.title})' if made is not None else ''}"
+        row = (_scalar(left), _scalar(right), distance if recorded else None)
+        found.setdefault(which, Curve(title, [])).rows.append(row)
+    return [found[which] for which in sorted(found)]
 
 
 def _scalar(step: TrainingStep) -> float | None:

@@ -67,6 +67,13 @@ class Optimizer:
     start: list[Figures] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
 
+    @property
+    def title(self) -> str:
+        """`Adam of Generator`: its class, and the networks that it trains, as far as they are known."""
+        networks = dict.fromkeys(name.partition(".")[0].partition("#")[0] for name in self.names if name)
+        known = [network for network in networks if network and not network[0].isdigit()]
+        return f"{self.kind} of {' and '.join(known)}" if 0 < len(known) < 3 else self.kind
+
     def name(self, place: int) -> str:
         """What its parameter at a place is called: by its network, else by the place."""
         name = self.names[place] if place < len(self.names) else ""
