@@ -125,6 +125,7 @@ def test_a_changed_record_shows() -> None:
 _SCRIPT = """
 import argparse
 import torch
+import torchvision
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--lr", type=float)
@@ -132,8 +133,10 @@ parser.add_argument("--name")
 given = parser.parse_args()
 model = torch.nn.Linear(4, 1).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=given.lr)
+pictures = torchvision.datasets.MNIST("data")
 for step in range(9):
-    loss = model(torch.randn(2, 4).cuda()).pow(2).mean()
+    picture = pictures.data[step % len(pictures), 0, :4].float() / 255
+    loss = model(picture.cuda() + torch.randn(2, 4).cuda()).pow(2).mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -148,10 +151,25 @@ def test_the_command_of_the_page_makes_the_proof_again(tmp_path: Path) -> None:
         (tmp_path / name / "tools").mkdir(parents=True)
         (tmp_path / name / "tools" / "train.py").write_text(text, encoding="utf-8")
     page = tmp_path / "proof.html"
-    options = ["--seed", "7", "--steps", "3", "--html", str(page), "--", "--lr", "0.1", "--name", "a b"]
+    options = [
+        "--seed",
+        "7",
+        "--steps",
+        "3",
+        "--stubs",
+        "torchvision=5",
+        "--html",
+        str(page),
+        "--",
+        "--lr",
+        "0.1",
+        "--name",
+        "a b",
+    ]
     first = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1", *options, main="tools/train.py")
     record = json.loads((tmp_path / "proof.json").read_text(encoding="utf-8"))
     assert first.sentence.startswith("3 steps compared") and first.verdict == "equal"
+    assert record["comparisons"][0]["remarks"] == ["MNIST of torchvision was 5 random pictures"]
     shown = re.findall(r'command"><code>(.*)</code>', page.read_text(encoding="utf-8"))
     command = html.unescape(shown[0])
     assert command == record["command"]

@@ -61,6 +61,7 @@ class Prover:
             if world > 1:
                 self.announce(f"the migrated program with {world} processes")
                 proof.parts += Several(self.original, self.migrated, self.announce).parts(world, reference)
+        proof.parts[0].findings.remarks += _notes(reference, alone)
         proof.seconds = self.original.seconds + self.migrated.seconds
         return proof
 
@@ -229,6 +230,11 @@ def _stopped(reference: Run, run: Run) -> Verdict | None:
         where = f"; {asked['path']}:{asked['line']}: {asked['message']}: {asked['help']}" if asked else ""
         return Verdict(Word.NOT_RUN, f"nothing was computed on the npu{where}")
     return None
+
+
+def _notes(*runs: Run) -> list[str]:
+    """What the hosts of the runs have to say of themselves, such as how large the data sets are that a stub gives."""
+    return [*dict.fromkeys(note for run in runs for process in run.outcome.processes for note in process["notes"])]
 
 
 def _equal(found: Findings, mixed: bool) -> Verdict:
