@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from transplt.proof.prove import averages, loaders, precision, ranks, shares, steps
+from transplt.proof.prove import averages, ends, loaders, precision, ranks, shares, steps
 from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.runs import Replay, Run, Runner
 from transplt.proof.prove.tolerance import PLAIN, REORDERED
@@ -30,9 +30,11 @@ class Several:
         found = Findings()
         faults = run.faults
         found.differences += [Difference(fault.text, fault.place) for fault in faults]
-        if run.stop is not None:
-            sentence = f"{faults[0].text}; {run.stop}" if faults else str(run.stop)
-            return [Part(title, Verdict(Word.STOPS, sentence), found)]
+        stopped = ends.not_run(reference, run) or (ends.stopped(reference, run) if run.stop is not None else None)
+        if stopped is not None:
+            if faults:
+                stopped = Verdict(Word.STOPS, f"{faults[0].text}; {stopped.sentence}")
+            return [Part(title, stopped, found)]
         if not has_groups(run):
             return [Part(title, Verdict(Word.NOT_RUN, "the program begins no process group"), found)]
         if len(run.trainings) < 2 or not any(training.steps for training in run.trainings):

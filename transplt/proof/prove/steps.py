@@ -30,6 +30,13 @@ def pairs(one: Training, other: Training) -> Iterator[tuple[TrainingStep, Traini
             yield step, match
 
 
+def in_common(one: Training, other: Training) -> tuple[Training, Training]:
+    """Both up to the last step that both took: one of the two stopped behind it."""
+    taken = [*pairs(one, other)]
+    last = [max((pair[side].index for pair in taken), default=-1) for side in (0, 1)]
+    return one.until(last[0]), other.until(last[1])
+
+
 def first_difference(one: Training, other: Training, tolerance: Tolerance) -> Difference | None:
     """The first step at which the two differ, and in what; None where every figure agrees."""
     return next(differences(one, other, tolerance), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,6 +96,11 @@ class Training:
     def of(self, *kinds: str) -> list[Event]:
         """The events of these kinds."""
         return [event for event in self.events if event.kind in kinds]
+
+    def until(self, index: int) -> Training:
+        """What it did up to this event, as of a run that was cut there."""
+        steps = tuple(step for step in self.steps if step.index <= index)
+        return replace(self, events=self.events[: index + 1], steps=steps, final={}, cut=True)
 
     def step(self, optimizer: int, number: int) -> TrainingStep | None:
         return next((step for step in self.steps if (step.optimizer, step.number) == (optimizer, number)), None)
