@@ -23,17 +23,18 @@ _HELP = """Run ORIGINAL and MIGRATED, with ARGS, on the CPU of this machine, and
 
 ORIGINAL and MIGRATED are the folders of the project before and after its migration, or two scripts. The original runs
 on a stand-in for CUDA, the migrated program on the emulated NPU, each in a fresh copy of its folder and in processes
-of its own, with the same seeds, the same order of data, and dropout off. Compared are the loss, the gradients, the
-parameters, the buffers and the learning rate at every step, printed and saved results, the events of the training, and
-with several processes the ranks with each other and with one process that got the same global batches.
+of its own, with the same seeds, the same order of data, and dropout off. Scripts in sub-folders start in the folder of
+their project. Compared are the loss, the gradients, the parameters, the buffers and the learning rate at every step,
+printed and saved results, the events of the training, and with several processes the ranks with each other and with one
+process that got the same global batches.
 
 \b
 Verdicts, the gravest of all comparisons:
   equal     what was compared agrees; the sentence says how much of what, and how closely
   runs      ran, and nothing was compared or could be
   differs   the first difference, and the line that it comes from
-  stops     file, line and reason
-  not run   it could not be started, or computed nothing on the npu
+  stops     the migrated program stops: file, line and reason
+  not run   it could not be started, computed nothing on a card, or stops as the original does before a step
 
 \b
 Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 internal error."""
@@ -136,7 +137,7 @@ def prove(
     started."""
     from transplt.proof.launch.warm import Warm
     from transplt.proof.prove.page import render_page
-    from transplt.proof.prove.projects import find_project
+    from transplt.proof.prove.projects import find_projects
     from transplt.proof.prove.proof import between
     from transplt.proof.prove.proof_text import as_json, as_text
     from transplt.proof.prove.record import setup
@@ -147,7 +148,7 @@ def prove(
     for path in (json_path, html_path):
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"no such folder for the report: {shown(path.parent)}.")
-    before, after = (find_project(path, options.script, data) for path in (original, migrated))
+    before, after = find_projects(original, migrated, options.script, data)
     options, versions = for_output(options, after.root)
     made = setup(command, options, versions, worlds, (str(original), str(migrated)), (before, after))
     with Warm() as warm:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from transplt.base.errors import shown
 from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.proof.launch.edits import find_migration
 from transplt.proof.launch.options import UsageError
 
 #: Bytes of a project that are copied for each run; data beside the sources are linked with --data.
@@ -82,15 +83,42 @@ class Project:
         return left
 
 
-def find_project(given: Path, main: str, data: tuple[str, ...]) -> Project:
-    """The program that a path means: a script, or a folder with `main` in it.
+def find_projects(original: Path, migrated: Path, main: str, data: tuple[str, ...]) -> tuple[Project, Project]:
+    """Both programs; scripts in sub-folders are started as `transplt run` starts them, in the folders of their
+    projects. UsageError as for `find_project`."""
+    above = _above(original, migrated) if original.is_file() and migrated.is_file() else 0
+    return find_project(original, main, data, above), find_project(migrated, main, data, above)
+
+
+def _above(original: Path, migrated: Path) -> int:
+    """How many folders the projects of two scripts begin above those that the scripts lie in: the output of a migration
+    begins where it is recorded, the project in which the command is typed in the current folder, and the other
+    likewise. None where it has no such folders, or both would be one project."""
+    scripts = original.resolve(), migrated.resolve()
+    migration = find_migration(scripts[1].parent)
+    for top in (migration.root if migration is not None else None, Path.cwd().resolve()):
+        for script in scripts:
+            if top is None or top not in script.parents:
+                continue
+            above = len(script.relative_to(top).parts) - 1
+            inside = {each.parts[len(each.parts) - 1 - above : -1] for each in scripts}
+            roots = {each.parents[above] for each in scripts if len(each.parents) > above}
+            if len(inside) == 1 and len(roots) == 2:
+                return above
+    return 0
+
+
+def find_project(given: Path, main: str, data: tuple[str, ...], above: int = 0) -> Project:
+    """The program that a path means: a script, or a folder with `main` in it. The project of a script begins so many
+    folders `above` its own.
 
     Raises UsageError, in one sentence, where there is no such script, a path is none in the folder, or the folder is
     too large to be copied.
     """
     linked = tuple(_inside(path, given, "--data") for path in data)
     if given.is_file():
-        project = Project(given.resolve().parent, given.name, linked)
+        root = given.resolve().parents[above]
+        project = Project(root, given.resolve().relative_to(root).as_posix(), linked)
     else:
         root = given.resolve()
         script = _inside(main or "main.py", given, "--main")
