@@ -33,6 +33,7 @@ from proof_scripts import PROVEN  # noqa: E402
 from small_programs import arguments_of, source_of, with_stubs  # noqa: E402
 
 from transplt import __version__  # noqa: E402
+from transplt.disk.cache_folder import Cache  # noqa: E402
 from transplt.project.options import Options, make_plan  # noqa: E402
 from transplt.project.tree import migrate_tree  # noqa: E402
 from transplt.proof.launch.options import RunOptions, Trace  # noqa: E402
@@ -84,7 +85,7 @@ def sources_of(folder: Path) -> dict[str, bytes]:
 
 
 def prove(
-    script: Script, name: str, corpus: Path, place: Path, kept: Path, keep: Path | None, warm: Warm
+    script: Script, name: str, corpus: Path, place: Path, kept: Cache, keep: Path | None, warm: Warm
 ) -> dict[str, Any]:
     """Prove one script one way: the verdict, what it rests on, and how the original ended."""
     way = WAYS[name]
@@ -105,8 +106,8 @@ def prove(
         trace=Trace(steps=STEPS), threads=1,
     )  # fmt: skip
     before, after = (_project((each / script.main).parent, options.script) for each in (source, folder))
-    options, torch = for_output(options, after.root)
-    prover = between(before, after, options, lambda text: None, warm, Known(kept, torch))
+    options, versions_run = for_output(options, after.root)
+    prover = between(before, after, options, lambda text: None, warm, Known(kept, versions_run.torch))
     begun = time.perf_counter()
     proof = prover.prove(way.worlds)
     reference = prover.original.run()
@@ -123,12 +124,12 @@ def prove(
         "sentence": verdict.sentence,
         "comparisons": [_short(part_as_json(part)) for part in proof.parts],
         "seconds": round(time.perf_counter() - begun, 1),
-        "torch": torch,
+        "torch": versions_run.torch,
     }
 
 
 def _short(part: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in part.items() if value and name not in ("curve", "tolerance")}
+    return {name: value for name, value in part.items() if value and name not in ("curves", "tolerance")}
 
 
 def _project(folder: Path, main: str) -> Project:
@@ -161,9 +162,10 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="keep the programs here")
     options = parser.parse_args()
     known: dict[str, Any] = json.loads(options.json.read_text(encoding="utf-8")) if options.json.is_file() else {}
-    kept = options.json.with_suffix(".runs")
+    kept = Cache(options.json.with_suffix(".runs"))
     if not options.resume:
-        shutil.rmtree(kept, ignore_errors=True)
+        kept.clear()
+    kept.folder.mkdir(exist_ok=True)
     for way in [] if options.page else options.ways.split(","):
         for script in PROVEN:
             key = f"{script.name} {way}"

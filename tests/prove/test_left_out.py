@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.planted.planting import prove
+from transplt.proof.prove.found import Rounding
 from transplt.proof.prove.precision import gaps, left_out, never_stepped
-from transplt.proof.prove.tolerance import PLAIN, ROUNDING, Rounding, hold
+from transplt.proof.prove.tolerance import PLAIN, ROUNDING, hold
 from transplt.proof.prove.training import Optimizer, Training, TrainingStep
 
 # A learning rate that moves far in one step: a loss that is one step behind is another one.

@@ -5,22 +5,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser import Browser, browser
+from tests.prove.test_record import SETUP
 from tests.test_html_report import in_browser
-from transplt.proof.prove.found import Difference, Findings, Part
+from transplt.proof.prove.found import Curve, Difference, Findings, Part
 from transplt.proof.prove.page import render_page
 from transplt.proof.prove.proof import Proof
+from transplt.proof.prove.proof_text import as_json
 from transplt.proof.prove.tolerance import PLAIN
 from transplt.proof.prove.training import Place
 from transplt.render.plots import BOTTOM, LEFT, MOST_POINTS, RIGHT, TOP, Plot, distance_plot, loss_plot
 from transplt.render.verdict import Verdict, Word
 
-Curve = list[tuple[float | None, float | None, float | None]]
+Rows = list[tuple[float | None, float | None, float | None]]
 NASTY = "</script></style><img src=x onerror=alert(1)>\" '"
 NAMES = ("original", "migrated")
 
@@ -29,11 +32,16 @@ def part(word: Word = Word.EQUAL, sentence: str = "fine", **found: Any) -> Part:
     return Part("one and the other", Verdict(word, sentence), Findings(**found))
 
 
-def page(*parts: Part, command: tuple[str, ...] = ("old", "new")) -> str:
-    return render_page(Proof(list(parts), 12.3), list(command), "2.13.0", "2.8").decode()
+def page(*parts: Part, command: str = "transplt prove old new") -> str:
+    proof = Proof(list(parts), 12.3)
+    return render_page(proof, as_json(proof, replace(SETUP, command=command))).decode()
 
 
-def falling(steps: int) -> Curve:
+def one(rows: Rows) -> list[Curve]:
+    return [Curve("optimizer 0 (SGD)", rows)]
+
+
+def falling(steps: int) -> Rows:
     return [(2 / (step + 1), 2 / (step + 1), 0.0) for step in range(steps)]
 
 
@@ -46,16 +54,16 @@ def test_the_verdict_stands_on_top_among_the_five_words(word: Word) -> None:
     words = re.findall(r'<li( aria-current="true")? title="[^"]+">([^<]+)</li>', text)
     assert [each for _, each in words] == ["equal", "runs", "differs", "stops", "not run"]
     assert [each for current, each in words if current] == [word.value]
-    assert f'{word.value}</strong>: one of its own</p>' in text and word.meaning.replace("'", "&#39;") in text
+    assert f"{word.value}</strong>: one of its own</p>" in text and word.meaning.replace("'", "&#39;") in text
     assert text.count("one of its own") == 1
     assert text.index("one of its own") < text.index("one and the other")
 
 
 def test_a_section_for_each_comparison() -> None:
-    text = page(part(steps=20, printed=12, tolerance=PLAIN), part(Word.RUNS, "ran", reasons=["no loader"]))
-    assert text.count("<h2") == 3
+    text = page(part(steps=20, printed=12, rounding=PLAIN), part(Word.RUNS, "ran", reasons=["no loader"]))
+    assert text.count("<h2") == 4
     assert "<dt>Compared</dt><dd>20 steps, 12 printed results</dd>" in text
-    assert "<dt>Tolerance</dt><dd>losses within 0.00001," in text
+    assert "<dt>Tolerance</dt><dd>none was needed," in text
     assert "<h3>Not compared</h3>\n  <ul><li>no loader</li></ul>" in text
     assert text.count("<h3>Not compared") == 1 and "<h3>Differences" not in text
 
@@ -65,11 +73,20 @@ def test_differences_have_their_places_and_causes() -> None:
     text = page(part(Word.DIFFERS, "d", differences=[first, Difference("no line")]))
     assert 'a/train.py:14</span>, in the original <span class="place">a/train.py:12</span>, step 8</p>' in text
     assert "<p>Cause: StepLR is missing</p>" in text
-    assert "no line\n      <p class=\"quiet\">the line is not known</p>" in text
+    assert 'no line\n      <p class="quiet">the line is not known</p>' in text
+
+
+def test_what_it_was_made_with_stands_at_the_end() -> None:
+    text = page(part())
+    assert "<code>transplt prove old new</code>" in text and "2026-01-02T03:04:05+00:00, 12 seconds of runs" in text
+    assert "transplt 1, python 3.11.4, torch 2.13.0, torch_npu for torch 2.8</dd>" in text
+    assert "processes 1, npus 8, steps 20, seed 1234, threads 1, timeout 600.0</dd>" in text
+    assert f"<dt>original</dt><dd>old, commit {'a' * 40}, files <code>{'b' * 64}</code></dd>" in text
+    assert f"<dt>migrated</dt><dd>new, files <code>{'c' * 64}</code></dd>" in text
 
 
 def test_it_needs_nothing_else() -> None:
-    text = page(part(curve=falling(3)))
+    text = page(part(curves=one(falling(3))))
     assert "default-src 'none'" in text
     assert re.findall(r'(?:src|href)="(?!data:,|#)[^"]*"', text) == []
     assert "url(" not in text and "@import" not in text and "http:" not in text and "https:" not in text
@@ -78,20 +95,21 @@ def test_it_needs_nothing_else() -> None:
 def test_texts_are_no_markup() -> None:
     named = Difference(NASTY, Place(NASTY, 1), Place(NASTY + "2", 2), 3, NASTY)
     odd = Part(NASTY, Verdict(Word.DIFFERS, NASTY), Findings(
-        3, differences=[named], reasons=[NASTY + "why"], remarks=[NASTY], sides=(NASTY, NASTY), curve=falling(3)
+        3, differences=[named], reasons=[NASTY + "why"], remarks=[NASTY], sides=(NASTY, NASTY),
+        curves=[Curve(NASTY, falling(3))] * 2,
     ))  # fmt: skip
-    text = page(odd, odd, command=(NASTY, NASTY))
+    text = page(odd, odd, command=NASTY)
     assert "<img" not in text and text.count("</script>") == 1 and text.count("</style>") == 1
     assert text.count("&lt;img src=x") > 20
 
 
 def test_control_characters_are_shown() -> None:
-    text = page(part(Word.STOPS, "a\x1b[0m\udcff\nb"), command=("\udc80",))
+    text = page(part(Word.STOPS, "a\x1b[0m\udcff\nb"), command="prove \udc80")
     assert "a\\x1b[0m\\xff\\nb" in text and "prove \\x80" in text
 
 
 def test_the_figures_are_listed_up_to_a_number() -> None:
-    text = page(part(curve=[(0.5, None, 1e-5)] * 1500))
+    text = page(part(curves=one([(0.5, None, 1e-5)] * 1500)))
     assert text.count("<tr><td") == 1000 and "and 500 more" in text
     assert '<td class="number">0.5</td><td class="number">-</td><td class="number">0.00001</td>' in text
 
@@ -106,9 +124,9 @@ def points(plot: Plot | None, line: int = 0) -> list[list[tuple[float, float]]]:
 
 
 @pytest.mark.parametrize("curve", [[], [(None, None, None)], [(math.nan, math.inf, None)]])
-def test_nothing_to_draw(curve: Curve) -> None:
+def test_nothing_to_draw(curve: Rows) -> None:
     assert loss_plot(curve, NAMES) is None and distance_plot(curve) is None
-    assert "<figure" not in page(part(curve=curve))
+    assert "<figure" not in page(part(curves=one(curve)))
 
 
 def test_both_losses_told_apart_without_colour() -> None:
@@ -116,11 +134,24 @@ def test_both_losses_told_apart_without_colour() -> None:
     assert plot is not None
     assert [(line.name, line.kind) for line in plot.lines] == [("original", "one"), ("migrated", "other")]
     assert plot.sentence == "original: from 2 to 0.4; migrated: from 2 to 0.4"
-    text = page(part(curve=falling(5)))
+    text = page(part(curves=one(falling(5))))
     assert '<g class="one">' in text and '<circle class="mark"' in text
     assert '<g class="other">' in text and '<path class="mark"' in text
     assert re.search(r"\.plot \.other polyline[^}]*stroke-dasharray", text)
     assert ">step</text>" in text and ">loss</text>" in text and ">share of their norm</text>" in text
+
+
+def test_a_drawing_for_each_optimizer() -> None:
+    curves = [Curve("optimizer 0 (Adam of Generator)", falling(5)), Curve("optimizer 1 (SGD)", falling(3))]
+    text = page(part(curves=curves))
+    assert re.findall("<figcaption>(.*)</figcaption>", text) == [
+        "Loss, optimizer 0 (Adam of Generator)", "Distance of the parameters, optimizer 0 (Adam of Generator)",
+        "Loss, optimizer 1 (SGD)", "Distance of the parameters, optimizer 1 (SGD)",
+    ]  # fmt: skip
+    assert "<summary>The figures, optimizer 1 (SGD)</summary>" in text and text.count("<tr><td") == 8
+    assert re.findall("<figcaption>(.*)</figcaption>", page(part(curves=curves[:1]))) == [
+        "Loss", "Distance of the parameters",
+    ]  # fmt: skip
 
 
 def test_marks_of_equal_losses_take_turns() -> None:
@@ -179,13 +210,13 @@ def test_steps_on_the_axis() -> None:
 
 
 def test_long_trainings_are_thinned_and_keep_their_peaks() -> None:
-    curve: Curve = [(1.0, 1.0, 0.0)] * 100_000
+    curve: Rows = [(1.0, 1.0, 0.0)] * 100_000
     curve[54_321] = (9.0, 1.0, 1e-3)
     plot = loss_plot(curve, NAMES)
     (stretch,) = points(plot)
     assert len(stretch) <= MOST_POINTS + 2
     assert len({y for _, y in stretch}) == 2
-    assert len(page(part(curve=curve))) < 300_000
+    assert len(page(part(curves=one(curve)))) < 300_000
 
 
 # --- in a browser ----------------------------------------------------------------------------------------------------
@@ -201,7 +232,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def test_wide_narrow_light_and_dark(shown: Browser, tmp_path: Path) -> None:
     file = tmp_path / "proof.html"
     differences = [Difference("x" * 300, Place("a" * 200 + ".py", 1))]
-    file.write_text(page(part(Word.DIFFERS, "y" * 300, differences=differences, curve=falling(20))), "utf-8")
+    file.write_text(page(part(Word.DIFFERS, "y" * 300, differences=differences, curves=one(falling(20)))), "utf-8")
     for width in (1200, 320):
         shown.size(width, 900)
         shown.open(file)

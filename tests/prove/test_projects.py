@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.forked import transplt_run
+from tests.planted.planting import prove
 from transplt.proof.launch.options import UsageError
 from transplt.proof.prove import projects
-from transplt.proof.prove.projects import Project, find_project
+from transplt.proof.prove.projects import Project, find_project, find_projects
 
 
 @pytest.fixture
@@ -46,6 +49,71 @@ def copied(project: Project, tmp_path: Path) -> list[str]:
 )
 def test_the_script_of_a_folder(given: str, main: str, found: str, folder: Path) -> None:
     assert find_project(folder / given, main, ()) == Project(folder, found)
+
+
+@pytest.mark.parametrize(
+    ("typed_in", "original", "migrated", "recorded", "roots"),
+    [
+        # Folders, and scripts at the top.
+        (".", "net", "out/net_msft", "out/net_msft", ("net", "out/net_msft")),
+        (".", "net/main.py", "out/net_msft/main.py", "out/net_msft", ("net", "out/net_msft")),
+        (".", "net/main.py", "out/net_msft/main.py", None, ("net", "out/net_msft")),
+        # The output says where its project begins, or the current folder does.
+        (".", "net/tools/train.py", "out/net_msft/tools/train.py", "out/net_msft", ("net", "out/net_msft")),
+        ("net", "tools/train.py", "../out/net_msft/tools/train.py", None, ("net", "out/net_msft")),
+        ("out/net_msft", "../../net/tools/train.py", "tools/train.py", None, ("net", "out/net_msft")),
+        ("net/tools", "train.py", "../../out/net_msft/tools/train.py", "out/net_msft", ("net", "out/net_msft")),
+        # Nothing says it.
+        (".", "net/tools/train.py", "out/net_msft/tools/train.py", None, ("net/tools", "out/net_msft/tools")),
+        ("net", "tools/train.py", "../out/net_msft/main.py", "out/net_msft", ("net/tools", "out/net_msft")),
+        (".", "net/tools/train.py", "net/tools/train_npu.py", None, ("net/tools", "net/tools")),
+        ("net", "tools/train.py", "tools/train_npu.py", None, ("net/tools", "net/tools")),
+        ("net", "tools/train.py", "../out/net_msft", "out/net_msft", ("net/tools", "out/net_msft")),
+    ],
+)
+def test_where_the_projects_of_two_scripts_begin(
+    typed_in: str, original: str, migrated: str, recorded: str | None, roots: tuple[str, str], folder: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    (folder / "tools" / "train_npu.py").write_text("import torch\n")
+    shutil.copytree(folder, tmp_path / "out" / "net_msft")
+    if recorded is not None:
+        (tmp_path / recorded / ".transplt").mkdir()
+        manifest = {"tool": "transplt", "format": 1, "torch": "2.8", "files": {}, "reports": {}}
+        (tmp_path / recorded / ".transplt" / "manifest.json").write_text(json.dumps(manifest))
+    monkeypatch.chdir(tmp_path / typed_in)
+    found = find_projects(Path(original), Path(migrated), "", ())
+    assert [each.root for each in found] == [tmp_path / root for root in roots]
+    for project, given in zip(found, (original, migrated), strict=True):
+        assert not given.endswith(".py") or (project.root / project.main).samefile(given)
+
+
+_READS = """
+import torch
+
+rate = float(open("rate.txt").read())  # beside the folder of this script
+model = torch.nn.Linear(4, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+for step in range(2):
+    loss = model(torch.randn(2, 4).cuda()).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.torch
+def test_run_and_prove_start_a_script_in_the_same_folder(tmp_path: Path) -> None:
+    port = _READS.replace("import torch\n", "import torch\nimport torch_npu\n").replace("cuda", "npu")
+    for name, text in (("original", _READS), ("migrated", port)):
+        (tmp_path / name / "tools").mkdir(parents=True)
+        (tmp_path / name / "rate.txt").write_text("0.1")
+        (tmp_path / name / "tools" / "train.py").write_text(text)
+    script = Path("tools", "train.py")
+    code, _, err = transplt_run([str(script)], tmp_path / "migrated")
+    assert code == 0, err
+    told = prove(Path("..", "original", script), script, tmp_path / "migrated", "1")
+    assert (told.verdict, told.sentence) == ("equal", "2 steps compared with the original's")
 
 
 def test_a_script_in_a_folder_below_is_a_project_of_its_own(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -42,7 +43,7 @@ def run(*trainings: Training) -> Run:
 
 def against_one(one: Training, ranks: Sequence[Training], shaken: Training | None = None) -> Part:
     """The comparison of W processes with one, which is `shaken` when it is run again."""
-    runs = iter([run(one), run(shaken or one)])
+    runs = itertools.chain([run(one)], itertools.repeat(run(shaken or one)))
     project = SimpleNamespace(root=ROOT, distributed=False)
     original = SimpleNamespace(project=project, run=lambda world=1, **how: next(runs))
     migrated = SimpleNamespace(project=project, run=lambda world=1, **how: run(*ranks))

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.prove.trainings import Told, figures, first_difference, trained
-from transplt.proof.prove.steps import curve, rounding
+from transplt.proof.prove.steps import curves, rounding
 from transplt.proof.prove.tolerance import PLAIN, REORDERED
+from transplt.proof.prove.training import Training
 
 #: Arguments of `Told.step`; arguments of the making.
 Steps = list[dict[str, Any]]
@@ -65,7 +66,27 @@ def test_what_differs(one: Steps, other: Steps, told: str) -> None:
 def test_numbers_of_the_optimizer() -> None:
     found = first_difference(trained({}, {"lr": 1e-5}), trained({}, {"lr": 0.1}), PLAIN)
     assert found is not None
-    assert (found.what, found.cause) == ("lr is 0.1 at step 2, in the original 0.00001", "hyper")
+    assert (found.what, found.cause) == ("the learning rate is 0.1 at step 2, in the original 0.00001", "")
+
+
+@pytest.mark.parametrize(
+    ("key", "one", "other", "told"),
+    [
+        ("lr", 0.1, 0.2, "the learning rate is 0.2 at step 1, in the original 0.1"),
+        ("weight_decay", 0, 1e-4, "the weight decay is 0.0001 at step 1, in the original 0"),
+        ("betas", [0.9, 0.999], [0.5, 0.999], "the betas are [0.5, 0.999] at step 1, in the original [0.9, 0.999]"),
+        ("momentum", 0.9, 0.9, ""),
+        ("momentum", 0.9, 0.0, "momentum is 0 at step 1, in the original 0.9"),
+    ],
+)
+def test_how_numbers_of_the_optimizer_are_called(key: str, one: Any, other: Any, told: str) -> None:
+    def training(value: Any) -> Training:
+        told = Told().made()
+        told.events[-2]["hyper"] = [{key: value}]
+        return told.step().training()
+
+    found = first_difference(training(one), training(other), PLAIN)
+    assert ((found.what, found.cause) if found is not None else ("", "")) == (told, "")
 
 
 def test_before_the_first_step() -> None:
@@ -94,10 +115,26 @@ def test_the_last_step_of_a_run_that_was_cut_may_be_missing() -> None:
     assert first_difference(one, Told().made().step().training(), PLAIN) is not None
 
 
+def test_a_curve_for_each_optimizer() -> None:
+    def two() -> Training:
+        told = Told().made(kind="Adam").step(loss=3.0)
+        told.tell("optimizer", 6, o=1, kind="SGD", sizes=[1], hyper=[{"lr": 0.1}])
+        told.tell("start", o=1, kind="SGD", names=["0"], dtypes=["float32"], p=[figures(1.0)])
+        told.tell("backward", 15, loss=[7.0], dtype=["float32"]).tell("grads", o=1, k=0, g=[None])
+        told.tell("step", 16, o=1, k=0, p=[figures(1.0)], b={})
+        return told.step(loss=2.0).training()
+
+    assert [(curve.name, [row[0] for row in curve.rows]) for curve in curves(two(), two())] == [
+        ("optimizer 0 (Adam of Net)", [3.0, 2.0]),
+        ("optimizer 1 (SGD)", [7.0]),
+    ]
+
+
 def test_the_curve_has_losses_and_the_distance() -> None:
     one = Told().made().step(loss=2.0, value=0.9).step(loss=1.0, value=0.8).skipped(loss=0.5).training()
     other = Told().made().step(loss=2.0, value=0.9).step(loss=1.5, value=0.4).skipped(loss=math.inf).training()
-    rows = curve(one, other)
+    (curve,) = curves(one, other)
+    rows = curve.rows
     assert [row[:2] for row in rows] == [(2.0, 2.0), (1.0, 1.5), (0.5, math.inf)]
     assert rows[0][2] == 0.0 and rows[2][2] is None
     assert rows[1][2] is not None and 0.1 < rows[1][2] < 0.3

@@ -1,11 +1,110 @@
-"""Whether two programs stop for the same reason."""
+"""Programs that stop, or compute nothing on a card: which of the two it is, where, and what was compared before."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from transplt.proof.prove.runs import Stop
+from tests.prove.trainings import ROOT, trained
+from transplt.proof.launch.runner import ScriptRun
+from transplt.proof.prove.proof import Prover
+from transplt.proof.prove.runs import Run, Stop
+from transplt.proof.prove.several import Several
 from transplt.proof.prove.training import Place
+from transplt.render.verdict import Word
+
+LOST = Stop("ModuleNotFoundError: No module named 'x'", Place("train.py", 3))
+BROKEN = Stop("RuntimeError: found cuda:0 and cpu", Place("train.py", 9))
+BROKEN_THERE = Stop("RuntimeError: found npu:0 and cpu", Place("train.py", 10))
+RANK = Stop("ValueError: no", Place("train.py", 9), 1)
+
+
+def run(steps: list[dict[str, Any]] | None, stop: Stop | None = None, operators: int = 9) -> Run:
+    """A run that took these steps; None where it began no training."""
+    training = [trained(*steps)] if steps is not None else []
+    return Run(training, stop, ScriptRun(0, (), 0.0), 1, {}, operators, [], [])
+
+
+def told(original: Run, migrated: Run) -> str:
+    project = SimpleNamespace(root=ROOT, distributed=False)
+    sides = (
+        SimpleNamespace(project=project, seconds=0.0, run=lambda world=1, each=each, **how: each)
+        for each in (original, migrated)
+    )
+    return str(Prover(*sides, [], {}, lambda text: None).prove((1,)).verdict)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("original", "migrated", "verdict"),
+    [
+        # Nothing stops.
+        (run([{}, {}]), run([{}, {}]), "equal: 2 steps compared with the original's"),
+        (run([{}], operators=0), run([{}]), "equal: 1 step compared with the original's"),
+        # Nothing is on a card.
+        (run([{}], operators=0), run([{}], operators=0), "not run: neither program computes anything on a card"),
+        (run([{}]), run([{}], operators=0), "not run: nothing was computed on the npu"),
+        # Before a step.
+        (run(None, LOST, 0), run(None, LOST, 0),
+         f"not run: the original itself stops: train.py:3: {LOST.reason}; the migrated program stops in the same way"),
+        (run(None, LOST, 0), run([{}]), "runs: the migrated program ran to its end; nothing to compare: the original "
+         f"itself stops: train.py:3: {LOST.reason}"),
+        (run([{}]), run(None, LOST, 0), f"stops: the migrated program: train.py:3: {LOST.reason}"),
+        (run(None, LOST, 0), run(None, BROKEN, 0), f"stops: the migrated program: train.py:9: {BROKEN.reason}; the "
+         f"original itself stops: train.py:3: {LOST.reason}"),
+        (run([{}]), run(None, RANK), "stops: rank 1 of the migrated program: train.py:9: ValueError: no"),
+        (run([], BROKEN), run([], BROKEN_THERE), f"not run: the original itself stops: train.py:9: {BROKEN.reason}; "
+         "the migrated program stops in the same way"),
+        # Behind some.
+        (run([{}, {}, {}], BROKEN), run([{}, {}, {}], BROKEN_THERE),
+         f"equal: 3 steps compared with the original's, then both stop: train.py:10: {BROKEN_THERE.reason}"),
+        (run([{}, {}, {}], BROKEN), run([{}, {}], BROKEN_THERE),
+         f"equal: 2 steps compared with the original's, then both stop: train.py:10: {BROKEN_THERE.reason}"),
+        (run([{}] * 5), run([{}, {}], BROKEN_THERE),
+         f"stops: the migrated program, after 2 steps that agree: train.py:10: {BROKEN_THERE.reason}"),
+        (run([{}] * 5), run([{}], RANK),
+         "stops: rank 1 of the migrated program, after 1 step that agrees: train.py:9: ValueError: no"),
+        (run([{}, {}], BROKEN), run([{}] * 5),
+         f"runs: the original itself stops, after 2 steps that agree: train.py:9: {BROKEN.reason}"),
+        # A step differs before.
+        (run([{}, {}, {}], BROKEN), run([{}, {"loss": 2.0}, {}], BROKEN_THERE),
+         "differs: train.py:12: the loss of step 2 is 2, in the original 1"),
+        (run([{}] * 5), run([{}, {"loss": 2.0}], BROKEN),
+         "differs: train.py:12: the loss of step 2 is 2, in the original 1"),
+        (run([{}, {"loss": 2.0}], BROKEN), run([{}] * 5),
+         "differs: train.py:12: the loss of step 2 is 1, in the original 2"),
+    ],
+)  # fmt: skip
+def test_what_is_said(original: Run, migrated: Run, verdict: str) -> None:
+    assert told(original, migrated) == verdict
+
+
+def test_what_stops_later_is_said_of_a_difference_too() -> None:
+    project = SimpleNamespace(root=ROOT, distributed=False)
+    both = run([{}, {}]), run([{}, {"loss": 2.0}], BROKEN)
+    sides = (SimpleNamespace(project=project, seconds=0.0, run=lambda world=1, each=each, **how: each) for each in both)
+    part = Prover(*sides, [], {}, lambda text: None).prove((1,)).parts[0]  # type: ignore[arg-type]
+    assert part.findings.remarks == [f"the migrated program: train.py:9: {BROKEN.reason}"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "ranks", "verdict"),
+    [
+        (run([{}]), run([{}], RANK), "stops: rank 1 of the migrated program: train.py:9: ValueError: no"),
+        (run([{}], LOST), run([{}], RANK), "stops: rank 1 of the migrated program: train.py:9: ValueError: no; the "
+         f"original itself stops: train.py:3: {LOST.reason}"),
+        (run(None, LOST), run(None, LOST), f"not run: the original itself stops: train.py:3: {LOST.reason}; the "
+         "migrated program stops in the same way"),
+        (run([{}], operators=0), run([{}], operators=0), "not run: neither program computes anything on a card"),
+        (run([{}]), run([{}]), "not run: the program begins no process group"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_ranks(reference: Run, ranks: Run, verdict: str) -> None:
+    side = SimpleNamespace(run=lambda world: ranks)
+    parts = Several(side, side, lambda text: None).parts(2, reference)  # type: ignore[arg-type]
+    assert [str(part.verdict) for part in parts] == [verdict]
+    assert parts[0].verdict.word in (Word.STOPS, Word.NOT_RUN)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from transplt.proof.prove.found import Difference, Findings, Part
-from transplt.proof.prove.precision import MIXED
+from tests.prove.test_record import SETUP
+from transplt.proof.prove.found import Curve, Difference, Findings, Part, Width
 from transplt.proof.prove.proof import Proof
 from transplt.proof.prove.proof_text import as_json, as_text
 from transplt.proof.prove.tolerance import PLAIN, REORDERED
@@ -17,8 +17,11 @@ from transplt.proof.prove.training import Place
 from transplt.render.cell import figure
 from transplt.render.verdict import Verdict, Word
 
-LOST = Difference("lr is 0.1 at step 8, in the original 0.05", Place("train.py", 14), Place("train.py", 12), 8)
-CLOSE = "losses within 0.00001, gradients within 0.0001 of their norm, parameters within 0.001 of the way they moved"
+LOST = Difference(
+    "the learning rate is 0.1 at step 8, in the original 0.05", Place("train.py", 14), Place("train.py", 12), 8
+)
+CLOSE = "losses within 0.00001: 8 times what roundings of 4.76837e-7 make of it"
+WIDTHS = [Width(0, 0, 1e-5, None, None)]
 
 
 def part(word: Word, sentence: str, title: str = "one and the other", **found: Any) -> Part:
@@ -31,8 +34,9 @@ def lines(*parts: Part) -> list[str]:
 
 def test_one_comparison_says_its_verdict_once() -> None:
     equal = part(
-        Word.EQUAL, "20 steps compared with the original's; 12 printed results", steps=20, printed=12, tolerance=PLAIN
-    )
+        Word.EQUAL, "20 steps compared with the original's; 12 printed results", steps=20, printed=12,
+        rounding=PLAIN, widths=WIDTHS,
+    )  # fmt: skip
     assert lines(equal) == [
         "transplt prove: equal: 20 steps compared with the original's; 12 printed results",
         "  one and the other",
@@ -41,25 +45,23 @@ def test_one_comparison_says_its_verdict_once() -> None:
 
 
 def test_several_comparisons_say_theirs() -> None:
-    equal = part(Word.EQUAL, "20 steps compared", "a", steps=20, tolerance=REORDERED)
-    differs = part(Word.DIFFERS, str(LOST), "b", steps=20, tolerance=MIXED, differences=[LOST])
-    told = "differs: train.py:14: lr is 0.1 at step 8, in the original 0.05 (original: train.py:12)"
+    equal = part(Word.EQUAL, "20 steps compared", "a", steps=20, rounding=REORDERED)
+    differs = part(Word.DIFFERS, str(LOST), "b", steps=20, rounding=PLAIN, widths=WIDTHS, differences=[LOST])
+    told = "differs: train.py:14: the learning rate is 0.1 at step 8, in the original 0.05 (original: train.py:12)"
     assert lines(equal, differs) == [
         f"transplt prove: {told}",
         "  a",
         "    equal: 20 steps compared",
-        "    tolerance: losses within 0.0001, gradients within 0.002 of their norm, parameters within 0.02 of the way "
-        "they moved",
+        "    tolerance: none was needed, what was compared is equal to the bit",
         "  b",
         f"    {told}",
-        "    tolerance: losses within 0.05, gradients within 0.2 of their norm, parameters within 0.5 of the way "
-        "they moved",
+        f"    tolerance: {CLOSE}",
     ]
 
 
 @pytest.mark.parametrize("word", [Word.RUNS, Word.STOPS, Word.NOT_RUN])
 def test_what_was_not_compared_has_no_tolerance(word: Word) -> None:
-    assert lines(part(word, "why", tolerance=PLAIN, steps=3)) == [
+    assert lines(part(word, "why", rounding=PLAIN, widths=WIDTHS, steps=3)) == [
         f"transplt prove: {word}: why", "  one and the other",
     ]  # fmt: skip
 
@@ -81,9 +83,7 @@ def test_more_differences_and_remarks() -> None:
 
 def test_what_a_program_says_stays_in_its_line() -> None:
     odd = "a\x1b[31m\nb\udcff\u202e"
-    told = part(
-        Word.DIFFERS, odd, odd, differences=[LOST, Difference(odd)], reasons=[odd, "c\nd"], remarks=[odd]
-    )
+    told = part(Word.DIFFERS, odd, odd, differences=[LOST, Difference(odd)], reasons=[odd, "c\nd"], remarks=[odd])
     text = as_text(Proof([told, told]))
     assert len(text.splitlines()) == 11
     assert all(line.isprintable() for line in text.split("\n"))
@@ -92,17 +92,31 @@ def test_what_a_program_says_stays_in_its_line() -> None:
 
 def test_json() -> None:
     equal = part(
-        Word.EQUAL, "2 steps compared", steps=2, printed=3, saved=4, tolerance=PLAIN, reasons=["r"],
-        curve=[(1.5, 1.5, 0.0), (None, math.nan, None), (math.inf, 1.0, 2e-8)],
+        Word.EQUAL, "2 steps compared", steps=2, printed=3, saved=4, rounding=PLAIN, widths=WIDTHS, reasons=["r"],
+        curves=[Curve("optimizer 0 (Adam)", [(1.5, 1.5, 0.0), (None, math.nan, None), (math.inf, 1.0, 2e-8)])],
     )  # fmt: skip
-    told = as_json(Proof([equal], 12.34), ["old", "new", "--epochs", "1"], "2.13.0", "2.8")
-    assert json.loads(json.dumps(told, allow_nan=False)) == {
-        "schema_version": 1,
+    told = as_json(Proof([equal], 12.34), SETUP)
+    kept = json.loads(json.dumps(told, allow_nan=False))
+    assert len(kept.pop("sha256")) == 64
+    assert kept == {
+        "schema_version": 2,
         "verdict": "equal",
         "sentence": "2 steps compared",
-        "command": ["old", "new", "--epochs", "1"],
-        "torch": "2.13.0",
-        "target_torch_version": "2.8",
+        "made": "2026-01-02T03:04:05+00:00",
+        "command": "transplt prove old new -- --epochs 1",
+        "folder": "/work",
+        "versions": {"transplt": "1", "python": "3.11.4", "torch": "2.13.0", "torch_npu": "2.8"},
+        "settings": {
+            "processes": [1],
+            "npus": 8,
+            "steps": 20,
+            "seed": 1234,
+            "threads": 1,
+            "timeout": 600.0,
+            "stubs": [],
+        },
+        "original": {"path": "old", "main": "main.py", "commit": "a" * 40, "sha256": "b" * 64},
+        "migrated": {"path": "new", "main": "main.py", "commit": "", "sha256": "c" * 64},
         "comparisons": [
             {
                 "title": "one and the other",
@@ -111,11 +125,20 @@ def test_json() -> None:
                 "steps": 2,
                 "printed_results": 3,
                 "saved_tensors": 4,
-                "tolerance": {"loss": 1e-5, "gradient": 1e-4, "movement": 1e-3, "roundings": 4, "floor": 1e-3},
+                "tolerance": {
+                    "rounding": 4 * 2.0**-23,
+                    "times": 8.0,
+                    "steps": [{"optimizer": 0, "step": 0, "loss": 1e-5, "gradient": None, "parameter": None}],
+                },
                 "differences": [],
                 "not_compared": ["r"],
                 "remarks": [],
-                "curve": [[1.5, 1.5, 0.0], [None, "nan", None], ["inf", 1.0, 2e-8]],
+                "curves": [
+                    {
+                        "name": "optimizer 0 (Adam)",
+                        "steps": [[1.5, 1.5, 0.0], [None, "nan", None], ["inf", 1.0, 2e-8]],
+                    }
+                ],
             }
         ],
         "seconds_of_runs": 12.3,
@@ -123,7 +146,7 @@ def test_json() -> None:
 
 
 def test_json_of_a_difference() -> None:
-    told = as_json(Proof([part(Word.DIFFERS, "d", differences=[LOST, Difference("x")])]), [], "", "")
+    told = as_json(Proof([part(Word.DIFFERS, "d", differences=[LOST, Difference("x")])]), SETUP)
     first, second = told["comparisons"][0]["differences"]
     assert first == {
         "what": LOST.what, "path": "train.py", "line": 14, "original_path": "train.py", "original_line": 12,

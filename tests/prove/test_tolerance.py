@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.prove.trainings import Told, first_difference, trained
+from transplt.proof.prove.found import Rounding, Width
 from transplt.proof.prove.steps import gaps
-from transplt.proof.prove.tolerance import PLAIN, REORDERED, Rounding, Width, compared_whole, hold, in_words
+from transplt.proof.prove.tolerance import PLAIN, REORDERED, compared_whole, hold, in_words
 
 Steps = list[dict[str, Any]]
 

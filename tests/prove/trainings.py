@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from transplt.proof.prove import steps as compared
-from transplt.proof.prove.found import Difference
-from transplt.proof.prove.tolerance import PLAIN, Rounding, hold
+from transplt.proof.prove.found import Difference, Rounding
+from transplt.proof.prove.tolerance import PLAIN, hold
 from transplt.proof.prove.training import Training, read_trainings
 
 ROOT = Path("/project")

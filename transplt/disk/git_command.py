@@ -37,13 +37,26 @@ _LONGEST_REASON = 200
 _OWN_SCOPES = (b"local", b"worktree")
 
 
-def status(top: Path) -> bytes:
-    """`git status --porcelain -z` of the repository at `top`. OSError when git is not there or fails.
+def status(top: Path, *paths: str) -> bytes:
+    """`git status --porcelain -z` of the repository at `top`, or of these paths in it. OSError when git is not there or
+    fails.
 
     Nobody looks into submodules: they have a configuration of their own.
     """
     off = [*_OFF, *_filters_off(top)]
-    return _run(top, off, "status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty")
+    return _run(top, off, "status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty", "--", *paths)
+
+
+def commit_of(folder: Path) -> str:
+    """The commit that a folder of a work tree is at, with `+changes` where files in it are others or new; "" where git
+    tracks nothing in it, is not there, or cannot say."""
+    try:
+        if not _run(folder, _OFF, "ls-files", "-z", "--", "."):
+            return ""
+        commit = _run(folder, _OFF, "rev-parse", "--verify", "HEAD").decode("ascii", "replace").strip()
+        return f"{commit}+changes" if status(folder, ".") else commit
+    except OSError:
+        return ""
 
 
 def commit_before(top: Path, ref: str) -> str:

@@ -28,7 +28,7 @@ class Word(str, Enum):
 
 
 _MEANINGS = {
-    Word.EQUAL: "ran to its end, and what was compared with the original agrees; the sentence says how much of what",
+    Word.EQUAL: "what was compared with the original agrees; the sentence says how much of what",
     Word.RUNS: "ran to its end and computed on the npu; nothing was compared, or nothing could be",
     Word.DIFFERS: "ran to its end, and something differs from the original; the sentence has the first difference",
     Word.STOPS: "did not reach its end, or would not on a card; the sentence has file, line and reason",

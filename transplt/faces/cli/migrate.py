@@ -20,6 +20,14 @@ def _not(ctx: click.Context, option: click.Parameter, value: bool) -> bool:
     return not value
 
 
+def _stubs(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    if "list" in given:
+        from transplt.proof.launch.shared_options import list_stubs
+
+        return list_stubs(ctx, option, given)
+    return given
+
+
 _PLACES = (
     click.option("-i", "--input", "source", type=FILE, metavar="PATH", help="A folder or one .py file; never changed."),
     click.option(
@@ -73,7 +81,14 @@ _OUTPUT = (
         metavar="COMMAND",
         help="Run COMMAND ('train.py --epochs 1') before and after, compare, and take back what does not hold.",
     ),
-    click.option("--stubs", multiple=True, metavar="FILE", help="With --prove: run FILE (or torchvision) beside it."),
+    click.option(
+        "--stubs",
+        multiple=True,
+        is_eager=True,
+        callback=_stubs,
+        metavar="FILE",
+        help="With --prove: run FILE, or a ready one (`--stubs list` names them), beside it.",
+    ),
     click.option("--data", multiple=True, metavar="PATH", help="With --prove: data that are linked, not copied."),
     click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; write nothing."),
     click.option("--no-html", "page", is_flag=True, callback=_not, help="Leave out report.html."),

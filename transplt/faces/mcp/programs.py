@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -66,5 +67,5 @@ async def prove_port(bench: Bench, given: Arguments) -> Answer:
 
 
 def _stub(bench: Bench, name: str) -> str:
-    """A file in the folders, or the name of a stub that comes with transplt."""
-    return name if name.isidentifier() else str(bench.folders.inside(name))
+    """A file in the folders, or the name of a stub that comes with transplt, with a number of pictures or without."""
+    return name if re.fullmatch(r"\w+(=\d+)?", name) else str(bench.folders.inside(name))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from importlib import metadata
 
 from transplt.proof.launch.options import UsageError
@@ -13,21 +15,43 @@ from transplt.proof.launch.options import UsageError
 #: The first torch whose Python registers the hooks and the guard of a device of one's own.
 MINIMUM = (2, 10)
 #: With `-c` the current folder is searched first, and may be anybody's.
-_ASK = (
-    "import sys; sys.path[:] = [each for each in sys.path if each]; "
-    "from importlib.metadata import version; print(version('torch'))"
-)
+_ASK = """
+import platform, sys
+sys.path[:] = [each for each in sys.path if each]
+from importlib import metadata
+def version(name):
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+print(version("torch"), version("numpy"), platform.python_version(), sep="\n")
+"""
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What an interpreter has; "" for what it does not."""
+
+    torch: str
+    numpy: str
+    python: str
 
 
 def torch_of(python: str) -> str:
-    """The version of torch that `python` has.
+    """The version of torch that `python` has; UsageError as for `versions_of`."""
+    return versions_of(python).torch
+
+
+def versions_of(python: str) -> Versions:
+    """The versions of torch, numpy and Python of an interpreter.
 
     Raises UsageError, with one sentence that says what to install, when there is none or it is too old.
     """
     if sys.platform == "win32":
         raise UsageError("transplt run works on Linux and macOS only.")
-    version = _installed(python)
-    if version is None:
+    found = _installed(python)
+    version = found.torch
+    if not version:
         raise UsageError(
             "transplt run needs PyTorch 2.10 or newer: pip install 'transplt[emulator]', or name an interpreter that "
             "has it with --python."
@@ -38,19 +62,24 @@ def torch_of(python: str) -> str:
             f"transplt run needs PyTorch 2.10 or newer, this interpreter has {version}: pip install 'torch>=2.10', or "
             "name another interpreter with --python."
         )
-    return version
+    return found
 
 
-def _installed(python: str) -> str | None:
+def _installed(python: str) -> Versions:
     if python == sys.executable:
-        try:
-            return metadata.version("torch")
-        except metadata.PackageNotFoundError:
-            return None
+        return Versions(_version("torch"), _version("numpy"), platform.python_version())
     try:
         # From 3.13 on Python itself imports modules from there for `-c`, before any line of ours runs.
         safe = {**os.environ, "PYTHONSAFEPATH": "1"}
         asked = subprocess.run([python, "-c", _ASK], env=safe, capture_output=True, text=True, check=False)
     except OSError as error:
         raise UsageError(f"the interpreter {python} cannot be started: {error.strerror}.") from error
-    return asked.stdout.strip() or None
+    told = asked.stdout.split("\n")
+    return Versions(*told[:3]) if len(told) > 3 else Versions("", "", "")
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""

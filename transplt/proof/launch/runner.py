@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from transplt.base.errors import shown
 from transplt.proof.launch.edits import EditedFile
 from transplt.proof.launch.hangs import Watch
 from transplt.proof.launch.options import RunOptions, Trace, UsageError
@@ -62,9 +65,10 @@ class _Outcome:
     hung: bool
 
 
-def ready_stubs() -> list[str]:
-    """Names of the stub files that come with the emulator."""
-    return sorted(path.stem for path in READY_STUBS.glob("*.py"))
+def ready_stubs() -> dict[str, str]:
+    """The stub files that come with the emulator, and the line that says what each stands for."""
+    files = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(READY_STUBS.glob("*.py"))}
+    return {name: (ast.get_docstring(tree) or "").partition("\n")[0] for name, tree in files.items()}
 
 
 def command_line(options: RunOptions) -> list[str]:
@@ -131,7 +135,8 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "saves": options.reference is not None or options.trace is not None,
         "records": str(records),
         "stack_signal": STACK_SIGNAL,
-        "stubs": [_stub(name) for name in options.stubs],
+        "stubs": [_stub(name)[0] for name in options.stubs],
+        "pictures": {path: count for path, count in map(_stub, options.stubs) if count},
         "watch": {os.path.realpath(file.path): file.watched for file in edited},
         "trace": _trace(options.trace, records.parent) if options.trace is not None else None,
         "dump": options.dump.as_config() if options.dump is not None and cuda is None else None,
@@ -155,12 +160,18 @@ def _events(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
-def _stub(name: str) -> str:
-    if Path(name).is_file():
-        return str(Path(name).resolve())
-    if name in ready_stubs():
-        return str(READY_STUBS / f"{name}.py")
-    raise UsageError(f"--stubs {name}: neither a file nor one of the ready stubs ({', '.join(ready_stubs())}).")
+def _stub(given: str) -> tuple[str, int]:
+    """The file that `--stubs` means, and how many pictures each of its data sets has (0: as many as it likes)."""
+    if Path(given).is_file():
+        return str(Path(given).resolve()), 0
+    name, equals, count = given.partition("=")
+    if name not in ready_stubs():
+        raise UsageError(
+            f"--stubs {shown(given)}: neither a file nor one of the ready stubs ({', '.join(ready_stubs())})."
+        )
+    if equals and re.fullmatch("[1-9][0-9]{0,5}", count) is None:
+        raise UsageError(f"--stubs {shown(given)}: a number of pictures stands behind =, such as {name}=256.")
+    return str(READY_STUBS / f"{name}.py"), int(count or 0)
 
 
 def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]:

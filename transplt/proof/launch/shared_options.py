@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
 from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
 
+
+def list_stubs(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """`--stubs list` says what is ready, and ends; a file of that name is a file."""
+    if "list" in given and not Path("list").is_file():
+        from transplt.proof.launch.runner import ready_stubs
+
+        for name, line in ready_stubs().items():
+            click.echo(f"{name}  {line}")
+        context.exit()
+    return given
+
+
 STUBS = click.option(
     "--stubs",
     type=click.Path(),
     multiple=True,
+    is_eager=True,
+    callback=list_stubs,
     metavar="FILE",
-    help="Run FILE (or a ready one: torchvision) to replace data sets and downloads.",
+    help="Run FILE, or a ready one (`--stubs list` names them), to replace data sets and downloads.",
 )
 NPUS = click.option(
     "--npus", type=click.IntRange(1, 64), default=8, show_default=True, help="How many cards the emulated host has."

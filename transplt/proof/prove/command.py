@@ -16,6 +16,7 @@ from transplt.proof.launch.options import RunOptions, Trace, UsageError
 from transplt.proof.launch.shared_options import DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
 
 if TYPE_CHECKING:
+    from transplt.proof.launch.interpreter import Versions
     from transplt.proof.prove.proof import Proof
     from transplt.render.proofs import Seen
 
@@ -23,17 +24,18 @@ _HELP = """Run ORIGINAL and MIGRATED, with ARGS, on the CPU of this machine, and
 
 ORIGINAL and MIGRATED are the folders of the project before and after its migration, or two scripts. The original runs
 on a stand-in for CUDA, the migrated program on the emulated NPU, each in a fresh copy of its folder and in processes
-of its own, with the same seeds, the same order of data, and dropout off. Compared are the loss, the gradients, the
-parameters, the buffers and the learning rate at every step, printed and saved results, the events of the training, and
-with several processes the ranks with each other and with one process that got the same global batches.
+of its own, with the same seeds, the same order of data, and dropout off. Scripts in sub-folders start in the folder of
+their project. Compared are the loss, the gradients, the parameters, the buffers and the learning rate at every step,
+printed and saved results, the events of the training, and with several processes the ranks with each other and with one
+process that got the same global batches.
 
 \b
 Verdicts, the gravest of all comparisons:
   equal     what was compared agrees; the sentence says how much of what, and how closely
   runs      ran, and nothing was compared or could be
   differs   the first difference, and the line that it comes from
-  stops     file, line and reason
-  not run   it could not be started, or computed nothing on the npu
+  stops     the migrated program stops: file, line and reason
+  not run   it could not be started, computed nothing on a card, or stops as the original does before a step
 
 \b
 Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 internal error."""
@@ -73,7 +75,12 @@ Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 intern
     help="Stop a run after this time.",
 )
 @PYTHON
-@click.option("--fresh", is_flag=True, help="Make the runs of the original anew, which are kept from proof to proof.")
+@click.option(
+    "--no-cache",
+    is_flag=True,
+    envvar="TRANSPLT_NO_CACHE",
+    help="Make the runs of the original anew, which the cache keeps from proof to proof.",
+)
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write JSON."
 )
@@ -88,7 +95,9 @@ Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 intern
 @click.argument("original", type=click.Path(exists=True, path_type=Path))
 @click.argument("migrated", type=click.Path(exists=True, path_type=Path))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
 def prove_command(
+    context: click.Context,
     main: str,
     nproc: str,
     npus: int,
@@ -100,7 +109,7 @@ def prove_command(
     torch_version: str | None,
     timeout: float,
     python: str,
-    fresh: bool,
+    no_cache: bool,
     json_path: Path | None,
     html_path: Path | None,
     exit_zero: bool,
@@ -112,8 +121,11 @@ def prove_command(
         main, args, python, torch_version=torch_version or "", random="cpu", stubs=stubs, timeout=timeout,
         trace=Trace(seed, steps), threads=threads, npus=npus,
     )  # fmt: skip
+    from transplt.proof.prove.record import command_line
+
     try:
-        code = prove(original, migrated, options, _worlds(nproc), data, json_path, html_path, fresh=fresh)
+        again = command_line(context)
+        code = prove(original, migrated, options, _worlds(nproc), again, data, json_path, html_path, no_cache=no_cache)
     except UsageError as error:
         click.echo(f"Error: {error}", err=True)
         return 2
@@ -125,40 +137,45 @@ def prove(
     migrated: Path,
     options: RunOptions,
     worlds: tuple[int, ...],
+    command: str,
     data: tuple[str, ...] = (),
     json_path: Path | None = None,
     html_path: Path | None = None,
     *,
-    fresh: bool = False,
+    no_cache: bool = False,
 ) -> int:
-    """Prove, report, and return the exit code. UsageError when no run can be started."""
+    """Prove, report, and return the exit code. `command` is what makes the proof again. UsageError when no run can be
+    started."""
     from transplt.proof.launch.warm import Warm
-    from transplt.proof.prove.known import known_runs
+    from transplt.proof.prove.known import Known
     from transplt.proof.prove.page import render_page
-    from transplt.proof.prove.projects import find_project
+    from transplt.proof.prove.projects import find_projects
     from transplt.proof.prove.proof import between
     from transplt.proof.prove.proof_text import as_json, as_text
+    from transplt.proof.prove.record import setup
     from transplt.proof.run_section import add_proof
+    from transplt.render.cell import visible
     from transplt.render.verdict import Word
 
     for path in (json_path, html_path):
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"no such folder for the report: {shown(path.parent)}.")
-    before, after = (find_project(path, options.script, data) for path in (original, migrated))
-    options, torch = for_output(options, after.root)
-    known = None if fresh else known_runs(torch)
+    before, after = find_projects(original, migrated, options.script, data)
+    options, versions = for_output(options, after.root)
+    made = setup(command, options, versions, worlds, (str(original), str(migrated)), (before, after))
+    known = None if no_cache else Known.of_user(versions.torch)
     with Warm() as warm:
         say = partial(click.echo, err=True)
         prover = between(before, after, options, lambda text: say(f"transplt prove: {text} ..."), warm, known)
         proof = prover.prove(worlds)
-    command = [str(original), str(migrated), *options.arguments]
-    click.echo(as_text(proof))  # before files that may not be written
+    text, record = as_text(proof), as_json(proof, made)
+    click.echo(text)  # before files that may not be written
     if json_path is not None:
-        proof_object = as_json(proof, command, torch, options.torch_version)
-        write_asked_for(json_path, f"{json.dumps(proof_object, indent=1)}\n".encode())
+        write_asked_for(json_path, f"{json.dumps(record, indent=1)}\n".encode())
     if html_path is not None:
-        write_asked_for(html_path, render_page(proof, command, torch, options.torch_version))
-        add_proof(after.root, str(proof.verdict.word), proof.verdict.sentence, as_text(proof), _seen(proof))
+        write_asked_for(html_path, render_page(proof, record))
+        told = f"$ {visible(command)}\n{text}"
+        add_proof(after.root, str(proof.verdict.word), proof.verdict.sentence, told, _seen(proof))
     return 0 if proof.verdict.word is Word.EQUAL else 1
 
 
@@ -170,8 +187,8 @@ def _seen(proof: Proof) -> list[Seen]:
     return [Seen(each.place.path, each.place.line, each.what) for each in found if each.place is not None]
 
 
-def for_output(options: RunOptions, migrated: Path) -> tuple[RunOptions, str]:
-    """The options with the version and the style that a migrated folder records, and the version of torch that runs.
+def for_output(options: RunOptions, migrated: Path) -> tuple[RunOptions, Versions]:
+    """The options with the version and the style that a migrated folder records, and the versions of what runs.
 
     Raises UsageError where the interpreter has no torch that will do.
     """
@@ -180,11 +197,11 @@ def for_output(options: RunOptions, migrated: Path) -> tuple[RunOptions, str]:
     from transplt.proof.launch import interpreter
     from transplt.proof.launch.edits import find_migration
 
-    torch = interpreter.torch_of(options.python)
+    versions = interpreter.versions_of(options.python)
     migration = find_migration(migrated)
     version = options.torch_version or (migration.torch_version if migration else "") or DEFAULT_TORCH_VERSION
     portable = migration is not None and migration.style == "portable"
-    return replace(options, torch_version=version, portable=portable), torch
+    return replace(options, torch_version=version, portable=portable), versions
 
 
 def _worlds(text: str) -> tuple[int, ...]:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from transplt.proof.prove.training import Place
 from transplt.render.verdict import Verdict
-
-if TYPE_CHECKING:
-    from transplt.proof.prove.tolerance import Rounding, Width
 
 
 @dataclass(frozen=True)
@@ -40,13 +36,40 @@ class Property:
     verdict: Verdict
 
 
+@dataclass(frozen=True)
+class Curve:
+    """The steps of one optimizer, in their order: (loss of the one, loss of the other, distance of the parameters as a
+    share of their norm), None for what a step does not have. `name` says which optimizer."""
+
+    name: str
+    rows: list[tuple[float | None, float | None, float | None]]
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """The roundings in which two programs may differ, as a share of each number."""
+
+    share: float
+
+
+@dataclass(frozen=True)
+class Width:
+    """How far figures of one step (its optimizer, its number from 0) may be apart, the widest of each kind as a share;
+    None where the step has none."""
+
+    optimizer: int
+    step: int
+    loss: float | None
+    gradient: float | None
+    parameter: float | None
+
+
 @dataclass
 class Findings:
     """What one comparison came to. `steps`, `printed` results and `saved` tensors are how many were compared; figures
     that are not equal to the bit were held to `widths`, which are what roundings of `rounding` make of them (None:
     nothing was compared); `differences` are the gravest first; `properties` are judged one by one; `reasons` are what
-    was not compared and why; `curve` has for each step (loss of the one, loss of the other, distance of the parameters
-    as a share of their norm), None for what a step does not have; `sides` names the two."""
+    was not compared and why; `curves` are the steps, a curve for each optimizer; `sides` names the two."""
 
     steps: int = 0
     printed: int = 0
@@ -58,7 +81,7 @@ class Findings:
     reasons: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     sides: tuple[str, str] = ("original", "migrated")
-    curve: list[tuple[float | None, float | None, float | None]] = field(default_factory=list)
+    curves: list[Curve] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

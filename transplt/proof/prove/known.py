@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import base64
 import gzip
 import hashlib
 import json
@@ -13,75 +13,71 @@ from pathlib import Path
 from typing import Any
 
 import transplt
+from transplt.disk.cache_folder import Cache, NoCache
+from transplt.disk.mirror import hash_file
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.runner import ScriptRun
-from transplt.proof.prove.projects import Project
+from transplt.proof.prove.projects import Project, hash_of
 
-#: Bytes that are kept at most; the runs that were asked for longest ago go first.
-LIMIT = 256 * 1024 * 1024
+#: Characters of a run that is kept at most: the cache is there for others, too.
+_MOST = 16 * 1024 * 1024
 #: Variables of the environment that programs and their libraries ask for.
 _ASKED = ("CUDA", "TORCH", "OMP", "MKL", "NCCL", "HF_", "TRANSFORMERS", "ACCELERATE", "DEEPSPEED", "PYTHON")
 
 
 @dataclass
 class Known:
-    """The runs that are kept in `folder`; `torch` is the version of the interpreter that makes them. `used` counts
-    those that were not made again."""
+    """The runs that are in the cache; `torch` is the version of the interpreter that makes them. `used` counts those
+    that were not made again."""
 
-    folder: Path
+    cache: Cache
     torch: str
     used: int = 0
     _digests: dict[Project, str] = field(default_factory=dict)
 
+    @classmethod
+    def of_user(cls, torch: str) -> Known | None:
+        """Those of the user's cache; None where there is none."""
+        try:
+            return cls(Cache.of_user(), torch)
+        except NoCache:
+            return None
+
     def key(self, project: Project, options: RunOptions, host: str, watched: dict[str, list[int]]) -> str:
         """What names a run: all that decides what it does, as far as that can be known."""
         if project not in self._digests:
-            self._digests[project] = project.digest()
+            linked = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in _linked(project)]
+            self._digests[project] = repr((project.main, hash_of(project), linked))
         asked = asdict(replace(options, timeout=None, folder=""))
-        stubs = [hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in options.stubs if Path(name).is_file()]
+        stubs = [hash_file(name) for name in options.stubs if os.path.isfile(name)]
         environment = {name: value for name, value in os.environ.items() if name.startswith(_ASKED)}
         told = [_tool(), self.torch, self._digests[project], host, asked, stubs, sorted(watched.items()), environment]
-        return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     def get(self, key: str) -> tuple[ScriptRun, Path] | None:
         """The run, and the folder that its program lay in; None where it was not made, or cannot be read."""
-        path = self.folder / f"{key}.json.gz"
+        text = self.cache.read(key)
         try:
-            with gzip.open(path, "rt", encoding="utf-8") as file:
-                kept: dict[str, Any] = json.load(file)
-            run = ScriptRun(**{**kept["run"], "processes": tuple(kept["run"]["processes"]),
-                               "traces": tuple(kept["run"]["traces"])})  # fmt: skip
-        except (OSError, EOFError, ValueError, KeyError, TypeError):
+            kept: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(text or "", validate=True)))
+            processes, traces = (tuple(kept["run"].pop(name)) for name in ("processes", "traces"))
+            run = ScriptRun(**{**kept["run"], "seconds": 0.0}, processes=processes, traces=traces)
+        except (EOFError, OSError, ValueError, KeyError, TypeError):
             return None
-        with contextlib.suppress(OSError):
-            os.utime(path)
         self.used += 1
-        return replace(run, seconds=0.0), Path(kept["root"])
+        return run, Path(kept["root"])
 
     def put(self, key: str, run: ScriptRun, root: Path) -> None:
-        """Keep a run; does nothing where the folder cannot be written."""
-        path = self.folder / f"{key}.json.gz"
-        part = path.with_suffix(f".{os.getpid()}.part")
-        with contextlib.suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with gzip.open(part, "wt", encoding="utf-8", compresslevel=1) as file:
-                json.dump({"root": str(root), "run": vars(run)}, file)
-            os.replace(part, path)
-            self._forget()
-
-    def _forget(self) -> None:
-        kept = sorted(self.folder.glob("*.json.gz"), key=lambda path: path.stat().st_mtime, reverse=True)
-        size = 0
-        for path in kept:
-            size += path.stat().st_size
-            if size > LIMIT:
-                path.unlink(missing_ok=True)
+        """Keep a run, where that can be done."""
+        packed = gzip.compress(json.dumps({"root": str(root), "run": vars(run)}).encode(), 1)
+        text = base64.b64encode(packed).decode("ascii")
+        if len(text) <= _MOST:
+            self.cache.write(key, text)
 
 
-def known_runs(torch: str) -> Known:
-    """Those of this user: in `$XDG_CACHE_HOME/transplt/runs`, else below `~/.cache`."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Known(Path(base) / "transplt" / "runs", torch)
+def _linked(project: Project) -> list[Path]:
+    """The files of the data that are not copied."""
+    held = [folder / name for name in project.data for folder in (project.root, project.elsewhere or project.root)]
+    return sorted({path for each in held for path in (each, *each.rglob("*")) if path.is_file()})
 
 
 @cache
@@ -91,5 +87,5 @@ def _tool() -> str:
     digest = hashlib.sha256(transplt.__version__.encode())
     for folder in ("emulator", "proof/launch"):
         for path in sorted((root / folder).rglob("*.py")):
-            digest.update(path.read_bytes())
+            digest.update(hash_file(str(path)).encode())
     return digest.hexdigest()

@@ -57,7 +57,7 @@ def global_batches(ranks: Sequence[Training]) -> dict[str, list[list[int]]]:
 
 def lengths(rank: Training) -> dict[int, int]:
     """The number of a loader, in the order of their making -> how many batches of a pass it gives to a rank."""
-    made = ((event.fields["nth"], event.fields["length"]) for event in rank.of("loader"))
+    made = ((event.fields.get("nth"), event.fields.get("length")) for event in rank.of("loader"))
     return {nth: length for nth, length in made if nth is not None and length is not None}
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import transplt
-from transplt.proof.prove.found import Difference, Part
+from transplt.proof.prove.found import Curve, Difference, Part
 from transplt.proof.prove.proof import Proof
 from transplt.proof.prove.proof_text import how_close, remaining_reasons
 from transplt.render import plots
@@ -17,16 +17,21 @@ from transplt.render.verdict import Word
 _MOST_ROWS = 1000
 
 
-def render_page(proof: Proof, command: list[str], torch: str, version: str) -> bytes:
-    """The bytes of the page, UTF-8. `command` are the two programs and their arguments, `torch` the version that ran,
-    `version` the one whose torch_npu is the target."""
+def render_page(proof: Proof, record: dict[str, Any]) -> bytes:
+    """The bytes of the page, UTF-8. `record` is what `as_json` gives of the proof."""
+    versions = {**record["versions"], "torch_npu": f"for torch {record['versions']['torch_npu']}"}
     return fill(
         "proof.html.j2",
-        version=transplt.__version__,
-        command=[visible(each) for each in command],
-        torch=visible(torch),
-        target=visible(version),
+        command=visible(record["command"]),
+        made=record["made"],
         seconds=f"{proof.seconds:.0f}",
+        versions=visible(", ".join(f"{name} {version}" for name, version in versions.items())),
+        settings=visible(", ".join(_setting(*each) for each in record["settings"].items() if each[1] != [])),
+        programs=[
+            {"side": side, **{name: visible(value) for name, value in record[side].items()}}
+            for side in ("original", "migrated")
+        ],
+        sha256=record["sha256"],
         word=proof.verdict.word.value,
         sentence=visible(proof.verdict.sentence),
         words=[{"text": word.value, "meaning": word.meaning} for word in Word],
@@ -38,9 +43,12 @@ def render_page(proof: Proof, command: list[str], torch: str, version: str) -> b
     )  # fmt: skip
 
 
+def _setting(name: str, value: Any) -> str:
+    return f"{name} {' '.join(map(str, value)) if isinstance(value, list) else value}"
+
+
 def _part(part: Part) -> dict[str, Any]:
     found = part.findings
-    drawn = (plots.loss_plot(found.curve, found.sides), plots.distance_plot(found.curve))
     counted = ((found.steps, "step"), (found.printed, "printed result"), (found.saved, "saved tensor"))
     return {
         "title": visible(part.title),
@@ -51,10 +59,19 @@ def _part(part: Part) -> dict[str, Any]:
         "differences": [_difference(each) for each in found.differences],
         "reasons": [visible(each) for each in remaining_reasons(part)],
         "remarks": [visible(each) for each in found.remarks],
-        "plots": [plot for plot in drawn if plot is not None],
         "sides": found.sides,
-        "rows": [[_shown(value) for value in row] for row in found.curve[:_MOST_ROWS]],
-        "more_rows": max(len(found.curve) - _MOST_ROWS, 0),
+        "curves": [_curve(each, found.sides, alone=len(found.curves) == 1) for each in found.curves],
+    }
+
+
+def _curve(curve: Curve, sides: tuple[str, str], *, alone: bool) -> dict[str, Any]:
+    name = "" if alone else f", {visible(curve.name)}"
+    drawn = (plots.loss_plot(curve.rows, sides), plots.distance_plot(curve.rows))
+    return {
+        "name": name,
+        "plots": [replace(plot, title=f"{plot.title}{name}") for plot in drawn if plot is not None],
+        "rows": [[_shown(value) for value in row] for row in curve.rows[:_MOST_ROWS]],
+        "more_rows": max(len(curve.rows) - _MOST_ROWS, 0),
     }
 
 

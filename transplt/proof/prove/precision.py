@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from transplt.proof.prove.found import Difference
+from transplt.proof.prove.found import Difference, Rounding
 from transplt.proof.prove.steps import mixed_gaps, pairs
-from transplt.proof.prove.tolerance import ROUNDING, Gap, Rounding
+from transplt.proof.prove.tolerance import ROUNDING, Gap
 from transplt.proof.prove.training import Event, Training
 from transplt.render.cell import figure
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from transplt.base.errors import shown
 from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.disk.mirror import hash_file
+from transplt.proof.launch.edits import find_migration
 from transplt.proof.launch.options import UsageError
 
 #: Bytes of a project that are copied for each run; data beside the sources are linked with --data.
@@ -57,24 +60,15 @@ class Project:
                     break
         return target
 
-    def digest(self) -> str:
-        """A hash of what a run finds in its copy: all files, of data that are linked their sizes and times."""
-        digest = hashlib.sha256(repr((self.main, self.data)).encode())
+    def copied(self) -> Iterator[tuple[str, str]]:
+        """The files that a copy has: the path in the project, with forward slashes, and where the file lies."""
         for directory, folders, names in os.walk(self.root, followlinks=True):
             left = self.left(directory, [*folders, *names])
-            folders[:] = sorted(folder for folder in folders if folder not in left)
-            for name in sorted(set(names) - left):
-                path = Path(directory, name)
-                digest.update(f"{path.relative_to(self.root).as_posix()}\0{path.stat().st_size}\0".encode())
-                with path.open("rb") as file:
-                    while part := file.read(1 << 20):
-                        digest.update(part)
-        for name in self.data:
-            for held in (self.root, self.elsewhere or self.root):
-                for path in sorted([held / name, *(held / name).rglob("*")]):
-                    if path.is_file():
-                        digest.update(f"{path}\0{path.stat().st_size}\0{path.stat().st_mtime_ns}\0".encode())
-        return digest.hexdigest()
+            folders[:] = [folder for folder in folders if folder not in left]
+            inside = Path(directory).relative_to(self.root)
+            for name in names:
+                if name not in left:
+                    yield (inside / name).as_posix(), os.path.join(directory, name)
 
     def left(self, directory: str, names: list[str]) -> set[str]:
         """Of the names in a directory those that are not copied: caches, data that are linked, FIFOs and devices, and
@@ -91,15 +85,54 @@ class Project:
         return left
 
 
-def find_project(given: Path, main: str, data: tuple[str, ...]) -> Project:
-    """The program that a path means: a script, or a folder with `main` in it.
+def hash_of(project: Project) -> str:
+    """The sha256 over the files that a run gets, in their order: path, a null byte, the sha256 of the contents, a line
+    end. What is linked (`--data`) is not among them."""
+    digest = hashlib.sha256()
+    for name, path in sorted(project.copied()):
+        try:
+            digest.update(f"{name}\0{hash_file(path)}\n".encode("utf-8", "surrogateescape"))
+        except OSError:
+            continue  # the copy for a run says what is wrong with it
+    return digest.hexdigest()
+
+
+def find_projects(original: Path, migrated: Path, main: str, data: tuple[str, ...]) -> tuple[Project, Project]:
+    """Both programs; scripts in sub-folders are started as `transplt run` starts them, in the folders of their
+    projects. UsageError as for `find_project`."""
+    above = _above(original, migrated) if original.is_file() and migrated.is_file() else 0
+    return find_project(original, main, data, above), find_project(migrated, main, data, above)
+
+
+def _above(original: Path, migrated: Path) -> int:
+    """How many folders the projects of two scripts begin above those that the scripts lie in: the output of a migration
+    begins where it is recorded, the project in which the command is typed in the current folder, and the other
+    likewise. None where it has no such folders, or both would be one project."""
+    scripts = original.resolve(), migrated.resolve()
+    migration = find_migration(scripts[1].parent)
+    for top in (migration.root if migration is not None else None, Path.cwd().resolve()):
+        for script in scripts:
+            if top is None or top not in script.parents:
+                continue
+            above = len(script.relative_to(top).parts) - 1
+            inside = {each.parts[len(each.parts) - 1 - above : -1] for each in scripts}
+            roots = {each.parents[above] for each in scripts if len(each.parents) > above}
+            if len(inside) == 1 and len(roots) == 2:
+                return above
+    return 0
+
+
+def find_project(given: Path, main: str, data: tuple[str, ...], above: int = 0) -> Project:
+    """The program that a path means: a script, or a folder with `main` in it. The project of a script begins so many
+    folders `above` its own.
 
     Raises UsageError, in one sentence, where there is no such script, a path is none in the folder, or the folder is
     too large to be copied.
     """
     linked = tuple(_inside(path, given, "--data") for path in data)
     if given.is_file():
-        project = Project(given.resolve().parent, given.name, linked)
+        root = given.resolve().parents[above]
+        project = Project(root, given.resolve().relative_to(root).as_posix(), linked)
     else:
         root = given.resolve()
         script = _inside(main or "main.py", given, "--main")
@@ -126,10 +159,8 @@ def _inside(path: str, given: Path, option: str) -> str:
 
 def _size(project: Project) -> int:
     total = 0
-    for directory, folders, names in os.walk(project.root, followlinks=True):
-        left = project.left(directory, [*folders, *names])
-        folders[:] = [folder for folder in folders if folder not in left]
-        total += sum(os.path.getsize(os.path.join(directory, name)) for name in names if name not in left)
+    for _, path in project.copied():
+        total += os.path.getsize(path)
         if total > LIMIT:
             break
     return total

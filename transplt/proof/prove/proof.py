@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from transplt.proof.launch.host import too_small
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.warm import Warm
-from transplt.proof.prove import loaders, precision, printed, steps
+from transplt.proof.prove import ends, loaders, precision, printed, steps
 from transplt.proof.prove.branches import OneSided, Way, inserted, one_sided, ways
 from transplt.proof.prove.detail import first_other_result
-from transplt.proof.prove.found import Difference, Findings, Part
+from transplt.proof.prove.found import Difference, Findings, Part, Rounding
 from transplt.proof.prove.known import Known
 from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.projects import Project
@@ -19,7 +18,7 @@ from transplt.proof.prove.runs import Replay, Run, Runner, at_once
 from transplt.proof.prove.several import Several, has_groups
 from transplt.proof.prove.shaken import Shaken
 from transplt.proof.prove.structure import Change, changes
-from transplt.proof.prove.tolerance import PLAIN, Compare, Rounding, compared_whole, hold
+from transplt.proof.prove.tolerance import PLAIN, Compare, compared_whole, hold
 from transplt.proof.prove.training import Training
 from transplt.render.cell import many
 from transplt.render.verdict import Verdict, Word, gravest
@@ -63,29 +62,35 @@ class Prover:
             if world > 1:
                 self.announce(f"the migrated program with {world} processes")
                 proof.parts += Several(self.original, self.migrated, self.announce).parts(world, reference)
+        proof.parts[0].findings.remarks += _notes(reference, alone)
         proof.seconds = self.original.seconds + self.migrated.seconds
         return proof
 
     def _one_process(self, reference: Run, alone: Run, order: Replay) -> Part:
         title = "the original on a stand-in for CUDA, and the migrated program on one emulated npu"
         found = Findings()
-        stopped = _stopped(reference, alone)
-        if stopped is not None:
-            return Part(title, stopped, found)
+        not_run = ends.not_run(reference, alone)
+        if not_run is not None:
+            return Part(title, not_run, found)
         one, other = reference.first, alone.first
-        if reference.stop is not None or one is None or other is None:
-            why = f"the original stops on the stand-in: {reference.stop}" if reference.stop else "no training was seen"
-            found.reasons.append(why)
-            return Part(title, Verdict(Word.RUNS, f"ran to its end; nothing to compare: {why}"), found)
+        stopped = ends.stopped(reference, alone)
+        if stopped is not None and (one is None or other is None or not any(steps.pairs(one, other))):
+            return Part(title, stopped, found)
+        if one is None or other is None:
+            found.reasons.append("no training was seen")
+            return Part(title, Verdict(Word.RUNS, f"ran to its end; nothing to compare: {found.reasons[0]}"), found)
         mixed = precision.is_mixed(other) and not precision.is_mixed(one)
         found.rounding = rounding = precision.rounding_between(one, other, PLAIN)
         if mixed and (left_out := precision.left_out(other)):
             # Behind a step that a scaler leaves out the losses are of other parameters.
             self.announce("the original again, without the steps that the scaler leaves out")
             one = self.original.run(replay=Replay({}, every=False, left_out=left_out)).first or one
+        if stopped is not None:
+            one, other = steps.in_common(one, other)
         found.steps = sum(1 for _ in steps.pairs(one, other))
-        found.curve = steps.curve(one, other)
-        sides = one_sided(self.ways, reference.lines, alone.lines)
+        found.curves = steps.curves(one, other)
+        alike = stopped is None or stopped.word is Word.NOT_RUN  # else one came to lines that the other did not
+        sides = one_sided(self.ways, reference.lines, alone.lines) if alike else []
         if sides:
             self.announce("both again: do they take the same branches?")  # one that the clock decides proves nothing
             again = one_sided(self.ways, self.original.run().lines, self.migrated.run(replay=order).lines)
@@ -104,7 +109,8 @@ class Prover:
         held = hold(one, other, rounding, compare, original.trainings)
         numeric, found.widths = held.first, [*held.widths]
         noise = printed.of_parameters(reference.outcome, steps.rounding(one))
-        results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, noise)
+        silent = mixed or stopped is not None
+        results = [] if silent else printed.other_results(reference.outcome, alone.outcome, noise)
         unrepeated: set[str] = set()
         left = ""
         if (numeric is not None or results) and not found.differences:
@@ -128,7 +134,10 @@ class Prover:
         elif decisive:
             found.differences += [_of_change(change) for change in decisive]
         if found.differences:
+            found.remarks += [stopped.sentence] if stopped is not None else []
             return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
+        if stopped is not None and not sides:
+            return self._until_they_stop(title, reference, alone, found, left)
         if sides:
             found.reasons += [str(side) for side in sides]
             return Part(title, Verdict(Word.RUNS, f"what was compared agrees, but {sides[0]}"), found)
@@ -142,6 +151,17 @@ class Prover:
         found.reasons += [left] if left else []
         found.reasons += _beyond(one)
         return Part(title, _equal(found, mixed), found, left)
+
+    @staticmethod
+    def _until_they_stop(title: str, reference: Run, alone: Run, found: Findings, left: str) -> Part:
+        """The part where the steps that both took agree, and a program stops behind them."""
+        verdict = ends.stopped(reference, alone, found.steps)
+        assert verdict is not None
+        if verdict.word is Word.EQUAL and found.reasons:
+            verdict = Verdict(Word.RUNS, f"{verdict.sentence}; {found.reasons[0]}")
+        found.reasons += [left] if left and left not in found.reasons else []
+        found.reasons.append("what is printed and saved, since the programs stop")
+        return Part(title, verdict, found, left)
 
     def _not_repeating(self, one: Training, same: Replay, rounding: Rounding, compare: Compare) -> Difference | None:
         """How the training of the original differs from itself when it is run again; None where it does not."""
@@ -163,7 +183,7 @@ class Prover:
         if decisive:
             change = _of_change(decisive[0])
             return replace(first, place=change.place, original=change.original, cause=change.what)
-        if first.cause == "hyper":
+        if first.figure[:1] == (steps.SETTING,):
             return of_number(first, one, other, self.migrated.project.root)
         if first.cause.startswith(printed.LACKS):
             return _of_saved(first, other)
@@ -211,24 +231,9 @@ def between(
     return Prover(reference, port, branches, inserted(original.root, migrated.root), announce)
 
 
-def _stopped(reference: Run, run: Run) -> Verdict | None:
-    """`stops` with the line, or `not run` where the original stops in the same way or nothing came to the npu."""
-    small = too_small(reference.outcome) or too_small(run.outcome)
-    if small:
-        return Verdict(Word.NOT_RUN, small)
-    if run.stop is not None:
-        if run.stop.is_that_of(reference.stop):
-            return Verdict(Word.NOT_RUN, f"both programs stop: {run.stop}")
-        return Verdict(Word.STOPS, str(run.stop))
-    errors = [finding for finding in run.findings if finding["level"] == "error"]
-    if errors:
-        first = errors[0]
-        return Verdict(Word.STOPS, f"{first['path']}:{first['line']}: {first['code']} {first['message']}")
-    if not run.operators and reference.operators:
-        asked = next((each for each in run.findings if each["level"] == "warning"), None)
-        where = f"; {asked['path']}:{asked['line']}: {asked['message']}: {asked['help']}" if asked else ""
-        return Verdict(Word.NOT_RUN, f"nothing was computed on the npu{where}")
-    return None
+def _notes(*runs: Run) -> list[str]:
+    """What the hosts of the runs have to say of themselves, such as how large the data sets are that a stub gives."""
+    return [*dict.fromkeys(note for run in runs for process in run.outcome.processes for note in process["notes"])]
 
 
 def _equal(found: Findings, mixed: bool) -> Verdict:

@@ -8,11 +8,12 @@ from typing import Any
 
 from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.proof import Proof
+from transplt.proof.prove.record import Setup, sealed
 from transplt.proof.prove.tolerance import TIMES, in_words
 from transplt.render.cell import visible
 from transplt.render.verdict import Word
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SHOWN = 5
 
 
@@ -54,18 +55,18 @@ def remaining_reasons(part: Part) -> list[str]:
     return [reason for reason in part.findings.reasons if reason not in part.verdict.sentence]
 
 
-def as_json(proof: Proof, command: list[str], torch: str, version: str) -> dict[str, Any]:
-    """What the proof rests on."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "verdict": proof.verdict.word.value,
-        "sentence": proof.verdict.sentence,
-        "command": command,
-        "torch": torch,
-        "target_torch_version": version,
-        "comparisons": [part_as_json(part) for part in proof.parts],
-        "seconds_of_runs": round(proof.seconds, 1),
-    }
+def as_json(proof: Proof, setup: Setup) -> dict[str, Any]:
+    """The record of the proof: what it was made with, what it found, and a hash that a change of it breaks."""
+    return sealed(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "verdict": proof.verdict.word.value,
+            "sentence": proof.verdict.sentence,
+            **asdict(setup),
+            "comparisons": [part_as_json(part) for part in proof.parts],
+            "seconds_of_runs": round(proof.seconds, 1),
+        }
+    )
 
 
 def part_as_json(part: Part) -> dict[str, Any]:
@@ -93,7 +94,10 @@ def part_as_json(part: Part) -> dict[str, Any]:
         ],
         "not_compared": found.reasons,
         "remarks": found.remarks,
-        "curve": [[_number(value) for value in row] for row in found.curve],
+        "curves": [
+            {"name": curve.name, "steps": [[_number(value) for value in row] for row in curve.rows]}
+            for curve in found.curves
+        ],
     }
 
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import partial
 
 from transplt.proof.prove import steps
-from transplt.proof.prove.found import Difference
+from transplt.proof.prove.found import Difference, Rounding
 from transplt.proof.prove.steps import pairs
-from transplt.proof.prove.tolerance import Rounding, hold
+from transplt.proof.prove.tolerance import hold
 from transplt.proof.prove.training import Event, Optimizer, Place, Training, TrainingStep
 
 

@@ -39,9 +39,17 @@ class Stop:
         """Whether another program stops for the same reason; devices and tensors of theirs have other names."""
         return other is not None and _neutral(self.reason) == _neutral(other.reason)
 
+    def of(self, program: str, when: str = "") -> str:
+        """With the program that stops, and when: `rank 1 of the program, after 3 steps: train.py:9: ...`."""
+        who = f"rank {self.rank} of {program}" if self.rank is not None else program
+        return f"{who}{when}: {self._what}"
+
+    @property
+    def _what(self) -> str:
+        return f"{f'{self.place}: ' if self.place else ''}{self.reason}"
+
     def __str__(self) -> str:
-        who = f"rank {self.rank}: " if self.rank is not None else ""
-        return f"{who}{f'{self.place}: ' if self.place else ''}{self.reason}"
+        return f"{f'rank {self.rank}: ' if self.rank is not None else ''}{self._what}"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from transplt.proof.prove import averages, loaders, precision, ranks, shares, steps
+from transplt.proof.prove import averages, ends, loaders, precision, ranks, shares, steps
 from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
@@ -31,9 +31,11 @@ class Several:
         found = Findings()
         faults = run.faults
         found.differences += [Difference(fault.text, fault.place) for fault in faults]
-        if run.stop is not None:
-            sentence = f"{faults[0].text}; {run.stop}" if faults else str(run.stop)
-            return [Part(title, Verdict(Word.STOPS, sentence), found)]
+        stopped = ends.not_run(reference, run) or (ends.stopped(reference, run) if run.stop is not None else None)
+        if stopped is not None:
+            if faults:
+                stopped = Verdict(Word.STOPS, f"{faults[0].text}; {stopped.sentence}")
+            return [Part(title, stopped, found)]
         if not has_groups(run):
             return [Part(title, Verdict(Word.NOT_RUN, "the program begins no process group"), found)]
         if len(run.trainings) < 2 or not any(training.steps for training in run.trainings):
@@ -62,7 +64,7 @@ class Several:
             return None
         found = Findings()
         found.steps = sum(1 for _ in steps.pairs(twin.trainings[0], several.trainings[0]))
-        found.curve = steps.curve(twin.trainings[0], several.trainings[0])
+        found.curves = steps.curves(twin.trainings[0], several.trainings[0])
         title = f"{world} ranks of the original, and {world} of the migrated program"
         found.rounding = precision.rounding_between(twin.trainings[0], several.trainings[0], PLAIN)
         whose = f"the original with {world} processes"
@@ -95,7 +97,7 @@ class Several:
         found.rounding = rounding = precision.rounding_between(one, rank, REORDERED)
         meant = ranks.with_mean_losses(several.trainings)
         found.steps = sum(1 for _ in steps.pairs(one, meant))
-        found.curve = steps.curve(one, meant)
+        found.curves = steps.curves(one, meant)
         why = _incomparable(several.trainings)
         without = "the data come from no loader with a sampler, so one process cannot be given the same"
         lacks = "" if same.batches else without

@@ -8,8 +8,8 @@ from functools import partial
 
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove import printed
+from transplt.proof.prove.found import Rounding
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
-from transplt.proof.prove.tolerance import Rounding
 from transplt.proof.prove.training import Training
 
 #: How often a program is shaken; every second time with other threads, which add in another order.

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from transplt.proof.prove.found import Difference
+from transplt.proof.prove.found import Difference, Rounding
 from transplt.proof.prove.steps import farthest, gaps, gradient_gap, loss_gap
-from transplt.proof.prove.tolerance import Rounding, Tolerance
+from transplt.proof.prove.tolerance import Tolerance
 from transplt.proof.prove.training import Training, TrainingStep
 
 #: The remark about ranks that were held against such runs.

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from transplt.proof.prove.found import Difference
-from transplt.proof.prove.tolerance import ROUNDING, Figure, Gap, Rounding
+from transplt.proof.prove.found import Curve, Difference, Rounding
+from transplt.proof.prove.tolerance import ROUNDING, Figure, Gap
 from transplt.proof.prove.training import Loss, Optimizer, Training, TrainingStep
 from transplt.render.cell import figure
 
@@ -17,6 +17,10 @@ from transplt.render.cell import figure
 _NOISE = 1e-6
 #: A sum of many numbers, such as a loss, is off by more than each of them is.
 _SUMMED = 4.0
+#: Numbers of an optimizer that have a name beside the one in its groups, with their verb.
+_SPOKEN = {"lr": "the learning rate is", "weight_decay": "the weight decay is", "betas": "the betas are"}
+#: What the figure of a number of an optimizer begins with.
+SETTING = "hyper"
 
 
 def pairs(one: Training, other: Training) -> Iterator[tuple[TrainingStep, TrainingStep]]:
@@ -26,6 +30,13 @@ def pairs(one: Training, other: Training) -> Iterator[tuple[TrainingStep, Traini
         match = known.get((step.optimizer, step.number))
         if match is not None:
             yield step, match
+
+
+def in_common(one: Training, other: Training) -> tuple[Training, Training]:
+    """Both up to the last step that both took: one of the two stopped behind it."""
+    taken = [*pairs(one, other)]
+    last = [max((pair[side].index for pair in taken), default=-1) for side in (0, 1)]
+    return one.until(last[0]), other.until(last[1])
 
 
 def gaps(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap]:
@@ -220,9 +231,10 @@ def _hyper(left: TrainingStep, right: TrainingStep) -> Iterator[Gap]:
     for mine, theirs in zip(left.hyper, right.hyper, strict=False):
         for key in mine.keys() & theirs.keys():
             if not _alike(mine[key], theirs[key]):
-                what = f"{key} is {_shown(theirs[key])} at step {left.number + 1}, in the original {_shown(mine[key])}"
-                difference = Difference(what, right.place, left.place, left.number + 1, "hyper")
-                yield _told(("hyper", left.optimizer, left.number, key), difference)
+                step, is_there = left.number + 1, _SPOKEN.get(key, f"{key} is")
+                what = f"{is_there} {_shown(theirs[key])} at step {step}, in the original {_shown(mine[key])}"
+                difference = Difference(what, right.place, left.place, step)
+                yield _told((SETTING, left.optimizer, left.number, key), difference)
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -236,10 +248,10 @@ def _shown(value: Any) -> str:
     return figure(value) if number else str(value)
 
 
-def curve(one: Training, other: Training) -> list[tuple[float | None, float | None, float | None]]:
-    """For each pair of steps: both losses, and the distance of the parameters as a share of their norm; None where a
-    step has no scalar loss, or was left out by a scaler."""
-    rows = []
+def curves(one: Training, other: Training) -> list[Curve]:
+    """For each optimizer its pairs of steps: both losses, and the distance of the parameters as a share of their norm;
+    None where a step has no scalar loss, or was left out by a scaler."""
+    found: dict[int, Curve] = {}
     for left, right in pairs(one, other):
         gaps = norms = 0.0
         for before, after in zip(left.parameters, right.parameters, strict=False):
@@ -248,8 +260,12 @@ def curve(one: Training, other: Training) -> list[tuple[float | None, float | No
                 norms += before[0] ** 2
         distance = math.sqrt(gaps / 2 / norms) if norms and math.isfinite(gaps) else math.nan if gaps else 0.0
         recorded = bool(left.parameters and right.parameters)
-        rows.append((_scalar(left), _scalar(right), distance if recorded else None))
-    return rows
+        which = left.optimizer
+        made = other.optimizers.get(which) or one.optimizers.get(which)
+        title = f"optimizer {which}{f' ({made.title})' if made is not None else ''}"
+        row = (_scalar(left), _scalar(right), distance if recorded else None)
+        found.setdefault(which, Curve(title, [])).rows.append(row)
+    return [found[which] for which in sorted(found)]
 
 
 def _scalar(step: TrainingStep) -> float | None:

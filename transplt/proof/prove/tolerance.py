@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from transplt.proof.prove.found import Difference
+from transplt.proof.prove.found import Difference, Rounding, Width
 from transplt.proof.prove.training import Training
 from transplt.render.cell import figure, many
 
@@ -27,13 +27,6 @@ TIMES = 8.0
 _DECIDED = {"loss": 0.1, "gradient": 0.5, "parameter": 0.1, "buffer": 0.1}
 #: The figures of which each step has many: what moves half of them is no accident of one.
 _MANY = ("gradient", "parameter")
-
-
-@dataclass(frozen=True)
-class Rounding:
-    """The roundings in which two programs may differ, as a share of each number."""
-
-    share: float
 
 
 #: The emulated card computes with the host's arithmetic; a fused optimizer computes its formula in another order.
@@ -60,18 +53,6 @@ class Gap:
 
 #: The gaps between two trainings, step by step.
 Compare = Callable[[Training, Training, Rounding], Iterator[Gap]]
-
-
-@dataclass(frozen=True)
-class Width:
-    """How far figures of one step (its optimizer, its number from 0) may be apart, the widest of each kind as a share;
-    None where the step has none."""
-
-    optimizer: int
-    step: int
-    loss: float | None
-    gradient: float | None
-    parameter: float | None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,6 +67,13 @@ class Optimizer:
     start: list[Figures] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
 
+    @property
+    def title(self) -> str:
+        """`Adam of Generator`: its class, and the networks that it trains, as far as they are known."""
+        networks = dict.fromkeys(name.partition(".")[0].partition("#")[0] for name in self.names if name)
+        known = [network for network in networks if network and not network[0].isdigit()]
+        return f"{self.kind} of {' and '.join(known)}" if 0 < len(known) < 3 else self.kind
+
     def name(self, place: int) -> str:
         """What its parameter at a place is called: by its network, else by the place."""
         name = self.names[place] if place < len(self.names) else ""
@@ -95,6 +102,11 @@ class Training:
     def of(self, *kinds: str) -> list[Event]:
         """The events of these kinds."""
         return [event for event in self.events if event.kind in kinds]
+
+    def until(self, index: int) -> Training:
+        """What it did up to this event, as of a run that was cut there."""
+        steps = tuple(step for step in self.steps if step.index <= index)
+        return replace(self, events=self.events[: index + 1], steps=steps, final={}, cut=True)
 
     def step(self, optimizer: int, number: int) -> TrainingStep | None:
         return next((step for step in self.steps if (step.optimizer, step.number) == (optimizer, number)), None)

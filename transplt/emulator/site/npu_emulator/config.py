@@ -17,7 +17,8 @@ class Config:
 
     `cuda`: error | record | off | alias (alias, for reference runs: "cuda" means the npu, unreported). `random`: npu |
     cpu (draw from the CPU generator, bit-comparable with a CPU run). `probes` is the level of findings that only ask
-    whether CUDA is there. `cpu_fallback`: warn | error | ignore. `stack_signal` is answered with the stacks of all
+    whether CUDA is there. `pictures`: how many each data set of a file in `stubs` has, where that was asked for.
+    `cpu_fallback`: warn | error | ignore. `stack_signal` is answered with the stacks of all
     threads (0: never). `watch` maps a source file (real path) to the lines whose execution is recorded.
     `torch_version` is the minor version of the target torch_npu, `card` the card (of the table of limits) whose limits
     hold. `trace`, for
@@ -44,6 +45,7 @@ class Config:
     records: str = ""
     stack_signal: int = 0
     stubs: tuple[str, ...] = ()
+    pictures: dict[str, int] = field(default_factory=dict)
     watch: dict[str, list[int]] = field(default_factory=dict)
     trace: dict[str, Any] | None = None
     dump: dict[str, Any] | None = None

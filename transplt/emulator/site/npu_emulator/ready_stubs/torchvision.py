@@ -1,4 +1,4 @@
-"""Synthetic stand-ins for torchvision's data sets and pretrained weights: small, seeded, never downloaded.
+"""Random pictures for torchvision's data sets (torchvision=256: so many in each), models without downloaded weights.
 
 Where torchvision is not installed, a package of the same name with small networks and a few transforms stands in.
 """
@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 import torch
-from npu_emulator.stubs import when_imported
+from npu_emulator.stubs import pictures, when_imported
 
 
 class _Images(torch.utils.data.Dataset):  # type: ignore[misc]
@@ -31,6 +31,7 @@ class _Images(torch.utils.data.Dataset):  # type: ignore[misc]
     ) -> None:
         import numpy as np
 
+        self.count = pictures(self, "torchvision", self.count)
         callables = [a for a in args if callable(a)]
         self.root, self.train = root, train
         self.transform = transform if transform is not None else (callables[0] if callables else None)

@@ -1,0 +1,47 @@
+"""How the runs of two programs ended, and what that says of the migrated one before or behind a comparison."""
+
+from __future__ import annotations
+
+from transplt.proof.launch.host import too_small
+from transplt.proof.prove.runs import Run
+from transplt.render.cell import many
+from transplt.render.verdict import Verdict, Word
+
+_MIGRATED = "the migrated program"
+
+
+def not_run(reference: Run, run: Run) -> Verdict | None:
+    """Why nothing can be said of the migrated program's `run`: the machine, or that nothing came to a card."""
+    small = too_small(reference.outcome) or too_small(run.outcome)
+    if small:
+        return Verdict(Word.NOT_RUN, small)
+    errors = [finding for finding in run.findings if finding["level"] == "error"]
+    if run.stop is None and errors:
+        first = errors[0]
+        what = f"{_MIGRATED}: {first['path']}:{first['line']}: {first['code']} {first['message']}"
+        return Verdict(Word.STOPS, what)
+    if run.stop is not None or run.operators:
+        return None
+    if reference.operators:
+        asked = next((each for each in run.findings if each["level"] == "warning"), None)
+        where = f"; {asked['path']}:{asked['line']}: {asked['message']}: {asked['help']}" if asked else ""
+        return Verdict(Word.NOT_RUN, f"nothing was computed on the npu{where}")
+    return Verdict(Word.NOT_RUN, "neither program computes anything on a card") if reference.stop is None else None
+
+
+def stopped(reference: Run, run: Run, steps: int = 0) -> Verdict | None:
+    """What it comes to that one of the two stopped, or both, after so many steps that agree; None where both ended."""
+    mine, theirs = run.stop, reference.stop
+    agreed = f", after {many(steps, 'step')} that {'agrees' if steps == 1 else 'agree'}" if steps else ""
+    if mine is not None and mine.is_that_of(theirs):
+        if steps:
+            compared = f"{many(steps, 'step')} compared with the original's"
+            return Verdict(Word.EQUAL, f"{compared}, then both stop: {mine}")
+        return Verdict(Word.NOT_RUN, f"the original itself stops: {theirs}; {_MIGRATED} stops in the same way")
+    if mine is not None:
+        too = f"; the original itself stops: {theirs}" if theirs is not None else ""
+        return Verdict(Word.STOPS, f"{mine.of(_MIGRATED, agreed)}{too}")
+    if theirs is not None:
+        ran = "" if steps else f"{_MIGRATED} ran to its end; nothing to compare: "
+        return Verdict(Word.RUNS, f"{ran}the original itself stops{agreed}: {theirs}")
+    return None
