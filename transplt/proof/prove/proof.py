@@ -64,6 +64,9 @@ class Prover:
                 proof.parts += Several(self.original, self.migrated, self.announce).parts(world, reference)
         proof.parts[0].findings.remarks += _notes(reference, alone)
         proof.seconds = self.original.seconds + self.migrated.seconds
+        if (known := self.original.known) is not None and known.used and proof.parts:
+            what = f"{many(known.used, 'run')} of the original made before (--no-cache makes them anew)"
+            proof.parts[0].findings.remarks.append(what)
         return proof
 
     def _one_process(self, reference: Run, alone: Run, order: Replay) -> Part:
