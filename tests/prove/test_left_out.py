@@ -92,6 +92,15 @@ def test_gradients_are_compared_until_any_optimizer_has_stepped(skipped: bool, t
     assert (next(gaps(one, other, PLAIN), None) is not None) == told
 
 
+@pytest.mark.parametrize(("skipped", "told"), [(False, True), (True, False)])
+def test_a_step_that_is_left_out_reads_no_learning_rate(skipped: bool, told: bool) -> None:
+    steps = (_step(0, 0), _step(0, 1, skipped=skipped))
+    one, other = (_training(steps[0], replace(steps[1], hyper=[{"lr": rate}])) for rate in (0.1, 0.2))
+    assert [gap.difference.what for gap in gaps(one, other, PLAIN)] == (
+        ["the learning rate is 0.2 at step 2, in the original 0.1"] if told else []
+    )
+
+
 @pytest.mark.parametrize(
     ("dtype", "gradients", "told"),
     [

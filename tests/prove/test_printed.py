@@ -80,3 +80,18 @@ def test_another_file_is_one(one: str, other: str) -> None:
 def test_parameters_that_are_rounding_are_known_under_whatever_they_are_saved() -> None:
     saved = _run(**{"layer1.0.bias": 1.0, "model.layer1.0.bias": 1.0, "layer1.0.weight": 1.0, "xlayer1.0.bias": 1.0})
     assert of_parameters(saved, {"layer1.0.bias"}) == {"a.pt#0: layer1.0.bias", "a.pt#0: model.layer1.0.bias"}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("opt.state.0.step", False),
+        ("state.12.step", False),
+        ("opt.state.0.exp_avg", True),
+        ("state.step", True),
+        ("model.state.0.step.weight", True),
+    ],
+)
+def test_a_fused_optimizer_counts_its_steps_beside_its_tensors(name: str, told: bool) -> None:
+    one, other = _run(**{name: 3.0, "w": 1.0}), _run(w=1.0)
+    assert bool(other_results(one, other)) == told

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.planted.planting import prove
+from tests.planted.planting import prove, write_port
 
 # Words get their numbers in the order of a set, which Python draws anew for every process.
 _SET = """
@@ -79,6 +79,35 @@ def test_a_right_port_is_equal(text: str, nproc: str, tmp_path: Path) -> None:
         (tmp_path / name / "main.py").write_text(written, encoding="utf-8")
     found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, nproc, "--steps", "3")
     assert found.verdict == "equal", found.output
+
+
+# A rank has half of the batches, so its schedule is over in half of the steps.
+_SCHEDULED = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(1)
+train_set = TensorDataset(torch.randn(32, 4), torch.randn(32, 1))
+train_loader = DataLoader(train_set, batch_size=4, shuffle=True)
+model = torch.nn.Linear(4, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, epochs=1, steps_per_epoch=len(train_loader))
+for x, y in train_loader:
+    loss = (model(x.cuda()) - y.cuda()).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    scheduler.step()
+"""
+
+
+@pytest.mark.torch
+def test_a_schedule_of_the_length_of_a_loader(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(_SCHEDULED, encoding="utf-8")
+    found = prove(tmp_path / "original", write_port(program, "distributed", tmp_path), tmp_path, "2")
+    assert found.verdict == "equal", found.output
+    assert "one process, and 2 with the same global batches" in found.output and "4 steps compared" in found.output
 
 
 # What is wrong in the port, with the line that has to be named: `(old, new)`.
