@@ -29,9 +29,10 @@ class Trace:
     DistributedSampler; `detail` is the step of which every line is recorded (0: none); `left_out` are steps not
     taken, by the number of the optimizer, as a scaler leaves them out; `shake` is the share by which parameters are
     changed at random after every step (0: not), otherwise in each run that is made `again`; `lengths` is what `len`
-    gives of loaders, by the order in which they are made."""
+    gives of loaders, by the order in which they are made; `inserted` are the lines, by path, that the original does not
+    have. Without a `seed` the run is as the user's own: nothing is held still."""
 
-    seed: int = 1234
+    seed: int | None = 1234
     steps: int = 20
     replay: dict[str, list[list[int]]] | None = None
     replay_all: bool = True
@@ -40,6 +41,7 @@ class Trace:
     shake: float = 0.0
     again: int = 0
     lengths: dict[int, int] = field(default_factory=dict)
+    inserted: dict[str, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

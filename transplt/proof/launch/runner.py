@@ -151,6 +151,7 @@ def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
         "seed": trace.seed, "steps": trace.steps, "detail": trace.detail, "replay_all": trace.replay_all,
         "replay": str(replay) if trace.replay is not None else "", "left_out": sorted(trace.left_out.items()),
         "shake": trace.shake, "again": trace.again, "lengths": sorted(trace.lengths.items()),
+        "inserted": trace.inserted,
     }  # fmt: skip
 
 
@@ -185,7 +186,8 @@ def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]
     )
     environment["TRANSPLT_EMULATOR"] = str(config)
     environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
-    if options.trace is not None:  # the order of sets of strings, or words would have other numbers in each run
+    if options.trace is not None and options.trace.seed is not None:
+        # The order of sets of strings, or words would have other numbers in each run.
         environment["PYTHONHASHSEED"] = str(options.trace.seed)
     elif options.dump is not None:
         environment["PYTHONHASHSEED"] = str(options.dump.seed)

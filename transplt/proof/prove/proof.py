@@ -20,6 +20,7 @@ from transplt.proof.prove.shaken import Shaken
 from transplt.proof.prove.structure import Change, changes
 from transplt.proof.prove.tolerance import PLAIN, Compare, compared_whole, hold
 from transplt.proof.prove.training import Training
+from transplt.proof.prove.unseeded import as_started
 from transplt.render.cell import many
 from transplt.render.verdict import Verdict, Word, gravest
 
@@ -63,6 +64,10 @@ class Prover:
                 self.announce(f"the migrated program with {world} processes")
                 proof.parts += Several(self.original, self.migrated, self.announce).parts(world, reference)
         proof.parts[0].findings.remarks += _notes(reference, alone)
+        if all(part.verdict.word in (Word.EQUAL, Word.RUNS) for part in proof.parts):
+            self.announce("the migrated program as its user starts it")
+            started = as_started(self.original, self.migrated, tuple(sorted({*worlds} & {1} | {worlds[-1]})))
+            proof.parts += [started] if started is not None else []
         proof.seconds = self.original.seconds + self.migrated.seconds
         if (known := self.original.known) is not None and known.used and proof.parts:
             what = f"{many(known.used, 'run')} of the original made before (--no-cache makes them anew)"
@@ -230,8 +235,9 @@ def between(
         for side in (0, 1):
             watched[side].setdefault(way.path, []).extend((way.header[side], way.first[side]))
     reference = Runner(original, options, "cuda", watched[0], warm=warm, known=known)
-    port = Runner(migrated, options, "npu", watched[1], warm=warm)
-    return Prover(reference, port, branches, inserted(original.root, migrated.root), announce)
+    added = inserted(original.root, migrated.root)
+    port = Runner(migrated, options, "npu", watched[1], warm=warm, inserted=added)
+    return Prover(reference, port, branches, added, announce)
 
 
 def _notes(*runs: Run) -> list[str]:

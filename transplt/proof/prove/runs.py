@@ -84,7 +84,8 @@ class Run:
 
 @dataclass
 class Runner:
-    """Starts one of the two programs as often as it is asked to. `watched`: lines by path, whose runs are recorded.
+    """Starts one of the two programs as often as it is asked to. `watched`: lines by path, whose runs are recorded;
+    `inserted`: those that the other program does not have.
 
     `warm` forks its processes; `torchrun`: the script asks for what torchrun sets; `spawns`: it starts a process for
     each card by itself. `known` has the runs that were made before, where the program is one that stays the same.
@@ -99,6 +100,7 @@ class Runner:
     seconds: float = 0.0
     warm: Warm | None = None
     known: Known | None = None
+    inserted: dict[str, list[int]] = field(default_factory=dict)
 
     def run(
         self,
@@ -109,16 +111,17 @@ class Runner:
         shake: float = 0.0,
         steps: int = 0,
         again: int = 0,
+        seeded: bool = True,
     ) -> Run:
         """Run with `world` processes, for so many `steps` (0: those of the options). A script that asks for the
         variables of torchrun gets them with one, too. `again` counts runs that are asked for in the same way; each
-        shakes the parameters by other roundings."""
+        shakes the parameters by other roundings. Without `seeded` nothing is held still: it is a user's run."""
         assert self.options.trace is not None
         order = replay or Replay({})
         trace = Trace(
-            self.options.trace.seed, steps or detail or self.options.trace.steps,
+            self.options.trace.seed if seeded else None, steps or detail or self.options.trace.steps,
             replay.batches if replay is not None else None, order.every, detail, order.left_out, shake, again,
-            order.lengths,
+            order.lengths, self.inserted,
         )  # fmt: skip
         done = self._start(world, trace)
         if world == 1 and not self.torchrun and done.stop is not None and _wants_torchrun(done.stop.reason):
@@ -132,16 +135,18 @@ class Runner:
     def _start(self, world: int, trace: Trace) -> Run:
         options = replace(
             self.options, script=self.project.main, trace=trace,
+            random=self.options.random if trace.seed is not None else "npu",
             nproc=world if (world > 1 or self.torchrun) and not self.spawns else 0,
             npus=world if self.spawns else self.options.npus,
         )  # fmt: skip
         watched = {path: lines for path, lines in self.watched.items() if lines and not trace.detail}
-        key = self.known.key(self.project, options, self.host, watched) if self.known is not None else ""
-        told = self.known.get(key) if self.known is not None else None
+        known = self.known if trace.seed is not None else None
+        key = known.key(self.project, options, self.host, watched) if known is not None else ""
+        told = known.get(key) if known is not None else None
         if told is None:
             told = self._execute(options, watched)
-            if self.known is not None and not told[0].code:
-                self.known.put(key, *told)
+            if known is not None and not told[0].code:
+                known.put(key, *told)
         outcome, root = told
         self.seconds += outcome.seconds
         return Run(
@@ -163,7 +168,9 @@ class Runner:
                 EditedFile(root / path, {line: frozenset([line]) for line in lines}, ())
                 for path, lines in watched.items()
             )
-            in_copy = replace(options, folder=str(root))
+            assert options.trace is not None
+            added = {os.path.realpath(root / path): lines for path, lines in options.trace.inserted.items()}
+            in_copy = replace(options, folder=str(root), trace=replace(options.trace, inserted=added))
             run = runner.start(in_copy, edited, capture=True, echo=False, host=self.host, warm=self.warm)
             return run, root
 

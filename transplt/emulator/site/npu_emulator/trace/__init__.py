@@ -15,7 +15,10 @@ def install() -> None:
         return
     from . import calls, collectives, detail, draws, loaders, repeat, shaken, steps
 
-    repeat.install(int(config.trace["seed"]))
+    if config.trace["seed"] is None:
+        repeat.draw_anew()
+    else:
+        repeat.install(int(config.trace["seed"]), config.trace["inserted"])
     shaken.install()
     steps.install()
     calls.install()

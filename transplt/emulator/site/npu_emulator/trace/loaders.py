@@ -7,7 +7,6 @@ import functools
 import itertools
 import json
 import weakref
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,12 +14,15 @@ import torch
 
 from ..config import config
 from ..user_code import nearest
+from . import repeat
 from .log import emit, place_of
 
 #: The loaders in the order of their first iteration, and how often each began.
 _numbers: dict[int, int] = {}
 _kept: list[Any] = []
 _epochs: dict[int, int] = {}
+#: What the order of each loader's last pass is drawn from.
+_turns: dict[int, tuple[int, int]] = {}
 #: The lines that made the loaders.
 _made: Any = weakref.WeakKeyDictionary()
 #: Their numbers, in the order in which they were made.
@@ -33,12 +35,16 @@ _NONE: Any = object()
 
 
 @contextlib.contextmanager
-def _apart(loader: int, epoch: int) -> Iterator[None]:
+def _apart(loader: int, turn: tuple[int, int] | None) -> Iterator[None]:
     """Let a loader draw its order and the seeds of its workers beside the program's random numbers: a sampler that
-    draws otherwise, as DistributedSampler does, then changes nothing of the program's."""
+    draws otherwise, as DistributedSampler does, then changes nothing of the program's. `turn` is the checksum of the
+    generator's state, and how many passes began with it since it was seeded; None: as in a user's run."""
+    if turn is None:
+        yield
+        return
     generator = torch.default_generator
     state = generator.get_state()
-    generator.manual_seed(zlib.crc32(state.numpy().tobytes()) + 7919 * loader + epoch)
+    generator.manual_seed(turn[0] + 7919 * loader + turn[1])
     try:
         yield
     finally:
@@ -58,7 +64,7 @@ class _Indices:
         return getattr(self.batches, name)
 
     def __iter__(self) -> Iterator[Any]:
-        with _apart(self.loader, self.epoch):
+        with _apart(self.loader, _turns.get(self.loader)):
             batches = iter(self.batches)
             first = next(batches, _NONE)
         for indices in () if first is _NONE else itertools.chain([first], batches):
@@ -120,7 +126,9 @@ def install() -> None:
             shuffle=bool(getattr(sampler, "shuffle", False)), made=_made.get(self),
             nth=_order.get(self), length=_length(length, self),
         )  # fmt: skip
-        with _apart(which, _epochs[which]):
+        if config.trace and config.trace["seed"] is not None:
+            _turns[which] = repeat.turn(("loader", which))
+        with _apart(which, _turns.get(which)):
             return begin(self)
 
     kind.__iter__ = __iter__

@@ -5,55 +5,103 @@ from __future__ import annotations
 import functools
 import os
 import random
+import zlib
+from collections.abc import Callable, Hashable
 from types import ModuleType
 from typing import Any
 
 import torch
 
 from ..start import when_imported
+from ..user_code import nearest
 
 _DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+#: Checksum of a state of the generator -> what was kept from drawing from it -> how often.
+_kept_from: dict[int, dict[Hashable, int]] = {}
+#: What is told of each dropout that keeps everything.
+_watchers: list[Callable[[], None]] = []
 
 
-def install(seed: int) -> None:
+def install(seed: int, inserted: dict[str, list[int]] | None = None) -> None:
     """Seed what draws, and let dropout keep everything. Seeds of the user's own come later, and win.
 
     Each rank has a seed of its own, as where nobody seeds: what has to be equal on all ranks is made equal by the
-    program, or is not.
+    program, or is not. `inserted` are the lines, by real path, that a port added (None: nobody knows, any may be one).
     """
     seed += int(os.environ.get("RANK", "0"))
     random.seed(seed)
     torch.manual_seed(seed)
     when_imported("numpy", functools.partial(_seed_numpy, seed=seed))
-    _keep_the_stream()
+    _keep_the_stream(inserted)
     _drop_nothing()
 
 
-def _keep_the_stream() -> None:
-    """A seed that the stream began with already does not begin it anew.
+def draw_anew() -> None:
+    """Seed what draws as in a process that nobody seeds: one that was forked has the seeds of its parent."""
+    random.seed()
+    torch.default_generator.seed()
+    when_imported("numpy", functools.partial(_seed_numpy, seed=None))
 
-    Programs for several cards set the seed again, with the rank added: on rank 0 the numbers then go on as they do
-    where nothing is set.
+
+def turn(of: Hashable) -> tuple[int, int]:
+    """The checksum of the generator's state, and how often `of` was kept from drawing from it before: in a user's run
+    it goes on with each of these draws, and begins again where it is seeded anew."""
+    state = _state()
+    counts = _kept_from.setdefault(state, {})
+    counts[of] = counts.get(of, -1) + 1
+    return state, counts[of]
+
+
+def when_dropped(watcher: Callable[[], None]) -> None:
+    """Call `watcher` for each dropout in training."""
+    _watchers.append(watcher)
+
+
+def _state() -> int:
+    return zlib.crc32(torch.default_generator.get_state().numpy().tobytes())
+
+
+def _keep_the_stream(inserted: dict[str, list[int]] | None) -> None:
+    """At a line that a port added, a seed that the stream began with already does not begin it anew, the first time.
+
+    Ports for several cards set the seed again, with the rank added: on rank 0 the numbers then go on as they do where
+    nothing is set. A line that seeds more than once repeats its numbers in a user's run, and here too.
     """
     original: Any = torch.manual_seed
+    seen: set[tuple[str, int]] = set()
 
     @functools.wraps(original)
     def manual_seed(seed: Any) -> Any:
-        if int(seed) == torch.initial_seed():
+        frame = nearest(1)
+        place = (os.path.realpath(frame.f_code.co_filename), frame.f_lineno) if frame is not None else ("", 0)
+        first = place not in seen
+        seen.add(place)
+        added = inserted is None or place[1] in inserted.get(place[0], ())
+        if first and added and int(seed) == torch.initial_seed():
             return torch.default_generator
-        return original(seed)
+        result = original(seed)
+        _kept_from.pop(_state(), None)
+        return result
 
     torch.manual_seed = torch.random.manual_seed = manual_seed
 
 
-def _seed_numpy(numpy: ModuleType, seed: int) -> None:
+def _seed_numpy(numpy: ModuleType, seed: int | None) -> None:
     numpy.random.seed(seed)
+
+
+def _tell(p: Any) -> None:
+    """A dropout would have drawn, where `p` is not 0."""
+    if p:
+        for watcher in _watchers:
+            watcher()
 
 
 def _drop_nothing() -> None:
     functional: Any = torch.nn.functional
 
-    def kept(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def kept(input: Any, p: Any = 0.5, training: bool = True, *args: Any, **kwargs: Any) -> Any:
+        _tell(p if kwargs.get("train", training) else 0.0)
         return input
 
     for name in _DROPOUTS:
@@ -67,6 +115,7 @@ def _drop_nothing() -> None:
     def attend(
         query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, *rest: Any, **more: Any
     ) -> Any:
+        _tell(dropout_p)
         return attention(query, key, value, attn_mask, 0.0, *rest, **more)
 
     functional.scaled_dot_product_attention = attend

@@ -1,0 +1,45 @@
+"""The migrated program as its user starts it: no seed of ours, dropout as it is, random numbers as the card draws them.
+
+The other comparisons hold all of this still, so that two runs can be compared. What they hide shows here: ranks whose
+weights are equal only because the same seed drew them, and a start that needs that seed.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from transplt.proof.prove import ranks
+from transplt.proof.prove.found import Findings, Part
+from transplt.proof.prove.runs import Run, Runner
+from transplt.render.verdict import Verdict, Word
+
+TITLE = "the migrated program as its user starts it, twice"
+#: A broadcast that is missing shows before the first step, an exchange of gradients behind it.
+STEPS = 2
+_TWICE = 2
+
+
+def as_started(original: Runner, migrated: Runner, worlds: tuple[int, ...]) -> Part | None:
+    """The part for these numbers of processes; None where the original comes up no better."""
+    found = Findings()
+    for world in worlds:
+        for number, run in enumerate(_runs(migrated, world), 1):
+            who = f"unseeded start {number}" + (f" with {world} processes" if world > 1 else "")
+            if run.stop is not None:
+                twins = _runs(original, world if original.project.distributed else 1)
+                if any(run.stop.is_that_of(twin.stop) for twin in twins):
+                    return None
+                return Part(TITLE, Verdict(Word.STOPS, f"{who}: {run.stop}"), found)
+            apart = ranks.unequal_ranks(run.trainings) if len(run.trainings) > 1 else None
+            if apart is not None:
+                found.differences.append(replace(apart, what=f"{who}: {apart.what}"))
+                return Part(TITLE, Verdict(Word.DIFFERS, str(found.differences[0])), found)
+    came = " and ".join(f"on each of {world} ranks" if world > 1 else "with one process" for world in worlds)
+    return Part(TITLE, Verdict(Word.EQUAL, f"came up twice, unseeded, {came}"), found)
+
+
+def _runs(runner: Runner, world: int) -> list[Run]:
+    """Two runs, at the same time."""
+    with ThreadPoolExecutor(_TWICE) as pool:
+        return [*pool.map(lambda _: runner.run(world, steps=STEPS, seeded=False), range(_TWICE))]
