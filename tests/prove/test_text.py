@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.prove.test_record import SETUP
-from transplt.proof.prove.found import Curve, Difference, Findings, Part, Width
+from transplt.proof.prove.found import Curve, Difference, Findings, Part, Property, Width
 from transplt.proof.prove.proof import Proof
 from transplt.proof.prove.proof_text import as_json, as_text
 from transplt.proof.prove.tolerance import PLAIN, REORDERED
@@ -94,6 +94,7 @@ def test_json() -> None:
     equal = part(
         Word.EQUAL, "2 steps compared", steps=2, printed=3, saved=4, rounding=PLAIN, widths=WIDTHS, reasons=["r"],
         curves=[Curve("optimizer 0 (Adam)", [(1.5, 1.5, 0.0), (None, math.nan, None), (math.inf, 1.0, 2e-8)])],
+        properties=[Property("noise", Verdict(Word.EQUAL, "each rank draws its own"))],
     )  # fmt: skip
     told = as_json(Proof([equal], 12.34), SETUP)
     kept = json.loads(json.dumps(told, allow_nan=False))
@@ -131,6 +132,7 @@ def test_json() -> None:
                     "steps": [{"optimizer": 0, "step": 0, "loss": 1e-5, "gradient": None, "parameter": None}],
                 },
                 "differences": [],
+                "properties": [{"name": "noise", "verdict": "equal", "sentence": "each rank draws its own"}],
                 "not_compared": ["r"],
                 "remarks": [],
                 "curves": [

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Event, Place, Training
+from transplt.render.cell import many
 
 
 def batches(training: Training) -> dict[tuple[int, int], list[list[int]]]:
@@ -22,7 +24,7 @@ def _made(training: Training, key: tuple[int, int]) -> Event:
     return next(each for each in training.of("loader") if (each.fields["loader"], each.fields["epoch"]) == key)
 
 
-def _where(loader: Event) -> Place | None:
+def where(loader: Event) -> Place | None:
     """The line that makes a loader, else the one that goes through it."""
     made: Place | None = loader.fields["made"]
     return made or loader.place
@@ -30,7 +32,7 @@ def _where(loader: Event) -> Place | None:
 
 def trained_on(training: Training) -> set[int]:
     """The loaders that a backward pass follows a batch of."""
-    return {loader for loader, _ in _trained_passes(training)}
+    return {loader for loader, _ in trained_passes(training)}
 
 
 def global_batches(ranks: Sequence[Training]) -> dict[str, list[list[int]]]:
@@ -71,27 +73,79 @@ def uneven_from(ranks: Sequence[Training]) -> int | None:
     return next((number for number, row in enumerate(zip(*sizes, strict=False)) if len({*row}) > 1), None)
 
 
-def same_data(ranks: Sequence[Training]) -> Difference | None:
-    """A loader of training whose samples are the same on every rank: W cards do the work of one."""
-    wanted = trained_on(ranks[0])
+def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | str:
+    """Whether the samples of each pass of training are divided among the ranks: how they are not, how they are, or ""
+    where no pass tells. `one` is the original in one process, which may draw again or leave out itself."""
+    passes = 0
     every = [batches(rank) for rank in ranks]
-    for key, mine in every[0].items():
-        if key[0] not in wanted or not all(key in each for each in every):
+    before = {event.fields["loader"]: event for event in one.of("loader")} if one is not None else {}
+    for key in sorted(trained_passes(ranks[0])):
+        if not all(key in each for each in every) or _divided(_made(ranks[0], key), before.get(key[0])):
             continue
-        shares = [{index for batch in each[key] for index in batch} for each in every]
-        event = _made(ranks[0], key)
-        if all(each[key] == mine for each in every):
-            return Difference(
-                "every rank trains on the same samples in the same order, so that W cards do the work of one",
-                _where(event), cause=f"the sampler is a {event.fields['sampler']}",
-            )  # fmt: skip
-        largest = max(len(share) for share in shares)
-        if event.fields["sampler"] != "DistributedSampler" and len(set.union(*shares)) < 1.5 * largest and largest > 4:
-            return Difference(
-                "every rank goes through all samples, in an order of its own: an epoch is W times as long",
-                _where(event), cause=f"the sampler is a {event.fields['sampler']}",
-            )  # fmt: skip
+        event, shares = _made(ranks[0], key), [{*itertools.chain(*each[key])} for each in every]
+        first = _same(event, [each[key] for each in every], shares)
+        if first is None and not (one is not None and _repeats(one, key[0])):
+            first = _overlap(event, shares) or _lack(event, [len(each[key]) for each in every], shares, before)
+        if first is not None:
+            return first
+        passes += 1
+    return f"each rank has samples of its own in {many(passes, 'epoch')}" if passes else ""
+
+
+def _divided(event: Event, before: Event | None) -> bool:
+    """Whether each rank has a data set of its own, whose indices say nothing of those of others."""
+    sizes = [each.fields.get("size") for each in (event, before) if each is not None]
+    return len(sizes) == 2 and None not in sizes and sizes[0] != sizes[1]
+
+
+def _repeats(one: Training, loader: int) -> bool:
+    """Whether a loader of the original gives a sample more than once in a pass."""
+    passes = (itertools.chain(*given) for (which, _), given in batches(one).items() if which == loader)
+    return any(len(indices) > len({*indices}) for indices in map(list, passes))
+
+
+def _same(event: Event, given: Sequence[list[list[int]]], shares: Sequence[set[int]]) -> Difference | None:
+    """All of them on every rank: W cards do the work of one."""
+    cause = f"the sampler is a {event.fields['sampler']}"
+    if all(each == given[0] for each in given):
+        what = "every rank trains on the same samples in the same order, so that W cards do the work of one"
+        return Difference(what, where(event), cause=cause)
+    largest = max(len(share) for share in shares)
+    if event.fields["sampler"] != "DistributedSampler" and len(set.union(*shares)) < 1.5 * largest and largest > 4:
+        what = "every rank goes through all samples, in an order of its own: an epoch is W times as long"
+        return Difference(what, where(event), cause=cause)
     return None
+
+
+def _overlap(event: Event, shares: Sequence[set[int]]) -> Difference | None:
+    """More samples on two ranks than a sampler pads shares with: one a rank, or a batch where batches are padded."""
+    padded = len(shares) - 1 if event.fields["sampler"] == "DistributedSampler" else len(shares) * _batch(event)
+    twice = sum(len(share) for share in shares) - len(set.union(*shares))
+    if twice <= padded:
+        return None
+    what = f"{twice} samples of epoch {event.fields['epoch'] + 1} are given to more than one rank"
+    return Difference(what, where(event), cause=f"the sampler is a {event.fields['sampler']}")
+
+
+def _lack(
+    event: Event, counts: Sequence[int], shares: Sequence[set[int]], before: dict[int, Event]
+) -> Difference | None:
+    """Samples that no rank has, in a pass that all ranks came to the end of and that is whole in the original."""
+    fields, twin = event.fields, before.get(event.fields["loader"])
+    size, planned = fields.get("size"), fields.get("length")
+    if twin is None or size is None or planned is None or any(count < planned for count in counts):
+        return None
+    if (twin.fields.get("length") or 0) * _batch(twin) + (_batch(twin) if twin.fields["drop_last"] else 0) < size:
+        return None
+    lacks = size - len(set.union(*shares))
+    if lacks <= (len(shares) * _batch(event) if fields["drop_last"] else 0):
+        return None
+    what = f"{lacks} of {size} samples are given to no rank in epoch {fields['epoch'] + 1}"
+    return Difference(what, where(event), cause=f"the sampler is a {fields['sampler']}")
+
+
+def _batch(event: Event) -> int:
+    return int(event.fields.get("batch") or 1)
 
 
 def unshuffled(one: Training, other: Training) -> Difference | None:
@@ -103,7 +157,7 @@ def unshuffled(one: Training, other: Training) -> Difference | None:
         plain = fields["sampler"] in ("DistributedSampler", "SequentialSampler") and not fields["shuffle"]
         if plain and fields["loader"] in wanted & shuffled:
             what = "the original shuffles here, the migrated program does not"
-            return Difference(what, _where(event), cause=f"the sampler is a {fields['sampler']}")
+            return Difference(what, where(event), cause=f"the sampler is a {fields['sampler']}")
     return None
 
 
@@ -122,7 +176,7 @@ def other_batches(one: Training, other: Training) -> Difference | None:
             before, after = before[:shorter], after[:shorter]
         if before != after:
             what = f"the loader gives {_counted(after)} in epoch {key[1] + 1}, in the original {_counted(before)}"
-            return Difference(what, _where(event), _made(one, key).fields["made"])
+            return Difference(what, where(event), _made(one, key).fields["made"])
     return None
 
 
@@ -131,34 +185,95 @@ def _counted(sizes: list[int]) -> str:
     return f"{len(sizes)} batches of {sizes[0]}{ends}" if sizes else "no batch"
 
 
-def same_order(training: Training) -> Difference | None:
-    """A loader of training that shuffles by DistributedSampler and gives each epoch in the order of the first. A pass
-    that no backward follows, such as an evaluation on the data of the training, is no epoch."""
-    known = batches(training)
-    trains = _trained_passes(training)
+def same_order(training: Training, one: Training | None = None) -> Difference | None:
+    """A loader of training that shuffles and gives each epoch in the order of the first: by DistributedSampler, or by
+    any sampler where the order of the original (`one`) is new in each epoch. A pass that no backward follows, such as
+    an evaluation on the data of the training, is no epoch."""
+    fresh = _fresh(one) if one is not None else set()
     passes: dict[int, list[list[list[int]]]] = {}
-    for event in training.of("loader"):
-        key = (event.fields["loader"], event.fields["epoch"])
-        if key not in trains or event.fields["sampler"] != "DistributedSampler" or not event.fields["shuffle"]:
-            continue
-        earlier = passes.setdefault(key[0], [])
-        again = known[key]
-        if earlier and len(again) > 1 and again == earlier[0][: len(again)]:
-            return Difference(
-                f"epoch {len(earlier) + 1} comes in the order of the first",
-                event.place, cause="set_epoch is not called",
-            )  # fmt: skip
-        earlier.append(again)
+    for event, given in _epochs(training):
+        shared = event.fields["sampler"] == "DistributedSampler" and event.fields["shuffle"]
+        earlier = passes.setdefault(event.fields["loader"], [])
+        if (shared or event.fields["loader"] in fresh) and earlier and _begins(earlier[0], given):
+            cause = "set_epoch is not called" if shared else f"the sampler is a {event.fields['sampler']}"
+            return Difference(f"epoch {len(earlier) + 1} comes in the order of the first", event.place, cause=cause)
+        earlier.append(given)
     return None
 
 
-def _trained_passes(training: Training) -> set[tuple[int, int]]:
-    """The passes (loader, epoch) that a backward follows a batch of."""
+def _fresh(one: Training) -> set[int]:
+    """The loaders that give later epochs in other orders than the first."""
+    first: dict[int, list[list[int]]] = {}
+    found: dict[int, bool] = {}
+    for event, given in _epochs(one):
+        which = event.fields["loader"]
+        if which in first and len(given) > 1:
+            found[which] = found.get(which, True) and not _begins(first[which], given)
+        first.setdefault(which, given)
+    return {which for which, new in found.items() if new}
+
+
+def _epochs(training: Training) -> Iterator[tuple[Event, list[list[int]]]]:
+    """The passes of training, each with its batches."""
+    known, trains = batches(training), trained_passes(training)
+    for event in training.of("loader"):
+        key = (event.fields["loader"], event.fields["epoch"])
+        if key in trains:
+            yield event, known[key]
+
+
+def _begins(whole: list[list[int]], part: list[list[int]]) -> bool:
+    return len(part) > 1 and part == whole[: len(part)]
+
+
+def counted_epochs(training: Training) -> int:
+    """How often the loader with the most passes of training gave more than one batch."""
+    counts = Counter(event.fields["loader"] for event, given in _epochs(training) if len(given) > 1)
+    return max(counts.values(), default=0)
+
+
+def in_step(training: Training, one: Training) -> Difference | None:
+    """Two loaders that go side by side and give the same indices, which those of the original do not: sample i of the
+    one is always met by sample i of the other."""
+    mine, theirs = batches(training), batches(one)
+    for first, second in itertools.combinations(sorted({which for which, _ in mine}), 2):
+        epochs = [epoch for which, epoch in mine if which == first and (second, epoch) in mine]
+        pairs = [((first, epoch), (second, epoch)) for epoch in epochs]
+        if (
+            pairs
+            and all(mine[left] == mine[right] and len(mine[left]) > 1 for left, right in pairs)
+            and all(left in theirs and right in theirs and theirs[left] != theirs[right] for left, right in pairs[:1])
+            and _side_by_side(training, *pairs[0])
+        ):
+            event = _made(training, pairs[0][1])
+            what = "two loaders give the same indices, so that sample i of one always comes with sample i of the other"
+            return Difference(f"{what}; in the original they do not", where(event), where(_made(one, pairs[0][1])))
+    return None
+
+
+def _side_by_side(training: Training, *keys: tuple[int, int]) -> bool:
+    """Whether each of two passes begins before the other ends."""
+    given: list[list[int]] = [[], []]
+    for event in training.of("batch"):
+        if (event.fields["loader"], event.fields["epoch"]) in keys:
+            given[keys.index((event.fields["loader"], event.fields["epoch"]))].append(event.index)
+    return given[0][0] < given[1][-1] and given[1][0] < given[0][-1]
+
+
+def trained_passes(training: Training) -> set[tuple[int, int]]:
+    """The passes (loader, epoch) that a backward follows a batch of, and those that go on beside them."""
     passes: set[tuple[int, int]] = set()
     last: tuple[int, int] | None = None
+    begun: dict[tuple[int, int], int] = {}
+    backward, evaluates = 0, False
     for event in training.events:
         if event.kind == "batch":
             last = (event.fields["loader"], event.fields["epoch"])
-        elif event.kind == "backward" and last is not None:
-            passes.add(last)
+            if backward > begun.setdefault(last, backward) and not evaluates:
+                passes.add(last)
+        elif event.kind == "mode":
+            evaluates = not event.fields.get("train")
+        elif event.kind == "backward":
+            backward += 1
+            passes |= {last} if last is not None else set()
     return passes

@@ -57,6 +57,10 @@ def _part(part: Part) -> dict[str, Any]:
         "held": ", ".join(many(count, noun) for count, noun in counted if count),
         "close": how_close(part).removeprefix("tolerance: "),
         "differences": [_difference(each) for each in found.differences],
+        "properties": [
+            {"name": each.name, "word": each.verdict.word.value, "sentence": visible(each.verdict.sentence)}
+            for each in found.properties
+        ],
         "reasons": [visible(each) for each in remaining_reasons(part)],
         "remarks": [visible(each) for each in found.remarks],
         "sides": found.sides,

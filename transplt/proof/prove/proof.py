@@ -12,6 +12,7 @@ from transplt.proof.prove.branches import OneSided, Way, inserted, one_sided, wa
 from transplt.proof.prove.detail import first_other_result
 from transplt.proof.prove.found import Difference, Findings, Part, Rounding
 from transplt.proof.prove.known import Known
+from transplt.proof.prove.noise import drawn_again
 from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
@@ -106,7 +107,8 @@ class Prover:
         every = changes(one, other)
         decisive = [change for change in every if change.decisive]
         unshuffled = loaders.unshuffled(one, other)
-        found.differences += [unshuffled] if unshuffled is not None else []
+        repeated = drawn_again(other, one)
+        found.differences += [each for each in (unshuffled, repeated) if each is not None]
         if precision.is_mixed(other):
             found.remarks.append(f"mixed precision: {precision.summary(other)}")
             found.differences += precision.precision_faults(one, other)

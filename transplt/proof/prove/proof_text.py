@@ -24,6 +24,7 @@ def as_text(proof: Proof) -> str:
         lines.append(f"  {visible(part.title)}")
         if len(proof.parts) > 1:
             lines.append(f"    {visible(str(part.verdict))}")
+        lines += [f"    {visible(f'{each.name}: {each.verdict}')}" for each in part.findings.properties]
         lines += [f"    {visible(line)}" for line in _more(part)]
     return "\n".join(lines)
 
@@ -31,7 +32,8 @@ def as_text(proof: Proof) -> str:
 def _more(part: Part) -> list[str]:
     found = part.findings
     lines = [closeness] if (closeness := how_close(part)) else []
-    more = [str(each) for each in found.differences[1:]]
+    said = {each.verdict.sentence for each in found.properties}
+    more = [each for each in map(str, found.differences[1:]) if each not in said]
     lines += [f"also: {line}" for line in more[:_SHOWN]]
     if len(more) > _SHOWN:
         lines.append(f"... and {len(more) - _SHOWN} more")
@@ -91,6 +93,10 @@ def part_as_json(part: Part) -> dict[str, Any]:
                 "cause": each.cause,
             }
             for each in found.differences
+        ],
+        "properties": [
+            {"name": each.name, "verdict": each.verdict.word.value, "sentence": each.verdict.sentence}
+            for each in found.properties
         ],
         "not_compared": found.reasons,
         "remarks": found.remarks,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from transplt.proof.prove import averages, ends, loaders, precision, ranks, shares, steps
+from transplt.proof.prove import averages, ends, loaders, precision, properties, ranks, shares, steps
 from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
@@ -41,27 +41,34 @@ class Several:
         if len(run.trainings) < 2 or not any(training.steps for training in run.trainings):
             return [Part(title, Verdict(Word.RUNS, "ran to its end; no rank took a step that was seen"), found)]
         found.steps = min(len(training.steps) for training in run.trainings)
-        for check in (
-            ranks.same_card(run.trainings), ranks.unequal_ranks(run.trainings), loaders.same_data(run.trainings),
-            loaders.same_order(run.trainings[0]),
-        ):  # fmt: skip
-            if check is not None:
-                found.differences.append(check)
+        one = reference.first if reference.stop is None else None
+        judged, found.remarks = properties.judge(run.trainings, one, faults)
+        twin = None
+        if self.original.project.distributed:
+            twin = self._twin(world, run)
+        if twin is not None:
+            judged = properties.excused(judged, properties.judge(twin.trainings, one)[0])
+        found.properties = [each.as_property for each in judged]
+        broken = [each.found for each in judged if isinstance(each.found, Difference)]
+        found.differences += broken[1 if faults else 0 :]
         if precision.is_mixed(run.trainings[0]):
             found.remarks.append(f"mixed precision: {precision.summary(run.trainings[0])}")
         if found.differences:
             return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
         taken = many(found.steps, "step")
         equal = Verdict(Word.EQUAL, f"the parameters of {world} ranks are equal after each of {taken}")
-        twin = self._against_ranks(world, run) if self.original.project.distributed else None
-        return [Part(title, equal, found), twin or self._against_one(world, run, reference)]
+        second = self._against_ranks(world, run, twin) if twin is not None else self._against_one(world, run, reference)
+        return [Part(title, equal, found), second]
 
-    def _against_ranks(self, world: int, several: Run) -> Part | None:
-        """The ranks against those of an original that is distributed itself; None where it has none, or they stop."""
+    def _twin(self, world: int, several: Run) -> Run | None:
+        """The ranks of an original that is distributed itself; None where it has none, or they stop."""
         self.announce(f"the original with {world} processes")
         twin = self.original.run(world)
-        if twin.stop is not None or len(twin.trainings) != len(several.trainings) or not has_groups(twin):
-            return None
+        alike = twin.stop is None and len(twin.trainings) == len(several.trainings) and has_groups(twin)
+        return twin if alike else None
+
+    def _against_ranks(self, world: int, several: Run, twin: Run) -> Part:
+        """The ranks against those of the original."""
         found = Findings()
         found.steps = sum(1 for _ in steps.pairs(twin.trainings[0], several.trainings[0]))
         found.curves = steps.curves(twin.trainings[0], several.trainings[0])

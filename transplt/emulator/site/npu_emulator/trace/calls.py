@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 
 from .. import DEVICE
 from ..start import when_imported
+from .figures import figures, number
 from .log import called_by_user, emit, is_quiet, quiet
 
 
@@ -22,6 +24,7 @@ def install() -> None:
     _record(module, "zero_grad", "zero_grad")
     _record(module, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": _class_of(self)})
     _watch_missing(module)
+    _watch_evaluation(module)
     _record(optimizer, "zero_grad", "zero_grad")
     _record(optimizer, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": type(self).__name__})
     for name in ("clip_grad_norm_", "clip_grad_value_"):
@@ -30,8 +33,8 @@ def install() -> None:
         setattr(torch.nn.utils.clip_grad, name, clip)
     for kind in {torch.optim.lr_scheduler.LRScheduler, *_subclasses(torch.optim.lr_scheduler.LRScheduler)}:
         if "step" in vars(kind):
-            _record(kind, "step", "scheduler", lambda self, *rest, **named: {"kind": type(self).__name__})
-    _record(torch, "save", "save", lambda obj, f=None, *rest, **named: {"file": _file(f)})
+            _record(kind, "step", "scheduler", _scheduled)
+    _record(torch, "save", "save", lambda obj, f=None, *rest, **named: {"file": _file(f), "path": _path(f)})
     _record(torch, "load", "load", lambda f=None, *rest, **named: {"file": _file(f)})
     _record(torch, "manual_seed", "seed", lambda seed=0: {"seed": int(seed)})
     for name in ("half", "bfloat16", "float", "double", "to"):
@@ -145,6 +148,59 @@ def _bound(parameters: Any = None, bound: Any = None, *rest: Any, **named: Any) 
 
 def _file(path: Any) -> str:
     return os.path.basename(os.fspath(path)) if isinstance(path, (str, os.PathLike)) else ""
+
+
+def _path(file: Any) -> str:
+    """Where a file lies, whether it is given by its path or open; "" for one in memory."""
+    path = file if isinstance(file, (str, os.PathLike)) else getattr(file, "name", None)
+    return os.path.abspath(path) if isinstance(path, (str, os.PathLike)) else ""
+
+
+def _scheduled(self: Any, *rest: Any, **named: Any) -> dict[str, Any]:
+    """What a schedule is called, and the metric that it decides by."""
+    fields: dict[str, Any] = {"kind": type(self).__name__}
+    if isinstance(self, torch.optim.lr_scheduler.ReduceLROnPlateau):
+        metric: Any = named.get("metrics", rest[0] if rest else None)
+        fields["metric"] = number(metric) if isinstance(metric, torch.Tensor) else float(metric)
+    return fields
+
+
+#: Networks that were switched to evaluation and were not called since, by id, and the hook that waits for them: one for
+#: all modules, since scripting a module would compile a hook of its own.
+_switched: dict[int, Any] = {}
+_waits: list[Any] = []
+
+
+def _watch_evaluation(module: Any) -> None:
+    """The buffers that the first forward of a network finds after it was switched to evaluation."""
+    switch = module.train
+
+    @functools.wraps(switch)
+    def train(self: Any, mode: bool = True) -> Any:
+        if not is_quiet() and not isinstance(self, torch.jit.ScriptModule):
+            from .models import unwrapped
+
+            root = unwrapped(self)  # a wrapper sends buffers before it calls the network
+            if mode:
+                _switched.pop(id(root), None)
+            elif next(root.buffers(), None) is not None:
+                _switched[id(root)] = weakref.ref(root)
+                _waits[:] = _waits or [torch.nn.modules.module.register_module_forward_pre_hook(_evaluated)]
+        return switch(self, mode)
+
+    module.train = train
+
+
+def _evaluated(module: Any, args: Any) -> None:
+    known = _switched.get(id(module))
+    if known is None or known() is not module:
+        return
+    del _switched[id(module)]
+    if not _switched:
+        _waits.pop().remove()
+    if not is_quiet() and not torch.jit.is_tracing():
+        held = {name: figures(tensor) for name, tensor in module.named_buffers()}
+        emit("evaluated", of=type(module).__name__, b={name: each for name, each in held.items() if each is not None})
 
 
 def _watch_autocast() -> None:

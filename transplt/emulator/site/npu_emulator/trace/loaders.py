@@ -75,7 +75,7 @@ class _Indices:
 
 
 def _length(length: Any, loader: Any) -> int | None:
-    """How many batches it gives; None for one that does not know."""
+    """How many batches it gives, or samples it has; None for what does not know."""
     try:
         return int(length(loader))
     except (TypeError, NotImplementedError):
@@ -125,6 +125,7 @@ def install() -> None:
             "loader", loader=which, epoch=_epochs[which], batch=self.batch_size, sampler=type(sampler).__name__,
             shuffle=bool(getattr(sampler, "shuffle", False)), made=_made.get(self),
             nth=_order.get(self), length=_length(length, self),
+            size=_length(len, self.dataset), drop_last=bool(self.drop_last or getattr(sampler, "drop_last", False)),
         )  # fmt: skip
         if config.trace and config.trace["seed"] is not None:
             _turns[which] = repeat.turn(("loader", which))

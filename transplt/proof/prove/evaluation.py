@@ -1,0 +1,157 @@
+"""What the ranks evaluate: each on which samples, with which buffers, and whether the results are brought together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from transplt.proof.prove import loaders
+from transplt.proof.prove.found import Difference
+from transplt.proof.prove.ranks import asked_collectives
+from transplt.proof.prove.training import Event, Training
+from transplt.render.cell import many
+
+#: Collectives that bring nothing together.
+_APART = frozenset({"barrier", "monitored_barrier", "broadcast", "broadcast_object_list", "init_process_group",
+                    "new_group"})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """A pass of evaluation: the event that begins it, its samples, and the indices of its events from the beginning up
+    to the next batch of training."""
+
+    event: Event
+    batches: list[list[int]]
+    window: tuple[int, int]
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.event.fields["loader"], self.event.fields["epoch"]
+
+    @property
+    def samples(self) -> list[int]:
+        return [index for batch in self.batches for index in batch]
+
+    @property
+    def whole(self) -> bool:
+        planned = self.event.fields.get("length")
+        return planned is not None and len(self.batches) >= planned
+
+
+def together(ranks: Sequence[Training], one: Training | None) -> tuple[Difference | str, list[str]]:
+    """Whether evaluations whose samples are shared out bring their results together ("" where there are none), and
+    remarks."""
+    remarks: list[str] = []
+    joined = everything = 0
+    every = [{each.key: each for each in _passes(rank)} for rank in ranks]
+    sizes = {event.fields["loader"]: event.fields.get("size") for event in one.of("loader")} if one else {}
+    for key, first in every[0].items():
+        passes = [each[key] for each in every if key in each]
+        if len(passes) < len(ranks):
+            continue
+        if not _shared_out(passes, sizes.get(key[0])):
+            everything += 1
+            continue
+        if not any(_brings(rank, each.window) for rank, each in zip(ranks, passes, strict=True)):
+            what = "each rank evaluates its own share, and nothing brings the results together: what is printed and "
+            what += "decided (early stopping, best checkpoint, ReduceLROnPlateau) is that of one rank's share"
+            return Difference(what, first.event.place), remarks
+        joined += 1
+        twice = sum(len(each.samples) for each in passes) - len({*(i for each in passes for i in each.samples)})
+        if twice and first.event.fields["sampler"] == "DistributedSampler":
+            what = f"{many(twice, 'sample')} counted twice in the evaluation at {first.event.place}: shares are padded"
+            remarks += [what] if what not in remarks else []
+    if joined:
+        return f"the results of {many(joined, 'evaluation')} are brought together", remarks
+    return "each rank evaluates all samples" if everything else "", remarks
+
+
+def _shared_out(passes: Sequence[_Pass], size: int | None) -> bool:
+    """Whether the ranks have shares of the samples: by the sampler, or each of a data set that it has a part of."""
+    shares = [{*each.samples} for each in passes]
+    if all(share == shares[0] for share in shares):
+        return size is not None and all((each.event.fields.get("size") or size) < size for each in passes)
+    return passes[0].event.fields["sampler"] == "DistributedSampler" or all(each.whole for each in passes)
+
+
+def _brings(rank: Training, window: tuple[int, int]) -> bool:
+    """Whether a program asks for a collective that combines what ranks have, or keeps results of each rank in files."""
+    asked = [event for event in asked_collectives(rank) if event.fields["kind"] not in _APART]
+    saved = rank.of("save") if rank.rank else []
+    roots = {event.fields.get("root") for event in rank.of("coll") if event.fields["kind"].startswith("broadcast")
+             and window[0] < event.index < window[1]}  # fmt: skip
+    return len(roots) > 1 or any(window[0] < event.index < window[1] for event in [*asked, *saved])
+
+
+def _passes(training: Training) -> Iterator[_Pass]:
+    """The passes in evaluation, which no backward pass follows."""
+    trained, known = loaders.trained_passes(training), loaders.batches(training)
+    given = training.of("batch")
+    backward = [event.index for event in training.of("backward")]
+    ends = [*(event.index for event in given if _key(event) in trained), len(training.events)]
+    for event in training.of("loader"):
+        own = [each.index for each in given if _key(each) == _key(event)]
+        if not own or _key(event) in trained or any(own[0] < each < own[-1] for each in backward):
+            continue
+        if _evaluates(training, own[0], own[-1], backward):
+            yield _Pass(event, known[_key(event)], (event.index, next(end for end in ends if end > own[-1])))
+
+
+def _key(event: Event) -> tuple[int, int]:
+    return event.fields["loader"], event.fields["epoch"]
+
+
+def _evaluates(training: Training, first: int, last: int, backward: Sequence[int]) -> bool:
+    """Whether what is done with batches is an evaluation: in the mode of one, or without gradients where the program
+    knows no modes. Batches that are fetched for training come before a backward pass with nothing between."""
+    modes = [event for event in training.of("mode") if event.index < first]
+    if modes and modes[-1].fields.get("train"):
+        return False
+    if not modes:
+        begun = max((index for index in backward if index < first), default=-1)
+        if not any(begun < event.index < last for event in training.of("no_grad")):
+            return False
+    following = next((index for index in backward if index > last), None)
+    turns = training.of("mode", "loader") if modes else training.of("loader")
+    return following is None or any(last < event.index < following for event in turns)
+
+
+def same_buffers(ranks: Sequence[Training]) -> tuple[Difference | str, list[str]]:
+    """Whether ranks that evaluate at the same step do so with the same statistics ("" where no two do), and remarks on
+    other buffers."""
+    known: dict[tuple[str, int, int], tuple[int, Event]] = {}
+    compared = 0
+    remarks: list[str] = []
+    for rank in ranks:
+        for key, event in _evaluated(rank):
+            whose, first = known.setdefault(key, (rank.rank, event))
+            if first is event:
+                continue
+            compared += 1
+            mine, theirs = first.fields["b"], event.fields["b"]
+            other = [name for name in mine.keys() & theirs.keys() if mine[name][3] != theirs[name][3]]
+            statistics = sorted(name for name in other if name.rpartition(".")[2] in ("running_mean", "running_var"))
+            if statistics:
+                what = f"rank {rank.rank} evaluates with another {key[0]}.{statistics[0]} than rank {whose}"
+                return Difference(what, event.place, cause=_unsent(rank)), remarks
+            for name in sorted(other)[:1]:
+                remark = f"the buffer {key[0]}.{name} of rank {rank.rank} is not that of rank {whose} ({event.place})"
+                remarks += [remark] if not remarks else []
+    return f"the same in {many(compared, 'evaluation')} of two ranks" if compared else "", remarks
+
+
+def _evaluated(rank: Training) -> Iterator[tuple[tuple[str, int, int], Event]]:
+    """The evaluations by network, steps before, and their number among those."""
+    counts: dict[tuple[str, int], int] = {}
+    steps = [step.index for step in rank.steps]
+    for event in rank.of("evaluated"):
+        key = (event.fields["of"], sum(index < event.index for index in steps))
+        counts[key] = counts.get(key, -1) + 1
+        yield (*key, counts[key]), event
+
+
+def _unsent(rank: Training) -> str:
+    if rank.of("wrap"):
+        return "the network is called past its wrapper, whose forward sends the buffers of rank 0 to the others"
+    return "nothing sends the buffers of rank 0 to the others"

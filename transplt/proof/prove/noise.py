@@ -1,0 +1,70 @@
+"""The random numbers of a training: whether the ranks draw their own, and whether they come again at a later step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from transplt.proof.prove.found import Difference
+from transplt.proof.prove.training import Place, Training
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What a line drew for a backward pass: the `number`-th time (from 0) in a step, with a checksum of the numbers,
+    for the samples of a batch."""
+
+    place: Place | None
+    step: int
+    number: int
+    checksum: int
+    samples: tuple[int, ...]
+
+
+def draws(training: Training) -> Iterator[Draw]:
+    """Those between a batch and the backward pass on it; what an evaluation draws is not among them."""
+    samples: tuple[int, ...] | None = None
+    found: list[Draw] = []
+    for event in training.events:
+        if event.kind == "batch":
+            samples, found = tuple(event.fields["indices"]), []
+        elif event.kind == "noise" and samples is not None:
+            fields = event.fields
+            found.append(Draw(event.place, fields["step"], fields["number"], fields["sum"], samples))
+        elif event.kind == "backward":
+            yield from found
+            found = []
+
+
+def of_its_own(ranks: Sequence[Training]) -> Difference | str:
+    """A rank that draws what another draws at the same line of the same step, for other samples; else how many draws
+    were compared, "" for none."""
+    known: dict[tuple[Place | None, int, int], list[tuple[int, Draw]]] = {}
+    compared = 0
+    for training in ranks:
+        for draw in draws(training):
+            others = known.setdefault((draw.place, draw.step, draw.number), [])
+            for rank, other in others:
+                if draw.samples == other.samples:
+                    continue
+                if draw.checksum == other.checksum:
+                    what = f"rank {training.rank} draws the noise of rank {rank} at step {draw.step + 1}"
+                    return Difference(f"{what}, for other samples", draw.place, step=draw.step + 1)
+                compared += 1
+            others.append((training.rank, draw))
+    return "each rank draws its own random numbers" if compared else ""
+
+
+def drawn_again(training: Training, one: Training) -> Difference | None:
+    """A line that draws the same numbers at a later step, where no line of the original does."""
+    return None if _repeated(one) is not None else _repeated(training)
+
+
+def _repeated(training: Training) -> Difference | None:
+    known: dict[tuple[Place | None, int], int] = {}
+    for draw in draws(training):
+        first = known.setdefault((draw.place, draw.checksum), draw.step)
+        if first != draw.step:
+            what = f"the noise of step {draw.step + 1} is that of step {first + 1}"
+            return Difference(f"{what}, which in the original it is not", draw.place, step=draw.step + 1)
+    return None

@@ -1,0 +1,157 @@
+"""What has to hold between the ranks of one run, property by property."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from transplt.proof.prove import evaluation, loaders, noise, ranks
+from transplt.proof.prove.collectives import CollectiveFault
+from transplt.proof.prove.found import Difference, Property
+from transplt.proof.prove.steps import pairs
+from transplt.proof.prove.training import Training
+from transplt.render.cell import figure, many
+from transplt.render.verdict import Verdict, Word
+
+COLLECTIVES, CARD, PARAMETERS = "collectives", "a card for each rank", "same parameters"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A property, and how it is broken, or how it holds; "" where nothing of it was seen."""
+
+    name: str
+    found: Difference | str
+
+    @property
+    def as_property(self) -> Property:
+        broken = isinstance(self.found, Difference)
+        return Property(self.name, Verdict(Word.DIFFERS if broken else Word.EQUAL, str(self.found)))
+
+
+def judge(
+    trainings: Sequence[Training], one: Training | None, faults: Sequence[CollectiveFault] = ()
+) -> tuple[list[Judged], list[str]]:
+    """The properties of these ranks that were seen, and remarks. `one` is the original in one process, where it came
+    to its end: what it does itself is right."""
+    world, first = len(trainings), trainings[0]
+    steps = min(len(training.steps) for training in trainings)
+    asked = sum(1 for _ in first.of("coll"))
+    chosen = f"each of {world} ranks has its own" if all(training.of("card") for training in trainings) else ""
+    buffers, remarks = evaluation.same_buffers(trainings)
+    results, more = evaluation.together(trainings, one)
+    schedules = _same_schedules(trainings, steps)
+    fault = next((Difference(fault.text, fault.place) for fault in faults), None)
+    found = [
+        Judged(COLLECTIVES, fault or (f"{asked} of rank {first.rank} match those of the other ranks" if asked else "")),
+        Judged(CARD, ranks.same_card(trainings) or chosen),
+        Judged(PARAMETERS, _same_parameters(trainings, steps, schedules)),
+        Judged("shares of the data", loaders.shared_out(trainings, one)),
+        Judged("order of each epoch", _order(first, one)),
+        Judged("noise", _noise(trainings, one)),
+        Judged("same buffers", buffers),
+        Judged("results of all ranks", results),
+        Judged("same schedules", schedules),
+        Judged("files", _files(trainings)),
+    ]
+    return [each for each in found if each.found], [*remarks, *more, *_never_sent(trainings, buffers)]
+
+
+def excused(found: Sequence[Judged], originals: Sequence[Judged]) -> list[Judged]:
+    """With what the original breaks in the same way, with as many processes, as it is there."""
+    theirs = {each.name for each in originals if isinstance(each.found, Difference)}
+    theirs -= {COLLECTIVES, CARD, PARAMETERS}
+    return [
+        Judged(each.name, f"as in the original: {each.found.what}")
+        if isinstance(each.found, Difference) and each.name in theirs
+        else each
+        for each in found
+    ]
+
+
+def _same_parameters(trainings: Sequence[Training], steps: int, schedules: Difference | str) -> Difference | str:
+    """Whether the parameters are those of all ranks, and where they are not, the schedule that makes them differ."""
+    found = ranks.unequal_ranks(trainings)
+    if found is None:
+        return f"the same bytes after each of {many(steps, 'step')}"
+    if isinstance(schedules, Difference) and (schedules.step or 0) <= (found.step or 0):
+        return replace(found, place=schedules.place, cause=schedules.what)
+    return found
+
+
+def _order(first: Training, one: Training | None) -> Difference | str:
+    found = loaders.same_order(first, one) or (loaders.in_step(first, one) if one is not None else None)
+    epochs = loaders.counted_epochs(first)
+    return found or (f"new in each of {epochs} epochs" if epochs > 1 else "")
+
+
+def _noise(trainings: Sequence[Training], one: Training | None) -> Difference | str:
+    found = noise.of_its_own(trainings)
+    if isinstance(found, Difference) or one is None:
+        return found
+    for training in trainings:
+        repeated = noise.drawn_again(training, one)
+        if repeated is not None:
+            return repeated
+    return found
+
+
+def _same_schedules(trainings: Sequence[Training], steps: int) -> Difference | str:
+    """Whether every rank decides by the same metric, and steps with the same learning rate and other numbers."""
+    first = trainings[0]
+    for other in trainings[1:]:
+        who = f"rank {first.rank}", f"rank {other.rank}"
+        metrics = [[event for event in each.of("scheduler") if "metric" in event.fields] for each in (first, other)]
+        for mine, theirs in zip(*metrics, strict=False):
+            if not _alike(mine.fields["metric"], theirs.fields["metric"]):
+                shown = [_shown(event.fields["metric"]) for event in (mine, theirs)]
+                what = f"{who[0]} steps {mine.fields['kind']} with {shown[0]}, {who[1]} with {shown[1]}"
+                return Difference(what, theirs.place, step=1 + sum(step.index < theirs.index for step in other.steps))
+        for left, right in pairs(first, other):
+            for before, after in zip(left.hyper, right.hyper, strict=False):
+                key = next((key for key in before if not _alike(before[key], after.get(key))), None)
+                if key is not None:
+                    what = f"{key} is {_shown(before[key])} on {who[0]} and {_shown(after.get(key))} on {who[1]}"
+                    sides = ((first, left), (other, right))
+                    turned = [[e for e in each.of("scheduler") if e.index < step.index][-1:] for each, step in sides]
+                    place = next((event.place for events in turned for event in events), right.place)
+                    return Difference(f"{what} at step {left.number + 1}", place, step=left.number + 1)
+    return f"the same numbers of the optimizers at each of {many(steps, 'step')}" if steps else ""
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-12) or (math.isnan(one) and math.isnan(other))
+    return bool(one == other)
+
+
+def _shown(value: Any) -> str:
+    return figure(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+
+
+def _files(trainings: Sequence[Training]) -> Difference | str:
+    """Whether each file that is saved is saved by one rank."""
+    writers: dict[str, int] = {}
+    for training in trainings:
+        for event in training.of("save"):
+            path = event.fields.get("path")
+            if path and writers.setdefault(path, training.rank) != training.rank:
+                what = f"ranks {writers[path]} and {training.rank} both write {event.fields['file'] or path}"
+                return Difference(what, event.place)
+    return f"{many(len(writers), 'file')}, each written by one rank" if writers else ""
+
+
+def _never_sent(trainings: Sequence[Training], buffers: Difference | str) -> list[str]:
+    """That batch norms have other statistics on each rank, which only those of one evaluate with."""
+    first = trainings[0]
+    if buffers or first.of("wrap") or not first.steps:
+        return []
+    held = first.steps[-1].buffers
+    for other in trainings[1:]:
+        theirs = other.steps[-1].buffers if other.steps else {}
+        for name in sorted(held.keys() & theirs.keys()):
+            if name.endswith(("running_mean", "running_var")) and held[name][3] != theirs[name][3]:
+                return [f"{name} is each rank's own, and nothing sends that of rank {first.rank} to the others"]
+    return []
