@@ -18,6 +18,7 @@ from transplt.proof.prove.command import for_output
 from transplt.proof.prove.projects import find_project
 from transplt.proof.prove.proof import Proof, between
 from transplt.proof.prove.proof_text import as_text
+from transplt.proof.prove.unseeded import TITLE
 from transplt.render.verdict import Word
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("golden_samples")]
@@ -61,4 +62,6 @@ def proven(sample: str, warm: Warm | None) -> Proof:
 def test_golden_tree_is_equal(sample: str, warm: Warm) -> None:
     proof = proven(sample, warm)
     assert proof.verdict.word is Word.EQUAL, as_text(proof)
-    assert all(part.findings.steps > 0 or part.left for part in proof.parts), as_text(proof)
+    *compared, started = proof.parts
+    assert started.title == TITLE
+    assert all(part.findings.steps > 0 or part.left for part in compared), as_text(proof)

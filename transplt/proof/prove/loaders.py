@@ -79,10 +79,11 @@ def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | 
     passes = 0
     every = [batches(rank) for rank in ranks]
     before = {event.fields["loader"]: event for event in one.of("loader")} if one is not None else {}
-    for key in sorted(trained_passes(ranks[0])):
-        if not all(key in each for each in every) or _divided(_made(ranks[0], key), before.get(key[0])):
+    for event, _ in _epochs(ranks[0]):
+        key = (event.fields["loader"], event.fields["epoch"])
+        if not all(key in each for each in every) or _divided(event, before.get(key[0])):
             continue
-        event, shares = _made(ranks[0], key), [{*itertools.chain(*each[key])} for each in every]
+        shares = [{*itertools.chain(*each[key])} for each in every]
         first = _same(event, [each[key] for each in every], shares)
         if first is None and not (one is not None and _repeats(one, key[0])):
             first = _overlap(event, shares) or _lack(event, [len(each[key]) for each in every], shares, before)

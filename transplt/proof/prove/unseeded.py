@@ -6,18 +6,17 @@ weights are equal only because the same seed drew them, and a start that needs t
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 from transplt.proof.prove import ranks
 from transplt.proof.prove.found import Findings, Part
-from transplt.proof.prove.runs import Run, Runner
+from transplt.proof.prove.runs import Run, Runner, at_once
 from transplt.render.verdict import Verdict, Word
 
 TITLE = "the migrated program as its user starts it, twice"
 #: A broadcast that is missing shows before the first step, an exchange of gradients behind it.
 STEPS = 2
-_TWICE = 2
 
 
 def as_started(original: Runner, migrated: Runner, worlds: tuple[int, ...]) -> Part | None:
@@ -41,5 +40,4 @@ def as_started(original: Runner, migrated: Runner, worlds: tuple[int, ...]) -> P
 
 def _runs(runner: Runner, world: int) -> list[Run]:
     """Two runs, at the same time."""
-    with ThreadPoolExecutor(_TWICE) as pool:
-        return [*pool.map(lambda _: runner.run(world, steps=STEPS, seeded=False), range(_TWICE))]
+    return at_once(*[partial(runner.run, world, steps=STEPS, seeded=False)] * 2)

@@ -1,0 +1,117 @@
+"""What a proof holds still, and what it must not hide by that: programs that seed again, and starts without a seed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests import forked
+from transplt.proof.launch.options import RunOptions, Trace
+from transplt.proof.prove.branches import inserted
+from transplt.proof.prove.projects import Project
+from transplt.proof.prove.proof import Proof, between
+from transplt.proof.prove.proof_text import as_text
+
+_ORIGINAL = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(1)
+model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Dropout(0.5), torch.nn.Linear(3, 1)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.randn(8, 4)), batch_size=4, shuffle=True)
+for epoch in range(3):
+    for x, in loader:
+        loss = model(x.cuda()).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+_NOISE = ("        loss = model(x.cuda())", "        x = x + torch.randn(x.shape)\n        loss = model(x.cuda())")
+_LOOP = "for epoch in range(3):\n"
+#: A seed that the port adds: once, and in each epoch.
+_ONCE = (_LOOP, f"torch.manual_seed(torch.initial_seed())\n{_LOOP}")
+_EACH = (_LOOP, f"{_LOOP}    torch.manual_seed(1)\n")
+_IN_ORDER = ("shuffle=True", "shuffle=False")
+Swaps = Sequence[tuple[str, str]]
+
+
+def proven(folder: Path, both: Swaps, port: Swaps) -> Proof:
+    """A proof of one process, with these replacements in both programs, and in the port."""
+    text = _ORIGINAL
+    for old, new in both:
+        assert old in text
+        text = text.replace(old, new)
+    ported = text.replace("import torch\n", "import torch\nimport torch_npu\n", 1).replace(".cuda()", ".npu()")
+    for old, new in port:
+        assert old in ported
+        ported = ported.replace(old, new)
+    for name, written in (("original", text), ("migrated", ported)):
+        (folder / name).mkdir()
+        (folder / name / "main.py").write_text(written, encoding="utf-8")
+    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(steps=0), threads=1)
+    before, after = (Project(folder / name, "main.py") for name in ("original", "migrated"))
+    return between(before, after, options, lambda text: None, forked.warm()).prove((1,))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("both", "port", "said"),
+    [
+        ([_NOISE], [_ONCE], "equal: "),
+        ([_NOISE, _EACH], [], "equal: "),
+        ([_NOISE, _IN_ORDER], [_EACH], "the noise of step 5 is that of step 3, which in the original it is not"),
+        # Without dropout and noise the order of the data alone comes again.
+        ([("torch.nn.Dropout(0.5), ", "")], [_EACH], "differs: "),
+        ([_IN_ORDER], [_EACH], "the noise of step 5 is that of step 3, which in the original it is not"),
+    ],
+    ids=["seeded once more", "both in each epoch", "noise again", "order again", "dropout again"],
+)
+def test_seeds(both: Swaps, port: Swaps, said: str, tmp_path: Path) -> None:
+    proof = proven(tmp_path, both, port)
+    assert said in str(proof.verdict), as_text(proof)
+
+
+_NEEDS_A_SEED = (_LOOP, f'if torch.initial_seed() != 1234:\n    raise ValueError("a seed")\n{_LOOP}')
+_UNSEEDED = ("torch.manual_seed(1)\n", "")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("both", "port", "parts"),
+    [
+        ([], [], ["equal", "equal: came up twice, unseeded, with one process"]),
+        ([_UNSEEDED, _NEEDS_A_SEED], [], ["equal"]),
+        ([_UNSEEDED], [_NEEDS_A_SEED], ["equal", "stops: unseeded start 1: main.py:10: ValueError: a seed"]),
+        # What differs already is not started again.
+        ([], [("lr=0.1", "lr=0.2")], ["differs"]),
+    ],
+    ids=["comes up", "the original does not either", "needs our seed", "differs already"],
+)
+def test_unseeded_starts(both: Swaps, port: Swaps, parts: list[str], tmp_path: Path) -> None:
+    proof = proven(tmp_path, both, port)
+    found = [str(part.verdict) for part in proof.parts]
+    assert len(found) == len(parts), as_text(proof)
+    assert all(said.startswith(wanted) for said, wanted in zip(found, parts, strict=True)), as_text(proof)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lines"),
+    [
+        ("a\nb\n", "a\nb\n", {}),
+        ("a\nb\n", "a\nnew\nb\n", {"main.py": [2]}),
+        # A line that stands for another is none of the port's own.
+        ("a\ncuda\nb\n", "a\nnpu\nb\n", {}),
+        ("a\nb\n", "a\n    b\n", {}),
+        (None, "a\nb\n", {"main.py": [1, 2]}),
+    ],
+)
+def test_lines_that_a_port_adds(before: str | None, after: str, lines: dict[str, list[int]], tmp_path: Path) -> None:
+    for name, text in (("original", before), ("migrated", after)):
+        (tmp_path / name).mkdir()
+        if text is not None:
+            (tmp_path / name / "main.py").write_text(text, encoding="utf-8")
+    assert inserted(tmp_path / "original", tmp_path / "migrated") == lines

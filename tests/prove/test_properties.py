@@ -1,0 +1,317 @@
+"""What has to hold between ranks: trainings made by hand, and the one property that each of them breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.prove.trainings import Told, figures
+from transplt.proof.prove.loaders import in_step, same_order
+from transplt.proof.prove.noise import drawn_again
+from transplt.proof.prove.properties import PARAMETERS, Judged, excused, judge
+from transplt.proof.prove.training import Training
+
+#: An event of a training: its kind, and what it has beside the defaults of `told`.
+Events = Sequence[tuple[str, dict[str, Any]]]
+LINES = {"noise": 20, "scheduler": 30, "save": 40, "evaluated": 50, "loader": 60}
+FIELDS: dict[str, dict[str, Any]] = {
+    "loader": {"loader": 0, "epoch": 0, "sampler": "DistributedSampler", "shuffle": True, "made": None, "batch": 1,
+               "size": 8, "length": 2, "drop_last": False},
+    "batch": {"loader": 0, "epoch": 0},
+    "noise": {"step": 0, "number": 0},
+    "coll": {"kind": "all_reduce", "shape": [1], "n": 0},
+    "evaluated": {"of": "Net"},
+    "save": {"file": "net.pt"},
+    "scheduler": {"kind": "ReduceLROnPlateau"},
+}  # fmt: skip
+
+
+def told(events: Events, rank: int | None = None) -> Training:
+    """One process; `step` is a backward pass and a step."""
+    training = Told()
+    if rank is not None:
+        training.tell("group", rank=rank, world=2)
+    training.made()
+    for kind, fields in events:
+        if kind == "step":
+            training.step(**fields)
+        else:
+            training.tell(kind, LINES.get(kind), **{**FIELDS.get(kind, {}), **fields})
+    return training.training()
+
+
+def broken(one: Events, *ranks: Events) -> list[str]:
+    """What is found broken, but for collectives."""
+    judged, _ = judge([told(events, rank) for rank, events in enumerate(ranks)], told(one))
+    return [str(each.as_property.verdict.sentence) for each in judged if each.as_property.verdict.word.value != "equal"]
+
+
+def batch(*indices: int, loader: int = 0, epoch: int = 0) -> tuple[str, dict[str, Any]]:
+    return "batch", {"indices": list(indices), "loader": loader, "epoch": epoch}
+
+
+def noise(checksum: int, step: int = 0) -> tuple[str, dict[str, Any]]:
+    return "noise", {"sum": checksum, "step": step}
+
+
+STEP: tuple[str, dict[str, Any]] = ("step", {})
+OWN = [batch(0), noise(7), STEP]
+
+
+@pytest.mark.parametrize(
+    ("zero", "one"),
+    [
+        ([batch(0), noise(7), STEP], [batch(1), noise(8), STEP]),
+        # The same samples: the same noise is that of one process.
+        ([batch(0), noise(7), STEP], [batch(0), noise(7), STEP]),
+        # Of no batch, of an evaluation, and behind the backward pass.
+        ([noise(7), STEP], [noise(7), STEP]),
+        ([batch(0), STEP, batch(2), noise(7), batch(4), STEP], [batch(1), STEP, batch(3), noise(7), batch(5), STEP]),
+        ([batch(0), STEP, noise(7)], [batch(1), STEP, noise(7)]),
+        # At another step.
+        ([batch(0), noise(7), STEP], [batch(1), STEP, batch(3), noise(7, 1), STEP]),
+    ],
+    ids=["its own", "same samples", "no batch", "evaluation", "behind", "another step"],
+)
+def test_noise_of_its_own(zero: Events, one: Events) -> None:
+    assert [each for each in broken([], zero, one) if "noise" in each] == []
+
+
+def test_the_noise_of_another_rank() -> None:
+    found = broken([], [batch(0), noise(7), STEP], [batch(1), noise(7), STEP])
+    assert found == ["train.py:20: rank 1 draws the noise of rank 0 at step 1, for other samples"]
+
+
+TWICE = [batch(0), noise(7), STEP, batch(1), noise(7, 1), STEP]
+
+
+@pytest.mark.parametrize(
+    ("original", "port", "found"),
+    [
+        (OWN, TWICE, "train.py:20: the noise of step 2 is that of step 1, which in the original it is not"),
+        (TWICE, TWICE, ""),
+        (OWN, [batch(0), noise(7), STEP, batch(1), noise(8, 1), STEP], ""),
+        # Twice in one step: an activation that is computed again.
+        (OWN, [batch(0), noise(7), noise(7), STEP], ""),
+    ],
+)
+def test_noise_that_comes_again(original: Events, port: Events, found: str) -> None:
+    assert str(drawn_again(told(port), told(original)) or "") == found
+
+
+def epochs(*orders: list[int], sampler: str = "RandomSampler", loader: int = 0) -> Events:
+    events: list[tuple[str, dict[str, Any]]] = []
+    for epoch, order in enumerate(orders):
+        events.append(("loader", {"sampler": sampler, "epoch": epoch, "loader": loader}))
+        for index in order:
+            events += [batch(index, epoch=epoch), STEP]
+    return events
+
+
+ONE, TWO = [0, 1, 2], [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("original", "port", "found"),
+    [
+        (epochs(ONE, TWO), epochs(ONE, TWO), False),
+        (epochs(ONE, TWO), epochs(ONE, ONE), True),
+        (epochs(ONE, ONE), epochs(ONE, ONE), False),
+        (epochs(ONE), epochs(ONE, ONE), False),
+        (epochs(ONE, TWO), epochs(ONE, ONE[:1]), False),
+    ],
+    ids=["new", "the first again", "as in the original", "one epoch of the original", "one batch"],
+)
+def test_orders_of_any_sampler(original: Events, port: Events, found: bool) -> None:
+    assert (same_order(told(port), told(original)) is not None) is found
+
+
+def side_by_side(first: list[int], second: list[int]) -> Training:
+    begin = [("loader", {"loader": which, "epoch": 0, "sampler": "DistributedSampler"}) for which in (0, 1)]
+    pairs = zip(first, second, strict=True)
+    steps = [each for one, other in pairs for each in (batch(one), batch(other, loader=1), STEP)]
+    return told([*begin, *steps])
+
+
+@pytest.mark.parametrize(
+    ("original", "port", "found"),
+    [
+        ((ONE, TWO), (TWO, TWO), True),
+        ((ONE, TWO), (TWO, ONE), False),
+        ((ONE, ONE), (TWO, TWO), False),
+    ],
+)
+def test_loaders_in_step(original: tuple[list[int], list[int]], port: tuple[list[int], list[int]], found: bool) -> None:
+    assert (in_step(side_by_side(*port), side_by_side(*original)) is not None) is found
+
+
+def epoch_of(*batches: list[int], **loader: Any) -> Events:
+    """A pass of training over eight samples."""
+    return [("loader", {"length": len(batches), **loader}), *(each for one in batches for each in (batch(*one), STEP))]
+
+
+PLAIN = epoch_of([0, 1, 2, 3], [4, 5, 6, 7], sampler="RandomSampler", batch=4)
+AGAIN = epoch_of([0, 0, 2, 2], [4, 5, 6, 6], sampler="WeightedRandomSampler", batch=4)
+PART = epoch_of([0, 1, 2, 3], sampler="SubsetRandomSampler", batch=4)
+
+
+@pytest.mark.parametrize(
+    ("original", "zero", "one", "found"),
+    [
+        (PLAIN, epoch_of([0, 2], [4, 6]), epoch_of([1, 3], [5, 7]), ""),
+        # Nine samples: the last share is padded with one of the first.
+        (PLAIN, epoch_of([0, 2], [4, 6], [8], size=9), epoch_of([1, 3], [5, 7], [0], size=9), ""),
+        # A pass that was cut, and one whose last samples are dropped.
+        (PLAIN, epoch_of([0, 2], length=2), epoch_of([1, 3], length=2), ""),
+        (PLAIN, epoch_of([0, 2], drop_last=True, batch=2), epoch_of([1, 3], drop_last=True, batch=2), ""),
+        # The original draws again, or trains on a part.
+        (AGAIN, epoch_of([0, 2], [2, 2]), epoch_of([2, 0], [5, 2]), ""),
+        (PART, epoch_of([0, 2]), epoch_of([1, 3]), ""),
+        # Data sets that the program divides by itself: the indices are those of the parts.
+        (PLAIN, epoch_of([0, 1], size=4), epoch_of([0, 1], size=4), ""),
+        (PLAIN, epoch_of([0, 1]), epoch_of([0, 1]),
+         "every rank trains on the same samples in the same order, so that W cards do the work of one"),
+        (PLAIN, epoch_of([0, 2], [4, 6]), epoch_of([0, 2], [5, 7]),
+         "2 samples of epoch 1 are given to more than one rank"),
+        (PLAIN, epoch_of([0, 2], [4]), epoch_of([1, 3], [5]), "2 of 8 samples are given to no rank in epoch 1"),
+    ],
+)  # fmt: skip
+def test_shares(original: Events, zero: Events, one: Events, found: str) -> None:
+    told_of = [each for each in broken(original, zero, one) if "sample" in each]
+    assert [each.removeprefix("train.py:60: ").partition(";")[0] for each in told_of] == ([found] if found else [])
+
+
+def evaluation(*indices: int, between: Events = (), size: int = 8, mode: bool = True, **loader: Any) -> Events:
+    """A step, an evaluation, what comes after it, and a step of the next epoch."""
+    return [
+        batch(9), STEP, *([("mode", {"train": False})] if mode else []),
+        ("loader", {"loader": 1, "length": 1, "size": size, **loader}), batch(*indices, loader=1), *between,
+        *([("mode", {"train": True})] if mode else []), batch(8), STEP,
+    ]  # fmt: skip
+
+
+ALL, REDUCED = evaluation(0, 1, 2, 3), [("coll", {})]
+ALONE = (
+    "train.py:60: each rank evaluates its own share, and nothing brings the results together: what is printed and "
+    "decided (early stopping, best checkpoint, ReduceLROnPlateau) is that of one rank's share"
+)
+
+
+@pytest.mark.parametrize(
+    ("zero", "one"),
+    [
+        (ALL, ALL),
+        (ALL, evaluation(3, 2, 1, 0)),
+        # Rank 0 alone; shares that are summed; shares of which each rank keeps its results; no mode to know it by.
+        (ALL, OWN),
+        (evaluation(0, 2, between=REDUCED), evaluation(1, 3, between=REDUCED)),
+        (evaluation(0, 2), evaluation(1, 3, between=[("save", {"path": "/project/results1.pt"})])),
+        (evaluation(0, 2, mode=False), evaluation(1, 3, mode=False)),
+        # Some batches of a shuffled loader, of which each rank has the whole.
+        (evaluation(0, 2, sampler="RandomSampler", length=4), evaluation(1, 3, sampler="RandomSampler", length=4)),
+    ],
+    ids=["all", "another order", "rank 0 alone", "summed", "kept in files", "training of another kind", "some of all"],
+)
+def test_evaluations(zero: Events, one: Events) -> None:
+    assert [each for each in broken(ALL, zero, one) if "evaluates" in each] == []
+
+
+@pytest.mark.parametrize("beside", [[], [("coll", {"kind": "barrier"})], [("coll", {"kind": "broadcast", "root": 0})]])
+def test_evaluations_of_shares(beside: Events) -> None:
+    found = broken(ALL, evaluation(0, 2, between=beside), evaluation(1, 3, between=beside))
+    assert [each for each in found if "evaluates" in each] == [ALONE]
+
+
+def test_evaluations_of_parts_of_the_data() -> None:
+    assert ALONE in broken(ALL, evaluation(0, 1, size=4), evaluation(0, 1, size=4))
+
+
+def test_samples_that_pad_shares() -> None:
+    ranks = [told(evaluation(*share, between=REDUCED), rank) for rank, share in enumerate([[0, 2], [1, 0]])]
+    _, remarks = judge(ranks, told(ALL))
+    assert remarks == ["1 sample counted twice in the evaluation at train.py:60: shares are padded"]
+
+
+def held(mean: float, name: str = "norm.running_mean") -> tuple[str, dict[str, Any]]:
+    return "evaluated", {"b": {name: figures(mean)}}
+
+
+@pytest.mark.parametrize(
+    ("zero", "one", "found"),
+    [
+        ([STEP, held(1.0)], [STEP, held(1.0)], []),
+        ([STEP, held(1.0)], [STEP], []),
+        ([STEP, held(1.0)], [STEP, STEP, held(2.0)], []),
+        ([STEP, held(1.0, "queue")], [STEP, held(2.0, "queue")], []),
+        ([STEP, held(1.0)], [STEP, held(2.0)],
+         ["train.py:50: rank 1 evaluates with another Net.norm.running_mean than rank 0; nothing sends the buffers of "
+          "rank 0 to the others"]),
+    ],
+    ids=["the same", "rank 0 alone", "at another step", "no statistics", "other statistics"],
+)  # fmt: skip
+def test_buffers_of_evaluations(zero: Events, one: Events, found: list[str]) -> None:
+    assert [each for each in broken([], zero, one) if "evaluates" in each] == found
+
+
+def plateau(metric: float) -> tuple[str, dict[str, Any]]:
+    return "scheduler", {"metric": metric}
+
+
+@pytest.mark.parametrize(
+    ("zero", "one", "found"),
+    [
+        ([STEP, plateau(0.5)], [STEP, plateau(0.5)], ""),
+        ([STEP, plateau(float("nan"))], [STEP, plateau(float("nan"))], ""),
+        ([STEP, ("scheduler", {"kind": "StepLR"})], [STEP, ("scheduler", {"kind": "StepLR"})], ""),
+        ([STEP, plateau(0.51)], [STEP, plateau(0.48)],
+         "train.py:30: rank 0 steps ReduceLROnPlateau with 0.51, rank 1 with 0.48"),
+        ([STEP, ("scheduler", {}), ("step", {"lr": 0.05})], [STEP, STEP],
+         "train.py:30: lr is 0.05 on rank 0 and 0.1 on rank 1 at step 2"),
+    ],
+)  # fmt: skip
+def test_schedules(zero: Events, one: Events, found: str) -> None:
+    assert broken([], zero, one) == ([found] if found else [])
+
+
+def test_a_schedule_is_why_parameters_differ() -> None:
+    found = broken([], [STEP, plateau(0.5), STEP], [STEP, plateau(0.4), ("step", {"value": 0.8})])
+    assert found[0] == (
+        "train.py:30: Net.0 differs between rank 0 and rank 1 after step 2; rank 0 steps ReduceLROnPlateau with 0.5, "
+        "rank 1 with 0.4"
+    )
+    found = broken([], [STEP, plateau(0.5), STEP], [("step", {"value": 0.8}), plateau(0.4), STEP])
+    assert "ReduceLROnPlateau" not in found[0]
+
+
+@pytest.mark.parametrize(
+    ("zero", "one", "found"),
+    [
+        ("/project/net.pt", "", ""),
+        ("/project/0/net.pt", "/project/1/net.pt", ""),
+        ("/project/net.pt", "/project/net.pt", "train.py:40: ranks 0 and 1 both write net.pt"),
+    ],
+    ids=["rank 0", "a folder of its own", "both"],
+)
+def test_files(zero: str, one: str, found: str) -> None:
+    assert broken([], [STEP, ("save", {"path": zero})], [STEP, ("save", {"path": one})]) == ([found] if found else [])
+
+
+def test_what_the_original_breaks_itself() -> None:
+    both = [STEP, ("save", {"path": "/project/net.pt"})]
+    judged, _ = judge([told(both, 0), told(both, 1)], None)
+    assert [each.name for each in judged if not isinstance(each.found, str)] == ["files"]
+    assert excused(judged, judged)[-1].found == "as in the original: ranks 0 and 1 both write net.pt"
+    # Parameters have to be equal whatever the original does.
+    apart, _ = judge([told([STEP], 0), told([("step", {"value": 0.8})], 1)], None)
+    assert [each.name for each in excused(apart, apart) if not isinstance(each.found, str)] == [PARAMETERS]
+
+
+def test_what_was_not_seen_is_not_listed() -> None:
+    judged, remarks = judge([told([STEP], 0), told([STEP], 1)], told([STEP]))
+    assert judged == [
+        Judged(PARAMETERS, "the same bytes after each of 1 step"),
+        Judged("same schedules", "the same numbers of the optimizers at each of 1 step"),
+    ]
+    assert remarks == []
