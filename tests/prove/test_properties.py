@@ -106,7 +106,7 @@ def epochs(*orders: list[int], sampler: str = "RandomSampler", loader: int = 0) 
     for epoch, order in enumerate(orders):
         events.append(("loader", {"sampler": sampler, "epoch": epoch, "loader": loader}))
         for index in order:
-            events += [batch(index, epoch=epoch), STEP]
+            events += [batch(index, epoch=epoch, loader=loader), STEP]
     return events
 
 
@@ -147,12 +147,18 @@ def test_loaders_in_step(original: tuple[list[int], list[int]], port: tuple[list
     assert (in_step(side_by_side(*port), side_by_side(*original)) is not None) is found
 
 
+def test_loaders_one_after_the_other() -> None:
+    port, original = ([*epochs(ONE, loader=0), *epochs(TWO if new else ONE, loader=1)] for new in (False, True))
+    assert in_step(told(port), told(original)) is None
+
+
 def epoch_of(*batches: list[int], **loader: Any) -> Events:
     """A pass of training over eight samples."""
     return [("loader", {"length": len(batches), **loader}), *(each for one in batches for each in (batch(*one), STEP))]
 
 
 PLAIN = epoch_of([0, 1, 2, 3], [4, 5, 6, 7], sampler="RandomSampler", batch=4)
+NINE = epoch_of([0, 1, 2, 3], [4, 5, 6, 7], [8], sampler="RandomSampler", batch=4, size=9)
 AGAIN = epoch_of([0, 0, 2, 2], [4, 5, 6, 6], sampler="WeightedRandomSampler", batch=4)
 PART = epoch_of([0, 1, 2, 3], sampler="SubsetRandomSampler", batch=4)
 
@@ -162,7 +168,7 @@ PART = epoch_of([0, 1, 2, 3], sampler="SubsetRandomSampler", batch=4)
     [
         (PLAIN, epoch_of([0, 2], [4, 6]), epoch_of([1, 3], [5, 7]), ""),
         # Nine samples: the last share is padded with one of the first.
-        (PLAIN, epoch_of([0, 2], [4, 6], [8], size=9), epoch_of([1, 3], [5, 7], [0], size=9), ""),
+        (NINE, epoch_of([0, 2], [4, 6], [8], size=9), epoch_of([1, 3], [5, 7], [0], size=9), ""),
         # A pass that was cut, and one whose last samples are dropped.
         (PLAIN, epoch_of([0, 2], length=2), epoch_of([1, 3], length=2), ""),
         (PLAIN, epoch_of([0, 2], drop_last=True, batch=2), epoch_of([1, 3], drop_last=True, batch=2), ""),
@@ -193,6 +199,9 @@ def evaluation(*indices: int, between: Events = (), size: int = 8, mode: bool = 
 
 
 ALL, REDUCED = evaluation(0, 1, 2, 3), [("coll", {})]
+SHARES = ([0, 2], [1, 3])
+#: The next epoch begins, in a program that knows no modes.
+NEXT: Events = [("loader", {"epoch": 1})]
 ALONE = (
     "train.py:60: each rank evaluates its own share, and nothing brings the results together: what is printed and "
     "decided (early stopping, best checkpoint, ReduceLROnPlateau) is that of one rank's share"
@@ -204,15 +213,27 @@ ALONE = (
     [
         (ALL, ALL),
         (ALL, evaluation(3, 2, 1, 0)),
-        # Rank 0 alone; shares that are summed; shares of which each rank keeps its results; no mode to know it by.
+        # Rank 0 alone, on all or on a part; shares that are summed, or whose results are kept; no mode to know it by.
         (ALL, OWN),
+        (evaluation(0, 1, size=4), OWN),
         (evaluation(0, 2, between=REDUCED), evaluation(1, 3, between=REDUCED)),
         (evaluation(0, 2), evaluation(1, 3, between=[("save", {"path": "/project/results1.pt"})])),
         (evaluation(0, 2, mode=False), evaluation(1, 3, mode=False)),
+        (evaluation(0, 2, mode=False, between=NEXT), evaluation(1, 3, mode=False, between=NEXT)),
         # Some batches of a shuffled loader, of which each rank has the whole.
         (evaluation(0, 2, sampler="RandomSampler", length=4), evaluation(1, 3, sampler="RandomSampler", length=4)),
     ],
-    ids=["all", "another order", "rank 0 alone", "summed", "kept in files", "training of another kind", "some of all"],
+    ids=[
+        "all",
+        "another order",
+        "rank 0 alone",
+        "on a part",
+        "summed",
+        "kept in files",
+        "fetched for training",
+        "with gradients",
+        "some of all",
+    ],
 )
 def test_evaluations(zero: Events, one: Events) -> None:
     assert [each for each in broken(ALL, zero, one) if "evaluates" in each] == []
@@ -222,6 +243,11 @@ def test_evaluations(zero: Events, one: Events) -> None:
 def test_evaluations_of_shares(beside: Events) -> None:
     found = broken(ALL, evaluation(0, 2, between=beside), evaluation(1, 3, between=beside))
     assert [each for each in found if "evaluates" in each] == [ALONE]
+
+
+def test_evaluations_without_gradients() -> None:
+    shares = [[batch(9), STEP, ("no_grad", {}), *evaluation(*share, mode=False, between=NEXT)[2:]] for share in SHARES]
+    assert ALONE in broken(ALL, *shares)
 
 
 def test_evaluations_of_parts_of_the_data() -> None:
@@ -289,10 +315,11 @@ def test_a_schedule_is_why_parameters_differ() -> None:
     ("zero", "one", "found"),
     [
         ("/project/net.pt", "", ""),
+        ("", "", ""),
         ("/project/0/net.pt", "/project/1/net.pt", ""),
         ("/project/net.pt", "/project/net.pt", "train.py:40: ranks 0 and 1 both write net.pt"),
     ],
-    ids=["rank 0", "a folder of its own", "both"],
+    ids=["rank 0", "in memory", "a folder of its own", "both"],
 )
 def test_files(zero: str, one: str, found: str) -> None:
     assert broken([], [STEP, ("save", {"path": zero})], [STEP, ("save", {"path": one})]) == ([found] if found else [])
