@@ -30,7 +30,7 @@ def run(steps: list[dict[str, Any]] | None, stop: Stop | None = None, operators:
 def told(original: Run, migrated: Run) -> str:
     project = SimpleNamespace(root=ROOT, distributed=False)
     sides = (
-        SimpleNamespace(project=project, seconds=0.0, run=lambda world=1, each=each, **how: each)
+        SimpleNamespace(project=project, seconds=0.0, known=None, run=lambda world=1, each=each, **how: each)
         for each in (original, migrated)
     )
     return str(Prover(*sides, [], {}, lambda text: None).prove((1,)).verdict)  # type: ignore[arg-type]
@@ -83,7 +83,10 @@ def test_what_is_said(original: Run, migrated: Run, verdict: str) -> None:
 def test_what_stops_later_is_said_of_a_difference_too() -> None:
     project = SimpleNamespace(root=ROOT, distributed=False)
     both = run([{}, {}]), run([{}, {"loss": 2.0}], BROKEN)
-    sides = (SimpleNamespace(project=project, seconds=0.0, run=lambda world=1, each=each, **how: each) for each in both)
+    sides = (
+        SimpleNamespace(project=project, seconds=0.0, known=None, run=lambda world=1, each=each, **how: each)
+        for each in both
+    )
     part = Prover(*sides, [], {}, lambda text: None).prove((1,)).parts[0]  # type: ignore[arg-type]
     assert part.findings.remarks == [f"the migrated program: train.py:9: {BROKEN.reason}"]
 
