@@ -51,7 +51,7 @@ def page(results: list[Result]) -> str:
     stopped = [each for each in plain if each["original"]["stop"]]
     no_card = [each for each in plain if not each["original"]["stop"] and not _on_a_card(each)]
     proven = [by[each["script"], way] for each in runs for way in WAYS if (each["script"], way) in by]
-    parts = [_HEAD.format(**_versions(results)), _shares(runs, by), _table(runs, by)]
+    parts = [_HEAD.format(**_versions(results)), _ran(plain, stopped, no_card), _shares(runs, by), _table(runs, by)]
     parts += [_otherwise(proven), _not_compared(proven), _not_written(proven), _left_out(stopped, no_card)]
     parts.append(_repositories(plain))
     return "\n".join(part for part in parts if part)
@@ -70,11 +70,25 @@ def _versions(results: list[Result]) -> dict[str, str]:
     return {name: told(name) for name in ("python", "torch", "steps")} | {"when": told("date"), "transplt": version}
 
 
+def _ran(plain: list[Result], stopped: list[Result], no_card: list[Result]) -> str:
+    """How many of the scripts can be proven here at all, and why the others cannot."""
+    lacking = [each for each in stopped if "ModuleNotFoundError" in each["original"]["stop"]]
+    rest = [each for each in stopped if each not in lacking]
+    count = len(plain) - len(stopped) - len(no_card)
+    rows = [
+        ("its original runs here and computes on a card", count),
+        ("a package is missing that nothing stands for here", len(lacking)),
+        ("the original stops by itself, with this PyTorch or without its data", len(rest)),
+        ("nothing of it is on a card", len(no_card)),
+    ]
+    lines = ["## How many ran at all", "", f"| of {len(plain)} scripts | | share |", "|---|---:|---:|"]
+    lines += [f"| {what} | {number} | {100 * number / max(len(plain), 1):.0f} % |" for what, number in rows]
+    return "\n".join([*lines, "", "Each of the others stands [below](#scripts-that-do-not-count) with its reason.", ""])
+
+
 def _shares(runs: list[Result], by: dict[tuple[str, str], Result]) -> str:
     lines = [
         "## How many are equal",
-        "",
-        f"{len(runs)} scripts whose original runs here and computes on a card.",
         "",
         "| | written and proven | equal | share | " + " | ".join(WORDS[1:]) + " |",
         "|---" + "|---:" * 7 + "|",
