@@ -110,7 +110,7 @@ def epochs(*orders: list[int], sampler: str = "RandomSampler", loader: int = 0) 
     return events
 
 
-ONE, TWO = [0, 1, 2], [2, 0, 1]
+ONE, TWO = [0, 1, 2, 3, 4, 5], [2, 0, 5, 1, 4, 3]
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ ONE, TWO = [0, 1, 2], [2, 0, 1]
         (epochs(ONE, TWO), epochs(ONE, ONE), True),
         (epochs(ONE, ONE), epochs(ONE, ONE), False),
         (epochs(ONE), epochs(ONE, ONE), False),
-        (epochs(ONE, TWO), epochs(ONE, ONE[:1]), False),
+        (epochs(ONE, TWO), epochs(ONE, ONE[:5]), False),
     ],
-    ids=["new", "the first again", "as in the original", "one epoch of the original", "one batch"],
+    ids=["new", "the first again", "as in the original", "one epoch of the original", "too few samples to tell"],
 )
 def test_orders_of_any_sampler(original: Events, port: Events, found: bool) -> None:
     assert (same_order(told(port), told(original)) is not None) is found
@@ -141,6 +141,7 @@ def side_by_side(first: list[int], second: list[int]) -> Training:
         ((ONE, TWO), (TWO, TWO), True),
         ((ONE, TWO), (TWO, ONE), False),
         ((ONE, ONE), (TWO, TWO), False),
+        ((ONE[:5], TWO[:5]), (TWO[:5], TWO[:5]), False),
     ],
 )
 def test_loaders_in_step(original: tuple[list[int], list[int]], port: tuple[list[int], list[int]], found: bool) -> None:

@@ -10,6 +10,9 @@ from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Event, Place, Training
 from transplt.render.cell import many
 
+#: So many samples hardly ever come in the same order twice by chance.
+_TELLS = 6
+
 
 def batches(training: Training) -> dict[tuple[int, int], list[list[int]]]:
     """(loader, epoch) -> the indices of its batches."""
@@ -195,7 +198,8 @@ def same_order(training: Training, one: Training | None = None) -> Difference | 
     for event, given in _epochs(training):
         shared = event.fields["sampler"] == "DistributedSampler" and event.fields["shuffle"]
         earlier = passes.setdefault(event.fields["loader"], [])
-        if (shared or event.fields["loader"] in fresh) and earlier and _begins(earlier[0], given):
+        told = shared or (event.fields["loader"] in fresh and _tells(given))
+        if told and earlier and _begins(earlier[0], given):
             cause = "set_epoch is not called" if shared else f"the sampler is a {event.fields['sampler']}"
             return Difference(f"epoch {len(earlier) + 1} comes in the order of the first", event.place, cause=cause)
         earlier.append(given)
@@ -223,6 +227,10 @@ def _epochs(training: Training) -> Iterator[tuple[Event, list[list[int]]]]:
             yield event, known[key]
 
 
+def _tells(given: list[list[int]]) -> bool:
+    return sum(map(len, given)) >= _TELLS
+
+
 def _begins(whole: list[list[int]], part: list[list[int]]) -> bool:
     return len(part) > 1 and part == whole[: len(part)]
 
@@ -242,7 +250,7 @@ def in_step(training: Training, one: Training) -> Difference | None:
         pairs = [((first, epoch), (second, epoch)) for epoch in epochs]
         if (
             pairs
-            and all(mine[left] == mine[right] and len(mine[left]) > 1 for left, right in pairs)
+            and all(mine[left] == mine[right] and _tells(mine[left]) for left, right in pairs)
             and all(left in theirs and right in theirs and theirs[left] != theirs[right] for left, right in pairs[:1])
             and _side_by_side(training, *pairs[0])
         ):
