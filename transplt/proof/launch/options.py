@@ -30,9 +30,9 @@ class Trace:
     taken, by the number of the optimizer, as a scaler leaves them out; `shake` is the share by which parameters are
     changed at random after every step (0: not), otherwise in each run that is made `again`; `lengths` is what `len`
     gives of loaders, by the order in which they are made; `inserted` are the lines, by path, that the original does not
-    have. Without a `seed` the run is as the user's own: nothing is held still."""
+    have. A run that is not `seeded` is as the user's own: nothing is held still but the order of hashes."""
 
-    seed: int | None = 1234
+    seed: int = 1234
     steps: int = 20
     replay: dict[str, list[list[int]]] | None = None
     replay_all: bool = True
@@ -42,6 +42,7 @@ class Trace:
     again: int = 0
     lengths: dict[int, int] = field(default_factory=dict)
     inserted: dict[str, list[int]] = field(default_factory=dict)
+    seeded: bool = True
 
 
 @dataclass(frozen=True)

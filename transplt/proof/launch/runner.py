@@ -148,7 +148,7 @@ def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
     if trace.replay is not None:
         replay.write_text(json.dumps(trace.replay), encoding="utf-8")
     return {
-        "seed": trace.seed, "steps": trace.steps, "detail": trace.detail, "replay_all": trace.replay_all,
+        "seed": trace.seed if trace.seeded else None, "steps": trace.steps, "detail": trace.detail, "replay_all": trace.replay_all,
         "replay": str(replay) if trace.replay is not None else "", "left_out": sorted(trace.left_out.items()),
         "shake": trace.shake, "again": trace.again, "lengths": sorted(trace.lengths.items()),
         "inserted": trace.inserted,
@@ -186,7 +186,7 @@ def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]
     )
     environment["TRANSPLT_EMULATOR"] = str(config)
     environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
-    if options.trace is not None and options.trace.seed is not None:
+    if options.trace is not None:
         # The order of sets of strings, or words would have other numbers in each run.
         environment["PYTHONHASHSEED"] = str(options.trace.seed)
     elif options.dump is not None:

@@ -119,9 +119,9 @@ class Runner:
         assert self.options.trace is not None
         order = replay or Replay({})
         trace = Trace(
-            self.options.trace.seed if seeded else None, steps or detail or self.options.trace.steps,
+            self.options.trace.seed, steps or detail or self.options.trace.steps,
             replay.batches if replay is not None else None, order.every, detail, order.left_out, shake, again,
-            order.lengths, self.inserted,
+            order.lengths, self.inserted, seeded,
         )  # fmt: skip
         done = self._start(world, trace)
         if world == 1 and not self.torchrun and done.stop is not None and _wants_torchrun(done.stop.reason):
@@ -135,12 +135,12 @@ class Runner:
     def _start(self, world: int, trace: Trace) -> Run:
         options = replace(
             self.options, script=self.project.main, trace=trace,
-            random=self.options.random if trace.seed is not None else "npu",
+            random=self.options.random if trace.seeded else "npu",
             nproc=world if (world > 1 or self.torchrun) and not self.spawns else 0,
             npus=world if self.spawns else self.options.npus,
         )  # fmt: skip
         watched = {path: lines for path, lines in self.watched.items() if lines and not trace.detail}
-        known = self.known if trace.seed is not None else None
+        known = self.known if trace.seeded else None
         key = known.key(self.project, options, self.host, watched) if known is not None else ""
         told = known.get(key) if known is not None else None
         if told is None:
