@@ -148,8 +148,9 @@ def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
     if trace.replay is not None:
         replay.write_text(json.dumps(trace.replay), encoding="utf-8")
     return {
-        "seed": trace.seed if trace.seeded else None, "steps": trace.steps, "detail": trace.detail, "replay_all": trace.replay_all,
-        "replay": str(replay) if trace.replay is not None else "", "left_out": sorted(trace.left_out.items()),
+        "seed": trace.seed if trace.seeded else None, "steps": trace.steps, "detail": trace.detail,
+        "replay": str(replay) if trace.replay is not None else "", "replay_all": trace.replay_all,
+        "left_out": sorted(trace.left_out.items()),
         "shake": trace.shake, "again": trace.again, "lengths": sorted(trace.lengths.items()),
         "inserted": trace.inserted,
     }  # fmt: skip
