@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.prove.trainings import Told, figures
+from tests.prove.trainings import ROOT, Told, figures
 from transplt.proof.prove.loaders import in_step, same_order
 from transplt.proof.prove.noise import drawn_again
 from transplt.proof.prove.properties import PARAMETERS, Judged, excused, judge
@@ -44,7 +44,7 @@ def told(events: Events, rank: int | None = None) -> Training:
 
 def broken(one: Events, *ranks: Events) -> list[str]:
     """What is found broken, but for collectives."""
-    judged, _ = judge([told(events, rank) for rank, events in enumerate(ranks)], told(one))
+    judged, _ = judge([told(events, rank) for rank, events in enumerate(ranks)], told(one), ROOT)
     return [str(each.as_property.verdict.sentence) for each in judged if each.as_property.verdict.word.value != "equal"]
 
 
@@ -257,8 +257,11 @@ def test_evaluations_of_parts_of_the_data() -> None:
 
 def test_samples_that_pad_shares() -> None:
     ranks = [told(evaluation(*share, between=REDUCED), rank) for rank, share in enumerate([[0, 2], [1, 0]])]
-    _, remarks = judge(ranks, told(ALL))
+    _, remarks = judge(ranks, told(ALL), ROOT)
     assert remarks == ["1 sample counted twice in the evaluation at train.py:60: shares are padded"]
+
+
+PLATEAU = [("scheduler", {"kind": "ReduceLROnPlateau", "metric": 0.5})]
 
 
 def held(mean: float, name: str = "norm.running_mean") -> tuple[str, dict[str, Any]]:
@@ -272,11 +275,13 @@ def held(mean: float, name: str = "norm.running_mean") -> tuple[str, dict[str, A
         ([STEP, held(1.0)], [STEP], []),
         ([STEP, held(1.0)], [STEP, STEP, held(2.0)], []),
         ([STEP, held(1.0, "queue")], [STEP, held(2.0, "queue")], []),
-        ([STEP, held(1.0)], [STEP, held(2.0)],
+        # Only one of them tells its result.
+        ([STEP, held(1.0)], [STEP, held(2.0)], []),
+        ([STEP, held(1.0), *PLATEAU], [STEP, held(2.0), *PLATEAU],
          ["train.py:50: rank 1 evaluates with another Net.norm.running_mean than rank 0; nothing sends the buffers of "
           "rank 0 to the others"]),
     ],
-    ids=["the same", "rank 0 alone", "at another step", "no statistics", "other statistics"],
+    ids=["the same", "rank 0 alone", "at another step", "no statistics", "other statistics", "they decide"],
 )  # fmt: skip
 def test_buffers_of_evaluations(zero: Events, one: Events, found: list[str]) -> None:
     assert [each for each in broken([], zero, one) if "evaluates" in each] == found
@@ -328,16 +333,16 @@ def test_files(zero: str, one: str, found: str) -> None:
 
 def test_what_the_original_breaks_itself() -> None:
     both = [STEP, ("save", {"path": "/project/net.pt"})]
-    judged, _ = judge([told(both, 0), told(both, 1)], None)
+    judged, _ = judge([told(both, 0), told(both, 1)], None, ROOT)
     assert [each.name for each in judged if not isinstance(each.found, str)] == ["files"]
     assert excused(judged, judged)[-1].found == "as in the original: ranks 0 and 1 both write net.pt"
     # Parameters have to be equal whatever the original does.
-    apart, _ = judge([told([STEP], 0), told([("step", {"value": 0.8})], 1)], None)
+    apart, _ = judge([told([STEP], 0), told([("step", {"value": 0.8})], 1)], None, ROOT)
     assert [each.name for each in excused(apart, apart) if not isinstance(each.found, str)] == [PARAMETERS]
 
 
 def test_what_was_not_seen_is_not_listed() -> None:
-    judged, remarks = judge([told([STEP], 0), told([STEP], 1)], told([STEP]))
+    judged, remarks = judge([told([STEP], 0), told([STEP], 1)], told([STEP]), ROOT)
     assert judged == [
         Judged(PARAMETERS, "the same bytes after each of 1 step"),
         Judged("same schedules", "the same numbers of the optimizers at each of 1 step"),

@@ -116,4 +116,5 @@ def test_epochs_of_their_own(passes: list[tuple[list[int], bool]]) -> None:
     "passes", [[(ONE, True), (ONE, True)], [(ONE, True), (ONE, False), (ONE, True)], [(ONE, True), (ONE[:2], True)]]
 )
 def test_epochs_in_the_order_of_the_first(passes: list[tuple[list[int], bool]]) -> None:
-    assert _passes(*passes).endswith("epoch 2 comes in the order of the first; set_epoch is not called")
+    told = "epoch 2 comes in the order of the first; set_epoch is not called on the sampler of train.py:3"
+    assert _passes(*passes).endswith(told)

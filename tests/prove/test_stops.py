@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,10 +28,17 @@ def run(steps: list[dict[str, Any]] | None, stop: Stop | None = None, operators:
     return Run(training, stop, ScriptRun(0, (), 0.0), 1, {}, operators, [], [])
 
 
+def _same(each: Run) -> Callable[..., Run]:
+    """What runs so, however it is asked to."""
+    return lambda world=1, **how: each
+
+
 def told(original: Run, migrated: Run) -> str:
     project = SimpleNamespace(root=ROOT, distributed=False)
     sides = (
-        SimpleNamespace(project=project, seconds=0.0, known=None, run=lambda world=1, each=each, **how: each)
+        SimpleNamespace(
+            project=project, seconds=0.0, known=None, spawns=False, run=lambda world=1, each=each, **how: each
+        )
         for each in (original, migrated)
     )
     return str(Prover(*sides, [], {}, lambda text: None).prove((1,)).verdict)  # type: ignore[arg-type]
@@ -84,7 +92,9 @@ def test_what_stops_later_is_said_of_a_difference_too() -> None:
     project = SimpleNamespace(root=ROOT, distributed=False)
     both = run([{}, {}]), run([{}, {"loss": 2.0}], BROKEN)
     sides = (
-        SimpleNamespace(project=project, seconds=0.0, known=None, run=lambda world=1, each=each, **how: each)
+        SimpleNamespace(
+            project=project, seconds=0.0, known=None, spawns=False, run=lambda world=1, each=each, **how: each
+        )
         for each in both
     )
     part = Prover(*sides, [], {}, lambda text: None).prove((1,)).parts[0]  # type: ignore[arg-type]

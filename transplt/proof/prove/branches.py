@@ -40,7 +40,7 @@ class OneSided:
 def ways(original: Path, migrated: Path) -> list[Way]:
     """The branches that both programs have, matched by their lines; files that do not parse have none."""
     found: list[Way] = []
-    for name, before, after in _files(original, migrated):
+    for name, before, after in files_of_both(original, migrated):
         try:
             tree = ast.parse(before)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -55,14 +55,14 @@ def ways(original: Path, migrated: Path) -> list[Way]:
 def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
     """The lines of the migrated program that no line of the original stands for, by path."""
     found: dict[str, list[int]] = {}
-    for name, before, after in _files(original, migrated):
+    for name, before, after in files_of_both(original, migrated):
         kept = {*_matched(before, after).values()}
         lines = [number for number in range(1, len(after.splitlines()) + 1) if number not in kept]
         found |= {name: lines} if lines else {}
     return found
 
 
-def _files(original: Path, migrated: Path) -> Iterator[tuple[str, str, str]]:
+def files_of_both(original: Path, migrated: Path) -> Iterator[tuple[str, str, str]]:
     """Path, text in the original ("" for a file that it lacks) and in the migrated program; what cannot be read as
     text is left out."""
     for path in sorted(migrated.rglob("*.py")):

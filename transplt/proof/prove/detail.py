@@ -47,7 +47,8 @@ def _given_otherwise(one: Training, other: Training) -> Difference | None:
     """The first call that gives the same result for other numbers, such as a batch norm with another momentum."""
     for mine, theirs in zip(_calls(one, _MOVES), _calls(other, _MOVES), strict=False):
         if mine.fields.get("given") != theirs.fields.get("given"):
-            return Difference(f"{_name(theirs)} is given other numbers here", theirs.place, mine.place)
+            what = f"{_name(theirs)} is given other numbers here"
+            return Difference(what, theirs.place, mine.place, callers=theirs.fields["by"])
     return None
 
 
@@ -59,7 +60,7 @@ def _first_apart(one: Training, other: Training) -> tuple[int, Difference] | Non
             for mine, theirs in zip(left[a:b], right[c:d], strict=True):
                 if _apart(mine, theirs):
                     what = f"{_name(theirs)} gives another result here"
-                    return theirs.index, Difference(what, theirs.place, mine.place)
+                    return theirs.index, Difference(what, theirs.place, mine.place, callers=theirs.fields["by"])
             continue
         before = left[a].place if a < len(left) else None
         after = right[c] if c < len(right) else right[-1] if right else None
@@ -68,7 +69,8 @@ def _first_apart(one: Training, other: Training) -> tuple[int, Difference] | Non
             what = f"{_name(right[c])} is called here otherwise than in the original"
         else:
             what = f"{_name(left[a])} of the original's line is not called"
-        return index, Difference(what, after.place if after is not None else None, before)
+        callers = after.fields["by"] if after is not None else ()
+        return index, Difference(what, after.place if after is not None else None, before, callers=callers)
     return None
 
 
@@ -80,7 +82,8 @@ def _first_cut(one: Training, other: Training) -> tuple[int, Difference] | None:
         cut = next((event for event in right[c:d] if not event.fields.get("grad")), None)
         if tag != "equal" and cut is not None:
             mine = left[a].place if a < b else None
-            return cut.index, Difference(f"{_name(cut)} gives a result without a gradient here", cut.place, mine)
+            what = f"{_name(cut)} gives a result without a gradient here"
+            return cut.index, Difference(what, cut.place, mine, callers=cut.fields["by"])
     return None
 
 

@@ -121,7 +121,7 @@ def same_buffers(ranks: Sequence[Training]) -> tuple[Difference | str, list[str]
     """Whether ranks that evaluate at the same step do so with the same statistics ("" where no two do), and remarks on
     other buffers."""
     known: dict[tuple[str, int, int], tuple[int, Event]] = {}
-    compared = 0
+    compared = apart = 0
     remarks: list[str] = []
     for rank in ranks:
         for key, event in _evaluated(rank):
@@ -132,13 +132,23 @@ def same_buffers(ranks: Sequence[Training]) -> tuple[Difference | str, list[str]
             mine, theirs = first.fields["b"], event.fields["b"]
             other = [name for name in mine.keys() & theirs.keys() if mine[name][3] != theirs[name][3]]
             statistics = sorted(name for name in other if name.rpartition(".")[2] in ("running_mean", "running_var"))
-            if statistics:
-                what = f"rank {rank.rank} evaluates with another {key[0]}.{statistics[0]} than rank {whose}"
+            what = f"rank {rank.rank} evaluates with another {key[0]}.{(statistics or [''])[0]} than rank {whose}"
+            if statistics and _counts(rank, event):
                 return Difference(what, event.place, cause=_unsent(rank)), remarks
-            for name in sorted(other)[:1]:
+            apart += bool(statistics)
+            for name in (statistics or sorted(other))[:1]:
                 remark = f"the buffer {key[0]}.{name} of rank {rank.rank} is not that of rank {whose} ({event.place})"
                 remarks += [remark] if not remarks else []
-    return f"the same in {many(compared, 'evaluation')} of two ranks" if compared else "", remarks
+    return f"the same in {many(compared, 'evaluation')} of two ranks" if compared and not apart else "", remarks
+
+
+def _counts(rank: Training, event: Event) -> bool:
+    """Whether what a rank evaluates decides there, or goes into what all ranks have, before it trains on. Where only
+    one rank tells its result, the others may have what statistics they like."""
+    after = next((each.index for each in rank.of("backward") if each.index > event.index), len(rank.events))
+    asked = [each for each in asked_collectives(rank) if each.fields["kind"] not in _APART]
+    decided = [each for each in rank.of("scheduler") if "metric" in each.fields]
+    return any(event.index < each.index < after for each in (*asked, *decided))
 
 
 def _evaluated(rank: Training) -> Iterator[tuple[tuple[str, int, int], Event]]:

@@ -12,7 +12,8 @@ from transplt.render.verdict import Verdict
 class Difference:
     """One difference. `what` is one sentence; `place` the line of the migrated program that it comes from, as far as
     that is known, `original` the line there; `step` counts from 1 (0: before the first, None: at no step). `cause` is
-    how the line was found; `figure` is what was measured there."""
+    how the line was found; `figure` is what was measured there, and `callers` are the lines that led to it, the nearest
+    first."""
 
     what: str
     place: Place | None = None
@@ -20,6 +21,7 @@ class Difference:
     step: int | None = None
     cause: str = ""
     figure: tuple[str | int, ...] = ()
+    callers: tuple[Place, ...] = ()
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""

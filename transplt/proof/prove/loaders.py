@@ -60,10 +60,12 @@ def global_batches(ranks: Sequence[Training]) -> dict[str, list[list[int]]]:
     return merged
 
 
-def lengths(rank: Training) -> dict[int, int]:
-    """The number of a loader, in the order of their making -> how many batches of a pass it gives to a rank."""
-    made = ((event.fields.get("nth"), event.fields.get("length")) for event in rank.of("loader"))
-    return {nth: length for nth, length in made if nth is not None and length is not None}
+def lengths(rank: Training, alone: Training) -> dict[int, int]:
+    """The number of a loader of the program of `alone`, in the order of their making -> how many batches of a pass it
+    gives to a rank. Both begin to go through their loaders in one order; a library may make some of them twice."""
+    made = {event.fields["loader"]: event.fields.get("nth") for event in alone.of("loader")}
+    told = ((made.get(event.fields["loader"]), event.fields.get("length")) for event in rank.of("loader"))
+    return {nth: length for nth, length in told if nth is not None and length is not None}
 
 
 def uneven_from(ranks: Sequence[Training]) -> int | None:
@@ -194,13 +196,16 @@ def same_order(training: Training, one: Training | None = None) -> Difference | 
     any sampler where the order of the original (`one`) is new in each epoch. A pass that no backward follows, such as
     an evaluation on the data of the training, is no epoch."""
     fresh = _fresh(one) if one is not None else set()
-    passes: dict[int, list[list[list[int]]]] = {}
+    passes: dict[tuple[int, int], list[list[list[int]]]] = {}
     for event, given in _epochs(training):
         shared = event.fields["sampler"] == "DistributedSampler" and event.fields["shuffle"]
-        earlier = passes.setdefault(event.fields["loader"], [])
+        # A network that is trained behind another one may begin with the first order again.
+        trains = next((step.optimizer for step in training.steps if step.index > event.index), -1)
+        earlier = passes.setdefault((event.fields["loader"], trains), [])
         told = shared or (event.fields["loader"] in fresh and _tells(given))
         if told and earlier and _begins(earlier[0], given):
-            cause = "set_epoch is not called" if shared else f"the sampler is a {event.fields['sampler']}"
+            sampler = f"the sampler of {where(event)}"
+            cause = f"set_epoch is not called on {sampler}" if shared else f"the sampler is a {event.fields['sampler']}"
             return Difference(f"epoch {len(earlier) + 1} comes in the order of the first", event.place, cause=cause)
         earlier.append(given)
     return None

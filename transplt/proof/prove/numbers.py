@@ -19,7 +19,7 @@ def of_number(first: Difference, one: Training, other: Training, root: Path) -> 
         return replace(first, place=lines[-1].place, cause="")
     begun = [training.of("optimizer")[:1] for training in (one, other)]
     if all(begun) and begun[0][0].fields["hyper"] == begun[1][0].fields["hyper"]:
-        assigned = _assignment(other, root, str(first.figure[-1]))
+        assigned = assignment(other, root, str(first.figure[-1]))
         if assigned is not None:
             return replace(first, place=assigned, original=None, cause="")
     made = next(iter(other.optimizers.values()), None)
@@ -29,7 +29,7 @@ def of_number(first: Difference, one: Training, other: Training, root: Path) -> 
     )
 
 
-def _assignment(training: Training, root: Path, name: str) -> Place | None:
+def assignment(training: Training, root: Path, name: str) -> Place | None:
     """The first line that assigns to the number of a group (`group["lr"] = ...`), in the files that train."""
     for path in dict.fromkeys(event.place.path for event in training.of("step") if event.place is not None):
         try:

@@ -48,16 +48,18 @@ def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
     yield from _half_loss(one, other)
     yield from _order(other)
     yield from _skips(other)
-    if other.of("scale") and not any(event.fields["enabled"] for event in other.of("autocast")):
-        dtypes = {dtype for made in other.optimizers.values() for dtype in made.dtypes}
-        if any(event.fields["enabled"] for event in other.of("scale")) and not dtypes & {*_HALF}:
-            place = other.of("scale")[0].place
-            yield Difference(
-                "a scaler scales the loss, and nothing is computed in half precision: autocast is missing", place
-            )
+    if _scales_float32(other) and not _scales_float32(one):
+        what = "a scaler scales the loss, and nothing is computed in half precision: autocast is missing"
+        yield Difference(what, other.of("scale")[0].place)
     if one.of("scale"):
         return
     yield from _underflow(one, other)
+
+
+def _scales_float32(training: Training) -> bool:
+    dtypes = {dtype for made in training.optimizers.values() for dtype in made.dtypes}
+    scaled, cast = (any(event.fields["enabled"] for event in training.of(kind)) for kind in ("scale", "autocast"))
+    return scaled and not cast and not dtypes & {*_HALF}
 
 
 def _cast(one: Training, other: Training) -> Iterator[Difference]:

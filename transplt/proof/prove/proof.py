@@ -10,6 +10,7 @@ from transplt.proof.launch.warm import Warm
 from transplt.proof.prove import ends, loaders, precision, printed, steps
 from transplt.proof.prove.branches import OneSided, Way, inserted, one_sided, ways
 from transplt.proof.prove.detail import first_other_result
+from transplt.proof.prove.edited import edits, pointed
 from transplt.proof.prove.found import Difference, Findings, Part, Rounding
 from transplt.proof.prove.known import Known
 from transplt.proof.prove.noise import drawn_again
@@ -60,10 +61,13 @@ class Prover:
         alone = self.migrated.run(replay=order)
         if 1 in worlds or not has_groups(alone):
             proof.parts.append(self._one_process(reference, alone, order))
+        if self.migrated.spawns and worlds == (1,):
+            worlds = (1, 2)  # it starts a process for each card by itself: with one of them nothing of that is seen
         for world in worlds:
             if world > 1:
                 self.announce(f"the migrated program with {world} processes")
                 proof.parts += Several(self.original, self.migrated, self.announce).parts(world, reference)
+        proof.parts[:] = [self._pointed(part) for part in proof.parts]
         proof.parts[0].findings.remarks += _notes(reference, alone)
         if alone.stop is None and all(part.verdict.word in (Word.EQUAL, Word.RUNS) for part in proof.parts):
             self.announce("the migrated program as its user starts it")
@@ -74,6 +78,16 @@ class Prover:
             what = f"{many(known.used, 'run')} of the original made before (--no-cache makes them anew)"
             proof.parts[0].findings.remarks.append(what)
         return proof
+
+    def _pointed(self, part: Part) -> Part:
+        """With the line that may cause its first difference."""
+        differences = part.findings.differences
+        if part.verdict.word is not Word.DIFFERS or not differences:
+            return part
+        first = differences[0]
+        differences[0] = pointed(first, edits(self.original.project.root, self.migrated.project.root))
+        told = part.verdict.sentence.replace(str(first), str(differences[0]))
+        return replace(part, verdict=replace(part.verdict, sentence=told))
 
     def _one_process(self, reference: Run, alone: Run, order: Replay) -> Part:
         title = "the original on a stand-in for CUDA, and the migrated program on one emulated npu"
@@ -217,7 +231,7 @@ class Prover:
         if left.first is not None and right.first is not None:
             line = first_other_result(left.first, right.first, self.inserted)
             if line is not None and line.place is not None:
-                return replace(first, place=line.place, original=line.original, cause=line.what)
+                return replace(first, place=line.place, original=line.original, cause=line.what, callers=line.callers)
         return first
 
 

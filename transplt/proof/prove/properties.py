@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from transplt.proof.prove import evaluation, loaders, noise, ranks
 from transplt.proof.prove.collectives import CollectiveFault
 from transplt.proof.prove.found import Difference, Property
+from transplt.proof.prove.numbers import assignment
 from transplt.proof.prove.steps import pairs
-from transplt.proof.prove.training import Training
+from transplt.proof.prove.training import Training, TrainingStep
 from transplt.render.cell import figure, many
 from transplt.render.verdict import Verdict, Word
 
@@ -32,17 +34,17 @@ class Judged:
 
 
 def judge(
-    trainings: Sequence[Training], one: Training | None, faults: Sequence[CollectiveFault] = ()
+    trainings: Sequence[Training], one: Training | None, root: Path, faults: Sequence[CollectiveFault] = ()
 ) -> tuple[list[Judged], list[str]]:
     """The properties of these ranks that were seen, and remarks. `one` is the original in one process, where it came
-    to its end: what it does itself is right."""
+    to its end: what it does itself is right. `root` is the folder of the program."""
     world, first = len(trainings), trainings[0]
     steps = min(len(training.steps) for training in trainings)
     asked = sum(1 for _ in first.of("coll"))
     chosen = f"each of {world} ranks has its own" if all(training.of("card") for training in trainings) else ""
     buffers, remarks = evaluation.same_buffers(trainings)
     results, more = evaluation.together(trainings, one)
-    schedules = _same_schedules(trainings, steps)
+    schedules = _same_schedules(trainings, steps, root)
     fault = next((Difference(fault.text, fault.place) for fault in faults), None)
     found = [
         Judged(COLLECTIVES, fault or (f"{asked} of rank {first.rank} match those of the other ranks" if asked else "")),
@@ -77,7 +79,7 @@ def _same_parameters(trainings: Sequence[Training], steps: int, schedules: Diffe
     if found is None:
         return f"the same bytes after each of {many(steps, 'step')}"
     if isinstance(schedules, Difference) and (schedules.step or 0) <= (found.step or 0):
-        return replace(found, place=schedules.place, cause=schedules.what)
+        return replace(found, place=schedules.place, cause="; ".join(filter(None, (schedules.what, schedules.cause))))
     return found
 
 
@@ -98,7 +100,7 @@ def _noise(trainings: Sequence[Training], one: Training | None) -> Difference | 
     return found
 
 
-def _same_schedules(trainings: Sequence[Training], steps: int) -> Difference | str:
+def _same_schedules(trainings: Sequence[Training], steps: int, root: Path) -> Difference | str:
     """Whether every rank decides by the same metric, and steps with the same learning rate and other numbers."""
     first = trainings[0]
     for other in trainings[1:]:
@@ -114,11 +116,26 @@ def _same_schedules(trainings: Sequence[Training], steps: int) -> Difference | s
                 key = next((key for key in before if not _alike(before[key], after.get(key))), None)
                 if key is not None:
                     what = f"{key} is {_shown(before[key])} on {who[0]} and {_shown(after.get(key))} on {who[1]}"
-                    sides = ((first, left), (other, right))
-                    turned = [[e for e in each.of("scheduler") if e.index < step.index][-1:] for each, step in sides]
-                    place = next((event.place for events in turned for event in events), right.place)
-                    return Difference(f"{what} at step {left.number + 1}", place, step=left.number + 1)
+                    found = Difference(f"{what} at step {left.number + 1}", right.place, step=left.number + 1)
+                    return _set_where(found, key, (first, left), (other, right), root)
     return f"the same numbers of the optimizers at each of {many(steps, 'step')}" if steps else ""
+
+
+def _set_where(
+    found: Difference, key: str, one: tuple[Training, TrainingStep], other: tuple[Training, TrainingStep], root: Path
+) -> Difference:
+    """With the line that set a number of the optimizers otherwise on two ranks: the state that only one of them loads,
+    a schedule, or an assignment."""
+    sides = (one, other)
+    loads = [[e for e in each.of("load_state_dict") if e.index < step.index] for each, step in sides]
+    if len(loads[0]) != len(loads[1]):
+        side = int(len(loads[1]) > len(loads[0]))
+        last = loads[side][-1]
+        what = f"load_state_dict of {last.fields.get('of', 'it')} is called on rank {sides[side][0].rank} only"
+        return replace(found, place=last.place, cause=what)
+    turned = [[e for e in each.of("scheduler") if e.index < step.index][-1:] for each, step in sides]
+    place = next((event.place for events in turned for event in events), None) or assignment(one[0], root, key)
+    return replace(found, place=place) if place is not None else found
 
 
 def _alike(one: Any, other: Any) -> bool:

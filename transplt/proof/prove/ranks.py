@@ -27,6 +27,9 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                 if mine != theirs:
                     what = f"{made.name(place)} begins with other values on rank {other.rank} than on rank {first.rank}"
                     return Difference(what, made.place, step=0, cause=_why(first, which, None))
+        apart = _other_network(first, other)
+        if apart is not None:
+            return apart
         for left, right in pairs(first, other):
             if left.skipped != right.skipped:
                 who = first.rank if left.skipped else other.rank
@@ -49,6 +52,19 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
             what = f"rank {first.rank} takes {counts[0]} steps, rank {other.rank} {counts[1]}"
             last = (first if counts[0] > counts[1] else other).steps[-1]
             return Difference(what, last.place)
+    return None
+
+
+def _other_network(first: Training, other: Training) -> Difference | None:
+    """A network that computes with others, is stepped by no optimizer, and has other weights on another rank."""
+    stepped = {name for made in first.optimizers.values() for name in made.names}
+    for which, made in first.optimizers.items():
+        remade = other.optimizers.get(which)
+        for name, mine in made.others.items() if remade is not None else ():
+            theirs = remade.others.get(name) if remade is not None else None
+            if theirs is not None and name not in stepped and mine[3] != theirs[3]:
+                what = f"{name} begins with other values on rank {other.rank} than on rank {first.rank}"
+                return Difference(what, made.place, step=0, cause="nothing sends the values of rank 0 to the others")
     return None
 
 

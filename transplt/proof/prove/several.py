@@ -42,12 +42,13 @@ class Several:
             return [Part(title, Verdict(Word.RUNS, "ran to its end; no rank took a step that was seen"), found)]
         found.steps = min(len(training.steps) for training in run.trainings)
         one = reference.first if reference.stop is None else None
-        judged, found.remarks = properties.judge(run.trainings, one, faults)
+        root = self.migrated.project.root
+        judged, found.remarks = properties.judge(run.trainings, one, root, faults)
         twin = None
         if self.original.project.distributed:
             twin = self._twin(world, run)
         if twin is not None:
-            judged = properties.excused(judged, properties.judge(twin.trainings, one)[0])
+            judged = properties.excused(judged, properties.judge(twin.trainings, one, self.original.project.root)[0])
         found.properties = [each.as_property for each in judged]
         broken = [each.found for each in judged if isinstance(each.found, Difference)]
         found.differences += broken[1 if faults else 0 :]
@@ -89,9 +90,9 @@ class Several:
         rank = several.trainings[0]
         self.announce(f"one process with the batches of {world}")
         starter = self.migrated if reference.stop is not None or has_groups(reference) else self.original
-        same = Replay(
-            loaders.global_batches(several.trainings), left_out=precision.left_out(rank), lengths=loaders.lengths(rank)
-        )
+        alone = reference.first if starter is self.original else None
+        lengths = loaders.lengths(rank, alone) if alone is not None else {}
+        same = Replay(loaders.global_batches(several.trainings), left_out=precision.left_out(rank), lengths=lengths)
         single = starter.run(replay=same)
         one = single.first
         if one is None or (single.stop is not None and not one.steps):

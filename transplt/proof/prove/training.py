@@ -58,7 +58,9 @@ class TrainingStep:
 
 @dataclass
 class Optimizer:
-    """Where and how it was made; names, dtypes and figures of its parameters as they were before its first step."""
+    """Where and how it was made; names, dtypes and figures of its parameters as they were before its first step. That
+    which steps first has the figures of `others`, too: parameters of networks that computed, and that it does not
+    have."""
 
     kind: str
     place: Place | None
@@ -66,6 +68,7 @@ class Optimizer:
     dtypes: list[str] = field(default_factory=list)
     start: list[Figures] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
+    others: dict[str, list[float]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -145,6 +148,8 @@ def _event(entry: dict[str, Any], number: int, root: Path) -> Event:
     fields = {key: value for key, value in entry.items() if key not in ("e", "at")}
     if fields.get("made"):
         fields["made"] = Place(below(fields["made"][0], root), fields["made"][1])
+    if entry["e"] == "op":
+        fields["by"] = tuple(Place(below(path, root), line) for path, line in entry.get("by", ()))
     return Event(entry["e"], fields, Place(below(at[0], root), at[1]) if at else None, number)
 
 
@@ -170,7 +175,7 @@ def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optim
         elif event.kind == "start":
             made = optimizers.setdefault(fields["o"], Optimizer(fields["kind"], event.place))
             made.names, made.dtypes, made.start = fields["names"], fields["dtypes"], fields["p"]
-            made.ids = fields.get("ids", [])
+            made.ids, made.others = fields.get("ids", []), fields.get("others", {})
         elif event.kind == "hyper":
             hyper[fields["o"]] = fields["hyper"]
         elif event.kind == "backward":

@@ -28,7 +28,10 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Any:
-    """scaled_dot_product_attention, always in its composed form."""
+    """scaled_dot_product_attention, always in its composed form, which adds any mask as numbers."""
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        kept = torch.zeros(attn_mask.shape, dtype=query.dtype, device=query.device)
+        attn_mask = kept.masked_fill(attn_mask.logical_not(), float("-inf"))
     return _aten._scaled_dot_product_attention_math(
         query, key, value, attn_mask, dropout_p, is_causal, None, scale=scale, enable_gqa=enable_gqa
     )[0]

@@ -30,10 +30,7 @@ from ..config import config
 from ..start import when_imported
 from ..user_code import is_user, nearest
 from .exchanges import DEFAULT, FUNCTIONS, NOTHING, bound, members_of, name_of, of_function, of_operator
-from .log import place_of, write
-
-#: How many callers of a line are recorded.
-_CALLERS = 8
+from .log import callers, write
 
 _numbers = itertools.count()
 _here = threading.local()
@@ -105,7 +102,7 @@ def _recording(fields: dict[str, Any]) -> Iterator[Callable[[Any], None]]:
     number = next(_numbers)
     goes_on: list[Any] = []
     frame = _user_frame()
-    write("coll", frame, n=number, **fields, by=_callers(frame))
+    write("coll", frame, n=number, **fields, by=callers(frame))
     _here.depth = getattr(_here, "depth", 0) + 1
     try:
         yield goes_on.append
@@ -131,17 +128,6 @@ def _user_frame() -> FrameType | None:
     while frame is not None and not is_user(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
-
-
-def _callers(frame: FrameType | None) -> list[list[Any]]:
-    """The user's lines that led to `frame`, the nearest first."""
-    found: list[list[Any]] = []
-    frame = frame.f_back if frame is not None else None
-    while frame is not None and len(found) < _CALLERS:
-        if is_user(frame.f_code.co_filename):
-            found.append(place_of(frame))
-        frame = frame.f_back
-    return found
 
 
 def _line_of(error: BaseException) -> str:

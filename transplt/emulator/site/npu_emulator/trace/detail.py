@@ -11,7 +11,7 @@ from ..config import config
 from ..user_code import nearest
 from . import steps
 from .figures import figures
-from .log import emit, is_quiet, quiet
+from .log import callers, emit, is_quiet, quiet
 
 _LIMIT = 20_000
 
@@ -39,9 +39,10 @@ class _Recording(TorchFunctionMode):
             dtype = str(first.dtype).removeprefix("torch.")
             given = [*args, *(value for _, value in sorted((kwargs or {}).items()))]
             plain = [value for value in given if value is None or isinstance(value, (bool, int, float))]
+            frame = nearest(1)
             emit(
-                "op", nearest(1), name=name, shape=list(first.shape), dtype=dtype, p=values, grad=first.requires_grad,
-                given=plain,
+                "op", frame, name=name, shape=list(first.shape), dtype=dtype, p=values, grad=first.requires_grad,
+                given=plain, by=callers(frame),
             )  # fmt: skip
         return result
 

@@ -12,7 +12,10 @@ from types import FrameType
 from typing import IO, Any
 
 from ..config import config
-from ..user_code import kind, nearest
+from ..user_code import is_user, kind, nearest
+
+#: How many callers of a line are recorded.
+_CALLERS = 8
 
 _file: IO[str] | None = None
 _owner = 0
@@ -37,6 +40,17 @@ def write(event: str, frame: FrameType | None, **fields: Any) -> None:
 def place_of(frame: FrameType) -> list[Any]:
     """[path, line] of what a frame is at."""
     return [os.path.abspath(frame.f_code.co_filename), frame.f_lineno]
+
+
+def callers(frame: FrameType | None) -> list[list[Any]]:
+    """The user's lines that led to `frame`, the nearest first."""
+    found: list[list[Any]] = []
+    frame = frame.f_back if frame is not None else None
+    while frame is not None and len(found) < _CALLERS:
+        if is_user(frame.f_code.co_filename):
+            found.append(place_of(frame))
+        frame = frame.f_back
+    return found
 
 
 class quiet:  # reads as the statement it is

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -17,6 +18,9 @@ _names: dict[int, str] = {}
 #: What each network is called: its class, and from the second of a class on its number, in the order in which the
 #: program asked them for parameters.
 _labels: dict[int, str] = {}
+#: Those that computed, by id, and the hook that watches.
+_called: set[int] = set()
+_hook: list[Any] = []
 _WRAPPER = "torch.nn.parallel.distributed"
 
 
@@ -38,6 +42,27 @@ def _noting(original: Any) -> Any:
         return original(self, *args, **kwargs)
 
     return asked
+
+
+def watch_calls() -> None:
+    """Know which networks compute, until the first step of an optimizer."""
+    _hook[:] = [torch.nn.modules.module.register_module_forward_pre_hook(lambda module, args: _called.add(id(module)))]
+
+
+def computing(but: Collection[int]) -> dict[str, list[float]]:
+    """The figures of the parameters of the networks that have computed, without those of these ids. Asked for once."""
+    for hook in _hook:
+        hook.remove()
+    _hook.clear()
+    found: dict[str, list[float]] = {}
+    with quiet():
+        for root in _networks():
+            for name, tensor in root.named_parameters() if id(root) in _called else ():
+                values = figures(tensor) if id(tensor) not in but else None
+                if values is not None:
+                    found.setdefault(f"{_label(root)}.{_plain(name)}", values)
+    _called.clear()
+    return found
 
 
 def name_of(parameter: Any) -> str:

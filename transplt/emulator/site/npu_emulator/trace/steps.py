@@ -29,6 +29,7 @@ _held_back: dict[int, list[tuple[Any, Any]]] = {}
 def install() -> None:
     """Watch every optimizer, every backward pass and every scaler of this process."""
     models.install()
+    models.watch_calls()
     _watch_making()
     register_optimizer_step_pre_hook(_before_step)
     register_optimizer_step_post_hook(_after_step)
@@ -105,7 +106,10 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         start = [figures(parameter) for parameter in parameters]
         lines = [str(parameter.dtype).removeprefix("torch.") for parameter in parameters]
         ids = [id(parameter) for parameter in parameters]
-        emit("start", o=which, kind=type(optimizer).__name__, names=names, dtypes=lines, p=start, ids=ids)
+        others = models.computing({*ids}) if not _recorded else {}
+        emit(
+            "start", o=which, kind=type(optimizer).__name__, names=names, dtypes=lines, p=start, ids=ids, others=others
+        )
     hyper = _hyper(optimizer)
     if hyper != _recorded.get(which):
         _recorded[which] = hyper
