@@ -52,7 +52,9 @@ def test_the_mean_of_the_shares(ranks: list[Training]) -> None:
 )
 def test_another_gradient(gradient: float, cause: str) -> None:
     found = said(ALONE, [told((1.0, gradient)), told((2.0, gradient))])
-    assert found.startswith("train.py:14: the gradient of Net.0 at step 1 is not the mean of those of one process")
+    # A sum in place of a mean is made where gradients are exchanged: here by the backward pass of a wrapper.
+    line = 12 if cause else 14
+    assert found.startswith(f"train.py:{line}: the gradient of Net.0 at step 1 is not the mean of those of one process")
     assert found.endswith(cause or "rank's share")
 
 

@@ -25,8 +25,8 @@ _OF_RANKS = re.compile(
     r"set_epoch|all_reduce|all_gather|broadcast|barrier|init_process_group|destroy_process_group|torchrun)\b"
 )
 _BARE = re.compile(r"\s*(?:#.*|import .*|from \S+ import .*)?$")
-#: So many places somebody looks at; where more are others, none of them is the one.
-_FEW = 3
+#: So many lines somebody looks at; where more are others, none of them is the one.
+_FEW = 6
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ def edits(original: Path, migrated: Path) -> list[Edit]:
 def _edits(name: str, before: str, after: str) -> Iterator[Edit]:
     left, right = _written(before), _written(after)
     matcher = difflib.SequenceMatcher(None, [text for _, text in left], [text for _, text in right], autojunk=False)
-    for tag, a, _, c, d in matcher.get_opcodes():
+    for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
             continue
         lines = [number for number, _ in right[c:d]] or [right[min(c, len(right) - 1)][0] if right else 1]
         origin = left[min(a, len(left) - 1)][0] if left else 1
-        of_ranks = any(_OF_RANKS.search(text) for _, text in right[c:d])
+        of_ranks = any(_OF_RANKS.search(text) for _, text in (*left[a:b], *right[c:d]))
         yield Edit(name, lines[0], lines[-1], origin, of_ranks)
 
 
@@ -78,12 +78,16 @@ def _written(text: str) -> list[tuple[int, str]]:
     return found
 
 
-def pointed(first: Difference, found: Sequence[Edit]) -> Difference:
+def pointed(first: Difference, found: Sequence[Edit], *, between_ranks: bool = False) -> Difference:
     """The difference at the line that may cause it: where that was found is among those that are as in the original, a
-    caller of it that is not, else the one place that is not; of a few places all."""
-    if first.place is None or any(edit.is_near(first.place) for edit in found):
+    caller of it that is not, else the one place that is not; of a few lines all. What differs `between_ranks` comes
+    from what only many cards need, everything else from the other lines."""
+    near = next((edit for edit in found if edit.is_near(first.place)), None)
+    if near is not None and first.original is None:
+        return replace(first, original=Place(near.path, near.original))
+    if first.place is None or near is not None:
         return first
-    own = [edit for edit in found if not edit.of_ranks]
+    own = [edit for edit in found if edit.of_ranks == between_ranks]
     called = next((edit for place in first.callers for edit in own if edit.is_near(place)), None)
     seen = f"; {first.place}: {first.cause}" if first.cause else f"; seen at {first.place}"
     if called is not None:
@@ -92,8 +96,9 @@ def pointed(first: Difference, found: Sequence[Edit]) -> Difference:
     if len(own) == 1:
         cause = f"no other line differs from the original, but for devices{seen}"
         return replace(first, place=own[0].place, original=Place(own[0].path, own[0].original), cause=cause)
-    if 1 < len(own) <= _FEW:
-        others = ", ".join(str(edit.place) for edit in own)
+    lines = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
+    if 1 < len(lines) <= _FEW:
+        others = ", ".join(map(str, lines))
         cause = f"{first.cause}; " if first.cause else ""
         return replace(first, cause=f"{cause}lines that differ from the original, but for devices: {others}")
     return first

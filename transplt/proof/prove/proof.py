@@ -85,7 +85,8 @@ class Prover:
         if part.verdict.word is not Word.DIFFERS or not differences:
             return part
         first = differences[0]
-        differences[0] = pointed(first, edits(self.original.project.root, self.migrated.project.root))
+        others = edits(self.original.project.root, self.migrated.project.root)
+        differences[0] = pointed(first, others, between_ranks=bool(part.findings.properties))
         told = part.verdict.sentence.replace(str(first), str(differences[0]))
         return replace(part, verdict=replace(part.verdict, sentence=told))
 

@@ -81,6 +81,12 @@ def _before(training: Training, step: TrainingStep) -> list[Event]:
     return [event for event in training.events if begin < event.index < step.index]
 
 
+def exchanged(training: Training, step: TrainingStep) -> Place | None:
+    """The line that exchanged the gradients of a step: by hand, or the backward pass that a wrapper does it in."""
+    events = [event for event in _before(training, step) if event.kind in ("coll", "backward")]
+    return events[-1].place if events else None
+
+
 def _unexchanged(training: Training, step: TrainingStep) -> Place | None:
     """The line to look at: a forward past the wrapper, else the backward pass, else the step."""
     events = _before(training, step)
@@ -201,14 +207,12 @@ def with_cause(first: Difference, one: Training, ranks: Sequence[Training], worl
             for before, after in zip(mine.gradients, theirs.gradients, strict=False)
             if before is not None and after is not None and before[0] > 0
         ]
-        events = _before(ranks[0], theirs)
         for ratio, cause in (
             (world, "summed over the ranks and not divided"),
             (1 / world, "divided by the ranks twice"),
         ):
             if found and all(math.isclose(each, ratio, rel_tol=0.02) for each in found):
-                by_hand = [event for event in events if event.kind in ("coll", "backward")]
-                place = by_hand[-1].place if by_hand else first.place
+                place = exchanged(ranks[0], theirs) or first.place
                 return replace(
                     first, place=place, cause=f"each gradient is {ratio:g} times that of one process: {cause}"
                 )

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 
 from transplt.proof.prove.found import Difference, Rounding
+from transplt.proof.prove.ranks import exchanged
 from transplt.proof.prove.steps import farthest, gaps, gradient_gap, loss_gap
 from transplt.proof.prove.tolerance import Tolerance
 from transplt.proof.prove.training import Training, TrainingStep
@@ -74,5 +75,6 @@ def _gradients(
     world = len(singles)
     for ratio, cause in ((world, "summed over the ranks and not divided"), (1 / world, "divided by the ranks twice")):
         if all(math.isclose(each, ratio, rel_tol=0.02) for each in ratios):
-            return Difference(first.what, first.place, first.original, 1, f"each is {ratio:g} times as large: {cause}")
+            cause = f"each is {ratio:g} times as large: {cause}"
+            return Difference(first.what, exchanged(rank, step) or first.place, first.original, 1, cause)
     return first

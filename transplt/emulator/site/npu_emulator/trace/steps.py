@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -91,7 +92,7 @@ def _parameters(optimizer: Any) -> list[Any]:
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
-def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+def _before_step(optimizer: Any, args: Any, kwargs: Any) -> tuple[Any, Any] | None:
     with quiet():
         which = _number(optimizer)
         done = _attempts.get(which, 0)
@@ -118,10 +119,31 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         _held_back[which] = [(parameter, parameter.grad) for parameter in parameters]
         for parameter in parameters:
             parameter.grad = None
-        return
-    grads = [gradient_figures(parameter.grad) for parameter in parameters]
-    emit("grads", o=which, k=done, g=grads)
-    _stepping.add(which)
+        return None
+
+    def record() -> None:
+        emit("grads", o=which, k=done, g=[gradient_figures(parameter.grad) for parameter in parameters])
+        _stepping.add(which)
+
+    return _recording_behind(args, kwargs, which, record)
+
+
+def _recording_behind(args: Any, kwargs: Any, which: int, record: Callable[[], None]) -> tuple[Any, Any] | None:
+    """Record the gradients now, or behind the closure that computes them where a step is given one."""
+    closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+    if not callable(closure):
+        record()
+        return None
+
+    def computed() -> Any:
+        _stepping.discard(which)  # what a closure computes is not the optimizer's work
+        result = closure()
+        record()
+        return result
+
+    if "closure" in kwargs:
+        return args, {**kwargs, "closure": computed}
+    return (args[0], computed, *args[2:]), kwargs
 
 
 def _after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
