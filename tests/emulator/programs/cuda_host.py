@@ -92,6 +92,11 @@ with torch.cuda.amp.autocast(dtype=torch.bfloat16):
 query = torch.randn(2, 4, 5, 8, device="cuda", requires_grad=True)
 nn.functional.scaled_dot_product_attention(query, query, query, is_causal=True).sum().backward()
 assert query.grad.is_cuda
+attend, kept = nn.functional.scaled_dot_product_attention, torch.rand(2, 1, 5, 5) > 0.4
+kept[..., 0] = True  # a mask of booleans keeps what is true, and is added as no number
+for mask in (kept, torch.zeros(kept.shape).masked_fill(~kept, float("-inf"))):
+    masked = attend(query, query, query, attn_mask=mask.cuda()).cpu()
+    assert torch.allclose(masked, attend(*[query.detach().cpu()] * 3, attn_mask=kept), atol=1e-6)
 lstm, encoder = nn.LSTM(4, 5, 2).cuda(), nn.TransformerEncoderLayer(8, 2, batch_first=True).cuda().eval()
 lstm(torch.randn(3, 2, 4).cuda())[0].sum().backward()
 assert encoder(torch.randn(2, 3, 8).cuda()).is_cuda

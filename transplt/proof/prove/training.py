@@ -175,7 +175,9 @@ def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optim
         elif event.kind == "start":
             made = optimizers.setdefault(fields["o"], Optimizer(fields["kind"], event.place))
             made.names, made.dtypes, made.start = fields["names"], fields["dtypes"], fields["p"]
-            made.ids, made.others = fields.get("ids", []), fields.get("others", {})
+            made.ids = fields.get("ids", [])
+        elif event.kind == "others":
+            optimizers[fields["o"]].others = fields["p"]
         elif event.kind == "hyper":
             hyper[fields["o"]] = fields["hyper"]
         elif event.kind == "backward":

@@ -49,6 +49,11 @@ def watch_calls() -> None:
     _hook[:] = [torch.nn.modules.module.register_module_forward_pre_hook(lambda module, args: _called.add(id(module)))]
 
 
+def watches_calls() -> bool:
+    """Whether `computing` was not asked for yet."""
+    return bool(_hook)
+
+
 def computing(but: Collection[int]) -> dict[str, list[float]]:
     """The figures of the parameters of the networks that have computed, without those of these ids. Asked for once."""
     for hook in _hook:

@@ -107,10 +107,7 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> tuple[Any, Any] | No
         start = [figures(parameter) for parameter in parameters]
         lines = [str(parameter.dtype).removeprefix("torch.") for parameter in parameters]
         ids = [id(parameter) for parameter in parameters]
-        others = models.computing({*ids}) if not _recorded else {}
-        emit(
-            "start", o=which, kind=type(optimizer).__name__, names=names, dtypes=lines, p=start, ids=ids, others=others
-        )
+        emit("start", o=which, kind=type(optimizer).__name__, names=names, dtypes=lines, p=start, ids=ids)
     hyper = _hyper(optimizer)
     if hyper != _recorded.get(which):
         _recorded[which] = hyper
@@ -122,6 +119,8 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> tuple[Any, Any] | No
         return None
 
     def record() -> None:
+        if models.watches_calls():
+            emit("others", o=which, p=models.computing({id(parameter) for parameter in parameters}))
         emit("grads", o=which, k=done, g=[gradient_figures(parameter.grad) for parameter in parameters])
         _stepping.add(which)
 

@@ -1,0 +1,112 @@
+"""The lines in which a port differs but for devices, and which of them a difference is said to come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from transplt.proof.prove.edited import Edit, edits, pointed
+from transplt.proof.prove.found import Difference
+from transplt.proof.prove.training import Place
+
+ORIGINAL = """
+import torch
+net = Net().cuda()
+state = net.start()
+for x in loader:
+    loss = net(x.to("cuda"), state)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def found(before: str, after: str, folder: Path) -> list[tuple[int, int, int, bool]]:
+    for name, text in (("original", before), ("migrated", after)):
+        (folder / name).mkdir()
+        (folder / name / "main.py").write_text(text, encoding="utf-8")
+    return [
+        (each.first, each.last, each.original, each.of_ranks)
+        for each in edits(folder / "original", folder / "migrated")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("import torch\n", "import torch\nimport torch_npu\n"),
+        ("cuda", "npu"),
+        ("    loss.backward()\n", "    # The mean of all samples.\n\n    loss.backward()\n"),
+        ("net = Net().cuda()", "net = Net().npu()  "),
+    ],
+)
+def test_devices_imports_and_comments_are_no_edits(old: str, new: str, tmp_path: Path) -> None:
+    assert found(ORIGINAL, ORIGINAL.replace(old, new), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "edit"),
+    [
+        ("    loss.backward()\n", "    loss = loss / 2\n    loss.backward()\n", (7, 7, 7, False)),
+        ("    loss = net", "    state = net.start()\n    loss = 2 * net", (6, 7, 6, False)),
+        # Where lines are lost, the next one stands for them.
+        ("    loss.backward()\n", "", (7, 7, 7, False)),
+        ("    optimizer.step()\n", "", (7, 7, 8, False)),
+        ("    optimizer.step()\n", "    if rank == 0:\n        optimizer.step()\n", (8, 8, 8, True)),
+    ],
+)
+def test_edits(old: str, new: str, edit: tuple[int, int, int, bool], tmp_path: Path) -> None:
+    assert found(ORIGINAL, ORIGINAL.replace(old, new), tmp_path) == [edit]
+
+
+def edit(first: int, last: int, of_ranks: bool = False) -> Edit:
+    return Edit("main.py", first, last, first - 1, of_ranks)
+
+
+SEEN = Difference("the loss differs", Place("main.py", 40), Place("main.py", 38), 2, "mul gives another result here")
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [],
+        [edit(40, 40)], [edit(41, 44), edit(3, 3)], [edit(20, 39)],  # it is one of them, or beside one
+        [edit(3, 3, True)],  # only many cards need it
+        [edit(3, 20)] * 2,  # too many
+    ],
+)  # fmt: skip
+def test_a_place_that_stays(others: list[Edit]) -> None:
+    assert pointed(SEEN, others) == SEEN
+
+
+def test_the_one_line_that_is_another() -> None:
+    told = pointed(SEEN, [edit(9, 9), edit(3, 30, True)])
+    assert (told.place, told.original) == (Place("main.py", 9), Place("main.py", 8))
+    assert told.cause == (
+        "no other line differs from the original, but for devices; main.py:40: mul gives another result here"
+    )
+
+
+def test_a_few_lines_that_are_others() -> None:
+    told = pointed(SEEN, [edit(9, 10), edit(30, 30)])
+    assert told.place == SEEN.place
+    assert told.cause.endswith(
+        "lines that differ from the original, but for devices: main.py:9, main.py:10, main.py:30"
+    )
+
+
+def test_a_caller_that_is_another() -> None:
+    called = Difference("x", Place("main.py", 40), None, 1, "", (), (Place("main.py", 50), Place("main.py", 60)))
+    told = pointed(called, [edit(9, 9), edit(60, 60)])
+    assert told.place == Place("main.py", 60)
+    assert told.cause == "this line is not that of the original; seen at main.py:40"
+
+
+def test_what_differs_between_ranks_comes_from_what_only_many_cards_need() -> None:
+    others = [edit(9, 9), edit(20, 20, True)]
+    assert pointed(SEEN, others, between_ranks=True).place == Place("main.py", 20)
+    assert pointed(SEEN, others).place == Place("main.py", 9)
+
+
+def test_the_line_of_the_original_is_told_where_it_was_not_known() -> None:
+    assert pointed(Difference("x", Place("main.py", 40)), [edit(40, 40)]).original == Place("main.py", 39)

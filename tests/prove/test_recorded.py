@@ -1,0 +1,47 @@
+"""What a run records of steps that compute their gradients themselves, and of networks that no optimizer has."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import forked
+from transplt.proof.launch.options import RunOptions, Trace
+from transplt.proof.prove.projects import Project
+from transplt.proof.prove.runs import Runner
+
+_PROGRAM = """
+import torch
+
+teacher, student, idle = (torch.nn.Linear(4, 1).cuda() for _ in range(3))
+count = sum(each.numel() for net in (teacher, student, idle) for each in net.parameters())
+optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+for step in range(2):
+    def closure():
+        x = torch.ones(2, 4).cuda()
+        with torch.no_grad():
+            wanted = teacher(x)
+        loss = (student(x) - wanted).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        return loss
+    optimizer.step({given})
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("given", ["closure", "closure=closure"])
+def test_steps_with_a_closure(given: str, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(_PROGRAM.format(given=given), encoding="utf-8")
+    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    training = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm()).run().first
+    assert training is not None
+    first, second = training.steps
+    # Each step has the gradients that its own closure computed.
+    assert all(gradient is not None and gradient[0] > 0 for gradient in first.gradients)
+    assert first.gradients != second.gradients
+    made = training.optimizers[0]
+    assert made.names == ["Linear#2.weight", "Linear#2.bias"]
+    assert sorted(made.others) == ["Linear.bias", "Linear.weight"]  # the teacher's; the idle one has computed nothing
