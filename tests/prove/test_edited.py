@@ -38,6 +38,7 @@ def found(before: str, after: str, folder: Path) -> list[tuple[int, int, int, bo
         ("cuda", "npu"),
         ("    loss.backward()\n", "    # The mean of all samples.\n\n    loss.backward()\n"),
         ("net = Net().cuda()", "net = Net().npu()  "),
+        ("\n    ", "\n\t"),
     ],
 )
 def test_devices_imports_and_comments_are_no_edits(old: str, new: str, tmp_path: Path) -> None:
@@ -52,11 +53,19 @@ def test_devices_imports_and_comments_are_no_edits(old: str, new: str, tmp_path:
         # Where lines are lost, the next one stands for them.
         ("    loss.backward()\n", "", (7, 7, 7, False)),
         ("    optimizer.step()\n", "", (7, 7, 8, False)),
+        # The same line in another block.
+        ("    optimizer.step()\n", "optimizer.step()\n", (8, 8, 8, False)),
         ("    optimizer.step()\n", "    if rank == 0:\n        optimizer.step()\n", (8, 8, 8, True)),
     ],
 )
 def test_edits(old: str, new: str, edit: tuple[int, int, int, bool], tmp_path: Path) -> None:
     assert found(ORIGINAL, ORIGINAL.replace(old, new), tmp_path) == [edit]
+
+
+def test_a_block_that_gets_a_header_goes_with_it(tmp_path: Path) -> None:
+    after = ORIGINAL.replace("    loss = net", "    with autocast():\n        loss = net")
+    after = after.replace("    loss.back", "        loss.back")
+    assert found(ORIGINAL, after, tmp_path) == [(6, 6, 6, False)]
 
 
 def edit(first: int, last: int, of_ranks: bool = False) -> Edit:

@@ -261,6 +261,11 @@ def test_samples_that_pad_shares() -> None:
     assert remarks == ["1 sample counted twice in the evaluation at train.py:60: shares are padded"]
 
 
+MODE = ("mode", {"train": True})
+OTHER = (
+    "train.py:50: rank 1 evaluates with another Net.norm.running_mean than rank 0; nothing sends the buffers of rank 0 "
+    "to the others"
+)
 PLATEAU = [("scheduler", {"kind": "ReduceLROnPlateau", "metric": 0.5})]
 
 
@@ -277,11 +282,13 @@ def held(mean: float, name: str = "norm.running_mean") -> tuple[str, dict[str, A
         ([STEP, held(1.0, "queue")], [STEP, held(2.0, "queue")], []),
         # Only one of them tells its result.
         ([STEP, held(1.0)], [STEP, held(2.0)], []),
-        ([STEP, held(1.0), *PLATEAU], [STEP, held(2.0), *PLATEAU],
-         ["train.py:50: rank 1 evaluates with another Net.norm.running_mean than rank 0; nothing sends the buffers of "
-          "rank 0 to the others"]),
+        ([STEP, held(1.0), MODE, STEP], [STEP, held(2.0), MODE, STEP], []),
+        # What it computes is what another network is trained with.
+        ([STEP, held(1.0), STEP], [STEP, held(2.0), STEP], [OTHER]),
+        ([STEP, held(1.0), *PLATEAU], [STEP, held(2.0), *PLATEAU], [OTHER]),
     ],
-    ids=["the same", "rank 0 alone", "at another step", "no statistics", "other statistics", "they decide"],
+    ids=["the same", "rank 0 alone", "at another step", "no statistics", "other statistics", "and trains again",
+         "a teacher", "they decide"],
 )  # fmt: skip
 def test_buffers_of_evaluations(zero: Events, one: Events, found: list[str]) -> None:
     assert [each for each in broken([], zero, one) if "evaluates" in each] == found

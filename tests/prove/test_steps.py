@@ -155,3 +155,13 @@ def test_none_where_another_parameter_may_be_saved_under_the_name() -> None:
     told.tell("grads", o=0, k=0, g=[[1e-9, 1e-9, 0.0], [1.0, 1.0, 0.0]])
     told.tell("step", 14, o=0, k=0, p=[figures(1.0)] * 2, b={})
     assert rounding(told.training()) == set()
+
+
+@pytest.mark.parametrize(("one", "other", "told"), [
+    (0.5, 0.5, ""), (0.5, 0.5 + 1e-7, ""), (math.nan, math.nan, ""),
+    (0.5, 0.6, "train.py:20: ReduceLROnPlateau is given 0.6 the 1. time, in the original 0.5"),
+])  # fmt: skip
+def test_what_a_schedule_decides_by(one: float, other: float, told: str) -> None:
+    both = (Told().made().step().tell("scheduler", 20, kind="ReduceLROnPlateau", metric=each) for each in (one, other))
+    found = first_difference(*(each.training() for each in both))
+    assert (str(found) if found is not None else "") == told

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from transplt.proof.prove.branches import files_of_both
 from transplt.proof.prove.found import Difference
@@ -56,25 +57,51 @@ def edits(original: Path, migrated: Path) -> list[Edit]:
 
 def _edits(name: str, before: str, after: str) -> Iterator[Edit]:
     left, right = _written(before), _written(after)
-    matcher = difflib.SequenceMatcher(None, [text for _, text in left], [text for _, text in right], autojunk=False)
+    matcher = difflib.SequenceMatcher(None, [line.text for line in left], [line.text for line in right], autojunk=False)
+    opens = False
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
+            yield from _moved(name, left[a:b], right[c:d], opens)
             continue
-        lines = [number for number, _ in right[c:d]] or [right[min(c, len(right) - 1)][0] if right else 1]
-        origin = left[min(a, len(left) - 1)][0] if left else 1
-        of_ranks = any(_OF_RANKS.search(text) for _, text in (*left[a:b], *right[c:d]))
+        opens = any(line.text.endswith(":") for line in (*left[a:b], *right[c:d]))
+        lines = [line.number for line in right[c:d]] or [right[min(c, len(right) - 1)].number if right else 1]
+        origin = left[min(a, len(left) - 1)].number if left else 1
+        of_ranks = any(_OF_RANKS.search(line.text) for line in (*left[a:b], *right[c:d]))
         yield Edit(name, lines[0], lines[-1], origin, of_ranks)
 
 
-def _written(text: str) -> list[tuple[int, str]]:
-    """The lines with code, by number, with one name for all kinds of cards."""
-    found = []
+def _moved(name: str, left: Sequence[_Line], right: Sequence[_Line], opens: bool) -> Iterator[Edit]:
+    """Lines that stand in another block than in the original; those behind a new header, or a lost one, go with it."""
+    shift = right[0].depth - left[0].depth if opens else 0
+    for mine, theirs in zip(left, right, strict=True):
+        moved = theirs.depth - mine.depth
+        if moved and moved != shift:
+            yield Edit(name, theirs.number, theirs.number, mine.number, bool(_OF_RANKS.search(theirs.text)))
+        shift = shift if moved else 0
+
+
+class _Line(NamedTuple):
+    number: int
+    text: str
+    depth: int
+
+
+def _written(text: str) -> list[_Line]:
+    """The lines with code, with one name for all kinds of cards."""
+    found: list[_Line] = []
+    outer: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
         if _BARE.match(line):
             continue
+        plain = line.expandtabs().rstrip()
+        bare = plain.lstrip()
         for pattern, name in _DEVICES:
-            line = pattern.sub(name, line)
-        found.append((number, line.strip()))
+            bare = pattern.sub(name, bare)
+        indent = len(plain) - len(plain.lstrip())
+        while outer and outer[-1] >= indent:
+            outer.pop()
+        found.append(_Line(number, bare, len(outer)))
+        outer.append(indent)
     return found
 
 

@@ -146,6 +146,9 @@ def _counts(rank: Training, event: Event) -> bool:
     """Whether what a rank evaluates decides there, or goes into what all ranks have, before it trains on. Where only
     one rank tells its result, the others may have what statistics they like."""
     after = next((each.index for each in rank.of("backward") if each.index > event.index), len(rank.events))
+    turns = (each for each in rank.of("mode", "loader") if event.index < each.index < after)
+    if after < len(rank.events) and next(turns, None) is None:
+        return True  # it computes what another network is trained with
     asked = [each for each in asked_collectives(rank) if each.fields["kind"] not in _APART]
     decided = [each for each in rank.of("scheduler") if "metric" in each.fields]
     return any(event.index < each.index < after for each in (*asked, *decided))

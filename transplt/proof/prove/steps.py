@@ -50,8 +50,23 @@ def gaps(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap]:
             begun.add(left.optimizer)
             yield from _at_the_start(made, remade, left, right)
         yield from _at_a_step(made, remade, left, right, rounding)
+    yield from _metrics(one, other, rounding)
     yield from _in_number(one, other)
     yield from _at_the_end(one, other, rounding)
+
+
+def _metrics(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap]:
+    """What schedules are given to decide by."""
+    both = ([event for event in each.of("scheduler") if "metric" in event.fields] for each in (one, other))
+    for number, (mine, theirs) in enumerate(zip(*both, strict=False)):
+        before, after = (_numbers(event.fields["metric"]) for event in (mine, theirs))
+        gap = farthest(before, after)
+        if gap:
+            shown = [_shown(event.fields["metric"]) for event in (mine, theirs)]
+            what = f"{theirs.fields.get('kind')} is given {shown[1]} the {number + 1}. time, in the original {shown[0]}"
+            scale = max([1e-6, *(abs(value) for value in (*before, *after) if math.isfinite(value))])
+            difference = Difference(what, theirs.place, mine.place, figure=("metric", number))
+            yield Gap(("metric", number), gap, scale, _SUMMED * rounding.share * scale, difference)
 
 
 def _told(name: Figure, difference: Difference) -> Gap:
