@@ -74,8 +74,8 @@ def _installed(python: str) -> Versions:
         asked = subprocess.run([python, "-c", _ASK], env=safe, capture_output=True, text=True, check=False)
     except OSError as error:
         raise UsageError(f"the interpreter {python} cannot be started: {error.strerror}.") from error
-    told = asked.stdout.split("\n")
-    return Versions(*told[:3]) if len(told) > 3 else Versions("", "", "")
+    told = [*asked.stdout.splitlines(), "", "", ""]  # nothing, where it has no torch
+    return Versions(*told[:3])
 
 
 def _version(name: str) -> str:
