@@ -114,6 +114,12 @@ def test_the_commit_of_a_folder(folders: Path, monkeypatch: pytest.MonkeyPatch) 
 # --- the record ------------------------------------------------------------------------------------------------------
 
 
+def test_the_hash_of_a_record_is_as_it_is_documented() -> None:
+    text = b'{"a":[1.5,null],"b":{"c":"\\u00e9","d":2}}'
+    record = {"b": {"d": 2, "c": "\u00e9"}, "a": [1.5, None]}
+    assert sealed(record) == {**record, "sha256": hashlib.sha256(text).hexdigest()}
+
+
 def test_a_changed_record_shows() -> None:
     record = sealed({"verdict": "differs", "seconds": 1.5, "texts": ["\u00e9", "\udc80"]})
     kept = json.loads(json.dumps(record, indent=1))
