@@ -47,7 +47,10 @@ def test_shares_are_of_scripts_whose_original_runs_on_a_card(page: Any) -> None:
             _result(CIFAR, "not run", stop="main.py:1: ModuleNotFoundError: x"),
         ]
     )
-    assert "2 scripts whose original runs" in text
+    assert "| of 4 scripts | | share |" in text
+    assert "| its original runs here and computes on a card | 2 | 50 % |" in text
+    assert "| a package is missing that nothing stands for here | 1 | 25 % |" in text
+    assert "| nothing of it is on a card | 1 | 25 % |" in text
     assert "| the migration | 2 | 1 | 50 % | 0 | 1 | 0 | 0 |" in text
     assert "- pytorch-cifar/main.py: the original stops: main.py:1: ModuleNotFoundError: x" in text
     assert "- Nothing of these is on a card: examples/regression/main.py (not run)" in text
