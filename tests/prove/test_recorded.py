@@ -45,3 +45,32 @@ def test_steps_with_a_closure(given: str, tmp_path: Path) -> None:
     made = training.optimizers[0]
     assert made.names == ["Linear#2.weight", "Linear#2.bias"]
     assert sorted(made.others) == ["Linear.bias", "Linear.weight"]  # the teacher's; the idle one has computed nothing
+
+
+_DRAWS = """
+import torch
+
+for draw in (
+    lambda dtype: torch.randn(6, dtype=dtype),
+    lambda dtype: torch.rand_like(torch.ones(6, dtype=dtype)),
+    lambda dtype: torch.randn_like(torch.ones(6), dtype=dtype),
+    lambda dtype: torch.empty(6, dtype=dtype).normal_(1, 2),
+    lambda dtype: torch.empty(6, dtype=dtype).cuda().uniform_(),
+):
+    numbers = []
+    for dtype in (torch.float32, torch.bfloat16):
+        torch.manual_seed(3)
+        numbers.append(draw(dtype).cpu())
+    assert numbers[1].dtype == torch.bfloat16
+    assert torch.equal(numbers[0].bfloat16(), numbers[1])
+assert torch.randn(2, dtype=torch.float16, requires_grad=True).is_leaf
+print("acc", 1.0)
+"""
+
+
+@pytest.mark.torch
+def test_half_precision_draws_what_float32_draws(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(_DRAWS, encoding="utf-8")
+    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    run = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm()).run()
+    assert run.stop is None

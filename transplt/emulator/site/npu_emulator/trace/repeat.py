@@ -18,6 +18,7 @@ from ..user_code import nearest
 _DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
 #: Checksum of a state of the generator -> what was kept from drawing from it -> how often.
 _kept_from: dict[int, dict[Hashable, int]] = {}
+_HALF = (torch.float16, torch.bfloat16)
 #: What is told of each dropout that keeps everything.
 _watchers: list[Callable[[], None]] = []
 
@@ -33,6 +34,7 @@ def install(seed: int, inserted: dict[str, list[int]] | None = None) -> None:
     torch.manual_seed(seed)
     when_imported("numpy", functools.partial(_seed_numpy, seed=seed))
     _keep_the_stream(inserted)
+    _draw_in_single_precision()
     _drop_nothing()
 
 
@@ -84,6 +86,39 @@ def _keep_the_stream(inserted: dict[str, list[int]] | None) -> None:
         return result
 
     torch.manual_seed = torch.random.manual_seed = manual_seed
+
+
+def _draw_in_single_precision() -> None:
+    """What is drawn in half precision is rounded from what float32 draws: a port with mixed precision would get other
+    numbers from the same seed."""
+    for name in ("rand_like", "randn_like", "rand", "randn"):
+        setattr(torch, name, _rounded(getattr(torch, name), like=name.endswith("_like")))
+    tensor: Any = torch.Tensor
+    for name in ("normal_", "uniform_", "exponential_"):
+        setattr(tensor, name, _rounded_into(getattr(tensor, name)))
+
+
+def _rounded(original: Any, *, like: bool) -> Any:
+    @functools.wraps(original)
+    def drawn(*args: Any, **kwargs: Any) -> Any:
+        dtype = kwargs.get("dtype") or (args[0].dtype if like and args else None)
+        if dtype not in _HALF or kwargs.get("out") is not None:
+            return original(*args, **kwargs)
+        trains = kwargs.pop("requires_grad", False)
+        return original(*args, **{**kwargs, "dtype": torch.float32}).to(dtype).requires_grad_(trains)
+
+    return drawn
+
+
+def _rounded_into(original: Any) -> Any:
+    @functools.wraps(original)
+    def drawn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.dtype not in _HALF:
+            return original(self, *args, **kwargs)
+        wide = original(torch.empty(self.shape, dtype=torch.float32, device=self.device), *args, **kwargs)
+        return self.copy_(wide)
+
+    return drawn
 
 
 def _seed_numpy(numpy: ModuleType, seed: int | None) -> None:
