@@ -17,6 +17,8 @@ from transplt.render.cell import figure
 _NOISE = 1e-6
 #: A sum of many numbers, such as a loss, is off by more than each of them is.
 _SUMMED = 4.0
+#: In half precision a gradient is off by what comes of some elements that count, or do not.
+_TURNED = 64.0
 #: Numbers of an optimizer that have a name beside the one in its groups, with their verb.
 _SPOKEN = {"lr": "the learning rate is", "weight_decay": "the weight decay is", "betas": "the betas are"}
 #: What the figure of a number of an optimizer begins with.
@@ -233,9 +235,11 @@ def gradient_gap(
     name: Figure, gap: float, norm: float, total: float, rounding: Rounding, difference: Difference
 ) -> Gap:
     """Of two gradients; `total` is the norm of all gradients of the step. A small one, such as that in front of a norm,
-    is a sum of large numbers that cancel: what is rounded away of these is left in it."""
+    is a sum of large numbers that cancel: what is rounded away of these is left in it. Half precision turns round the
+    sign of what is near 0, which a ReLU lets through or not."""
     scale = norm if math.isfinite(norm) else 1.0
-    return Gap(name, gap, scale, _SUMMED * rounding.share * max(scale, total), difference)
+    roundings = _TURNED if rounding.share >= ROUNDING["float16"] else _SUMMED
+    return Gap(name, gap, scale, roundings * rounding.share * max(scale, total), difference)
 
 
 def _numbers(value: Any) -> list[float]:
