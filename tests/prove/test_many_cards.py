@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.proof import Proof, between
 from transplt.proof.prove.proof_text import as_text
+from transplt.proof.prove.properties import judge
+from transplt.proof.prove.runs import Runner
 from transplt.render.verdict import Word
 
 _ORIGINAL = """
@@ -158,3 +161,89 @@ def test_faults_of_the_original_are_its_own(tmp_path: Path) -> None:
     assert proof.verdict.word is Word.EQUAL, as_text(proof)
     told = {each.name for each in proof.parts[0].findings.properties if "as in the original" in each.verdict.sentence}
     assert told == {*FAULTS}
+
+
+#: A port that starts a process for each card by itself, and seeds nothing.
+_SPAWNS = """
+import os
+import sys
+import torch
+import torch_npu
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def train(rank, world):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=sys.argv[1])
+    torch.npu.set_device(rank)
+    dist.init_process_group("hccl", rank=rank, world_size=world)
+    data = torch.utils.data.TensorDataset(torch.arange(128.0).view(32, 4) / 128)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1)).npu()
+    model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    sampler = torch.utils.data.distributed.DistributedSampler(data)
+    for (x,) in torch.utils.data.DataLoader(data, batch_size=4, sampler=sampler):
+        x = x + 0.1 * torch.randn(x.shape)
+        loss = model(x.npu()).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    world = torch.npu.device_count()
+    mp.spawn(train, args=(world,), nprocs=world)
+"""
+
+
+@pytest.mark.torch
+def test_spawned_ranks_that_nobody_seeds_draw_noise_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(_SPAWNS, encoding="utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    options = RunOptions("main.py", (port,), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    runner = Runner(Project(tmp_path, "main.py"), options, "npu", spawns=True, warm=forked.warm())
+    run = runner.run(2)
+    assert run.stop is None, run.stop
+    found = {each.name: each.found for each in judge(run.trainings, run.first, tmp_path)[0]}
+    assert found["noise"] == "each rank draws its own random numbers", found
+
+
+#: A launcher that sets LOCAL_RANK alone, processes that a script spawns by itself, and two of `mp.spawn`.
+_LAUNCHES = """
+import os
+import random
+import subprocess
+import sys
+import torch
+
+
+def draw(*given):
+    print("drawn", torch.rand(1).item(), random.random(), flush=True)
+
+
+if __name__ == "__main__":
+    draw()
+    if len(sys.argv) > 1:
+        for rank in ("0", "1"):
+            subprocess.run([sys.executable, __file__], env={**os.environ, "LOCAL_RANK": rank}, check=True)
+        for number in range(2):
+            process = torch.multiprocessing.get_context("spawn").Process(target=draw)
+            process.start()
+            process.join()
+        torch.multiprocessing.spawn(draw, nprocs=2)
+"""
+
+
+@pytest.mark.torch
+def test_each_process_of_a_training_has_a_seed_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(_LAUNCHES, encoding="utf-8")
+    options = RunOptions("main.py", ("all",), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    outcome = Runner(Project(tmp_path, "main.py"), options, "npu", warm=forked.warm()).run().outcome
+    drawn = [line for line in outcome.output.splitlines() if line.startswith("drawn")]
+    alone, others = drawn[0], drawn[1:]
+    assert len(others) == 6
+    assert others.count(alone) == 3, drawn  # what is done in one process goes on as it does there
+    assert len({*others}) == 2, drawn

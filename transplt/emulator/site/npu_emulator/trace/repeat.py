@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import multiprocessing.process
 import os
 import random
+import sys
 import zlib
 from collections.abc import Callable, Hashable
 from types import ModuleType
@@ -19,6 +21,8 @@ _DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", 
 #: Checksum of a state of the generator -> what was kept from drawing from it -> how often.
 _kept_from: dict[int, dict[Hashable, int]] = {}
 _HALF = (torch.float16, torch.bfloat16)
+#: Has the number of a process among those that its parent spawned for the same work, from 0.
+_SPAWNED = "TRANSPLT_SPAWNED"
 #: What is told of each dropout that keeps everything.
 _watchers: list[Callable[[], None]] = []
 
@@ -26,16 +30,49 @@ _watchers: list[Callable[[], None]] = []
 def install(seed: int, inserted: dict[str, list[int]] | None = None) -> None:
     """Seed what draws, and let dropout keep everything. Seeds of the user's own come later, and win.
 
-    Each rank has a seed of its own, as where nobody seeds: what has to be equal on all ranks is made equal by the
+    Each process has a seed of its own, as where nobody seeds: what has to be equal on all ranks is made equal by the
     program, or is not. `inserted` are the lines, by real path, that a port added (None: nobody knows, any may be one).
     """
-    seed += int(os.environ.get("RANK", "0"))
+    seed += _own_number()
+    _number_spawned()
     random.seed(seed)
     torch.manual_seed(seed)
     when_imported("numpy", functools.partial(_seed_numpy, seed=seed))
     _keep_the_stream(inserted)
     _draw_in_single_precision()
     _drop_nothing()
+
+
+def _own_number() -> int:
+    """What tells this process from the others of a training: its rank, as its launcher sets it, and its number among
+    those that a rank spawned, which all have the rank of their parent, or none."""
+    ranks = (os.environ.get(name, "") for name in ("RANK", "LOCAL_RANK"))
+    rank = next((int(each) for each in ranks if each.isdecimal()), 0)
+    return rank + int(os.environ.pop(_SPAWNED, "0"))
+
+
+def _number_spawned() -> None:
+    """Tell each process that is spawned its number. (One that is forked has the generators of its parent.)"""
+    spawning = sys.modules["torch.multiprocessing.spawn"]
+    process: Any = multiprocessing.process.BaseProcess
+    start = process.start
+    begun: dict[str, int] = {}
+
+    @functools.wraps(start)
+    def numbered(self: Any) -> None:
+        work = self._target or type(self)
+        if work is vars(spawning)["_wrap"]:
+            number = int(self._args[1])
+        else:
+            name = getattr(work, "__qualname__", type(work).__name__)
+            number = begun[name] = begun.get(name, -1) + 1
+        os.environ[_SPAWNED] = str(number)
+        try:
+            start(self)
+        finally:
+            os.environ.pop(_SPAWNED, None)
+
+    process.start = numbered
 
 
 def draw_anew() -> None:
