@@ -13,7 +13,8 @@ from tests.prove.trainings import ROOT, Told
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Part
 from transplt.proof.prove.loaders import same_order
-from transplt.proof.prove.runs import Run
+from transplt.proof.prove.proof_text import how_close
+from transplt.proof.prove.runs import Replay, Run
 from transplt.proof.prove.several import Several
 from transplt.proof.prove.training import Training
 from transplt.render.verdict import Word
@@ -80,6 +81,35 @@ def test_what_one_process_makes_of_roundings(shaken: list[Step], word: Word) -> 
     part = against_one(told([{}, {}]), ranks, told(shaken))
     assert part.verdict.word is word
     assert ("one process's own move as far" in part.verdict.sentence) == (word is Word.EQUAL)
+
+
+def against_ranks(originals: Sequence[Training], ranks: Sequence[Training], shaken: Sequence[Training] = ()) -> Part:
+    """The comparison with an original that is distributed itself, whose ranks are `shaken` when it is run again."""
+
+    def original(world: int = 1, replay: Replay | None = None, shake: float = 0.0, **how: Any) -> Run:
+        return run(*(shaken if shake else originals)) if world > 1 else run(originals[0])
+
+    sides = (
+        SimpleNamespace(project=SimpleNamespace(root=ROOT, distributed=distributed), run=starts)
+        for distributed, starts in ((True, original), (False, lambda world=1, **how: run(*ranks)))
+    )
+    return Several(*sides, lambda text: None).parts(len(ranks), run(originals[0]))[-1]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("shaken", "verdict", "tolerance"),
+    [
+        (0.9001, "equal: 2 steps compared", "parameters within 0.0"),
+        (1.0, "equal: 2 steps compared; 1 figure from step 2 on left out", "none was needed"),
+    ],
+)
+def test_what_ranks_were_held_to(shaken: float, verdict: str, tolerance: str) -> None:
+    originals, ranks, again = (
+        [told([{}, {"value": value}], rank=rank) for rank in range(2)] for value in (0.9, 0.9002, shaken)
+    )
+    part = against_ranks(originals, ranks, again)
+    assert str(part.verdict).startswith(verdict)
+    assert how_close(part).startswith(f"tolerance: {tolerance}")
 
 
 def _passes(*passes: tuple[list[int], bool]) -> str:

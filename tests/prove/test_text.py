@@ -129,7 +129,10 @@ def test_json() -> None:
                 "tolerance": {
                     "rounding": 4 * 2.0**-23,
                     "times": 8.0,
-                    "steps": [{"optimizer": 0, "step": 0, "loss": 1e-5, "gradient": None, "parameter": None}],
+                    "steps": [
+                        {"optimizer": 0, "step": 0, "loss": 1e-5}
+                        | dict.fromkeys(("gradient", "parameter", "buffer", "metric", "end"))
+                    ],
                 },
                 "differences": [],
                 "properties": [{"name": "noise", "verdict": "equal", "sentence": "each rank draws its own"}],

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.prove.trainings import Told, first_difference, trained
+from tests.prove.trainings import Told, figures, first_difference, trained
 from transplt.proof.prove.found import Rounding, Width
 from transplt.proof.prove.steps import gaps
 from transplt.proof.prove.tolerance import PLAIN, REORDERED, compared_whole, hold, in_words
+from transplt.proof.prove.training import Training
 
 Steps = list[dict[str, Any]]
 
@@ -100,6 +101,31 @@ def test_the_widest_bounds_of_each_step() -> None:
         (0, True, None), (1, False, None),
     ]  # fmt: skip
     assert all(width.loss == pytest.approx(0.008, rel=0.01) for width in held.widths)
+
+
+def moved(average: float, metric: float, buffer: float) -> Training:
+    """A training with an average of weights that no optimizer has, a schedule that is given a metric, and a buffer."""
+    ended = Told().made().step(buffers={"m": buffer}).tell("scheduler", 15, kind="ReduceLROnPlateau", metric=metric)
+    return ended.tell("end", p={"Average.w": figures(average)}, b={}, steps={}).training()
+
+
+def test_bounds_of_buffers_metrics_and_what_no_optimizer_has() -> None:
+    held = hold(moved(1.0, 1.0, 1.0), moved(1.001, 1.002, 1.003), PLAIN, gaps, lambda: [moved(1.001, 1.001, 1.001)])
+    assert held.first is None
+    assert [(width.step, width.buffer is None, width.metric is None) for width in held.widths] == [
+        (0, False, True), (None, True, False),
+    ]  # fmt: skip
+    assert held.widths[1].end == pytest.approx(0.008, rel=0.01)
+    assert in_words(held.widths, PLAIN).startswith(
+        "buffers within 0.00799392, metrics of schedules within 0.00799392, tensors at the end within 0.00799392: "
+    )
+
+
+def test_what_moves_by_more_than_a_tenth_says_nothing_whatever_it_is() -> None:
+    held = hold(moved(1.0, 1.0, 1.0), moved(1.1, 1.1, 1.1), PLAIN, gaps, lambda: [moved(1.1, 1.1, 1.1)])
+    assert held.first is None
+    assert {gap.figure[0] for gap in held.decided} == {"buffer", "metric", "end"}
+    assert held.widths == ()
 
 
 def test_figures_that_roundings_decide_are_not_compared() -> None:

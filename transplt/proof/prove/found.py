@@ -57,13 +57,16 @@ class Rounding:
 @dataclass(frozen=True)
 class Width:
     """How far figures of one step (its optimizer, its number from 0) may be apart, the widest of each kind as a share;
-    None where the step has none."""
+    None where the step has none. Metrics of schedules and tensors at the end belong to no step (None, None)."""
 
-    optimizer: int
-    step: int
-    loss: float | None
-    gradient: float | None
-    parameter: float | None
+    optimizer: int | None
+    step: int | None
+    loss: float | None = None
+    gradient: float | None = None
+    parameter: float | None = None
+    buffer: float | None = None
+    metric: float | None = None
+    end: float | None = None
 
 
 @dataclass

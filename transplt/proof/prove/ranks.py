@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from transplt.proof.prove import steps
-from transplt.proof.prove.found import Difference, Rounding
+from transplt.proof.prove.found import Difference, Rounding, Width
 from transplt.proof.prove.steps import pairs
-from transplt.proof.prove.tolerance import hold
+from transplt.proof.prove.tolerance import Compare, Figure, Gap, Held, hold, widest
 from transplt.proof.prove.training import Event, Optimizer, Place, Training, TrainingStep
 
 
@@ -137,31 +136,39 @@ def other_than_the_original(
     originals: Sequence[Training],
     ranks: Sequence[Training],
     rounding: Rounding,
+    compare: Compare,
     shaken: Callable[[int], Sequence[Training]],
-) -> Difference | None:
-    """The first step at which a rank differs from that of a distributed original, with the collective that one of the
-    two lacks. `shaken` gives trainings of a rank of the original whose parameters were off by roundings."""
+) -> Held:
+    """The ranks held against those of a distributed original: the first difference, with the collective that one of
+    the two lacks, and of all ranks what roundings decide and the bounds. `shaken` gives trainings of a rank of the
+    original whose parameters were off by roundings."""
+    decided: dict[Figure, Gap] = {}
+    widths: list[Width] = []
     for place, (one, other) in enumerate(zip(originals, ranks, strict=False)):
-        first = hold(one, other, rounding, steps.gaps, partial(shaken, place)).first
-        if first is None:
+        held = hold(one, other, rounding, compare, partial(shaken, place))
+        decided |= {gap.figure: gap for gap in held.decided if gap.figure not in decided}
+        widths = widest([*widths, *held.widths])
+        if held.first is not None:
+            return Held(_by_collective(held.first, one, other), tuple(decided.values()), tuple(widths))
+    return Held(None, tuple(decided.values()), tuple(widths))
+
+
+def _by_collective(first: Difference, one: Training, other: Training) -> Difference:
+    """A difference of a rank, with the first collective that only one of the two asks for."""
+    left, right = asked_collectives(one), asked_collectives(other)
+    names, other_names = ([_kind_and_shape(event) for event in events] for events in (left, right))
+    matcher = difflib.SequenceMatcher(None, names, other_names, autojunk=False)
+    for tag, a, b, c, d in matcher.get_opcodes():
+        if tag == "equal":
             continue
-        left, right = asked_collectives(one), asked_collectives(other)
-        names, other_names = ([_kind_and_shape(event) for event in events] for events in (left, right))
-        matcher = difflib.SequenceMatcher(None, names, other_names, autojunk=False)
-        for tag, a, b, c, d in matcher.get_opcodes():
-            if tag == "equal":
-                continue
-            lost, gained = left[a] if a < b else None, right[c] if c < d else None
-            around = right[c] if c < len(right) else None
-            made = gained or lost
-            assert made is not None
-            what = (
-                f"{made.fields['kind']} {'of the original is missing' if gained is None else 'is not in the original'}"
-            )
-            here = gained or around
-            return replace(first, place=here.place if here else None, original=lost.place if lost else None, cause=what)
-        return replace(first, what=f"rank {other.rank}: {first.what}")
-    return None
+        lost, gained = left[a] if a < b else None, right[c] if c < d else None
+        around = right[c] if c < len(right) else None
+        made = gained or lost
+        assert made is not None
+        what = f"{made.fields['kind']} {'of the original is missing' if gained is None else 'is not in the original'}"
+        here = gained or around
+        return replace(first, place=here.place if here else None, original=lost.place if lost else None, cause=what)
+    return replace(first, what=f"rank {other.rank}: {first.what}")
 
 
 def asked_collectives(training: Training) -> list[Event]:

@@ -10,7 +10,7 @@ from transplt.proof.prove import averages, ends, loaders, precision, properties,
 from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
-from transplt.proof.prove.tolerance import PLAIN, REORDERED, compared_whole, hold
+from transplt.proof.prove.tolerance import PLAIN, REORDERED, Held, compared_whole, hold
 from transplt.proof.prove.training import Training
 from transplt.render.cell import many
 from transplt.render.verdict import Verdict, Word
@@ -77,11 +77,14 @@ class Several:
         found.rounding = precision.rounding_between(twin.trainings[0], several.trainings[0], PLAIN)
         whose = f"the original with {world} processes"
         shaken = Shaken(self.original, Replay({}, every=False), found.rounding, self.announce, whose, world=world)
-        first = ranks.other_than_the_original(twin.trainings, several.trainings, found.rounding, shaken.trainings)
-        if first is not None:
-            found.differences.append(first)
-            return Part(title, Verdict(Word.DIFFERS, str(first)), found)
-        return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
+        held = ranks.other_than_the_original(
+            twin.trainings, several.trainings, found.rounding, steps.gaps, shaken.trainings
+        )
+        found.widths = [*held.widths]
+        if held.first is not None:
+            found.differences.append(held.first)
+            return Part(title, Verdict(Word.DIFFERS, str(held.first)), found)
+        return _agreeing(title, found, held, "the original's")
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
         """W processes against one that is given what they had, all ranks' samples in one batch."""
@@ -117,13 +120,8 @@ class Several:
         if first is None and not mixed and not why and not lacks:
             root = self.migrated.project.root
             first = averages.other_average(single.outcome, several.outcome, rank, world, root)
-        if first is None and held.decided:
-            found.steps, left = compared_whole(held.decided, found.steps, "one process's")
-            found.reasons.append(left)
-            word = Word.EQUAL if found.steps else Word.RUNS
-            return Part(title, Verdict(word, f"{many(found.steps, 'step')} compared; {left}"), found)
         if first is None:
-            return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
+            return _agreeing(title, found, held, "one process's")
         if why or lacks:
             found.reasons.append(why or lacks)
             found.rounding, found.widths, found.steps = None, [], 0
@@ -161,6 +159,16 @@ class Several:
         how = "compared in the first step only" if shares.REMARK in found.remarks else "not compared"
         left = f"one process and {world} are {how}: {found.reasons[0]}"
         return Part(title, Verdict(Word.EQUAL, f"the ranks agree; {left}"), found, left)
+
+
+def _agreeing(title: str, found: Findings, held: Held, whose: str) -> Part:
+    """The part where no figure is more than roundings away; those that roundings decide are not compared."""
+    if not held.decided:
+        return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
+    found.steps, left = compared_whole(held.decided, found.steps, whose)
+    found.reasons.append(left)
+    word = Word.EQUAL if found.steps else Word.RUNS
+    return Part(title, Verdict(word, f"{many(found.steps, 'step')} compared; {left}"), found)
 
 
 def has_groups(run: Run) -> bool:

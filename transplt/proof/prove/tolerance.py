@@ -24,7 +24,12 @@ ROUNDING = {"float64": 2.3e-16, "float32": 1.2e-7, "float16": 9.8e-4, "bfloat16"
 #: A figure may be so many times as far away as roundings moved it: another draw of them would have moved it by more.
 TIMES = 8.0
 #: Where roundings move a figure by more than this share of it, they decide it, and it says nothing.
-_DECIDED = {"loss": 0.1, "gradient": 0.5, "parameter": 0.1, "buffer": 0.1}
+_DECIDED = {"loss": 0.1, "gradient": 0.5, "parameter": 0.1, "buffer": 0.1, "metric": 0.1, "end": 0.1}
+#: The kinds of figures that roundings move, in the order of the fields of `Width`, and what a report calls them.
+_KINDS = {
+    "loss": "losses", "gradient": "gradients", "parameter": "parameters", "buffer": "buffers",
+    "metric": "metrics of schedules", "end": "tensors at the end",
+}  # fmt: skip
 #: The figures of which each step has many: what moves half of them is no accident of one.
 _MANY = ("gradient", "parameter")
 
@@ -100,17 +105,26 @@ class Tolerance:
         return so_far[at - 1] if at else 0.0
 
     def widths(self, gaps: Sequence[Gap]) -> list[Width]:
-        """The bounds that figures with a gap were held to, by step."""
-        found: dict[tuple[int, int], dict[str, float]] = defaultdict(dict)
+        """The bounds that figures with a gap were held to, by step; behind them those of figures of no step."""
+        found = []
         for gap in gaps:
             kind, *numbers = gap.figure
-            if kind in ("loss", *_MANY) and math.isfinite(gap.gap):
-                here = found[int(numbers[0]), int(numbers[1])]
-                here[str(kind)] = max(here.get(str(kind), 0.0), self.bound(gap))
-        return [
-            Width(*at, *(kinds.get(kind) for kind in ("loss", *_MANY)))
-            for at, kinds in sorted(found.items(), key=lambda each: each[0][::-1])
-        ]
+            if kind in _KINDS and math.isfinite(gap.gap):
+                at = (int(numbers[0]), int(numbers[1])) if len(numbers) > 1 else (None, None)
+                found.append(Width(*at, *(self.bound(gap) if each == kind else None for each in _KINDS)))
+        return widest(found)
+
+
+def widest(widths: Iterable[Width]) -> list[Width]:
+    """The widest bounds of each kind, by step, of several comparisons."""
+    found: dict[tuple[int | None, int | None], dict[str, float]] = defaultdict(dict)
+    for width in widths:
+        here = found[width.optimizer, width.step]
+        for kind in _KINDS:
+            if (value := getattr(width, kind)) is not None:
+                here[kind] = max(here.get(kind, 0.0), value)
+    order = sorted(found, key=lambda at: (at[1] is None, at[1] or 0, at[0] or 0))
+    return [Width(*at, *(found[at].get(kind) for kind in _KINDS)) for at in order]
 
 
 def _line(name: Figure) -> tuple[Figure, int]:
@@ -149,11 +163,10 @@ def hold(
 def in_words(widths: Sequence[Width], rounding: Rounding) -> str:
     """The bounds in one sentence."""
     parts = []
-    for kind in ("loss", *_MANY):
+    for kind, noun in _KINDS.items():
         values = [value for each in widths if (value := getattr(each, kind)) is not None]
         if values:
             low, high = figure(min(values)), figure(max(values))
-            noun = {"loss": "losses"}.get(kind, f"{kind}s")
             parts.append(f"{noun} within {low if low == high else f'{low} to {high}'}")
     if not parts:
         return "none was needed, what was compared is equal to the bit"
