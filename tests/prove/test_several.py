@@ -20,6 +20,8 @@ from transplt.proof.prove.training import Training
 from transplt.render.verdict import Word
 
 Step = dict[str, Any]
+#: A step that a scaler leaves out.
+SKIPPED: Step = {"loss": 1.0}
 
 
 def told(steps: Sequence[Step], *, rank: int | None = None, half: bool = False) -> Training:
@@ -34,7 +36,8 @@ def told(steps: Sequence[Step], *, rank: int | None = None, half: bool = False) 
     training.tell("loader", 3, loader=0, epoch=0, sampler=sampler, shuffle=True, made=None)
     for number, step in enumerate(steps):
         training.tell("batch", loader=0, epoch=0, indices=[2 * number + (rank or 0)])
-        training.step(**step)
+        take = training.skipped if step is SKIPPED else training.step
+        take(**step)
     return training.training()
 
 
@@ -83,17 +86,22 @@ def test_what_one_process_makes_of_roundings(shaken: list[Step], word: Word) -> 
     assert ("one process's own move as far" in part.verdict.sentence) == (word is Word.EQUAL)
 
 
-def against_ranks(originals: Sequence[Training], ranks: Sequence[Training], shaken: Sequence[Training] = ()) -> Part:
-    """The comparison with an original that is distributed itself, whose ranks are `shaken` when it is run again."""
+def against_ranks(
+    originals: Sequence[Training], ranks: Sequence[Training], shaken: Sequence[Training] = (),
+    without: Sequence[Training] = (),
+) -> list[Part]:  # fmt: skip
+    """The comparisons with an original that is distributed itself, whose ranks are `shaken` when they are run again,
+    and which takes the steps of `without` where it leaves some out."""
 
     def original(world: int = 1, replay: Replay | None = None, shake: float = 0.0, **how: Any) -> Run:
-        return run(*(shaken if shake else originals)) if world > 1 else run(originals[0])
+        left_out = replay is not None and replay.left_out
+        return run(*(shaken if shake else without if left_out else originals)) if world > 1 else run(originals[0])
 
     sides = (
         SimpleNamespace(project=SimpleNamespace(root=ROOT, distributed=distributed), run=starts)
         for distributed, starts in ((True, original), (False, lambda world=1, **how: run(*ranks)))
     )
-    return Several(*sides, lambda text: None).parts(len(ranks), run(originals[0]))[-1]  # type: ignore[arg-type]
+    return Several(*sides, lambda text: None).parts(len(ranks), run(originals[0]))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -107,9 +115,31 @@ def test_what_ranks_were_held_to(shaken: float, verdict: str, tolerance: str) ->
     originals, ranks, again = (
         [told([{}, {"value": value}], rank=rank) for rank in range(2)] for value in (0.9, 0.9002, shaken)
     )
-    part = against_ranks(originals, ranks, again)
+    part = against_ranks(originals, ranks, again)[-1]
     assert str(part.verdict).startswith(verdict)
     assert how_close(part).startswith(f"tolerance: {tolerance}")
+
+
+def test_ranks_of_an_original_go_without_the_steps_that_a_scaler_leaves_out() -> None:
+    # Behind the step that is left out the loss of the original is another one.
+    originals = [told([{}, {"loss": 0.8}], rank=rank) for rank in range(2)]
+    without = [told([SKIPPED, {"loss": 1.0}], rank=rank) for rank in range(2)]
+    ranks = [told([SKIPPED, {"loss": 1.0 + 1e-5}], rank=rank, half=True) for rank in range(2)]
+    parts = against_ranks(originals, ranks, without, without)
+    assert [str(part.verdict) for part in parts[1:]] == ["equal: 2 steps compared"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "verdict"),
+    [
+        ([SKIPPED] * 4 + [{}] * 2, "differs: train.py:14: 4 of 6 steps of optimizer 0 (SGD) are left out by the"),
+        ([SKIPPED] * 2, "runs: the parameters of 2 ranks are equal after each of 2 steps; the scaler left out all 2"),
+    ],
+)
+def test_mixed_precision_of_ranks_is_judged(steps: list[Step], verdict: str) -> None:
+    ranks = [told(steps, rank=rank, half=True) for rank in range(2)]
+    plain = [told([{}] * len(steps), rank=rank) for rank in range(2)]
+    assert str(against_ranks(plain, ranks, ranks, plain)[0].verdict).startswith(verdict)
 
 
 def _passes(*passes: tuple[list[int], bool]) -> str:

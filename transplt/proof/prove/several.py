@@ -54,10 +54,15 @@ class Several:
         found.differences += broken[1 if faults else 0 :]
         if precision.is_mixed(run.trainings[0]):
             found.remarks.append(f"mixed precision: {precision.summary(run.trainings[0])}")
+            plain = twin.first if twin is not None else one
+            found.differences += precision.precision_faults(plain, run.trainings[0]) if plain is not None else ()
+            found.reasons += precision.never_stepped(run.trainings[0])
         if found.differences:
             return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
         taken = many(found.steps, "step")
         equal = Verdict(Word.EQUAL, f"the parameters of {world} ranks are equal after each of {taken}")
+        if found.reasons:
+            equal = Verdict(Word.RUNS, f"{equal.sentence}; {found.reasons[0]}")
         second = self._against_ranks(world, run, twin) if twin is not None else self._against_one(world, run, reference)
         return [Part(title, equal, found), second]
 
@@ -70,15 +75,22 @@ class Several:
 
     def _against_ranks(self, world: int, several: Run, twin: Run) -> Part:
         """The ranks against those of the original."""
-        found = Findings()
-        found.steps = sum(1 for _ in steps.pairs(twin.trainings[0], several.trainings[0]))
-        found.curves = steps.curves(twin.trainings[0], several.trainings[0])
         title = f"{world} ranks of the original, and {world} of the migrated program"
-        found.rounding = precision.rounding_between(twin.trainings[0], several.trainings[0], PLAIN)
-        whose = f"the original with {world} processes"
-        shaken = Shaken(self.original, Replay({}, every=False), found.rounding, self.announce, whose, world=world)
+        found = Findings()
+        rank, whose, originals = several.trainings[0], f"the original with {world} processes", twin.trainings
+        found.rounding = precision.rounding_between(originals[0], rank, PLAIN)
+        mixed = precision.is_mixed(rank) and not precision.is_mixed(originals[0])
+        same = Replay({}, every=False, left_out=precision.left_out(rank) if mixed else {})
+        if same.left_out:
+            # Behind a step that a scaler leaves out the losses are of other parameters.
+            self.announce(f"{whose}, without the steps that the scaler leaves out")
+            originals = self.original.run(world, replay=same).trainings or originals
+        found.steps = sum(1 for _ in steps.pairs(originals[0], rank))
+        found.curves = steps.curves(originals[0], rank)
+        shaken = Shaken(self.original, same, found.rounding, self.announce, whose, world=world)
+        compare = precision.gaps if mixed else steps.gaps
         held = ranks.other_than_the_original(
-            twin.trainings, several.trainings, found.rounding, steps.gaps, shaken.trainings
+            originals, several.trainings, found.rounding, compare, shaken.trainings
         )
         found.widths = [*held.widths]
         if held.first is not None:
