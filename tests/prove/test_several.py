@@ -14,9 +14,9 @@ from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Part
 from transplt.proof.prove.loaders import same_order
 from transplt.proof.prove.proof_text import how_close
-from transplt.proof.prove.runs import Replay, Run
+from transplt.proof.prove.runs import Replay, Run, Stop
 from transplt.proof.prove.several import Several
-from transplt.proof.prove.training import Training
+from transplt.proof.prove.training import Place, Training
 from transplt.render.verdict import Word
 
 Step = dict[str, Any]
@@ -41,8 +41,8 @@ def told(steps: Sequence[Step], *, rank: int | None = None, half: bool = False) 
     return training.training()
 
 
-def run(*trainings: Training) -> Run:
-    return Run([*trainings], None, ScriptRun(0, (), 0.0, ""), len(trainings), {}, 1, [], [])
+def run(*trainings: Training, stop: Stop | None = None) -> Run:
+    return Run([*trainings], stop, ScriptRun(0, (), 0.0, ""), len(trainings), {}, 1, [], [])
 
 
 def against_one(one: Training, ranks: Sequence[Training], shaken: Training | None = None) -> Part:
@@ -140,6 +140,41 @@ def test_mixed_precision_of_ranks_is_judged(steps: list[Step], verdict: str) -> 
     ranks = [told(steps, rank=rank, half=True) for rank in range(2)]
     plain = [told([{}] * len(steps), rank=rank) for rank in range(2)]
     assert str(against_ranks(plain, ranks, ranks, plain)[0].verdict).startswith(verdict)
+
+
+LATE, OTHER = (Stop(f"ValueError: {why}", Place("train.py", 20), 1) for why in ("late", "other"))
+
+
+@pytest.mark.parametrize(
+    ("ranks", "original", "verdicts"),
+    [
+        ([[{}] * 3, [{}] * 3], LATE, ["equal: the parameters of 2 ranks are equal after each of 3 steps, then both "
+         "stop: rank 1: train.py:20: ValueError: late", "equal: 3 steps compared"]),
+        # One rank was ended when the other stopped.
+        ([[{}] * 3, [{}] * 2], LATE, ["equal: the parameters of 2 ranks are equal after each of 2 steps, then both "
+         "stop: rank 1: train.py:20: ValueError: late", "equal: 2 steps compared"]),
+        ([[{}] * 3, [{}] * 3], None, ["stops: rank 1 of the migrated program, after 3 steps that agree: train.py:20: "
+         "ValueError: late"]),
+        ([[{}] * 3, [{}] * 3], OTHER, ["stops: rank 1 of the migrated program, after 3 steps that agree: train.py:20: "
+         "ValueError: late; the original itself stops: rank 1: train.py:20: ValueError: other"]),
+        ([[{}, {"value": 0.8}, {}], [{}] * 3], LATE, ["differs: train.py:12: Net.0 differs between rank 0 and rank 1 "
+         "after step 2; nothing exchanges gradients or parameters between the ranks"]),
+        ([[{}], []], LATE, ["not run: the original itself stops: rank 1: train.py:20: ValueError: late; the migrated "
+         "program stops in the same way"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("distributed", [False, True])
+def test_ranks_that_stop_late(
+    ranks: list[list[Step]], original: Stop | None, verdicts: list[str], distributed: bool
+) -> None:
+    several = run(*(told(steps, rank=rank) for rank, steps in enumerate(ranks)), stop=LATE)
+    twin = run(*(told([{}] * 3, rank=rank) for rank in range(2)), stop=original)
+    single = run(told([{}] * 3), stop=original)
+    project = SimpleNamespace(root=ROOT, distributed=distributed)
+    first = SimpleNamespace(project=project, run=lambda world=1, **how: twin if world > 1 else single)
+    other = SimpleNamespace(project=project, run=lambda world=1, **how: several if world > 1 else single)
+    parts = Several(first, other, lambda text: None).parts(2, single)  # type: ignore[arg-type]
+    assert [str(part.verdict) for part in parts] == verdicts
 
 
 def _passes(*passes: tuple[list[int], bool]) -> str:

@@ -29,13 +29,14 @@ def not_run(reference: Run, run: Run) -> Verdict | None:
     return Verdict(Word.NOT_RUN, "neither program computes anything on a card") if reference.stop is None else None
 
 
-def stopped(reference: Run, run: Run, steps: int = 0) -> Verdict | None:
-    """What it comes to that one of the two stopped, or both, after so many steps that agree; None where both ended."""
+def stopped(reference: Run, run: Run, steps: int = 0, agree: str = "") -> Verdict | None:
+    """What it comes to that one of the two stopped, or both, after so many steps that `agree`; None where both
+    ended."""
     mine, theirs = run.stop, reference.stop
     agreed = f", after {many(steps, 'step')} that {'agrees' if steps == 1 else 'agree'}" if steps else ""
     if mine is not None and mine.is_that_of(theirs):
         if steps:
-            compared = f"{many(steps, 'step')} compared with the original's"
+            compared = agree or f"{many(steps, 'step')} compared with the original's"
             return Verdict(Word.EQUAL, f"{compared}, then both stop: {mine}")
         return Verdict(Word.NOT_RUN, f"the original itself stops: {theirs}; {_MIGRATED} stops in the same way")
     if mine is not None:

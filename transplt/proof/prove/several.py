@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from transplt.proof.prove import averages, ends, loaders, precision, properties, ranks, shares, steps
@@ -32,7 +32,10 @@ class Several:
         faults = run.faults
         found.differences += [Difference(fault.text, fault.place) for fault in faults]
         stopped = ends.not_run(reference, run) or (ends.stopped(reference, run) if run.stop is not None else None)
-        if stopped is not None:
+        late = stopped is not None and not faults and _trained(run)
+        if late:
+            run = replace(run, trainings=[*steps.in_common(*run.trainings)])
+        elif stopped is not None:
             if faults:
                 stopped = Verdict(Word.STOPS, f"{faults[0].text}; {stopped.sentence}")
             return [Part(title, stopped, found)]
@@ -58,20 +61,25 @@ class Several:
             found.differences += precision.precision_faults(plain, run.trainings[0]) if plain is not None else ()
             found.reasons += precision.never_stepped(run.trainings[0])
         if found.differences:
+            found.remarks += [stopped.sentence] if stopped is not None else []
             return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
         taken = many(found.steps, "step")
         equal = Verdict(Word.EQUAL, f"the parameters of {world} ranks are equal after each of {taken}")
+        if late:
+            equal = ends.stopped(reference, run, found.steps, equal.sentence) or equal
+            if equal.word is not Word.EQUAL:
+                return [Part(title, equal, found)]
         if found.reasons:
             equal = Verdict(Word.RUNS, f"{equal.sentence}; {found.reasons[0]}")
         second = self._against_ranks(world, run, twin) if twin is not None else self._against_one(world, run, reference)
         return [Part(title, equal, found), second]
 
     def _twin(self, world: int, several: Run) -> Run | None:
-        """The ranks of an original that is distributed itself; None where it has none, or they stop."""
+        """The ranks of an original that is distributed itself; None where it has none, or they end otherwise."""
         self.announce(f"the original with {world} processes")
         twin = self.original.run(world)
-        alike = twin.stop is None and len(twin.trainings) == len(several.trainings) and has_groups(twin)
-        return twin if alike else None
+        alike = twin.stop is None if several.stop is None else several.stop.is_that_of(twin.stop) and _trained(twin)
+        return twin if alike and len(twin.trainings) == len(several.trainings) and has_groups(twin) else None
 
     def _against_ranks(self, world: int, several: Run, twin: Run) -> Part:
         """The ranks against those of the original."""
@@ -85,6 +93,9 @@ class Several:
             # Behind a step that a scaler leaves out the losses are of other parameters.
             self.announce(f"{whose}, without the steps that the scaler leaves out")
             originals = self.original.run(world, replay=same).trainings or originals
+        if several.stop is not None:
+            both = steps.in_common(*originals, *several.trainings)
+            originals, several = [*both[: len(originals)]], replace(several, trainings=[*both[len(originals) :]])
         found.steps = sum(1 for _ in steps.pairs(originals[0], rank))
         found.curves = steps.curves(originals[0], rank)
         shaken = Shaken(self.original, same, found.rounding, self.announce, whose, world=world)
@@ -119,6 +130,8 @@ class Several:
         mixed = precision.is_mixed(rank) and not precision.is_mixed(one)
         found.rounding = rounding = precision.rounding_between(one, rank, REORDERED)
         meant = ranks.with_mean_losses(several.trainings)
+        if several.stop is not None:
+            one, meant = steps.in_common(one, meant)
         found.steps = sum(1 for _ in steps.pairs(one, meant))
         found.curves = steps.curves(one, meant)
         why = _incomparable(several.trainings)
@@ -186,6 +199,12 @@ def _agreeing(title: str, found: Findings, held: Held, whose: str) -> Part:
 def has_groups(run: Run) -> bool:
     """Whether a process of a run began a process group."""
     return any(training.of("group") for training in run.trainings)
+
+
+def _trained(run: Run) -> bool:
+    """Whether each rank of several took a step that all took."""
+    together = steps.in_common(*run.trainings)
+    return has_groups(run) and len(together) > 1 and all(training.steps for training in together)
 
 
 def _incomparable(trainings: list[Training]) -> str:

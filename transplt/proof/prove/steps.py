@@ -34,11 +34,12 @@ def pairs(one: Training, other: Training) -> Iterator[tuple[TrainingStep, Traini
             yield step, match
 
 
-def in_common(one: Training, other: Training) -> tuple[Training, Training]:
-    """Both up to the last step that both took: one of the two stopped behind it."""
-    taken = [*pairs(one, other)]
-    last = [max((pair[side].index for pair in taken), default=-1) for side in (0, 1)]
-    return one.until(last[0]), other.until(last[1])
+def in_common(*trainings: Training) -> tuple[Training, ...]:
+    """All up to the last step that each of them took: one of them stopped behind it."""
+    taken = [{(step.optimizer, step.number): step.index for step in each.steps} for each in trainings]
+    every = set.intersection(*({*each} for each in taken)) if taken else set()
+    last = (max((each[step] for step in every), default=-1) for each in taken)
+    return tuple(training.until(index) for training, index in zip(trainings, last, strict=True))
 
 
 def gaps(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap]:
