@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import metadata
 
@@ -16,25 +17,30 @@ from transplt.proof.launch.options import UsageError
 MINIMUM = (2, 10)
 #: With `-c` the current folder is searched first, and may be anybody's.
 _ASK = """
-import platform, sys
+import sys
 sys.path[:] = [each for each in sys.path if each]
+import os, platform
 from importlib import metadata
 def version(name):
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return ""
-print(version("torch"), version("numpy"), platform.python_version(), sep="\n")
+names = (name for folder in sys.path if os.path.isdir(folder) for name in os.listdir(folder))
+print(version("torch"), version("numpy"), platform.python_version(), *names, sep="\\n")
 """
+#: How the folder is called that a distribution leaves beside its packages, its version in the name.
+_DISTRIBUTION = (".dist-info", ".egg-info")
 
 
 @dataclass(frozen=True)
 class Versions:
-    """What an interpreter has; "" for what it does not."""
+    """What an interpreter has; "" for what it does not. `installed` are all distributions, with their versions."""
 
     torch: str
     numpy: str
     python: str
+    installed: tuple[str, ...] = ()
 
 
 def torch_of(python: str) -> str:
@@ -67,7 +73,9 @@ def versions_of(python: str) -> Versions:
 
 def _installed(python: str) -> Versions:
     if python == sys.executable:
-        return Versions(_version("torch"), _version("numpy"), platform.python_version())
+        folders = [folder for folder in sys.path if os.path.isdir(folder)]
+        found = _distributions(name for folder in folders for name in os.listdir(folder))
+        return Versions(_version("torch"), _version("numpy"), platform.python_version(), found)
     try:
         # From 3.13 on Python itself imports modules from there for `-c`, before any line of ours runs.
         safe = {**os.environ, "PYTHONSAFEPATH": "1"}
@@ -75,7 +83,11 @@ def _installed(python: str) -> Versions:
     except OSError as error:
         raise UsageError(f"the interpreter {python} cannot be started: {error.strerror}.") from error
     told = [*asked.stdout.splitlines(), "", "", ""]  # nothing, where it has no torch
-    return Versions(*told[:3])
+    return Versions(told[0], told[1], told[2], _distributions(told[3:]))
+
+
+def _distributions(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({name for name in names if name.endswith(_DISTRIBUTION)}))
 
 
 def _version(name: str) -> str:

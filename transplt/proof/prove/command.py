@@ -163,7 +163,7 @@ def prove(
     before, after = find_projects(original, migrated, options.script, data)
     options, versions = for_output(options, after.root)
     made = setup(command, options, versions, worlds, (str(original), str(migrated)), (before, after))
-    known = None if no_cache else Known.of_user(versions.torch)
+    known = None if no_cache else Known.of_user(versions)
     with Warm() as warm:
         say = partial(click.echo, err=True)
         prover = between(before, after, options, lambda text: say(f"transplt prove: {text} ..."), warm, known)

@@ -15,31 +15,38 @@ from typing import Any
 import transplt
 from transplt.disk.cache_folder import Cache, NoCache
 from transplt.disk.mirror import hash_file
+from transplt.proof.launch.interpreter import Versions
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.projects import Project, hash_of
 
 #: Characters of a run that is kept at most: the cache is there for others, too.
 _MOST = 16 * 1024 * 1024
-#: Variables of the environment that programs and their libraries ask for.
-_ASKED = ("CUDA", "TORCH", "OMP", "MKL", "NCCL", "HF_", "TRANSFORMERS", "ACCELERATE", "DEEPSPEED", "PYTHON")
+#: Variables of the environment that are others in each shell, and those that each run gets from us.
+_OF_SHELLS = frozenset("PWD OLDPWD SHLVL _ TERM".split())
+_OURS = frozenset(
+    "TORCH_DEVICE_BACKEND_AUTOLOAD PYTHONHASHSEED CUDA_VISIBLE_DEVICES PYTHONSAFEPATH OMP_NUM_THREADS "
+    "MKL_NUM_THREADS".split()
+)
+_BEGINNINGS = ("SSH_", "TRANSPLT_")
 
 
 @dataclass
 class Known:
-    """The runs that are in the cache; `torch` is the version of the interpreter that makes them. `used` counts those
-    that were not made again."""
+    """The runs that are in the cache; `versions` are those of the interpreter that makes them. `used` counts those
+    that this proof has from others, which made them."""
 
     cache: Cache
-    torch: str
+    versions: Versions
     used: int = 0
+    _made: set[str] = field(default_factory=set)
     _digests: dict[Project, str] = field(default_factory=dict)
 
     @classmethod
-    def of_user(cls, torch: str) -> Known | None:
+    def of_user(cls, versions: Versions) -> Known | None:
         """Those of the user's cache; None where there is none."""
         try:
-            return cls(Cache.of_user(), torch)
+            return cls(Cache.of_user(), versions)
         except NoCache:
             return None
 
@@ -50,8 +57,10 @@ class Known:
             self._digests[project] = repr((project.main, hash_of(project), linked))
         asked = asdict(replace(options, timeout=None, folder=""))
         stubs = [hash_file(name) for name in options.stubs if os.path.isfile(name)]
-        environment = {name: value for name, value in os.environ.items() if name.startswith(_ASKED)}
-        told = [_tool(), self.torch, self._digests[project], host, asked, stubs, sorted(watched.items()), environment]
+        told = [
+            _tool(), asdict(self.versions), self._digests[project], host, asked, stubs, sorted(watched.items()),
+            _environment(),
+        ]  # fmt: skip
         return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     def get(self, key: str) -> tuple[ScriptRun, Path] | None:
@@ -63,7 +72,7 @@ class Known:
             run = ScriptRun(**{**kept["run"], "seconds": 0.0}, processes=processes, traces=traces)
         except (EOFError, OSError, ValueError, KeyError, TypeError):
             return None
-        self.used += 1
+        self.used += key not in self._made
         return run, Path(kept["root"])
 
     def put(self, key: str, run: ScriptRun, root: Path) -> None:
@@ -71,7 +80,17 @@ class Known:
         packed = gzip.compress(json.dumps({"root": str(root), "run": vars(run)}).encode(), 1)
         text = base64.b64encode(packed).decode("ascii")
         if len(text) <= _MOST:
+            self._made.add(key)
             self.cache.write(key, text)
+
+
+def _environment() -> dict[str, str]:
+    """What a program may ask the environment for, and every run has alike."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _OF_SHELLS | _OURS and not name.startswith(_BEGINNINGS)
+    }
 
 
 def _linked(project: Project) -> list[Path]:

@@ -26,6 +26,9 @@ from transplt.proof.prove.unseeded import as_started
 from transplt.render.cell import many
 from transplt.render.verdict import Verdict, Word, gravest
 
+#: Names a run that is made to see whether the original repeats itself: the kept one would always be the same.
+_TWICE = 2
+
 
 @dataclass
 class Proof:
@@ -117,7 +120,7 @@ class Prover:
         sides = one_sided(self.ways, reference.lines, alone.lines) if alike else []
         if sides:
             self.announce("both again: do they take the same branches?")  # one that the clock decides proves nothing
-            again = one_sided(self.ways, self.original.run().lines, self.migrated.run(replay=order).lines)
+            again = one_sided(self.ways, self.original.run(again=_TWICE).lines, self.migrated.run(replay=order).lines)
             sides = [side for side in sides if side in again]
         every = changes(one, other)
         decisive = [change for change in every if change.decisive]
@@ -191,7 +194,7 @@ class Prover:
     def _not_repeating(self, one: Training, same: Replay, rounding: Rounding, compare: Compare) -> Difference | None:
         """How the training of the original differs from itself when it is run again; None where it does not."""
         self.announce("the original again: does it repeat itself?")
-        again = self.original.run(replay=same, again=2).first
+        again = self.original.run(replay=same, again=_TWICE).first
         if again is None:
             return Difference("it ended otherwise the second time")
         return hold(one, again, rounding, compare, lambda: ()).first
