@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from transplt.proof.prove.edited import Edit, edits, pointed
-from transplt.proof.prove.found import Difference
+from transplt.proof.prove.found import Difference, Lines
 from transplt.proof.prove.training import Place
 
 ORIGINAL = """
@@ -92,7 +93,8 @@ def test_the_one_line_that_is_another() -> None:
     told = pointed(SEEN, [edit(9, 9), edit(3, 30, True)])
     assert (told.place, told.original) == (Place("main.py", 9), Place("main.py", 8))
     assert told.cause == (
-        "no other line differs from the original, but for devices; main.py:40: mul gives another result here"
+        "no other line differs from the original, but for devices and for what many cards need; main.py:40: mul gives "
+        "another result here"
     )
 
 
@@ -111,10 +113,34 @@ def test_a_caller_that_is_another() -> None:
     assert told.cause == "this line is not that of the original; seen at main.py:40"
 
 
-def test_what_differs_between_ranks_comes_from_what_only_many_cards_need() -> None:
-    others = [edit(9, 9), edit(20, 20, True)]
-    assert pointed(SEEN, others, between_ranks=True).place == Place("main.py", 20)
-    assert pointed(SEEN, others).place == Place("main.py", 9)
+@pytest.mark.parametrize(
+    ("lines", "place"),
+    [(Lines.OTHERS, 9), (Lines.OF_RANKS, 20), (Lines.OF_RANKS_FIRST, 20), (Lines.ALL, 40)],
+)
+def test_lines_that_are_asked(lines: Lines, place: int) -> None:
+    told = pointed(SEEN, [edit(9, 9), edit(20, 20, True)], lines)
+    assert told.place == Place("main.py", place)
+
+
+def test_what_differs_from_one_process_comes_from_other_lines_where_none_is_for_many_cards() -> None:
+    told = pointed(SEEN, [edit(9, 9)], Lines.OF_RANKS_FIRST)
+    assert told.place == Place("main.py", 9)
+    assert told.cause.startswith("no other line differs from the original, but for devices; ")
+    # Of many lines that are for many cards nobody knows which: the one that is not is not it.
+    many = [edit(9, 9), edit(20, 39, True), edit(50, 60, True)]
+    assert pointed(SEEN, many, Lines.OF_RANKS_FIRST) == SEEN
+
+
+def test_no_other_line_is_said_of_the_lines_that_were_asked() -> None:
+    told = pointed(SEEN, [edit(9, 9), edit(20, 20, True)], Lines.OF_RANKS)
+    assert told.cause.startswith("no other line for many cards differs from the original; main.py:40: ")
+
+
+def test_the_place_of_an_event_stays() -> None:
+    event = replace(SEEN, event=True, callers=(Place("main.py", 60),))
+    told = pointed(event, [edit(60, 60)])
+    assert told.place == SEEN.place
+    assert told.cause.endswith("; lines that differ from the original, but for devices: main.py:60")
 
 
 def test_the_line_of_the_original_is_told_where_it_was_not_known() -> None:

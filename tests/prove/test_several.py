@@ -11,7 +11,7 @@ import pytest
 
 from tests.prove.trainings import ROOT, Told
 from transplt.proof.launch.runner import ScriptRun
-from transplt.proof.prove.found import Part
+from transplt.proof.prove.found import Lines, Part
 from transplt.proof.prove.loaders import same_order
 from transplt.proof.prove.proof_text import how_close
 from transplt.proof.prove.runs import Replay, Run, Stop
@@ -175,6 +175,15 @@ def test_ranks_that_stop_late(
     other = SimpleNamespace(project=project, run=lambda world=1, **how: several if world > 1 else single)
     parts = Several(first, other, lambda text: None).parts(2, single)  # type: ignore[arg-type]
     assert [str(part.verdict) for part in parts] == verdicts
+
+
+@pytest.mark.parametrize("distributed", [False, True])
+def test_the_line_that_made_an_optimizer_with_another_number(distributed: bool) -> None:
+    one, port = ([told([{"lr": rate}] * 2, rank=rank) for rank in range(2)] for rate in (0.1, 0.2))
+    part = against_ranks(one, port)[-1] if distributed else against_one(told([{"lr": 0.1}] * 2), port)
+    assert str(part.verdict) == "differs: train.py:5: the learning rate is 0.2 at step 1, in the original 0.1"
+    assert part.findings.differences[0].event
+    assert part.findings.lines is (Lines.ALL if distributed else Lines.OF_RANKS_FIRST)
 
 
 def _passes(*passes: tuple[list[int], bool]) -> str:

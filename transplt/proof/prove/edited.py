@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from transplt.proof.prove.branches import files_of_both
-from transplt.proof.prove.found import Difference
+from transplt.proof.prove.found import Difference, Lines
 from transplt.proof.prove.training import Place
 
 #: Names of one kind of card, which a port changes everywhere.
@@ -105,27 +105,43 @@ def _written(text: str) -> list[_Line]:
     return found
 
 
-def pointed(first: Difference, found: Sequence[Edit], *, between_ranks: bool = False) -> Difference:
+def pointed(first: Difference, found: Sequence[Edit], lines: Lines = Lines.OTHERS) -> Difference:
     """The difference at the line that may cause it: where that was found is among those that are as in the original, a
-    caller of it that is not, else the one place that is not; of a few lines all. What differs `between_ranks` comes
-    from what only many cards need, everything else from the other lines."""
+    caller of it that is not, else the one place of these `lines` that is not; of a few all. The place of an event
+    stays."""
     near = next((edit for edit in found if edit.is_near(first.place)), None)
     if near is not None and first.original is None:
         return replace(first, original=Place(near.path, near.original))
     if first.place is None or near is not None:
         return first
-    own = [edit for edit in found if edit.of_ranks == between_ranks]
+    own = _asked(found, lines)
     called = next((edit for place in first.callers for edit in own if edit.is_near(place)), None)
     seen = f"; {first.place}: {first.cause}" if first.cause else f"; seen at {first.place}"
-    if called is not None:
+    if called is not None and not first.event:
         cause = f"this line is not that of the original{seen}"
         return replace(first, place=called.place, original=Place(called.path, called.original), cause=cause)
-    if len(own) == 1:
-        cause = f"no other line differs from the original, but for devices{seen}"
+    if len(own) == 1 and not first.event:
+        cause = f"no other line{_of_kind(own[0], found)}{seen}"
         return replace(first, place=own[0].place, original=Place(own[0].path, own[0].original), cause=cause)
-    lines = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
-    if 1 < len(lines) <= _FEW:
-        others = ", ".join(map(str, lines))
+    others = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
+    if int(not first.event) < len(others) <= _FEW:
         cause = f"{first.cause}; " if first.cause else ""
-        return replace(first, cause=f"{cause}lines that differ from the original, but for devices: {others}")
+        told = f"lines that differ from the original, but for devices: {', '.join(map(str, others))}"
+        return replace(first, cause=f"{cause}{told}")
     return first
+
+
+def _asked(found: Sequence[Edit], lines: Lines) -> list[Edit]:
+    of_ranks = [edit for edit in found if edit.of_ranks]
+    if lines is Lines.OF_RANKS or (lines is Lines.OF_RANKS_FIRST and of_ranks):
+        return of_ranks
+    return [edit for edit in found if lines is Lines.ALL or not edit.of_ranks]
+
+
+def _of_kind(one: Edit, found: Sequence[Edit]) -> str:
+    """What is true of all other lines, where one is the only one of its kind."""
+    if len(found) == 1:
+        return " differs from the original, but for devices"
+    if one.of_ranks:
+        return " for many cards differs from the original"
+    return " differs from the original, but for devices and for what many cards need"

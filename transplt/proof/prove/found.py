@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from transplt.proof.prove.training import Place
 from transplt.render.verdict import Verdict
@@ -13,7 +14,7 @@ class Difference:
     """One difference. `what` is one sentence; `place` the line of the migrated program that it comes from, as far as
     that is known, `original` the line there; `step` counts from 1 (0: before the first, None: at no step). `cause` is
     how the line was found; `figure` is what was measured there, and `callers` are the lines that led to it, the nearest
-    first."""
+    first. `event`: the place is that of an event which only one of the two has, or has otherwise, and so the cause."""
 
     what: str
     place: Place | None = None
@@ -22,6 +23,7 @@ class Difference:
     cause: str = ""
     figure: tuple[str | int, ...] = ()
     callers: tuple[Place, ...] = ()
+    event: bool = False
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
@@ -69,12 +71,23 @@ class Width:
     end: float | None = None
 
 
+class Lines(Enum):
+    """Which lines of a port may cause what a comparison finds: those that only many cards need, the others, both, or
+    the others where there are none for many cards."""
+
+    OTHERS = auto()
+    OF_RANKS = auto()
+    OF_RANKS_FIRST = auto()
+    ALL = auto()
+
+
 @dataclass
 class Findings:
     """What one comparison came to. `steps`, `printed` results and `saved` tensors are how many were compared; figures
     that are not equal to the bit were held to `widths`, which are what roundings of `rounding` make of them (None:
     nothing was compared); `differences` are the gravest first; `properties` are judged one by one; `reasons` are what
-    was not compared and why; `curves` are the steps, a curve for each optimizer; `sides` names the two."""
+    was not compared and why; `curves` are the steps, a curve for each optimizer; `sides` names the two, and `lines`
+    what may cause a difference."""
 
     steps: int = 0
     printed: int = 0
@@ -87,6 +100,7 @@ class Findings:
     remarks: list[str] = field(default_factory=list)
     sides: tuple[str, str] = ("original", "migrated")
     curves: list[Curve] = field(default_factory=list)
+    lines: Lines = Lines.OTHERS
 
 
 @dataclass(frozen=True)

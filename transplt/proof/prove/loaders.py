@@ -147,7 +147,7 @@ def _lack(
     if lacks <= (len(shares) * _batch(event) if fields["drop_last"] else 0):
         return None
     what = f"{lacks} of {size} samples are given to no rank in epoch {fields['epoch'] + 1}"
-    return Difference(what, where(event), cause=f"the sampler is a {fields['sampler']}")
+    return Difference(what, where(event), cause=f"the sampler is a {fields['sampler']}", event=True)
 
 
 def _batch(event: Event) -> int:
@@ -163,7 +163,7 @@ def unshuffled(one: Training, other: Training) -> Difference | None:
         plain = fields["sampler"] in ("DistributedSampler", "SequentialSampler") and not fields["shuffle"]
         if plain and fields["loader"] in wanted & shuffled:
             what = "the original shuffles here, the migrated program does not"
-            return Difference(what, where(event), cause=f"the sampler is a {fields['sampler']}")
+            return Difference(what, where(event), cause=f"the sampler is a {fields['sampler']}", event=True)
     return None
 
 

@@ -16,17 +16,15 @@ def of_number(first: Difference, one: Training, other: Training, root: Path) -> 
     """What set a number of the optimizer: a scheduler behind the last step, an assignment, or the line that made it."""
     lines = other.of("scheduler")
     if first.step is not None and first.step > 1 and lines:
-        return replace(first, place=lines[-1].place, cause="")
+        return replace(first, place=lines[-1].place, cause="", event=True)
     begun = [training.of("optimizer")[:1] for training in (one, other)]
     if all(begun) and begun[0][0].fields["hyper"] == begun[1][0].fields["hyper"]:
         assigned = assignment(other, root, str(first.figure[-1]))
         if assigned is not None:
-            return replace(first, place=assigned, original=None, cause="")
-    made = next(iter(other.optimizers.values()), None)
-    origin = next(iter(one.optimizers.values()), None)
-    return replace(
-        first, place=made.place if made else first.place, original=origin.place if origin else None, cause=""
-    )
+            return replace(first, place=assigned, original=None, cause="", event=True)
+    made, origin = (training.optimizers.get(int(first.figure[1])) for training in (other, one))
+    place = made.place if made is not None else first.place
+    return replace(first, place=place, original=origin.place if origin is not None else None, cause="", event=True)
 
 
 def assignment(training: Training, root: Path, name: str) -> Place | None:

@@ -50,7 +50,7 @@ def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
     yield from _skips(other)
     if _scales_float32(other) and not _scales_float32(one):
         what = "a scaler scales the loss, and nothing is computed in half precision: autocast is missing"
-        yield Difference(what, other.of("scale")[0].place)
+        yield Difference(what, other.of("scale")[0].place, event=True)
     if one.of("scale"):
         return
     yield from _underflow(one, other)
@@ -72,7 +72,7 @@ def _cast(one: Training, other: Training) -> Iterator[Difference]:
         if before is not None and half is not None and not {*before.dtypes} & {*_HALF}:
             casts = [event for event in other.of("cast") if event.fields["dtype"] == half]
             what = f"the parameters of optimizer {which} ({made.kind}) are {half}, in the original {before.dtypes[0]}"
-            yield Difference(what, casts[0].place if casts else made.place, before.place, 0)
+            yield Difference(what, casts[0].place if casts else made.place, before.place, 0, event=True)
 
 
 def _half_loss(one: Training, other: Training) -> Iterator[Difference]:
@@ -103,19 +103,21 @@ def _order(training: Training) -> Iterator[Difference]:
         elif event.kind == "backward" and scale is not None and not event.fields.get("scaled"):
             if scale.fields.get("loss") and event.fields["loss"] == [scale.fields["loss"]]:
                 what = "the backward pass begins with the loss itself, and the step divides its gradients by the scale"
-                yield Difference(f"{what}: what scaler.scale() gives is not used", event.place)
+                yield Difference(f"{what}: what scaler.scale() gives is not used", event.place, event=True)
                 return
         elif event.kind == "unscale":
             unscaled = True
         elif event.kind == "clip" and scaled and not unscaled:
-            yield Difference("gradients are clipped while the scale is on them: unscale_ comes first", event.place)
+            what = "gradients are clipped while the scale is on them: unscale_ comes first"
+            yield Difference(what, event.place, event=True)
             return
         elif event.kind in ("step", "skipped") and scaled:
             pending += 1
         elif event.kind == "update":
             pending, scaled = 0, False
         if pending > 4 + len(training.optimizers):
-            yield Difference("the scale is never updated after the steps: scaler.update() is missing", event.place)
+            what = "the scale is never updated after the steps: scaler.update() is missing"
+            yield Difference(what, event.place, event=True)
             return
 
 

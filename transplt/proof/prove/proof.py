@@ -89,7 +89,7 @@ class Prover:
             return part
         first = differences[0]
         others = edits(self.original.project.root, self.migrated.project.root)
-        differences[0] = pointed(first, others, between_ranks=bool(part.findings.properties))
+        differences[0] = pointed(first, others, part.findings.lines)
         told = part.verdict.sentence.replace(str(first), str(differences[0]))
         return replace(part, verdict=replace(part.verdict, sentence=told))
 
@@ -204,13 +204,13 @@ class Prover:
     ) -> Difference:
         """The difference with the line that it comes from: a way not taken, an event, or what a line computed."""
         if sides:
-            return replace(first, place=sides[0].place, original=sides[0].original, cause=str(sides[0]))
+            return replace(first, place=sides[0].place, original=sides[0].original, cause=str(sides[0]), event=True)
         cause = loaders.other_batches(one, other) or _not_loaded(one, other)
         if cause is not None:
-            return replace(first, place=cause.place, original=cause.original, cause=cause.what)
+            return replace(first, place=cause.place, original=cause.original, cause=cause.what, event=True)
         if decisive:
             change = _of_change(decisive[0])
-            return replace(first, place=change.place, original=change.original, cause=change.what)
+            return replace(first, place=change.place, original=change.original, cause=change.what, event=True)
         if first.figure[:1] == (steps.SETTING,):
             return of_number(first, one, other, self.migrated.project.root)
         if first.cause.startswith(printed.LACKS):
@@ -219,9 +219,9 @@ class Prover:
             origin = one.optimizers[int(first.figure[1])]
             if made.is_of_no_network(int(first.figure[3])) and not origin.is_of_no_network(int(first.figure[3])):
                 what = "the optimizer has a tensor that is of no network, as one has that was copied or moved later"
-                return replace(first, place=made.place, original=origin.place, cause=what)
+                return replace(first, place=made.place, original=origin.place, cause=what, event=True)
         if first.step == 0 and first.place in {made.place for made in other.optimizers.values()}:
-            return first  # it was made otherwise, and has the place
+            return replace(first, event=True)  # it was made otherwise, and has the place
         # A result that no step shows is looked for behind the last of them.
         last = max((step.number for step in other.steps), default=-1)
         wanted = max(first.step, 1) if first.step is not None else last + 2
@@ -291,7 +291,7 @@ def _of_change(change: Change) -> Difference:
     lost, gained = change.reported
     around = change.after or change.before
     place = gained[0].place if gained else around.place if around else None
-    return Difference(change.sentence, place, lost[0].place if lost else None)
+    return Difference(change.sentence, place, lost[0].place if lost else None, event=True)
 
 
 def _not_loaded(one: Training, other: Training) -> Difference | None:
@@ -310,6 +310,6 @@ def _of_saved(first: Difference, other: Training) -> Difference:
     name = first.cause.removeprefix(printed.LACKS).rpartition(".")[2]
     unsaved = [event for event in other.of("unsaved") if event.fields["name"] == name]
     if unsaved:
-        return replace(first, place=unsaved[0].place, cause=f"the buffer {name} is not persistent")
+        return replace(first, place=unsaved[0].place, cause=f"the buffer {name} is not persistent", event=True)
     saves = other.of("save")
     return replace(first, place=saves[-1].place if saves else None, cause="")

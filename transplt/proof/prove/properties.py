@@ -17,7 +17,7 @@ from transplt.proof.prove.training import Training, TrainingStep
 from transplt.render.cell import figure, many
 from transplt.render.verdict import Verdict, Word
 
-COLLECTIVES, CARD, PARAMETERS = "collectives", "a card for each rank", "same parameters"
+COLLECTIVES, CARD, PARAMETERS, NOISE = "collectives", "a card for each rank", "same parameters", "noise"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def judge(
         Judged(PARAMETERS, _same_parameters(trainings, steps, schedules)),
         Judged("shares of the data", loaders.shared_out(trainings, one)),
         Judged("order of each epoch", _order(first, one)),
-        Judged("noise", _noise(trainings, one)),
+        Judged(NOISE, _noise(trainings, one)),
         Judged("same buffers", buffers),
         Judged("results of all ranks", results),
         Judged("same schedules", schedules),

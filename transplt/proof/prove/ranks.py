@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from transplt.proof.prove.found import Difference, Rounding, Width
-from transplt.proof.prove.steps import pairs
+from transplt.proof.prove.steps import SETTING, pairs
 from transplt.proof.prove.tolerance import Compare, Figure, Gap, Held, hold, widest
 from transplt.proof.prove.training import Event, Optimizer, Place, Training, TrainingStep
 
@@ -154,7 +154,10 @@ def other_than_the_original(
 
 
 def _by_collective(first: Difference, one: Training, other: Training) -> Difference:
-    """A difference of a rank, with the first collective that only one of the two asks for."""
+    """A difference of a rank, with the first collective that only one of the two asks for. A number of an optimizer
+    is set, whatever is exchanged."""
+    if first.figure[:1] == (SETTING,):
+        return first
     left, right = asked_collectives(one), asked_collectives(other)
     names, other_names = ([_kind_and_shape(event) for event in events] for events in (left, right))
     matcher = difflib.SequenceMatcher(None, names, other_names, autojunk=False)
@@ -167,7 +170,8 @@ def _by_collective(first: Difference, one: Training, other: Training) -> Differe
         assert made is not None
         what = f"{made.fields['kind']} {'of the original is missing' if gained is None else 'is not in the original'}"
         here = gained or around
-        return replace(first, place=here.place if here else None, original=lost.place if lost else None, cause=what)
+        places = here.place if here else None, lost.place if lost else None
+        return replace(first, place=places[0], original=places[1], cause=what, event=True)
     return replace(first, what=f"rank {other.rank}: {first.what}")
 
 
@@ -220,8 +224,7 @@ def with_cause(first: Difference, one: Training, ranks: Sequence[Training], worl
         ):
             if found and all(math.isclose(each, ratio, rel_tol=0.02) for each in found):
                 place = exchanged(ranks[0], theirs) or first.place
-                return replace(
-                    first, place=place, cause=f"each gradient is {ratio:g} times that of one process: {cause}"
-                )
+                told = f"each gradient is {ratio:g} times that of one process: {cause}"
+                return replace(first, place=place, cause=told, event=place is not None)
         break
     return first

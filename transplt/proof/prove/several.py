@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from transplt.proof.prove import averages, ends, loaders, precision, properties, ranks, shares, steps
-from transplt.proof.prove.found import Difference, Findings, Part
+from transplt.proof.prove.found import Difference, Findings, Lines, Part
+from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
 from transplt.proof.prove.tolerance import PLAIN, REORDERED, Held, compared_whole, hold
@@ -28,7 +29,7 @@ class Several:
         """The ranks against each other, and against one process with the same global batches."""
         run = self.migrated.run(world)
         title = f"{world} ranks of the migrated program with each other"
-        found = Findings()
+        found = Findings(lines=Lines.OF_RANKS)
         faults = run.faults
         found.differences += [Difference(fault.text, fault.place) for fault in faults]
         stopped = ends.not_run(reference, run) or (ends.stopped(reference, run) if run.stop is not None else None)
@@ -53,7 +54,11 @@ class Several:
         if twin is not None:
             judged = properties.excused(judged, properties.judge(twin.trainings, one, self.original.project.root)[0])
         found.properties = [each.as_property for each in judged]
-        broken = [each.found for each in judged if isinstance(each.found, Difference)]
+        broken = [
+            replace(each.found, event=each.name not in (properties.PARAMETERS, properties.NOISE))
+            for each in judged
+            if isinstance(each.found, Difference)
+        ]
         found.differences += broken[1 if faults else 0 :]
         if precision.is_mixed(run.trainings[0]):
             found.remarks.append(f"mixed precision: {precision.summary(run.trainings[0])}")
@@ -84,7 +89,7 @@ class Several:
     def _against_ranks(self, world: int, several: Run, twin: Run) -> Part:
         """The ranks against those of the original."""
         title = f"{world} ranks of the original, and {world} of the migrated program"
-        found = Findings()
+        found = Findings(lines=Lines.ALL)
         rank, whose, originals = several.trainings[0], f"the original with {world} processes", twin.trainings
         found.rounding = precision.rounding_between(originals[0], rank, PLAIN)
         mixed = precision.is_mixed(rank) and not precision.is_mixed(originals[0])
@@ -105,14 +110,14 @@ class Several:
         )
         found.widths = [*held.widths]
         if held.first is not None:
-            found.differences.append(held.first)
-            return Part(title, Verdict(Word.DIFFERS, str(held.first)), found)
+            found.differences.append(self._set(held.first, originals[0], rank))
+            return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
         return _agreeing(title, found, held, "the original's")
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
         """W processes against one that is given what they had, all ranks' samples in one batch."""
         title = f"one process, and {world} with the same global batches"
-        found = Findings(sides=("one process", f"rank 0 of {world}"))
+        found = Findings(sides=("one process", f"rank 0 of {world}"), lines=Lines.OF_RANKS_FIRST)
         rank = several.trainings[0]
         self.announce(f"one process with the batches of {world}")
         starter = self.migrated if reference.stop is not None or has_groups(reference) else self.original
@@ -155,8 +160,15 @@ class Several:
                 return Part(title, Verdict(Word.RUNS, f"the ranks agree; {left}"), found)
             self._shares(starter, several.trainings, found)
             return self._by_shares(title, world, found)
-        found.differences.append(ranks.with_cause(first, one, several.trainings, world))
+        first = ranks.with_cause(first, one, several.trainings, world)
+        found.differences.append(self._set(first, one, rank))
         return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
+
+    def _set(self, first: Difference, one: Training, rank: Training) -> Difference:
+        """With the line that set a number of the optimizer, where that is what differs."""
+        if first.figure[:1] != (steps.SETTING,):
+            return first
+        return of_number(first, one, rank, self.migrated.project.root)
 
     def _shares(self, starter: Runner, several: Sequence[Training], found: Findings) -> bool:
         """Hold the first step against one process on the share of each rank; whether it could be."""
