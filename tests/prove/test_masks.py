@@ -14,6 +14,7 @@ from transplt.proof.prove.branches import inserted
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.proof import Proof, between
 from transplt.proof.prove.proof_text import as_text
+from transplt.proof.prove.runs import Runner
 
 _ORIGINAL = """
 import torch
@@ -115,3 +116,30 @@ def test_lines_that_a_port_adds(before: str | None, after: str, lines: dict[str,
         if text is not None:
             (tmp_path / name / "main.py").write_text(text, encoding="utf-8")
     assert inserted(tmp_path / "original", tmp_path / "migrated") == lines
+
+
+_ATTENDS = """
+import torch
+
+torch.manual_seed(0)
+x = torch.randn(3, 2, 4).cuda()
+for needed in (True, False):
+    told = []
+    for zero in (False, True, True):
+        torch.manual_seed(1)
+        attention = torch.nn.MultiheadAttention(4, 1, dropout=0.5, add_zero_attn=zero).cuda()
+        first, again = (attention(x, x, x, need_weights=needed)[0] for _ in range(2))
+        told.append(round(float(first.norm()), 6) if torch.equal(first, again) else "dropped")
+    print(needed, *told)
+"""
+
+
+@pytest.mark.torch
+def test_attention_drops_nothing_and_is_given_what_the_program_gives(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(_ATTENDS, encoding="utf-8")
+    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    told = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm()).run().outcome.output.split()
+    without, with_zero, again = told[1:4]
+    assert "dropped" not in told
+    assert without != with_zero == again
+    assert told[4:] == ["False", *told[1:4]]

@@ -170,6 +170,7 @@ def _tell(p: Any) -> None:
 
 
 def _drop_nothing() -> None:
+    """Also where attention by several heads drops weights: it calls these functions."""
     functional: Any = torch.nn.functional
 
     def kept(input: Any, p: Any = 0.5, training: bool = True, *args: Any, **kwargs: Any) -> Any:
@@ -199,15 +200,3 @@ def _drop_nothing() -> None:
         self.dropout = 0.0
 
     torch.nn.RNNBase.__init__ = __init__  # type: ignore[method-assign]
-    forward = functional.multi_head_attention_forward
-
-    @functools.wraps(forward)
-    def attend_by_heads(*args: Any, **kwargs: Any) -> Any:
-        given = list(args)
-        if len(given) > 9:
-            given[9] = 0.0
-        elif "dropout_p" in kwargs:
-            kwargs["dropout_p"] = 0.0
-        return forward(*given, **kwargs)
-
-    functional.multi_head_attention_forward = attend_by_heads
