@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from transplt.proof.prove.branches import inserted, ways
 from transplt.proof.prove.edited import Edit, edits, pointed
 from transplt.proof.prove.found import Difference, Lines
 from transplt.proof.prove.training import Place
@@ -67,6 +68,27 @@ def test_a_block_that_gets_a_header_goes_with_it(tmp_path: Path) -> None:
     after = ORIGINAL.replace("    loss = net", "    with autocast():\n        loss = net")
     after = after.replace("    loss.back", "        loss.back")
     assert found(ORIGINAL, after, tmp_path) == [(6, 6, 6, False)]
+
+
+@pytest.mark.parametrize(
+    ("head", "encoding"),
+    [
+        ("\f\n", "utf-8"), ("# a\x1cb\u2028c\n", "utf-8"), ("# coding: latin-1 (\xe9)\n", "latin-1"),
+        ("#\n", "utf-8-sig"),
+    ],
+    ids=["form feed", "separators", "latin-1", "BOM"],
+)  # fmt: skip
+def test_lines_are_those_of_python(head: str, encoding: str, tmp_path: Path) -> None:
+    after = ORIGINAL.replace("    optimizer", "    clip()\n    optimizer")
+    for name, text in (("original", ORIGINAL), ("migrated", after)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.py").write_bytes((head + text).encode(encoding))
+    assert [each.place for each in edits(tmp_path / "original", tmp_path / "migrated")] == [Place("main.py", 9)]
+    assert inserted(tmp_path / "original", tmp_path / "migrated") == {"main.py": [9]}
+    branch = "\nif net:\n    net()\n"
+    for name, text in (("original", ORIGINAL), ("migrated", after)):
+        (tmp_path / name / "main.py").write_bytes((head + text + branch).encode(encoding))
+    assert [way.header for way in ways(tmp_path / "original", tmp_path / "migrated")] == [(11, 12)]
 
 
 def edit(first: int, last: int, of_ranks: bool = False) -> Edit:

@@ -125,6 +125,11 @@ def line_starts(utf8: bytes) -> list[int]:
     return starts
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a text without their ends, where `line_starts` has them; `str.splitlines` finds more."""
+    return [line.decode("utf-8") for line in text.encode("utf-8").splitlines()]
+
+
 def declared_encoding(data: bytes) -> str | None:
     """The encoding that a PEP 263 cookie in the first two lines declares, as it is spelled there.
 

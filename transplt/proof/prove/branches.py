@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from transplt.base.text.frames import decoded
 from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.base.text.source import lines_of
 from transplt.proof.prove.training import Place
 
 
@@ -57,30 +59,30 @@ def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for name, before, after in files_of_both(original, migrated):
         kept = {*_matched(before, after).values()}
-        lines = [number for number in range(1, len(after.splitlines()) + 1) if number not in kept]
+        lines = [number for number in range(1, len(lines_of(after)) + 1) if number not in kept]
         found |= {name: lines} if lines else {}
     return found
 
 
 def files_of_both(original: Path, migrated: Path) -> Iterator[tuple[str, str, str]]:
-    """Path, text in the original ("" for a file that it lacks) and in the migrated program; what cannot be read as
-    text is left out."""
+    """Path, text in the original ("" for a file that it lacks) and in the migrated program; what cannot be read is
+    left out."""
     for path in sorted(migrated.rglob("*.py")):
         name = path.relative_to(migrated)
         if any(part.startswith(".") for part in name.parts):
             continue
         try:
             twin = original / name
-            before = read_regular(twin, SOURCE).decode("utf-8") if twin.is_file() else ""
-            yield name.as_posix(), before, read_regular(path, SOURCE).decode("utf-8")
-        except (OSError, ValueError):
+            before = decoded(read_regular(twin, SOURCE)).text if twin.is_file() else ""
+            yield name.as_posix(), before, decoded(read_regular(path, SOURCE)).text
+        except OSError:
             continue
 
 
 @functools.lru_cache(maxsize=256)
 def _matched(before: str, after: str) -> dict[int, int]:
     """Line (from 1) of the original -> line of the migrated file; changed lines match where as many stand for them."""
-    left, right = ([line.strip() for line in text.splitlines()] for text in (before, after))
+    left, right = ([line.strip() for line in lines_of(text)] for text in (before, after))
     matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
     return {
         a + k + 1: c + k + 1

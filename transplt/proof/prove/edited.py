@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from transplt.base.text.source import lines_of
 from transplt.proof.prove.branches import files_of_both
 from transplt.proof.prove.found import Difference, Lines
 from transplt.proof.prove.training import Place
@@ -90,7 +91,7 @@ def _written(text: str) -> list[_Line]:
     """The lines with code, with one name for all kinds of cards."""
     found: list[_Line] = []
     outer: list[int] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines_of(text), 1):
         if _BARE.match(line):
             continue
         plain = line.expandtabs().rstrip()

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from transplt.base.text.frames import decoded
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.program.ranks import divides
 from transplt.syntax.asks import last_name
@@ -28,8 +29,8 @@ class Condition(NamedTuple):
 def read_source(path: str) -> str | None:
     """The text of a file; None for one that cannot be read."""
     try:
-        return read_regular(path, SOURCE).decode("utf-8")
-    except (OSError, ValueError):
+        return decoded(read_regular(path, SOURCE)).text
+    except OSError:
         return None
 
 
