@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from tests.prove.trainings import ROOT, Told, figures
+from transplt.proof.prove.found import Difference
 from transplt.proof.prove.loaders import in_step, same_order
 from transplt.proof.prove.noise import drawn_again
-from transplt.proof.prove.properties import PARAMETERS, Judged, excused, judge
-from transplt.proof.prove.training import Training
+from transplt.proof.prove.properties import FILES, PARAMETERS, Judged, excused, judge
+from transplt.proof.prove.training import Place, Training
 
 #: An event of a training: its kind, and what it has beside the defaults of `told`.
 Events = Sequence[tuple[str, dict[str, Any]]]
@@ -342,10 +343,28 @@ def test_what_the_original_breaks_itself() -> None:
     both = [STEP, ("save", {"path": "/project/net.pt"})]
     judged, _ = judge([told(both, 0), told(both, 1)], None, ROOT)
     assert [each.name for each in judged if not isinstance(each.found, str)] == ["files"]
-    assert excused(judged, judged)[-1].found == "as in the original: ranks 0 and 1 both write net.pt"
+    assert excused(judged, judged, {})[-1].found == "as in the original: train.py:40: ranks 0 and 1 both write net.pt"
     # Parameters have to be equal whatever the original does.
     apart, _ = judge([told([STEP], 0), told([("step", {"value": 0.8})], 1)], None, ROOT)
-    assert [each.name for each in excused(apart, apart) if not isinstance(each.found, str)] == [PARAMETERS]
+    assert [each.name for each in excused(apart, apart, {}) if not isinstance(each.found, str)] == [PARAMETERS]
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "line", "is_excused"),
+    [
+        ("order of each epoch", "epoch 2 comes in the order of the first", 62, True),
+        ("order of each epoch", "epoch 2 comes in the order of the first", 60, False),  # another loader
+        ("noise", "epoch 2 comes in the order of the first", 62, False),
+        (FILES, "ranks 0 and 1 both write net.pt", 7, True),
+        (FILES, "ranks 0 and 1 both write log.pt", 62, False),
+    ],
+)
+def test_what_is_the_fault_of_the_original(name: str, what: str, line: int, is_excused: bool) -> None:
+    order = Judged("order of each epoch", Difference("epoch 2 comes in the order of the first", Place("a.py", 60)))
+    files = Judged(FILES, Difference("ranks 0 and 1 both write net.pt", Place("a.py", 40)))
+    judged = [Judged(name, Difference(what, Place("a.py", line)))]
+    found = excused(judged, [order, files], {Place("a.py", number): Place("a.py", number + 2) for number in (40, 60)})
+    assert isinstance(found[0].found, str) == is_excused
 
 
 def test_what_was_not_seen_is_not_listed() -> None:

@@ -20,6 +20,8 @@ from transplt.proof.prove.training import Place, Training
 from transplt.render.verdict import Word
 
 Step = dict[str, Any]
+#: Programs that begin a process group by themselves, and not.
+BY_ITSELF, ALONE = (SimpleNamespace(root=ROOT, distributed=distributed) for distributed in (True, False))
 #: A step that a scaler leaves out.
 SKIPPED: Step = {"loss": 1.0}
 
@@ -48,9 +50,8 @@ def run(*trainings: Training, stop: Stop | None = None) -> Run:
 def against_one(one: Training, ranks: Sequence[Training], shaken: Training | None = None) -> Part:
     """The comparison of W processes with one, which is `shaken` when it is run again."""
     runs = itertools.chain([run(one)], itertools.repeat(run(shaken or one)))
-    project = SimpleNamespace(root=ROOT, distributed=False)
-    original = SimpleNamespace(project=project, run=lambda world=1, **how: next(runs))
-    migrated = SimpleNamespace(project=project, run=lambda world=1, **how: run(*ranks))
+    original = SimpleNamespace(project=ALONE, run=lambda world=1, **how: next(runs))
+    migrated = SimpleNamespace(project=BY_ITSELF, run=lambda world=1, **how: run(*ranks))
     parts = Several(original, migrated, lambda text: None).parts(len(ranks), run(one))  # type: ignore[arg-type]
     return parts[-1]
 
@@ -98,8 +99,8 @@ def against_ranks(
         return run(*(shaken if shake else without if left_out else originals)) if world > 1 else run(originals[0])
 
     sides = (
-        SimpleNamespace(project=SimpleNamespace(root=ROOT, distributed=distributed), run=starts)
-        for distributed, starts in ((True, original), (False, lambda world=1, **how: run(*ranks)))
+        SimpleNamespace(project=BY_ITSELF, run=starts)
+        for starts in (original, lambda world=1, **how: run(*ranks))
     )
     return Several(*sides, lambda text: None).parts(len(ranks), run(originals[0]))  # type: ignore[arg-type]
 
@@ -170,10 +171,11 @@ def test_ranks_that_stop_late(
     several = run(*(told(steps, rank=rank) for rank, steps in enumerate(ranks)), stop=LATE)
     twin = run(*(told([{}] * 3, rank=rank) for rank in range(2)), stop=original)
     single = run(told([{}] * 3), stop=original)
-    project = SimpleNamespace(root=ROOT, distributed=distributed)
-    first = SimpleNamespace(project=project, run=lambda world=1, **how: twin if world > 1 else single)
-    other = SimpleNamespace(project=project, run=lambda world=1, **how: several if world > 1 else single)
-    parts = Several(first, other, lambda text: None).parts(2, single)  # type: ignore[arg-type]
+    sides = (
+        SimpleNamespace(project=project, run=lambda world=1, ranks=ranks, **how: ranks if world > 1 else single)
+        for project, ranks in ((BY_ITSELF if distributed else ALONE, twin), (BY_ITSELF, several))
+    )
+    parts = Several(*sides, lambda text: None).parts(2, single)  # type: ignore[arg-type]
     assert [str(part.verdict) for part in parts] == verdicts
 
 
@@ -184,6 +186,28 @@ def test_the_line_that_made_an_optimizer_with_another_number(distributed: bool) 
     assert str(part.verdict) == "differs: train.py:5: the learning rate is 0.2 at step 1, in the original 0.1"
     assert part.findings.differences[0].event
     assert part.findings.lines is (Lines.ALL if distributed else Lines.OF_RANKS_FIRST)
+
+
+@pytest.mark.parametrize(
+    ("original", "migrated", "groups", "twin"),
+    [
+        (BY_ITSELF, BY_ITSELF, False, True),
+        (ALONE, BY_ITSELF, False, False),
+        # The source does not show it: a framework begins the group.
+        (ALONE, BY_ITSELF, True, True),
+        (ALONE, ALONE, False, True),
+    ],
+)
+def test_originals_that_are_distributed_themselves(
+    original: SimpleNamespace, migrated: SimpleNamespace, groups: bool, twin: bool
+) -> None:
+    ranks, one = [told([{}], rank=rank) for rank in range(2)], told([{}], rank=0 if groups else None)
+    sides = (
+        SimpleNamespace(project=project, run=lambda world=1, **how: run(*ranks) if world > 1 else run(one))
+        for project in (original, migrated)
+    )
+    parts = Several(*sides, lambda text: None).parts(2, run(one))  # type: ignore[arg-type]
+    assert (parts[1].title == "2 ranks of the original, and 2 of the migrated program") == twin
 
 
 def _passes(*passes: tuple[list[int], bool]) -> str:

@@ -64,6 +64,15 @@ def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
     return found
 
 
+def matched(original: Path, migrated: Path) -> dict[Place, Place]:
+    """The lines of the original -> those that stand for them in the migrated program."""
+    return {
+        Place(name, line): Place(name, other)
+        for name, before, after in files_of_both(original, migrated)
+        for line, other in _matched(before, after).items()
+    }
+
+
 def files_of_both(original: Path, migrated: Path) -> Iterator[tuple[str, str, str]]:
     """Path, text in the original ("" for a file that it lacks) and in the migrated program; what cannot be read is
     left out."""

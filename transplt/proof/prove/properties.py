@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,12 @@ from transplt.proof.prove.collectives import CollectiveFault
 from transplt.proof.prove.found import Difference, Property
 from transplt.proof.prove.numbers import assignment
 from transplt.proof.prove.steps import pairs
-from transplt.proof.prove.training import Training, TrainingStep
+from transplt.proof.prove.training import Place, Training, TrainingStep
 from transplt.render.cell import figure, many
 from transplt.render.verdict import Verdict, Word
 
-COLLECTIVES, CARD, PARAMETERS, NOISE = "collectives", "a card for each rank", "same parameters", "noise"
+COLLECTIVES, CARD, PARAMETERS = "collectives", "a card for each rank", "same parameters"
+NOISE, FILES = "noise", "files"
 
 
 @dataclass(frozen=True)
@@ -56,21 +57,32 @@ def judge(
         Judged("same buffers", buffers),
         Judged("results of all ranks", results),
         Judged("same schedules", schedules),
-        Judged("files", _files(trainings)),
+        Judged(FILES, _files(trainings)),
     ]
     return [each for each in found if each.found], [*remarks, *more, *_never_sent(trainings, buffers)]
 
 
-def excused(found: Sequence[Judged], originals: Sequence[Judged]) -> list[Judged]:
-    """With what the original breaks in the same way, with as many processes, as it is there."""
-    theirs = {each.name for each in originals if isinstance(each.found, Difference)}
-    theirs -= {COLLECTIVES, CARD, PARAMETERS}
+def excused(found: Sequence[Judged], originals: Sequence[Judged], lines: Mapping[Place, Place]) -> list[Judged]:
+    """With what the original breaks in the same way, with as many processes, as it is there: at the line that stands
+    for the same in both (`lines`: of the original -> of the migrated program), or with the same file."""
+    theirs = {each.name: each.found for each in originals if isinstance(each.found, Difference)}
     return [
-        Judged(each.name, f"as in the original: {each.found.what}")
-        if isinstance(each.found, Difference) and each.name in theirs
+        Judged(each.name, f"as in the original: {twin}")
+        if isinstance(each.found, Difference)
+        and each.name not in (COLLECTIVES, CARD, PARAMETERS)
+        and (twin := theirs.get(each.name)) is not None
+        and _is_that_of(each, twin, lines)
         else each
         for each in found
     ]
+
+
+def _is_that_of(judged: Judged, twin: Difference, lines: Mapping[Place, Place]) -> bool:
+    """Whether a fault is that of the original."""
+    assert isinstance(judged.found, Difference)
+    if judged.name == FILES:
+        return judged.found.what == twin.what
+    return judged.found.place == (lines.get(twin.place) if twin.place is not None else None)
 
 
 def _same_parameters(trainings: Sequence[Training], steps: int, schedules: Difference | str) -> Difference | str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from transplt.proof.prove import averages, ends, loaders, precision, properties, ranks, shares, steps
+from transplt.proof.prove.branches import matched
 from transplt.proof.prove.found import Difference, Findings, Lines, Part
 from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
@@ -48,11 +49,10 @@ class Several:
         one = reference.first if reference.stop is None else None
         root = self.migrated.project.root
         judged, found.remarks = properties.judge(run.trainings, one, root, faults)
-        twin = None
-        if self.original.project.distributed:
-            twin = self._twin(world, run)
+        twin = self._twin(world, run, reference)
         if twin is not None:
-            judged = properties.excused(judged, properties.judge(twin.trainings, one, self.original.project.root)[0])
+            theirs, _ = properties.judge(twin.trainings, one, self.original.project.root)
+            judged = properties.excused(judged, theirs, matched(self.original.project.root, root))
         found.properties = [each.as_property for each in judged]
         broken = [
             replace(each.found, event=each.name not in (properties.PARAMETERS, properties.NOISE))
@@ -79,8 +79,11 @@ class Several:
         second = self._against_ranks(world, run, twin) if twin is not None else self._against_one(world, run, reference)
         return [Part(title, equal, found), second]
 
-    def _twin(self, world: int, several: Run) -> Run | None:
+    def _twin(self, world: int, several: Run, reference: Run) -> Run | None:
         """The ranks of an original that is distributed itself; None where it has none, or they end otherwise."""
+        by_itself = self.original.project.distributed or has_groups(reference)
+        if not by_itself and self.migrated.project.distributed:
+            return None  # where a framework begins the group of the port, it may begin that of the original, too
         self.announce(f"the original with {world} processes")
         twin = self.original.run(world)
         alike = twin.stop is None if several.stop is None else several.stop.is_that_of(twin.stop) and _trained(twin)
