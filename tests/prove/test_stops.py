@@ -59,8 +59,21 @@ def told(original: Run, migrated: Run) -> str:
         (run(None, LOST, 0), run([{}]), "runs: the migrated program ran to its end; nothing to compare: the original "
          f"itself stops: train.py:3: {LOST.reason}"),
         (run([{}]), run(None, LOST, 0), f"stops: the migrated program: train.py:3: {LOST.reason}"),
-        (run(None, LOST, 0), run(None, BROKEN, 0), f"stops: the migrated program: train.py:9: {BROKEN.reason}; the "
+        (run([{}], LOST), run(None, BROKEN, 0), f"stops: the migrated program: train.py:9: {BROKEN.reason}; the "
          f"original itself stops: train.py:3: {LOST.reason}"),
+        # Nothing is on a card, and a program stops.
+        (run(None, LOST, 0), run(None, BROKEN, 0), "not run: neither program computes anything on a card; the "
+         f"original itself stops: train.py:3: {LOST.reason}; the migrated program: train.py:9: {BROKEN.reason}"),
+        (run([{}], BROKEN, 0), run([{}] * 2, None, 0), "not run: neither program computes anything on a card; the "
+         f"original itself stops: train.py:9: {BROKEN.reason}"),
+        (run([{}], BROKEN, 0), run([{}], BROKEN_THERE, 0), "not run: neither program computes anything on a card; the "
+         f"original itself stops: train.py:9: {BROKEN.reason}; the migrated program stops in the same way"),
+        (run([{}], BROKEN), run([{}], BROKEN_THERE, 0), "not run: nothing was computed on the npu; the original "
+         f"itself stops: train.py:9: {BROKEN.reason}; the migrated program stops in the same way"),
+        (run([{}], BROKEN), run([{}] * 2, None, 0), "not run: nothing was computed on the npu; the original itself "
+         f"stops: train.py:9: {BROKEN.reason}"),
+        (run([{}], operators=0), run([{}], BROKEN_THERE, 0), "stops: the migrated program, after 1 step that agrees: "
+         f"train.py:10: {BROKEN_THERE.reason}"),
         (run([{}]), run(None, RANK), "stops: rank 1 of the migrated program: train.py:9: ValueError: no"),
         (run([], BROKEN), run([], BROKEN_THERE), f"not run: the original itself stops: train.py:9: {BROKEN.reason}; "
          "the migrated program stops in the same way"),

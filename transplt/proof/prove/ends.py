@@ -20,13 +20,23 @@ def not_run(reference: Run, run: Run) -> Verdict | None:
         first = errors[0]
         what = f"{_MIGRATED}: {first['path']}:{first['line']}: {first['code']} {first['message']}"
         return Verdict(Word.STOPS, what)
-    if run.stop is not None or run.operators:
+    if run.operators or (run.stop is not None and reference.stop is None):
         return None
+    alike = run.stop is not None and run.stop.is_that_of(reference.stop)
+    if run.stop is not None and (not _trained(run) if alike else reference.operators):
+        return None  # `stopped` says why
+    ends = [f"the original itself stops: {reference.stop}"] if reference.stop is not None else []
+    if run.stop is not None:
+        ends.append(f"{_MIGRATED} stops in the same way" if alike else run.stop.of(_MIGRATED))
     if reference.operators:
         asked = next((each for each in run.findings if each["level"] == "warning"), None)
-        where = f"; {asked['path']}:{asked['line']}: {asked['message']}: {asked['help']}" if asked else ""
-        return Verdict(Word.NOT_RUN, f"nothing was computed on the npu{where}")
-    return Verdict(Word.NOT_RUN, "neither program computes anything on a card") if reference.stop is None else None
+        where = [f"{asked['path']}:{asked['line']}: {asked['message']}: {asked['help']}"] if asked else []
+        return Verdict(Word.NOT_RUN, "; ".join(["nothing was computed on the npu", *where, *ends]))
+    return Verdict(Word.NOT_RUN, "; ".join(["neither program computes anything on a card", *ends]))
+
+
+def _trained(run: Run) -> bool:
+    return any(training.steps for training in run.trainings)
 
 
 def stopped(reference: Run, run: Run, steps: int = 0, agree: str = "") -> Verdict | None:
