@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from transplt.proof.launch.runner import ScriptRun
-from transplt.proof.prove.printed import compared, of_parameters, other_results, unrepeated
+from transplt.proof.prove.printed import compared, decided, of_parameters, other_results, within
 
 
 def _run(output: str = "", path: str = "a.pt", **tensors: float) -> ScriptRun:
@@ -47,16 +47,37 @@ def test_a_tensor_that_differs() -> None:
 
 def test_what_does_not_repeat_is_left_out_and_the_rest_compared() -> None:
     one, again = _run("acc 0.1\nloss 0.5\n", w=1.0, b=2.0), _run("acc 0.9\nloss 0.5\n", w=1.5, b=2.0)
-    but = unrepeated(one, again)
+    bounds = within(one, [again])
+    but = decided(bounds)
     assert compared(one) == (2, 2)
     assert compared(one, but) == (1, 1)
-    assert other_results(one, _run("acc 0.4\nloss 0.5\n", w=1.7, b=2.0), but) == []
-    told = other_results(one, _run("acc 0.4\nloss 0.6\n", w=1.7, b=2.5), but)
+    assert other_results(one, _run("acc 0.4\nloss 0.5\n", w=1.7, b=2.0), but, bounds) == []
+    told = other_results(one, _run("acc 0.4\nloss 0.6\n", w=1.7, b=2.5), but, bounds)
     assert [each.what.split(",")[0] for each in told] == ["the original prints 0.5 in 'loss #'", "b in a.pt differs"]
 
 
+@pytest.mark.parametrize(
+    ("shaken", "left_out", "port", "told"),
+    [
+        # What roundings move a little is compared with some times that.
+        ("acc 0.502\n", set(), "acc 0.515\n", 0),
+        ("acc 0.502\n", set(), "acc 0.52\n", 1),
+        ("acc 0.502\n", set(), "acc 0.1\n", 1),
+        ("acc 0.5\n", set(), "acc 0.502\n", 1),
+        ("acc 0.52\n", {"acc #"}, "acc 0.1\n", 0),
+        ("acc nan\n", {"acc #"}, "acc 0.1\n", 0),
+    ],
+)
+def test_how_far_a_result_may_be_apart(shaken: str, left_out: set[str], port: str, told: int) -> None:
+    one = _run("acc 0.5\n")
+    bounds = within(one, [_run("acc 0.5\n"), _run(shaken)])
+    assert decided(bounds) == left_out
+    assert len(other_results(one, _run(port), decided(bounds), bounds)) == told
+
+
 def test_a_line_that_only_one_of_two_runs_prints_does_not_repeat() -> None:
-    assert unrepeated(_run(), _run("best acc 0.9\n")) == {"best acc #"}
+    assert decided(within(_run(), [_run("best acc 0.9\n")])) == {"best acc #"}
+    assert decided(within(_run("best acc 0.9\n"), [_run()])) == {"best acc #"}
 
 
 @pytest.mark.parametrize(

@@ -5,38 +5,55 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from transplt.proof.launch.reference import printed_results, saved_tensors
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Difference
+from transplt.proof.prove.tolerance import TIMES
 from transplt.render.cell import figure
 
 #: How the cause begins where a saved file lacks a tensor, whose name follows.
 LACKS = "without "
 #: Results are printed with few digits: they may be so far apart, as a share.
 BOUND = 1e-3
-#: A result that moves by this part of the bound in one run may move by all of it in another.
-_NEAR = 4.0
+#: Where roundings may move a result by more than this share of it, it says nothing.
+_DECIDED = 0.1
 #: Of a fused optimizer the number of steps is none of its tensors.
 _COUNT = re.compile(r"(^|\.)state\.\d+\.step$")
 
 
-def other_results(one: ScriptRun, other: ScriptRun, but: Collection[str] = ()) -> list[Difference]:
+def other_results(
+    one: ScriptRun, other: ScriptRun, but: Collection[str] = (), bounds: Mapping[str, float] | None = None
+) -> list[Difference]:
     """The first printed result and the first saved tensor of the original that the other has otherwise, or not at all.
 
-    `but` names results that are not compared, as `unrepeated` gives them.
+    `but` names results that are not compared, `bounds` has how far others may be apart, as a share, as `within` and
+    `decided` give them; a thousandth is nothing anyway.
     """
     found = []
     for kind in (_printed, _saved):
-        found += [each for name, each in kind(one, other, BOUND) if name not in but][:1]
+        apart = ((name, gap, each) for name, gap, each in kind(one, other) if name not in but)
+        found += [each for name, gap, each in apart if gap > max(BOUND, (bounds or {}).get(name, 0.0))][:1]
     return found
 
 
-def unrepeated(one: ScriptRun, again: ScriptRun) -> set[str]:
-    """The results that two runs of one program do not have in common: words of lines, and files or tensors in them."""
-    both = ((one, again), (again, one))
-    return {name for kind in (_printed, _saved) for pair in both for name, _ in kind(*pair, BOUND / _NEAR)}
+def within(one: ScriptRun, shaken: Iterable[ScriptRun]) -> dict[str, float]:
+    """How far results may be apart, by the words of their lines, and by files or tensors in them: as far as in runs
+    of the same program that were shaken, some times over; infinitely far where only one of the runs has a result."""
+    found: dict[str, float] = {}
+    for again in shaken:
+        for kind in (_printed, _saved):
+            gaps = [(name, gap) for name, gap, _ in kind(one, again)]
+            gaps += [(name, gap) for name, gap, _ in kind(again, one) if math.isinf(gap)]
+            for name, gap in gaps:
+                found[name] = max(found.get(name, 0.0), TIMES * gap)
+    return found
+
+
+def decided(bounds: Mapping[str, float]) -> set[str]:
+    """The results that roundings decide."""
+    return {name for name, bound in bounds.items() if bound > _DECIDED}
 
 
 def of_parameters(one: ScriptRun, names: Collection[str]) -> set[str]:
@@ -52,30 +69,40 @@ def compared(one: ScriptRun, but: Collection[str] = ()) -> tuple[int, int]:
     return sum(words not in but for words, _ in printed_results(one)), sum(name not in but for name in saved)
 
 
-def _printed(one: ScriptRun, other: ScriptRun, bound: float) -> Iterator[tuple[str, Difference]]:
-    """Numbers of lines with a word such as `loss` or `acc`, line by line of the same words."""
+def _printed(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Difference]]:
+    """Numbers of lines with a word such as `loss` or `acc` that are not alike, line by line of the same words: the
+    words, and how far the two are apart, as a share."""
     left, right = printed_results(one), printed_results(other)
     theirs: dict[str, list[float]] = defaultdict(list)
     for words, value in right:
         theirs[words].append(value)
     for words, value in left:
         if not theirs[words]:
-            yield words, Difference(f"the original prints {figure(value)} in {words!r}, the migrated program nothing")
+            what = f"the original prints {figure(value)} in {words!r}, the migrated program nothing"
+            yield words, math.inf, Difference(what)
             continue
         again = theirs[words].pop(0)
-        if not (math.isclose(value, again, rel_tol=bound, abs_tol=bound) or (math.isnan(value) and math.isnan(again))):
+        if gap := _gap(value, again, 1.0):
             what = f"the original prints {figure(value)} in {words!r}, the migrated program {figure(again)}"
-            yield words, Difference(what)
+            yield words, gap, Difference(what)
 
 
-def _saved(one: ScriptRun, other: ScriptRun, bound: float) -> Iterator[tuple[str, Difference]]:
+def _gap(one: float, other: float, scale: float) -> float:
+    """How far two numbers are apart, as a share of the larger one and of `scale`."""
+    if one == other or (math.isnan(one) and math.isnan(other)):
+        return 0.0
+    gap = abs(one - other) / max(abs(one), abs(other), scale)
+    return gap if math.isfinite(gap) else math.inf
+
+
+def _saved(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Difference]]:
     # One rank saves, whatever its number.
     left = saved_tensors(one)
     right = {(key[0], mine[1]): value for key, value in saved_tensors(other).items() for mine in left or [key]}
     for key, tensors in left.items():
         file = key[0].rpartition("#")[0]
         if key not in right:
-            yield key[0], Difference(f"the original saves {file}, the migrated program does not")
+            yield key[0], math.inf, Difference(f"the original saves {file}, the migrated program does not")
             continue
         for name, value in tensors.items():
             again = right[key].get(name)
@@ -83,13 +110,10 @@ def _saved(one: ScriptRun, other: ScriptRun, bound: float) -> Iterator[tuple[str
                 continue
             if again is None:
                 what = f"{file} has no {name}, that of the original has"
-                yield f"{key[0]}: {name}", Difference(what, cause=f"{LACKS}{name}")
+                yield f"{key[0]}: {name}", math.inf, Difference(what, cause=f"{LACKS}{name}")
                 continue
             if value["sha256"] == again["sha256"]:
                 continue
-            near = value["shape"] == again["shape"] and all(
-                math.isclose(value[k], again[k], rel_tol=bound, abs_tol=bound * max(1.0, abs(value["norm"])))
-                for k in ("sum", "norm")
-            )
-            if not near:
-                yield f"{key[0]}: {name}", Difference(f"{name} in {file} differs")
+            gap = max(_gap(value[k], again[k], max(1.0, abs(value["norm"]))) for k in ("sum", "norm"))
+            gap = gap if value["shape"] == again["shape"] else math.inf
+            yield f"{key[0]}: {name}", gap, Difference(f"{name} in {file} differs")

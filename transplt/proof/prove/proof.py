@@ -142,15 +142,16 @@ class Prover:
         unrepeated: set[str] = set()
         left = ""
         if (numeric is not None or results) and not found.differences:
-            unrepeated = original.unrepeated(reference.outcome) if results else set()
+            bounds = original.within(reference.outcome) if results else {}
             itself = self._not_repeating(one, same, rounding, compare)
             if itself is not None and (numeric is None or numeric.step is None or (itself.step or 0) <= numeric.step):
                 found.reasons.append(f"the original does not repeat itself: {itself.what}")
                 numeric, results = None, []
-            elif unrepeated:
-                results = printed.other_results(reference.outcome, alone.outcome, unrepeated | noise)
+            elif bounds:
+                unrepeated = printed.decided(bounds)
+                results = printed.other_results(reference.outcome, alone.outcome, unrepeated | noise, bounds)
                 what = f"{many(len(unrepeated), 'result')} left out, which the original does not repeat"
-                found.remarks.append(f"{what}: {min(unrepeated).strip()!r}")
+                found.remarks += [f"{what}: {min(unrepeated).strip()!r}"] if unrepeated else []
         if held.decided and numeric is None:
             found.steps, left = compared_whole(held.decided, found.steps)
             found.reasons += [] if found.steps else [left]

@@ -33,9 +33,9 @@ class Shaken:
         """What a rank trained in each of them."""
         return [run.trainings[rank] for run in self._made() if rank < len(run.trainings)]
 
-    def unrepeated(self, outcome: ScriptRun) -> set[str]:
-        """The printed and saved results of a run that roundings change."""
-        return {name for run in self._made() for name in printed.unrepeated(outcome, run.outcome)}
+    def within(self, outcome: ScriptRun) -> dict[str, float]:
+        """How far the printed and saved results of a run may be apart."""
+        return printed.within(outcome, [run.outcome for run in self._made()])
 
     def _made(self) -> list[Run]:
         if not self._runs:
