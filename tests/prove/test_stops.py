@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -112,6 +113,44 @@ def test_what_stops_later_is_said_of_a_difference_too() -> None:
     )
     part = Prover(*sides, [], {}, lambda text: None).prove((1,)).parts[0]  # type: ignore[arg-type]
     assert part.findings.remarks == [f"the migrated program: train.py:9: {BROKEN.reason}"]
+
+
+ERROR = {"level": "error", "path": "train.py", "line": 8, "code": "NPU501", "message": "no such operator"}
+WARNING = {**ERROR, "level": "warning"}
+
+
+def started(seeded: Run, unseeded: Run, original: Run) -> list[str]:
+    """The verdicts of the parts, where the migrated program ends otherwise when nobody seeds."""
+    project = SimpleNamespace(root=ROOT, distributed=False)
+
+    def migrated(world: int = 1, **how: Any) -> Run:
+        return seeded if how.get("seeded", True) else unseeded
+
+    sides = (
+        SimpleNamespace(project=project, seconds=0.0, known=None, spawns=False, run=starts)
+        for starts in (lambda world=1, **how: original, migrated)
+    )
+    return [str(part.verdict) for part in Prover(*sides, [], {}, lambda text: None).prove((1,)).parts]  # type: ignore[arg-type]
+
+
+CAME_UP = "equal: came up twice, unseeded, with one process"
+
+
+@pytest.mark.parametrize(
+    ("seeded", "unseeded", "original", "verdict"),
+    [
+        (run([{}]), run([{}]), run([{}]), CAME_UP),
+        (run([{}]), replace(run([{}]), findings=[WARNING, ERROR]), run([{}]),
+         "stops: unseeded start 1: train.py:8: NPU501 no such operator"),
+        (run([{}]), replace(run([{}]), findings=[WARNING]), run([{}]), CAME_UP),
+        # Both stop later: the first steps are started all the same.
+        (run([{}], BROKEN), run([{}]), run([{}], BROKEN), CAME_UP),
+        (run([{}], BROKEN), run([{}], LOST), run([{}], BROKEN), f"stops: unseeded start 1: train.py:3: {LOST.reason}"),
+        (run([{}], BROKEN), run([{}], BROKEN), run([{}], BROKEN), ""),
+    ],
+)  # fmt: skip
+def test_an_unseeded_start(seeded: Run, unseeded: Run, original: Run, verdict: str) -> None:
+    assert started(seeded, unseeded, original)[1:] == ([verdict] if verdict else [])
 
 
 @pytest.mark.parametrize(

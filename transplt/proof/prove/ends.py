@@ -15,11 +15,8 @@ def not_run(reference: Run, run: Run) -> Verdict | None:
     small = too_small(reference.outcome) or too_small(run.outcome)
     if small:
         return Verdict(Word.NOT_RUN, small)
-    errors = [finding for finding in run.findings if finding["level"] == "error"]
-    if run.stop is None and errors:
-        first = errors[0]
-        what = f"{_MIGRATED}: {first['path']}:{first['line']}: {first['code']} {first['message']}"
-        return Verdict(Word.STOPS, what)
+    if run.stop is None and (error := error_of(run)):
+        return Verdict(Word.STOPS, f"{_MIGRATED}: {error}")
     if run.operators or (run.stop is not None and reference.stop is None):
         return None
     alike = run.stop is not None and run.stop.is_that_of(reference.stop)
@@ -33,6 +30,12 @@ def not_run(reference: Run, run: Run) -> Verdict | None:
         where = [f"{asked['path']}:{asked['line']}: {asked['message']}: {asked['help']}"] if asked else []
         return Verdict(Word.NOT_RUN, "; ".join(["nothing was computed on the npu", *where, *ends]))
     return Verdict(Word.NOT_RUN, "; ".join(["neither program computes anything on a card", *ends]))
+
+
+def error_of(run: Run) -> str:
+    """What the card would not have done, though the emulated one went on: the first of the findings that say so."""
+    first = next((finding for finding in run.findings if finding["level"] == "error"), None)
+    return f"{first['path']}:{first['line']}: {first['code']} {first['message']}" if first is not None else ""
 
 
 def _trained(run: Run) -> bool:

@@ -72,7 +72,7 @@ class Prover:
                 proof.parts += Several(self.original, self.migrated, self.announce).parts(world, reference)
         proof.parts[:] = [self._pointed(part) for part in proof.parts]
         proof.parts[0].findings.remarks += _notes(reference, alone)
-        if alone.stop is None and all(part.verdict.word in (Word.EQUAL, Word.RUNS) for part in proof.parts):
+        if all(part.verdict.word in (Word.EQUAL, Word.RUNS) for part in proof.parts):
             self.announce("the migrated program as its user starts it")
             started = as_started(self.original, self.migrated, tuple(sorted({*worlds} & {1} | {worlds[-1]})))
             proof.parts += [started] if started is not None else []

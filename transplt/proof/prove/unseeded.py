@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from transplt.proof.prove import ranks
+from transplt.proof.prove.ends import error_of
 from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.runs import Run, Runner, at_once
 from transplt.render.verdict import Verdict, Word
@@ -20,7 +21,7 @@ STEPS = 2
 
 
 def as_started(original: Runner, migrated: Runner, worlds: tuple[int, ...]) -> Part | None:
-    """The part for these numbers of processes; None where the original comes up no better."""
+    """The part for these numbers of processes; None where the original stops in the same way."""
     found = Findings()
     for world in worlds:
         for number, run in enumerate(_runs(migrated, world), 1):
@@ -30,6 +31,8 @@ def as_started(original: Runner, migrated: Runner, worlds: tuple[int, ...]) -> P
                 if any(run.stop.is_that_of(twin.stop) for twin in twins):
                     return None
                 return Part(TITLE, Verdict(Word.STOPS, f"{who}: {run.stop}"), found)
+            if error := error_of(run):
+                return Part(TITLE, Verdict(Word.STOPS, f"{who}: {error}"), found)
             apart = ranks.unequal_ranks(run.trainings) if len(run.trainings) > 1 else None
             if apart is not None:
                 found.differences.append(replace(apart, what=f"{who}: {apart.what}"))
