@@ -143,6 +143,22 @@ def test_the_bookkeeping_of_a_port_is_no_cause(inserted: Any, line: int) -> None
     assert found.place.line == line
 
 
+@pytest.mark.parametrize(("inserted", "line"), [({"train.py": [21, 22]}, 25), ({}, 22)])
+def test_what_the_helper_of_a_port_does_is_no_cause(inserted: Any, line: int) -> None:
+    def op(training: Told, at: int, value: float, **more: Any) -> None:
+        fields = {"shape": [1], "dtype": "float32", "grad": True, "given": [], **more}
+        training.tell("op", at, name="mul", p=[value] * 4, **fields)
+
+    one, other = Told(), Told()
+    op(one, 23, 1.0)
+    op(other, 21, 5.0, helper=True)  # in the helper, which this line calls
+    op(other, 22, 5.0)  # beside it
+    op(other, 25, 2.0)
+    found = first_other_result(one.training(), other.training(), inserted)
+    assert found is not None and found.place is not None
+    assert found.place.line == line
+
+
 def test_what_a_parameter_is_called() -> None:
     made = Told().made(start=(1.0, 2.0)).step().training().optimizers[0]
     assert made.name(1) == "Net.1"

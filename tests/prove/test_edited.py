@@ -64,6 +64,17 @@ def test_edits(old: str, new: str, edit: tuple[int, int, int, bool], tmp_path: P
     assert found(ORIGINAL, ORIGINAL.replace(old, new), tmp_path) == [edit]
 
 
+def test_what_a_port_does_by_its_helper_is_for_many_cards(tmp_path: Path) -> None:
+    (tmp_path / "migrated" / "tools").mkdir(parents=True)
+    (tmp_path / "original").mkdir()
+    after = ORIGINAL.replace("state = ", "net = npu_port.wrap(net)\nstate = ")
+    for folder, text in (("original", ORIGINAL), ("migrated", after)):
+        (tmp_path / folder / "main.py").write_text(text, encoding="utf-8")
+    for name in ("npu_port.py", "tools/npu_port.py"):
+        (tmp_path / "migrated" / name).write_text("def wrap(net):\n    return net\n", encoding="utf-8")
+    assert edits(tmp_path / "original", tmp_path / "migrated") == [Edit("main.py", 4, 4, 4, True)]
+
+
 def test_a_block_that_gets_a_header_goes_with_it(tmp_path: Path) -> None:
     after = ORIGINAL.replace("    loss = net", "    with autocast():\n        loss = net")
     after = after.replace("    loss.back", "        loss.back")

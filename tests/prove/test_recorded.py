@@ -11,6 +11,7 @@ from tests import forked
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.runs import Runner
+from transplt.proof.prove.training import Place
 
 _PROGRAM = """
 import torch
@@ -74,3 +75,41 @@ def test_half_precision_draws_what_float32_draws(tmp_path: Path) -> None:
     options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
     run = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm()).run()
     assert run.stop is None
+
+
+_HELPED = """
+import torch
+import npu_port
+
+net = torch.nn.Linear(4, 1).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+npu_port.own_draws()
+loss = npu_port.average(net(torch.ones(2, 4).cuda())).mean()
+loss.backward()
+optimizer.step()
+"""
+_HELPER = """
+import torch
+
+
+def own_draws():
+    torch.manual_seed(7)
+
+
+def average(value):
+    return value * 1.0
+"""
+
+
+@pytest.mark.torch
+def test_what_the_helper_of_a_port_does_is_told_of_the_line_that_calls_it(tmp_path: Path) -> None:
+    for name, text in (("main.py", _HELPED), ("npu_port.py", _HELPER)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    training = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm()).run(detail=1).first
+    assert training is not None
+    assert "npu_port.py" not in {event.place.path for event in training.events if event.place is not None}
+    helped = {(event.kind, event.place) for event in training.events if event.fields.get("helper")}
+    assert helped == {("seed", Place("main.py", 7)), ("op", Place("main.py", 8))}
+    # The network and the mean of the same line are the program's own.
+    assert {event.fields["name"] for event in training.of("op") if not event.fields.get("helper")} >= {"linear", "mean"}

@@ -20,17 +20,21 @@ def first_other_result(
 ) -> Difference | None:
     """The first call of torch whose result differs, or that only one of the two makes, or that only one of them cuts
     from its gradient; None where all agree. `inserted` are the lines, by path, that only the program of `other` has:
-    what seeds, wraps or exchanges there is the bookkeeping of a port, and causes nothing."""
+    what seeds, wraps or exchanges there is the bookkeeping of a port, and causes nothing, as what its helper does."""
     beside = _bookkeeping(other, inserted or {})
-    kept = replace(other, events=tuple(event for event in other.events if event.place not in beside))
+    own = (event for event in other.events if event.place not in beside and not event.fields.get("helper"))
+    kept = replace(other, events=tuple(own))
     found = [each for each in (_first_apart(one, kept), _first_cut(one, kept)) if each is not None]
     return min(found, key=lambda each: each[0])[1] if found else _given_otherwise(one, kept)
 
 
 def _bookkeeping(training: Training, inserted: Mapping[str, Collection[int]]) -> set[Place]:
-    """The inserted lines that stand in one run with a collective, a seed, a wrapper or the choice of a card."""
+    """The inserted lines that stand in one run with a collective, a seed, a wrapper, the choice of a card, or a call of
+    the helper of a port."""
     found: set[Place] = set()
-    for event in training.of("coll", "seed", "wrap", "group", "card"):
+    for event in training.events:
+        if event.kind not in ("coll", "seed", "wrap", "group", "card") and not event.fields.get("helper"):
+            continue
         lines = inserted.get(event.place.path, ()) if event.place is not None else ()
         if event.place is None or event.place.line not in lines:
             continue

@@ -24,8 +24,10 @@ _DEVICES = (
 #: What only many cards need: who reads the program sees at once that it is others there.
 _OF_RANKS = re.compile(
     r"\b(?:dist|distributed|rank|world|world_size|LOCAL_RANK|WORLD_SIZE|DistributedSampler|DistributedDataParallel|"
-    r"set_epoch|all_reduce|all_gather|broadcast|barrier|init_process_group|destroy_process_group|torchrun)\b"
+    r"set_epoch|all_reduce|all_gather|broadcast|barrier|init_process_group|destroy_process_group|torchrun|npu_port)\b"
 )
+#: The helper of a port to many cards: none of its own lines makes the program train otherwise.
+_HELPER = "npu_port.py"
 _BARE = re.compile(r"\s*(?:#.*|import .*|from \S+ import .*)?$")
 #: So many lines somebody looks at; where more are others, none of them is the one.
 _FEW = 6
@@ -33,8 +35,9 @@ _FEW = 6
 
 @dataclass(frozen=True)
 class Edit:
-    """A run of lines that stands for another one in the original; `first` and `last` count from 1, and lie before and
-    behind it where the port has no line there. `original` is the first line there."""
+    """A run of lines that stands for another one in the original. `first` and `last` count from 1; where the port has
+    no line there, both are the line that comes next. `original` is the first line in the original; `of_ranks`: only
+    many cards need it."""
 
     path: str
     first: int
@@ -53,7 +56,12 @@ class Edit:
 
 def edits(original: Path, migrated: Path) -> list[Edit]:
     """Where the two programs differ, but for devices, imports and comments."""
-    return [edit for name, before, after in files_of_both(original, migrated) for edit in _edits(name, before, after)]
+    return [
+        edit
+        for name, before, after in files_of_both(original, migrated)
+        if name.rpartition("/")[2] != _HELPER
+        for edit in _edits(name, before, after)
+    ]
 
 
 def _edits(name: str, before: str, after: str) -> Iterator[Edit]:

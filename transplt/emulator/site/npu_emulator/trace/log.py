@@ -16,6 +16,8 @@ from ..user_code import is_user, kind, nearest
 
 #: How many callers of a line are recorded.
 _CALLERS = 8
+#: The helper that a port to many cards may bring along: what is done in it is told of the line that calls it.
+_HELPER = "npu_port.py"
 
 _file: IO[str] | None = None
 _owner = 0
@@ -30,11 +32,25 @@ def emit(event: str, frame: FrameType | None = None, **fields: Any) -> None:
 
 
 def write(event: str, frame: FrameType | None, **fields: Any) -> None:
-    """Write `event`, whether it is quiet or not."""
-    place = place_of(frame) if frame is not None else None
+    """Write `event`, whether it is quiet or not; `helper` is set where the helper of a port made it."""
+    outer = _outside(frame)
+    place = place_of(outer) if outer is not None else None
+    if outer is not frame:
+        fields["helper"] = True
     line = json.dumps({"e": event, "at": place, "t": round(time.monotonic(), 4), **fields}, allow_nan=True)
     with _lock:
         _open().write(line + "\n")
+
+
+def _outside(frame: FrameType | None) -> FrameType | None:
+    """The nearest line of the user's own from a frame of the user's on; that itself where there is no other."""
+    outer = frame
+    while outer is not None:
+        name = outer.f_code.co_filename
+        if is_user(name) and os.path.basename(name) != _HELPER:
+            return outer
+        outer = outer.f_back
+    return frame
 
 
 def place_of(frame: FrameType) -> list[Any]:
@@ -45,6 +61,7 @@ def place_of(frame: FrameType) -> list[Any]:
 def callers(frame: FrameType | None) -> list[list[Any]]:
     """The user's lines that led to `frame`, the nearest first."""
     found: list[list[Any]] = []
+    frame = _outside(frame)
     frame = frame.f_back if frame is not None else None
     while frame is not None and len(found) < _CALLERS:
         if is_user(frame.f_code.co_filename):
