@@ -77,11 +77,11 @@ _SPARSE = (
     "True, and said at the migration: torch_npu multiplies no sparse matrices (NPU526). With `to_dense()` in front of "
     "`to(device)`, as the finding says, it trains"
 )
-#: (script, way) -> what reading a verdict that is not `equal` has shown.
 _NUMPY = (
     "True, and not said at the migration: `distributed` seeds NumPy alike on all ranks, and only torch by rank before "
     "the training, whose noise this program draws from NumPy"
 )
+#: (script, way) -> what reading a verdict that is not `equal` has shown.
 READ: dict[tuple[str, str], str] = {
     **{
         (f"PyTorch-GAN/implementations/{name}/{name}.py", way): _NUMPY

@@ -38,7 +38,8 @@ class Planted:
 
 @dataclass(frozen=True)
 class Told:
-    """What `transplt prove` said: its exit code, its verdict, and the lines of both programs that it named."""
+    """What `transplt prove` said: its exit code, its verdict, and the lines of both programs that it named; `first` is
+    the place of the difference that stands on top (its line, and that of the original)."""
 
     code: int
     verdict: str
@@ -46,6 +47,7 @@ class Told:
     lines: frozenset[int]
     original_lines: frozenset[int]
     output: str
+    first: tuple[int | None, int | None] = (None, None)
 
 
 @functools.cache
@@ -130,7 +132,21 @@ def told(report: dict[str, Any], code: int, output: str) -> Told:
             _read(f"{difference['what']}; {difference['cause']}", lines, original)
         for sentence in (comparison["sentence"], *comparison["not_compared"]):
             _read(sentence, lines, original)
-    return Told(code, report["verdict"], report["sentence"], frozenset(lines), frozenset(original), output)
+    named = frozenset(lines), frozenset(original)
+    return Told(code, report["verdict"], report["sentence"], *named, output, _first(report))
+
+
+def _first(report: dict[str, Any]) -> tuple[int | None, int | None]:
+    """The first place that a reader is sent to: of the first difference that bears the verdict, or of its sentence."""
+    gravest = next((each for each in report["comparisons"] if each["verdict"] == report["verdict"]), None)
+    if gravest is None or gravest["verdict"] == "equal":
+        return None, None
+    if gravest["differences"]:
+        return gravest["differences"][0]["line"], gravest["differences"][0]["original_line"]
+    place = re.search(r"(original: )?\b[\w./-]+\.py:(\d+)", gravest["sentence"])
+    if place is None:
+        return None, None
+    return (None, int(place[2])) if place[1] else (int(place[2]), None)
 
 
 def _read(sentence: str, lines: set[int], original: set[int]) -> None:

@@ -2,6 +2,11 @@
 
     python -m tests.planted.second [NAME ...]        # without names: all of them
 
+A mistake is judged strictly: `first` where the first place that the report names is its line, or one beside, in the
+port or in the original; `right line` where another of the places is; `found` where the verdict alone is right;
+`missed`. Of a right port the verdict itself is counted, so that one which was never compared (`runs`, `not run`) does
+not pass for `equal`; `differs` and `stops` are a `false alarm`.
+
 They were written by somebody who knew neither the first list nor the code of `prove`, and need lightning, timm,
 transformers and accelerate: no part of CI. Half of what was missed at first was read afterwards, so what is counted now
 is no figure for cases that nobody has seen.
@@ -14,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +52,20 @@ def proven(case: dict[str, Any], folder: Path) -> Told:
 
 
 def judged(case: dict[str, Any], told: Told) -> str:
-    """`right line`, `found` or `missed` for a mistake, `quiet` or `false alarm` for a right port."""
+    """`first`, `right line`, `found` or `missed` for a mistake; `equal`, `runs`, `not run` or `false alarm` for a right
+    port."""
     if case["kind"] == "right":
-        return "false alarm" if told.verdict in ("differs", "stops") else "quiet"
+        return "false alarm" if told.verdict in ("differs", "stops") else told.verdict
     if told.verdict not in case["verdicts"]:
         return "missed"
-    here = any(abs(line - wanted) <= BESIDE for line in told.lines for wanted in case["lines"])
-    there = any(abs(line - wanted) <= BESIDE for line in told.original_lines for wanted in case["lost"])
-    return "right line" if here or there else "found"
+    if _is_near(told.first[:1], case["lines"]) or _is_near(told.first[1:], case["lost"]):
+        return "first"
+    named = _is_near(told.lines, case["lines"]) or _is_near(told.original_lines, case["lost"])
+    return "right line" if named else "found"
+
+
+def _is_near(named: Iterable[int | None], wanted: Sequence[int]) -> bool:
+    return any(line is not None and abs(line - each) <= BESIDE for line in named for each in wanted)
 
 
 def main(names: Sequence[str]) -> None:

@@ -107,7 +107,7 @@ def find_projects(original: Path, migrated: Path, main: str, data: tuple[str, ..
 def _above(original: Path, migrated: Path) -> int:
     """How many folders the projects of two scripts begin above those that the scripts lie in: the output of a migration
     begins where it is recorded, the project in which the command is typed in the current folder, and the other
-    likewise. None where it has no such folders, or both would be one project."""
+    likewise. 0 where the other has no such folders, or both would be one project."""
     scripts = original.resolve(), migrated.resolve()
     migration = find_migration(scripts[1].parent)
     for top in (migration.root if migration is not None else None, Path.cwd().resolve()):
