@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -186,6 +187,17 @@ def test_the_line_that_made_an_optimizer_with_another_number(distributed: bool) 
     assert str(part.verdict) == "differs: train.py:5: the learning rate is 0.2 at step 1, in the original 0.1"
     assert part.findings.differences[0].event
     assert part.findings.lines is (Lines.ALL if distributed else Lines.OF_RANKS_FIRST)
+
+
+@pytest.mark.parametrize("stop", [None, LATE])
+def test_what_a_card_refuses_is_no_late_stop(stop: Stop | None) -> None:
+    error = {"level": "error", "path": "train.py", "line": 8, "code": "NPU501", "message": "no such operator"}
+    several = replace(run(*(told([{}] * 3, rank=rank) for rank in range(2)), stop=stop), findings=[error])
+    one = run(told([{}] * 3), stop=stop)
+    sides = (SimpleNamespace(project=BY_ITSELF, run=lambda world=1, of=of, **how: of) for of in (one, several))
+    parts = Several(*sides, lambda text: None).parts(2, one)  # type: ignore[arg-type]
+    assert parts[0].verdict.word is (Word.STOPS if stop is None else Word.EQUAL)
+    assert ("NPU501" in parts[0].verdict.sentence) == (stop is None)
 
 
 @pytest.mark.parametrize(

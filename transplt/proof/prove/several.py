@@ -31,40 +31,22 @@ class Several:
         run = self.migrated.run(world)
         title = f"{world} ranks of the migrated program with each other"
         found = Findings(lines=Lines.OF_RANKS)
-        faults = run.faults
-        found.differences += [Difference(fault.text, fault.place) for fault in faults]
-        stopped = ends.not_run(reference, run) or (ends.stopped(reference, run) if run.stop is not None else None)
-        late = stopped is not None and not faults and _trained(run)
+        found.differences += [Difference(fault.text, fault.place) for fault in run.faults]
+        not_run = ends.not_run(reference, run)
+        stopped = ends.stopped(reference, run) if run.stop is not None else None
+        late = not_run is None and stopped is not None and not run.faults and _trained(run)
         if late:
             run = replace(run, trainings=[*steps.in_common(*run.trainings)])
-        elif stopped is not None:
-            if faults:
-                stopped = Verdict(Word.STOPS, f"{faults[0].text}; {stopped.sentence}")
-            return [Part(title, stopped, found)]
+        elif (ended := not_run or stopped) is not None:
+            if run.faults:
+                ended = Verdict(Word.STOPS, f"{run.faults[0].text}; {ended.sentence}")
+            return [Part(title, ended, found)]
         if not has_groups(run):
             return [Part(title, Verdict(Word.NOT_RUN, "the program begins no process group"), found)]
         if len(run.trainings) < 2 or not any(training.steps for training in run.trainings):
             return [Part(title, Verdict(Word.RUNS, "ran to its end; no rank took a step that was seen"), found)]
-        found.steps = min(len(training.steps) for training in run.trainings)
-        one = reference.first if reference.stop is None else None
-        root = self.migrated.project.root
-        judged, found.remarks = properties.judge(run.trainings, one, root, faults)
         twin = self._twin(world, run, reference)
-        if twin is not None:
-            theirs, _ = properties.judge(twin.trainings, one, self.original.project.root)
-            judged = properties.excused(judged, theirs, matched(self.original.project.root, root))
-        found.properties = [each.as_property for each in judged]
-        broken = [
-            replace(each.found, event=each.name not in (properties.PARAMETERS, properties.NOISE))
-            for each in judged
-            if isinstance(each.found, Difference)
-        ]
-        found.differences += broken[1 if faults else 0 :]
-        if precision.is_mixed(run.trainings[0]):
-            found.remarks.append(f"mixed precision: {precision.summary(run.trainings[0])}")
-            plain = twin.first if twin is not None else one
-            found.differences += precision.precision_faults(plain, run.trainings[0]) if plain is not None else ()
-            found.reasons += precision.never_stepped(run.trainings[0])
+        self._judge(run, twin, reference, found)
         if found.differences:
             found.remarks += [stopped.sentence] if stopped is not None else []
             return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
@@ -78,6 +60,28 @@ class Several:
             equal = Verdict(Word.RUNS, f"{equal.sentence}; {found.reasons[0]}")
         second = self._against_ranks(world, run, twin) if twin is not None else self._against_one(world, run, reference)
         return [Part(title, equal, found), second]
+
+    def _judge(self, run: Run, twin: Run | None, reference: Run, found: Findings) -> None:
+        """What has to hold between the ranks, and of mixed precision."""
+        found.steps = min(len(training.steps) for training in run.trainings)
+        one = reference.first if reference.stop is None else None
+        root = self.migrated.project.root
+        judged, found.remarks = properties.judge(run.trainings, one, root, run.faults)
+        if twin is not None:
+            theirs, _ = properties.judge(twin.trainings, one, self.original.project.root)
+            judged = properties.excused(judged, theirs, matched(self.original.project.root, root))
+        found.properties = [each.as_property for each in judged]
+        broken = [
+            replace(each.found, event=each.name not in (properties.PARAMETERS, properties.NOISE))
+            for each in judged
+            if isinstance(each.found, Difference)
+        ]
+        found.differences += broken[1 if run.faults else 0 :]
+        if precision.is_mixed(run.trainings[0]):
+            found.remarks.append(f"mixed precision: {precision.summary(run.trainings[0])}")
+            plain = twin.first if twin is not None else one
+            found.differences += precision.precision_faults(plain, run.trainings[0]) if plain is not None else ()
+            found.reasons += precision.never_stepped(run.trainings[0])
 
     def _twin(self, world: int, several: Run, reference: Run) -> Run | None:
         """The ranks of an original that is distributed itself; None where it has none, or they end otherwise."""
