@@ -10,7 +10,7 @@ import pytest
 from tests import forked
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.prove.projects import Project
-from transplt.proof.prove.runs import Runner
+from transplt.proof.prove.runs import Runner, at_once
 from transplt.proof.prove.training import Place
 
 _PROGRAM = """
@@ -75,6 +75,27 @@ def test_half_precision_draws_what_float32_draws(tmp_path: Path) -> None:
     options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
     run = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm()).run()
     assert run.stop is None
+
+
+_ALONE = """
+import os
+import time
+
+where = os.environ.get("MASTER_PORT", "29500")
+os.close(os.open({place!r}, os.O_CREAT | os.O_EXCL))
+time.sleep(1)
+os.unlink({place!r})
+"""
+
+
+@pytest.mark.torch
+def test_programs_that_name_a_port_run_one_after_the_other(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "main.py").write_text(_ALONE.format(place=str(tmp_path / "port")), encoding="utf-8")
+    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    run = Runner(Project(tmp_path / "project", "main.py"), options, "cuda", warm=forked.warm()).run
+    run()  # what forks them is there: the next two begin at once
+    assert [each.stop for each in at_once(run, run)] == [None, None]
 
 
 _HELPED = """

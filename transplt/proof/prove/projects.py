@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from transplt.base.errors import shown
@@ -35,12 +36,21 @@ class Project:
     @property
     def distributed(self) -> bool:
         """Whether a file of it begins a process group by itself."""
+        return self._names(b"init_process_group")
+
+    @cached_property
+    def has_its_own_port(self) -> bool:
+        """Whether a file of it names where its processes meet: two runs at the same time would meet there, too."""
+        return self._names(b"MASTER_PORT", b"tcp://")
+
+    def _names(self, *words: bytes) -> bool:
         for path in self.root.rglob("*.py"):
             try:
-                if b"init_process_group" in read_regular(path, SOURCE):
-                    return True
+                text = read_regular(path, SOURCE)
             except OSError:
                 continue
+            if any(word in text for word in words):
+                return True
         return False
 
     def copy_to(self, folder: Path) -> Path:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import tempfile
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -25,6 +27,9 @@ from transplt.proof.prove.training import Place, Training, below, read_trainings
 _Result = TypeVar("_Result")
 #: Variables that torchrun sets; a script that asks for them has to be started by it.
 _OF_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+#: Held by a run whose program names the port where its processes meet.
+_meeting = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -171,7 +176,9 @@ class Runner:
             assert options.trace is not None
             added = {os.path.realpath(root / path): lines for path, lines in options.trace.inserted.items()}
             in_copy = replace(options, folder=str(root), trace=replace(options.trace, inserted=added))
-            run = runner.start(in_copy, edited, capture=True, echo=False, host=self.host, warm=self.warm)
+            own_port = self.project.has_its_own_port or any("tcp://" in each for each in options.arguments)
+            with _meeting if own_port else contextlib.nullcontext():
+                run = runner.start(in_copy, edited, capture=True, echo=False, host=self.host, warm=self.warm)
             return run, root
 
 
