@@ -46,7 +46,7 @@ class _Compared:
 
     @property
     def compare(self) -> Compare:
-        return precision.gaps if self.mixed else steps.gaps
+        return precision.comparison(self.mixed)
 
     @property
     def decisive(self) -> list[Change]:
@@ -88,7 +88,7 @@ class OneProcess:
 
     def _prepared(self, one: Training, other: Training, stopped: Verdict | None, found: Findings) -> _Compared:
         """The two trainings as they can be held against each other."""
-        mixed = precision.is_mixed(other) and not precision.is_mixed(one)
+        mixed = precision.is_put_in(one, other)
         found.rounding = precision.rounding_between(one, other, PLAIN)
         same = Replay({}, every=False, left_out=precision.left_out(other) if mixed else {})
         if same.left_out:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 
 from transplt.proof.prove.found import Difference, Rounding
+from transplt.proof.prove.steps import gaps as plain_gaps
 from transplt.proof.prove.steps import mixed_gaps, pairs
-from transplt.proof.prove.tolerance import ROUNDING, Gap
+from transplt.proof.prove.tolerance import ROUNDING, Compare, Gap
 from transplt.proof.prove.training import Event, Training
 from transplt.render.cell import figure
 
@@ -40,6 +41,16 @@ def is_mixed(training: Training) -> bool:
         return True
     dtypes = {dtype for made in training.optimizers.values() for dtype in made.dtypes}
     return bool(dtypes & {*_HALF}) or any(loss.dtype in _HALF for step in training.steps for loss in step.losses)
+
+
+def is_put_in(one: Training, other: Training) -> bool:
+    """Whether only the second of two trainings is in mixed precision: a port put it in."""
+    return is_mixed(other) and not is_mixed(one)
+
+
+def comparison(put_in: bool) -> Compare:
+    """What holds two trainings against each other, where mixed precision is `put_in`, and where it is not."""
+    return gaps if put_in else plain_gaps
 
 
 def precision_faults(one: Training, other: Training) -> Iterator[Difference]:

@@ -33,7 +33,7 @@ class Project:
     data: tuple[str, ...] = ()
     elsewhere: Path | None = None
 
-    @property
+    @cached_property
     def distributed(self) -> bool:
         """Whether a file of it begins a process group by itself."""
         return self._names(b"init_process_group")

@@ -99,7 +99,7 @@ class Several:
         found = Findings(lines=Lines.ALL)
         rank, whose, originals = several.trainings[0], f"the original with {world} processes", twin.trainings
         found.rounding = precision.rounding_between(originals[0], rank, PLAIN)
-        mixed = precision.is_mixed(rank) and not precision.is_mixed(originals[0])
+        mixed = precision.is_put_in(originals[0], rank)
         same = Replay({}, every=False, left_out=precision.left_out(rank) if mixed else {})
         if same.left_out:
             # Behind a step that a scaler leaves out the losses are of other parameters.
@@ -111,7 +111,7 @@ class Several:
         found.steps = sum(1 for _ in steps.pairs(originals[0], rank))
         found.curves = steps.curves(originals[0], rank)
         shaken = Shaken(self.original, same, found.rounding, self.announce, whose, world=world)
-        compare = precision.gaps if mixed else steps.gaps
+        compare = precision.comparison(mixed)
         held = ranks.other_than_the_original(
             originals, several.trainings, found.rounding, compare, shaken.trainings
         )
@@ -139,7 +139,7 @@ class Several:
             if one is None or not self._shares(starter, several.trainings, found):
                 return Part(title, Verdict(Word.RUNS, f"not compared: {found.reasons[0]}"), found)
             return self._by_shares(title, world, found)
-        mixed = precision.is_mixed(rank) and not precision.is_mixed(one)
+        mixed = precision.is_put_in(one, rank)
         found.rounding = rounding = precision.rounding_between(one, rank, REORDERED)
         meant = ranks.with_mean_losses(several.trainings)
         if several.stop is not None:
@@ -152,7 +152,7 @@ class Several:
         whose = f"one process with the batches of {world}"
         shaken = Shaken(starter, same, rounding, self.announce, whose)
         shake: Callable[[], Sequence[Training]] = (lambda: ()) if why or lacks else shaken.trainings
-        held = hold(one, meant, rounding, precision.gaps if mixed else steps.gaps, shake)
+        held = hold(one, meant, rounding, precision.comparison(mixed), shake)
         first, found.widths = held.first, [*held.widths]
         if first is None and not mixed and not why and not lacks:
             root = self.migrated.project.root
