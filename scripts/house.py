@@ -7,8 +7,8 @@
 
 A room is a folder of the package; its `__init__.py` says what it is for. An arrow goes from a room to another one that
 some module of it imports, in functions and under TYPE_CHECKING too. A room stands one floor above the highest that it
-imports. The emulated packages (`emulator/`) run inside the user's scripts, import nothing of the others, and stand
-apart.
+imports. What runs inside the user's scripts imports nothing of the others, and stands apart: the emulated packages
+(`emulator/`), and the functions of which `npu_port.py` is made (`helper/`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "transplt"
-#: Runs in the processes that the others start.
-APART = "emulator"
+#: What runs in the user's processes.
+APART = {
+    "emulator": "the emulated `torch_npu` and the stand-in for CUDA: in the scripts that `transplt run` starts",
+    "helper": "the functions of which `npu_port.py` is made: read as text, and run where the migrated program runs",
+}
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- rooms: scripts/house.py -->\n", "<!-- end of rooms -->\n"
 #: An ordinary small program, of which --passes says through what it goes.
@@ -69,11 +72,11 @@ class Room:
 
 
 def modules() -> dict[str, Path]:
-    """The modules by their dotted names, without the emulated packages."""
+    """The modules by their dotted names, without those that stand apart."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        if parts[1] != APART:
+        if parts[1] not in APART:
             found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
@@ -131,9 +134,9 @@ def table() -> str:
     for room in sorted(found.values(), key=lambda room: (known[room.name], room.name)):
         cells = (known[room.name], f"`{room.name}`", room.purpose, ", ".join(below[room.name]), f"{room.lines:,}")
         rows.append("| " + " | ".join(map(str, cells)) + " |")
-    apart = sum(len(path.read_bytes().splitlines()) for path in (PACKAGE / APART).rglob("*.py"))
-    purpose = "the emulated `torch_npu` and the stand-in for CUDA: in the scripts that `transplt run` starts"
-    rows.append(f"| apart | `{APART}` | {purpose} | nothing of the others | {apart:,} |")
+    for name, purpose in APART.items():
+        lines = sum(len(path.read_bytes().splitlines()) for path in (PACKAGE / name).rglob("*.py"))
+        rows.append(f"| apart | `{name}` | {purpose} | nothing of the others | {lines:,} |")
     arrows = sum(len(room.imports) for room in found.values())
     rows += ["", f"{len(found)} rooms, {max(known.values())} floors, {arrows} arrows between rooms, none up.", ""]
     return "\n".join(rows)

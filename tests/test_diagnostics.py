@@ -7,21 +7,25 @@ from pathlib import Path
 
 import pytest
 
+from scripts.helper_page import PAGE, listed
 from transplt.base.finding import Effort, Level
 from transplt.base.settings import Settings
-from transplt.engine.engine import migrate_source
+from transplt.edits.helper_file import helper_text
+from transplt.engine.engine import index_source, migrate_source
 from transplt.fixers.tunings.table import parse_tunings, tunings
+from transplt.flow.facts import ProjectFacts
 from transplt.rules.pages import SECTIONS, DiagnosticError, all_codes, load, parse
 from transplt.rules.rule_file import problems
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Codes whose findings come from one Python file without more.
 BY_FILE = [code for code in all_codes() if code < "NPU250" or code[:4] in ("NPU3", "NPU5") or code[:5] == "NPU27"]
-BY_FILE = [code for code in BY_FILE if code not in ("NPU556", "NPU557", "NPU018", "NPU019")]  # test_added_fixers.py
+#: Others: those of fixers of other packages (test_added_fixers.py), and of npu_port.py (below).
+BY_FILE = [code for code in BY_FILE if code not in ("NPU556", "NPU557", "NPU018", "NPU019", "NPU156", "NPU157")]
 #: Codes of words that bind to a GPU without naming CUDA; the others of them speak of files that are not Python.
 BY_FILE += ["NPU280", "NPU281", "NPU282", "NPU283", "NPU287"]
 #: Codes that had a page once; no new one may have them.
-RETIRED = {"NPU406", "NPU516"}
+RETIRED = {"NPU341", "NPU342", "NPU406", "NPU516"}
 #: Codes of the tunings: each example asks for its own.
 TUNED = sorted({"NPU766", "NPU767", *(tuning.code for tuning in tunings().values())})
 #: Codes of the analysis.
@@ -60,6 +64,7 @@ def settings_for(text: str, analysis: bool = False) -> Settings:
     """The settings that the words of an example ask for."""
     version = re.search(r"--torch-version (\S+?)`", text)
     tune = re.search(r"`--tune (\S+?)`", text)
+    checks = re.search(r"`--check-ranks (\d+)`", text)
     rules = re.search(r"```json\n(.*?)```", text, re.DOTALL)
     if rules is not None:
         assert [str(problem) for problem in problems("page", rules[1])] == []
@@ -71,6 +76,8 @@ def settings_for(text: str, analysis: bool = False) -> Settings:
         texts="`--texts`" in text,
         unsafe_fixes="`--unsafe-fixes`" in text,
         entry="example.py" if "`distributed -m example.py`" in text else "",
+        helper_file="`distributed -m example.py`" in text,
+        check_ranks=int(checks[1]) if checks else 0,
         user_rules=(("page.json", rules[1]),) if rules else (),
         amp=next((kind for kind in ("native", "apex") if f"`--amp {kind}`" in text), "off"),
         amp_flag="`--amp-flag`" in text,
@@ -85,7 +92,11 @@ def test_the_example_is_what_happens(code: str) -> None:
     text = page.sections["Example"]
     examples = page.examples()
     assert 1 <= len(examples) <= 2
-    result = migrate_source(examples[0].encode(), "example.py", settings_for(text, code in ANALYSIS))
+    settings, data = settings_for(text, code in ANALYSIS), examples[0].encode()
+    project = (
+        ProjectFacts.join([index_source(data, "example.py", settings)]) if settings.helper_file else ProjectFacts()
+    )
+    result = migrate_source(data, "example.py", settings, project)
     assert result.data.decode() == examples[-1]
     found = [finding for finding in result.findings if finding.code == code]
     assert found
@@ -95,6 +106,30 @@ def test_the_example_is_what_happens(code: str) -> None:
     else:
         assert not any(finding.applied for finding in result.findings)
         assert {finding.effort for finding in found} <= {page.effort, Effort.LOW, Effort.MEDIUM}
+
+
+def test_the_examples_of_functions_of_the_port() -> None:
+    settings = Settings(helper_file=True)
+
+    def migrated(code: str, beside: str) -> tuple[list[str], str]:
+        examples = load(code).examples()
+        files = {"train.py": examples[0], **({"npu_port.py": beside} if beside else {})}
+        project = ProjectFacts.join(index_source(text.encode(), path, settings) for path, text in files.items())
+        result = migrate_source(examples[0].encode(), "train.py", settings, project)
+        (found,) = [finding for finding in result.findings if finding.code == code]
+        assert found.level is load(code).level
+        assert found.message == load(code).sections["Message"].strip("`") or code == "NPU156"
+        return examples, result.data.decode()
+
+    examples, after = migrated("NPU156", "")
+    assert after == examples[1]
+    examples, after = migrated("NPU157", helper_text(["OneCardDataParallel"]).partition("class ")[0])
+    assert after == examples[0]
+
+
+def test_the_page_of_the_functions_lists_them() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert listed(text) == text
 
 
 def test_any_case_will_do_and_the_text_is_markdown() -> None:

@@ -52,9 +52,17 @@ def test_fixers_of_one_kind_import_nothing_of_another() -> None:
 
 
 def test_the_emulated_packages_import_nothing_of_the_others() -> None:
-    inside = sorted((PACKAGE / APART).rglob("*.py"))
+    inside = sorted((PACKAGE / "emulator").rglob("*.py"))
     assert [path.name for path in inside if imported(path)] == []
     assert len(inside) > 50
+
+
+def test_the_functions_of_a_port_import_nothing_of_the_others() -> None:
+    assert {*APART} == {"emulator", "helper"}
+    inside = sorted((PACKAGE / "helper").rglob("*.py"))
+    others = {name for path in inside for name in imported(path) if not name.startswith("transplt.helper.")}
+    assert others == set()
+    assert not any(name.startswith("transplt.helper") for path in modules().values() for name in imported(path))
 
 
 def test_one_room_has_libcst() -> None:

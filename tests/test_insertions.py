@@ -127,7 +127,11 @@ def test_not_where_nothing_was_written(source: str) -> None:
     check_noop(source)
 
 
-def test_the_docstring_stays_above_what_a_theme_imports() -> None:
+@pytest.mark.parametrize(
+    ("file", "modules"),
+    [(True, {"torch_npu", "npu_port"}), (False, {"os", "torch", "torch_npu", "torch.distributed"})],
+)
+def test_the_docstring_stays_above_what_a_theme_imports(file: bool, modules: set[str]) -> None:
     source = '''
         """Train a model."""
 
@@ -142,10 +146,11 @@ def test_the_docstring_stays_above_what_a_theme_imports() -> None:
         if __name__ == "__main__":
             main()
         '''
-    tree = ast.parse(migrate(source, entry="train.py").data)
+    tree = ast.parse(migrate(source, entry="train.py", helper_file=file).data)
     assert ast.get_docstring(tree) == "Train a model."
     imported = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
-    assert {"os", "torch", "torch_npu", "torch.distributed"} <= imported
+    froms = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    assert modules <= imported | {f"{node.module}.{alias.name}" for node in froms for alias in node.names}
 
 
 def test_imports_of_a_theme_below_a_last_line_without_an_end() -> None:

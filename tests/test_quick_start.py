@@ -72,7 +72,7 @@ def test_the_branches_of_the_sample_that_the_page_does_not_reach(tmp_path: Path)
     """A part under DataParallel; a card that is named; what is resumed and only evaluated."""
     run = f"transplt run --npus 1 {SAMPLES / 'quick_start' / 'expected' / 'main.py'} --samples 32"
     for arguments, line in (
-        ("-a vgg_small --amp --epochs 1", "model.features = OneCardDataParallel(model.features)"),
+        ("-a vgg_small --amp --epochs 1", "model.features = npu_port.OneCardDataParallel(model.features)"),
         ("-a vgg_small --amp --epochs 2 --resume checkpoint.pth", "amp.load_state_dict(checkpoint['amp'])"),
         ("-a alexnet_small --epochs 1 --gpu 0 --seed 1", "model = model.npu(args.gpu)"),
         ("-a alexnet_small --gpu 0 --pretrained --resume checkpoint.pth -e", "location = 'npu:{}'.format(args.gpu)"),

@@ -64,6 +64,7 @@ def short(value: Any) -> Any:
 def of_settings(settings: Settings) -> dict[str, Any]:
     row = {field.name: short(getattr(settings, field.name)) for field in fields(Settings)}
     row = {name: value for name, value in row.items() if value != short(getattr(DEFAULTS, name))}
+    row.pop("helper_file", None)  # of a plan; see there
     if "user_rules" in row:
         row["user_rules"] = [name for name, _ in row["user_rules"]]
     if "tune" in row:
@@ -83,7 +84,8 @@ def of_plan(plan: Plan) -> dict[str, Any]:
     if str(plan.target) != str(plan.source.with_suffix("")) + "_msft":
         row["target"] = os.path.relpath(plan.target)
     given, plain = plan.options, Options()
-    for name in ("exclude", "force", "discard_edits", "jobs", "report_only", "page"):
+    assert plan.settings.helper_file is not (plan.single or given.inline)
+    for name in ("exclude", "inline", "force", "discard_edits", "jobs", "report_only", "page"):
         if short(getattr(given, name)) != short(getattr(plain, name)):
             row[name] = short(getattr(given, name))
     if plan.config.exclude:
@@ -150,6 +152,7 @@ def test_each_line_comes_to_what_it_came_to(
 def test_every_setting_that_is_asked_for_has_its_option() -> None:
     """An option goes to the settings by its name: a name that is spelled otherwise would go nowhere."""
     made_elsewhere = {"user_rules", "per_file_ignores", "base", "show", "refusal", "in_place", "pins", "only_lines"}
+    made_elsewhere |= {"helper_file"}  # by `inline`
     assert {field.name for field in fields(Settings)} - made_elsewhere <= {field.name for field in fields(Options)}
     taken = {option.name for option in main.params} - {"diff", "exit_zero", "verbose", "quiet", "version"}
     taken -= {"prove", "stubs", "data"}  # of the proof

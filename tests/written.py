@@ -16,10 +16,18 @@ _COLLECTIVES = frozenset(
     "all_reduce all_gather all_gather_into_tensor all_gather_object reduce broadcast broadcast_object_list gather "
     "gather_object scatter reduce_scatter all_to_all barrier monitored_barrier".split()
 )
+#: Functions of npu_port that all ranks have to call, and those for which the group has to be there.
+_TOGETHER = frozenset(
+    "start wait own_draws same_draws wrap alike average buffers_of_first mean_over_ranks sum_over_ranks "
+    "check_ranks".split()
+)
+_BEHIND_START = (_TOGETHER - {"start"}) | {"shard", "is_first", "rank", "world_size"}
 #: What asks for a rank or needs the group, by its last name.
 _NEEDS_GROUP = _COLLECTIVES | {"get_rank", "get_world_size", "DistributedDataParallel", "DistributedSampler", "DDP"}
-_WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "DataParallel", "FullyShardedDataParallel", "AveragedModel"})
-_RANK = re.compile(r"\bget_rank\(\)|\b(local_)?rank\b|\bRANK\b|is_main_process|is_master")
+_WRAPPERS = frozenset(
+    {"DistributedDataParallel", "DDP", "DataParallel", "FullyShardedDataParallel", "AveragedModel", "wrap"}
+)
+_RANK = re.compile(r"\bget_rank\(\)|\bis_first\(\)|\b(local_)?rank\b|\bRANK\b|is_main_process|is_master")
 _SAFE = re.compile(r"is_initialized|is_available\(\)|\bdistributed\b|world_size|WORLD_SIZE|\"RANK\"|'RANK'")
 _OPTIMIZER = re.compile(r"opt|scaler|solver|sched", re.IGNORECASE)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -54,7 +62,7 @@ class _Files:
 def faults(files: Mapping[str, str], entry: str, before: Mapping[str, str] | None = None) -> list[str]:
     """What does not hold, each with file and line. `files` are sources by path, `before` those of the input: an
     attribute `module` that was there already is the program's own."""
-    trees = {path: ast.parse(text) for path, text in sorted(files.items())}
+    trees = {path: ast.parse(text) for path, text in sorted(files.items()) if not _is_helper(path)}
     every = _Files(trees)
     found = list(_under_ranks(every))
     found += _of_the_bare(every, before or {})
@@ -64,8 +72,15 @@ def faults(files: Mapping[str, str], entry: str, before: Mapping[str, str] | Non
 
 def launched_alone(files: Mapping[str, str], script: str) -> list[str]:
     """What a script that is started without a process group would stop at."""
-    trees = {path: ast.parse(text) for path, text in sorted(files.items())}
-    return sorted(set(_order(_Files(trees), script)))
+    trees = {path: ast.parse(text) for path, text in sorted(files.items()) if not _is_helper(path)}
+    found = set(_order(_Files(trees), script))
+    helped = {f"{name} before the process group begins" for name in _BEHIND_START}  # they see one process then
+    return sorted(each for each in found if each.partition(": ")[2] not in helped)
+
+
+def _is_helper(path: str) -> bool:
+    """True for the file of functions that a port calls, which tests/helper tests."""
+    return path.rpartition("/")[2].startswith("npu_port")
 
 
 # --- under a rank -----------------------------------------------------------------------------------------------------
@@ -113,6 +128,8 @@ def _meets(call: ast.Call) -> str:
     name = _last(call.func)
     if isinstance(call.func, ast.Attribute):
         owner = ast.unparse(call.func.value)
+        if owner == "npu_port" and name in _TOGETHER:
+            return "barrier" if name == "wait" else f"npu_port.{name}"
         if name in _COLLECTIVES and re.search(r"\b(dist|distributed)\b", owner):
             return name
         if name == "step" and _OPTIMIZER.search(owner):
@@ -282,13 +299,16 @@ class _Run:
         calls = [call for node in nodes for call in ast.walk(node) if isinstance(call, ast.Call)]
         for call in sorted(calls, key=lambda call: (call.end_lineno or 0, call.end_col_offset or 0)):
             name = _last(call.func)
-            if name == "init_process_group":
+            if name == "init_process_group" or ast.unparse(call.func) == "npu_port.start":
                 self.groups += 1
                 if self.groups > 1:
                     self.found.append(f"{path}:{call.lineno}: a second process group")
             elif name == "destroy_process_group":
                 self.groups = 0
-            elif name in _NEEDS_GROUP and self.needs(call) and not self.groups:
+            elif not self.groups and (
+                (ast.unparse(call.func).startswith("npu_port.") and name in _BEHIND_START)
+                or (name in _NEEDS_GROUP and self.needs(call))
+            ):
                 self.found.append(f"{path}:{call.lineno}: {name} before the process group begins")
             for function in self.every.called(call):
                 if id(function) not in self.entered:

@@ -22,7 +22,8 @@ def test_a_model_that_goes_to_its_card_late(loss: str, tmp_path: Path) -> None:
     source.write_text(PROGRAM.read_text().replace("model.energy(x.cuda())", loss))
     folder = migrated(source, tmp_path / "out", "distributed", "-m", str(source))
     found = (folder / "train.py").read_text()
-    assert ("DistributedDataParallel(model.npu()" in found) is ("energy" not in loss)
+    assert ("\n    model = wrap(model)\n" in found) is ("energy" not in loss)  # a single file has the functions in it
+    assert ("\n    alike(optimizer)\n" in found) is ("energy" in loss)
     assert launched(folder, 2).count("done") == 1
 
 
@@ -36,19 +37,19 @@ def test_a_model_that_goes_to_its_card_late(loss: str, tmp_path: Path) -> None:
 )
 def test_a_model_that_is_moved_before_is_wrapped_as_it_is(model: str) -> None:
     found = output(script(head="device = torch.device('cuda')", model=model))
-    assert "DistributedDataParallel(model, device_ids=" in found
+    assert "model = npu_port.wrap(model)\noptimizer = " in found and found.count("npu()") == model.count("cuda()")
 
 
 @pytest.mark.parametrize("other", ["torch.float32", "dtype=torch.float32", "'cpu'", "non_blocking=True"])
 def test_another_type_is_no_card(other: str) -> None:
     loop = "def train():\n    model.cuda()\n    for x in loader:\n        model(x.cuda()).backward()\n\ntrain()"
     found = output(script(model=f"model = net()\nmodel.to({other})", loop=loop))
-    assert "DistributedDataParallel(model.npu(), device_ids=" in found
+    assert f"model = net()\nmodel.to({other})\nmodel = npu_port.wrap(model)\noptimizer = " in found
 
 
 def test_a_model_that_a_function_moves_is_on_its_card_when_it_is_wrapped() -> None:
     found = output(script(model="def moved(model):\n    model.cuda()\n\nmodel = net()\nmoved(model)"))
-    assert "DistributedDataParallel(model.npu(), device_ids=" in found
+    assert "model = net()\nmodel = npu_port.wrap(model)\nmoved(model.module)\noptimizer = " in found
 
 
 def test_an_optimizer_that_not_every_rank_makes() -> None:
@@ -56,9 +57,10 @@ def test_an_optimizer_that_not_every_rank_makes() -> None:
     made = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
     source = script(head="import time", loop=loop)
     apart = source.replace(made, f"if time.time() % 2 > 1:\n    {made}\nelse:\n    {made}")
-    assert "NPU332" not in left(distributed(source))
+    result = distributed(source)
+    assert "NPU332" not in left(result) and b"npu_port.alike(optimizer)\n" in result.data
     result = distributed(apart)
-    assert "NPU332" in left(result) and b"parameter_of_rank_0" not in result.data
+    assert "NPU332" in left(result) and b"npu_port.alike(" not in result.data
 
 
 @pytest.mark.parametrize(
@@ -101,4 +103,4 @@ def test_a_card_by_its_number_is_that_of_the_rank(before: str, after: str) -> No
 @pytest.mark.parametrize("call", ["torch.cuda.device(1)", "net.x.to(1)", "net.x.cuda(device=1)", "torch.device(2)"])
 def test_another_card_than_the_first_is_in_the_way(call: str) -> None:
     result = distributed(script(head=f"x = {call}"))
-    assert left(result) == ["NPU335"] and b"init_process_group" not in result.data
+    assert left(result) == ["NPU335"] and b"npu_port" not in result.data

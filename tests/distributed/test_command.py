@@ -37,14 +37,15 @@ def test_options_before_the_command(project: Path) -> None:
     done = transplt("-i", "work", "-o", "out", "distributed", "-m", "src/main.py", cwd=project.parent)
     assert done.returncode == 0, done.stderr
     folder = project.parent / "out" / "work_msft"
-    assert "init_process_group" in (folder / "src" / "main.py").read_text()
+    assert "npu_port.start()\n" in (folder / "src" / "main.py").read_text()
+    assert "\ndef start(" in (folder / "src" / "npu_port.py").read_text()
     script = folder / "run_distributed_npu.sh"
     assert script.stat().st_mode & 0o777 == 0o755
     assert 'main="$here"/src/main.py\n' in script.read_text()
     assert "run_distributed_npu.sh" in json.loads((folder / ".transplt" / "manifest.json").read_text())["reports"]
     rows = (folder / "change_list.csv").read_text()
-    assert "DistributedSampler" in rows
-    assert "init_process_group" in rows
+    assert "npu_port.shard(loader)" in rows and "npu_port.start()" in rows
+    assert "npu_port.py" in rows
 
 
 def test_the_input_is_found_above_the_main_file(project: Path) -> None:

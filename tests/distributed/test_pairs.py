@@ -17,6 +17,10 @@ from project import dataset, net
 """
 
 
+#: A loader that only training reads.
+SHARED = "\nloader = npu_port.shard(loader)\n"
+
+
 def script(
     *,
     loader: str = "loader = DataLoader(dataset, batch_size=8, shuffle=True)",
@@ -29,8 +33,12 @@ def script(
     return "\n".join(textwrap.dedent(part).strip("\n") for part in parts if part) + "\n"
 
 
-def distributed(source: str, *targets: str, path: str = "train.py", files: dict[str, str] | None = None) -> FileResult:
-    return migrate(source, path=path, files=files, entry="train.py", targets=targets)
+def distributed(
+    source: str, *targets: str, path: str = "train.py", files: dict[str, str] | None = None, check_ranks: int = 0
+) -> FileResult:
+    return migrate(
+        source, path=path, files=files, entry="train.py", targets=targets, helper_file=True, check_ranks=check_ranks
+    )
 
 
 def output(source: str, *targets: str) -> str:
@@ -44,43 +52,47 @@ def left(result: FileResult) -> list[str]:
 
 def test_the_whole_of_a_flat_script() -> None:
     assert output(script(tail='torch.save(model.state_dict(), "m.pt")')) == textwrap.dedent("""\
-        import os
         import torch
         import torch_npu  # noqa: F401
         from torch.utils.data import DataLoader
-        import torch.distributed as dist
-        from torch.nn.parallel import DistributedDataParallel
-        from torch.utils.data.distributed import DistributedSampler
 
         from project import dataset, net
 
-        torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
-        dist.init_process_group(backend="hccl")
+        import npu_port
 
-        loader = DataLoader(dataset, batch_size=8, sampler=DistributedSampler(dataset))
+        npu_port.start()
+
+        loader = DataLoader(dataset, batch_size=8, shuffle=True)
+        loader = npu_port.shard(loader)
         model = net().npu()
-        model = DistributedDataParallel(model, device_ids=[torch.npu.current_device()])
+        model = npu_port.wrap(model)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        npu_port.own_draws()
         for epoch in range(3):
-            loader.sampler.set_epoch(epoch)
             for x in loader:
                 model(x).backward()
-        if dist.get_rank() == 0:
+        if npu_port.is_first():
             torch.save(model.module.state_dict(), "m.pt")
-
-        dist.destroy_process_group()
         """)
+
+
+@pytest.mark.parametrize("between", ["", "\n", "\n\n", "# data\n", "\n# data\n", "x = 1\n"])
+def test_the_helper_is_imported_above_its_first_call(between: str) -> None:
+    found = output(script().replace("dataset, net\n", f"dataset, net\n{between}"))
+    lines = found.splitlines()
+    assert lines.index("import npu_port") < lines.index("npu_port.start()")
+    assert lines[lines.index("import npu_port") - 1] == "" and found.count("import npu_port\n") == 1
 
 
 def test_a_function_of_its_own_for_the_backward_pass() -> None:
     loop = "def backward(loss):\n    loss.backward()\n\n\nfor x in loader:\n    backward(model(x))"
     found = output(script(loop=loop))
-    assert "sampler=DistributedSampler(dataset)" in found and "model = DistributedDataParallel(model" in found
+    assert SHARED in found and "model = npu_port.wrap(model)\n" in found
 
 
 def test_without_the_command_nothing_of_it_happens() -> None:
     result = migrate(script())
-    assert b"dist" not in result.data.replace(b"distributed", b"dist") and not left(result)
+    assert b"npu_port" not in result.data and b"dist" not in result.data and not left(result)
 
 
 def test_files_that_the_main_file_does_not_reach_stay_out_of_it() -> None:
@@ -91,70 +103,81 @@ def test_files_that_the_main_file_does_not_reach_stay_out_of_it() -> None:
 # --- data -----------------------------------------------------------------------------------------------------------
 
 
+SAMPLERS = "from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler"
+
+
+@pytest.mark.parametrize(
+    "loader",
+    [
+        "loader = DataLoader(dataset, 8, True)",
+        "loader = DataLoader(dataset, 8)",
+        "loader = DataLoader(dataset=dataset, shuffle=False)",
+        "loader = DataLoader(dataset, shuffle=net.mixed, drop_last=True)",
+        "loader = DataLoader(dataset.train, sampler=None, shuffle=True)",
+        'options = {"batch_size": 8}\noptions.update({"shuffle": True})\nloader = DataLoader(dataset, **options)',
+        'options = {"num_workers": 1}\nloader = DataLoader(dataset, shuffle=True, **options)',
+        'options = {"num_workers": 1}\nloader = DataLoader(dataset, **options)',
+        'loader = DataLoader(dataset(\n    "data"), shuffle=True)',
+        "loader = DataLoader(**net.options)",
+        "class Stream(torch.utils.data.IterableDataset):\n    pass\n\nloader = DataLoader(Stream())",
+        "loader = DataLoader(dataset, sampler=net.sampler)",
+        "loader = DataLoader(dataset, batch_sampler=net.sampler)",
+        "loader = DataLoader(dataset, 8, True, net.sampler)",
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset))",
+        "loader = DataLoader(dataset, 8, False, torch.utils.data.RandomSampler(data_source=dataset))",
+        "loader = DataLoader(\n    dataset.rows, sampler=RandomSampler(dataset.rows, replacement=False)\n)",
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, generator=None))",
+        "loader = DataLoader(dataset, sampler=SequentialSampler(dataset))",
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, replacement=True))",
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, True))",
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, num_samples=8))",
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, generator=net.generator))",
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, **net.options))",
+        "loader = DataLoader(dataset, sampler=RandomSampler(net.rows()))",
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset) if net.mixed else SequentialSampler(dataset))",
+        "loader = DataLoader(dataset, batch_sampler=BatchSampler(RandomSampler(dataset), 8, False))",
+        "order = RandomSampler(dataset)\nloader = DataLoader(dataset, sampler=order)",
+        "order = RandomSampler(dataset)\nloader = DataLoader(dataset, sampler=order)",
+        "order = None\nif net.mixed:\n    order = RandomSampler(dataset)\nloader = DataLoader(dataset, sampler=order)",
+        "class RandomSampler:\n    pass\n\nloader = DataLoader(dataset, sampler=RandomSampler(dataset))",
+    ],
+)
+def test_a_loader_stays_as_it_is_and_its_share_is_taken_behind_it(loader: str) -> None:
+    result = distributed(script(head=SAMPLERS, loader=loader))
+    found = result.data.decode()
+    made = loader[loader.rindex("loader = ") :]
+    assert f"{made}{SHARED}" in found and found.count("npu_port.shard(") == 1 and not left(result)
+    assert all(f"\n{line}\n" in found for line in loader.splitlines())
+
+
+@pytest.mark.parametrize("behind", ["other = net(order)", "print(len(order))"])
+def test_a_sampler_that_others_ask_stays_whole(behind: str) -> None:
+    loader = f"order = RandomSampler(dataset)\nloader = DataLoader(dataset, sampler=order)\n{behind}"
+    result = distributed(script(head=SAMPLERS, loader=loader))
+    assert "order = RandomSampler(dataset)\n" in result.data.decode() and not left(result)
+    assert f"loader = DataLoader(dataset, sampler=order){SHARED}" in result.data.decode()
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("DataLoader(dataset, 8, True)", "DataLoader(dataset, 8, sampler=DistributedSampler(dataset))"),
-        ("DataLoader(dataset, 8)", "DataLoader(dataset, 8, sampler=DistributedSampler(dataset, shuffle=False))"),
         (
-            "DataLoader(dataset=dataset, shuffle=False)",
-            "DataLoader(dataset=dataset, sampler=DistributedSampler(dataset, shuffle=False))",
+            "loader = [DataLoader(part, shuffle=True) for part in dataset][0]",
+            "loader = [npu_port.shard(DataLoader(part, shuffle=True)) for part in dataset][0]",
         ),
         (
-            "DataLoader(dataset, shuffle=net.mixed, drop_last=True)",
-            "DataLoader(dataset, sampler=DistributedSampler(dataset, shuffle=net.mixed), drop_last=True)",
+            "loader = [DataLoader(part, sampler=RandomSampler(part)) for part in dataset][0]",
+            "loader = [npu_port.shard(DataLoader(part, sampler=RandomSampler(part))) for part in dataset][0]",
         ),
         (
-            "DataLoader(dataset.train, sampler=None, shuffle=True)",
-            "DataLoader(dataset.train, sampler=DistributedSampler(dataset.train))",
+            "loader = DataLoader(dataset) if net.small else net.loader()",
+            "loader = npu_port.shard(DataLoader(dataset)) if net.small else net.loader()",
         ),
     ],
 )
-def test_forms_of_a_loader(before: str, after: str) -> None:
-    assert f"loader = {after}\n" in output(script(loader=f"loader = {before}"))
-
-
-def test_shuffle_in_a_dict_of_arguments() -> None:
-    found = output(
-        script(
-            loader="""
-        options = {"batch_size": 8}
-        options.update({"shuffle": True})
-        loader = DataLoader(dataset, **options)
-    """
-        )
-    )
-    assert 'sampler=DistributedSampler(dataset, shuffle=options.pop("shuffle", False)), **options)' in found
-
-
-def test_a_dict_of_arguments_that_cannot_shuffle() -> None:
-    found = output(
-        script(
-            loader="""
-        options = {"num_workers": 1}
-        loader = DataLoader(dataset, shuffle=True, **options)
-    """
-        )
-    )
-    assert "loader = DataLoader(dataset, sampler=DistributedSampler(dataset), **options)\n" in found
-
-
-def test_a_loader_whose_arguments_do_not_speak_of_shuffle_keeps_its_order() -> None:
-    found = output(script(loader='options = {"num_workers": 1}\nloader = DataLoader(dataset, **options)'))
-    assert "loader = DataLoader(dataset, sampler=DistributedSampler(dataset, shuffle=False), **options)\n" in found
-
-
-def test_a_dataset_without_a_name_gets_one() -> None:
-    found = output(
-        script(
-            loader="""
-        train_loader = DataLoader(dataset(
-            "data"), shuffle=True)
-    """,
-            loop="for epoch in range(3):\n    for x in train_loader:\n        model(x).backward()",
-        )
-    )
-    assert 'train_set = dataset(\n    "data")\ntrain_loader = DataLoader(train_set, sampler=' in found
+def test_a_loader_that_no_name_is_given_is_shared_out_where_it_is_made(before: str, after: str) -> None:
+    result = distributed(script(head=SAMPLERS, loader=before))
+    assert f"\n{after}\n" in result.data.decode() and result.data.count(b"npu_port.shard(") == 1 and not left(result)
 
 
 @pytest.mark.parametrize(
@@ -167,8 +190,11 @@ def test_a_dataset_without_a_name_gets_one() -> None:
 )
 def test_a_loader_from_a_helper(helper: str) -> None:
     found = output(script(head=f"def build():\n    {helper}", loader="loader = build()"))
-    assert "DataLoader(dataset, sampler=DistributedSampler(dataset))" in found
-    assert "    loader.sampler.set_epoch(epoch)\n" in found
+    made = helper.partition(" = ")[0]
+    shared = f"    {made} = DataLoader(dataset, shuffle=True)\n    {made} = npu_port.shard({made})\n    return {made}\n"
+    if helper.startswith("return"):
+        shared = "    return npu_port.shard(DataLoader(dataset, shuffle=True))\n"
+    assert shared in found and "\nloader = build()\nmodel = " in found and found.count("npu_port.shard(") == 1
 
 
 def test_loaders_in_a_tuple_and_a_dict() -> None:
@@ -178,20 +204,14 @@ def test_loaders_in_a_tuple_and_a_dict() -> None:
             "loader, test = build()"
         )
     )
-    assert (
-        "return DataLoader(dataset, 8, sampler=DistributedSampler(dataset)), DataLoader(net.test, 8, False)\n" in pair
-    )
+    assert "return npu_port.shard(DataLoader(dataset, 8, True)), DataLoader(net.test, 8, False)\n" in pair
     table = output(
         script(
             loader='loaders = {"train": DataLoader(dataset, 8, True), "test": DataLoader(net.test, 8, True)}',
             loop='for epoch in range(3):\n    for x in loaders["train"]:\n        model(x).backward()',
         )
     )
-    assert (
-        '{"train": DataLoader(dataset, 8, sampler=DistributedSampler(dataset)), "test": DataLoader(net.test, 8, True)}'
-        in table
-    )
-    assert '    loaders["train"].sampler.set_epoch(epoch)\n' in table
+    assert '{"train": npu_port.shard(DataLoader(dataset, 8, True)), "test": DataLoader(net.test, 8, True)}' in table
 
 
 def test_a_loader_of_another_file() -> None:
@@ -200,110 +220,56 @@ def test_a_loader_of_another_file() -> None:
     )
     main = script(head="from data import build", loader="loader = build(dataset)")
     result = distributed(data, path="data.py", files={"train.py": main})
-    assert b"return DataLoader(points, sampler=DistributedSampler(points))" in result.data
-    assert b"init_process_group" not in result.data
+    assert b"import npu_port\n" in result.data and b"npu_port.start()" not in result.data
+    assert b"return npu_port.shard(DataLoader(points, shuffle=True))\n" in result.data
+
+
+STREAM = "class Stream(torch.utils.data.IterableDataset):\n    def __iter__(self):\n        {}\n\n{}"
 
 
 @pytest.mark.parametrize(
     "loader",
     [
-        "loader = DataLoader(dataset, sampler=net.sampler)",
-        "loader = DataLoader(dataset, batch_sampler=net.sampler)",
-        "loader = DataLoader(dataset, 8, True, net.sampler)",
-        "loader = [DataLoader(part, shuffle=True) for part in dataset][0]",
-        "loader = DataLoader(**net.options)",
-        "class Stream(torch.utils.data.IterableDataset):\n    pass\nloader = DataLoader(Stream())",
         "loader = dataset",
+        STREAM.format("yield torch.rand(2)", "loader = DataLoader(Stream())"),
+        STREAM.format("yield from net.shuffled(net.rows)", "loader = DataLoader(Stream(), batch_size=8)"),
+        STREAM.format("yield torch.utils.data.get_worker_info().id", "rows = Stream()\nloader = DataLoader(rows)"),
+        STREAM.format("yield from open('data')", "class More(Stream):\n    pass\n\nloader = DataLoader(More())"),
     ],
 )
-def test_loaders_that_are_left_to_the_user(loader: str) -> None:
+def test_data_that_is_left_whole(loader: str) -> None:
     result = distributed(script(loader=loader))
-    assert "NPU340" in left(result)
-    assert b"DistributedSampler(" not in result.data
+    assert left(result) == ["NPU340"] and b"shard(" not in result.data
+    assert all(f"\n{line}\n" in result.data.decode() for line in loader.splitlines())
 
 
-SAMPLERS = "from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler"
+@pytest.mark.parametrize("rows", ["yield from range(9)", "yield from self.rows", "return iter(net.rows)"])
+def test_a_stream_that_is_the_same_on_all_ranks_is_shared_out(rows: str) -> None:
+    result = distributed(script(loader=STREAM.format(rows, "loader = DataLoader(Stream(), batch_size=8)")))
+    assert SHARED in result.data.decode() and not left(result)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "shuffles"),
-    [
-        ("DataLoader(dataset, sampler=RandomSampler(dataset))", "sampler=DistributedSampler(dataset))", True),
-        (
-            "DataLoader(dataset, 8, False, torch.utils.data.RandomSampler(data_source=dataset))",
-            "DataLoader(dataset, 8, False, DistributedSampler(dataset))",
-            True,
-        ),
-        (
-            "DataLoader(dataset.rows, sampler=RandomSampler(dataset.rows, replacement=False, generator=None))",
-            "DataLoader(dataset.rows, sampler=DistributedSampler(dataset.rows))",
-            True,
-        ),
-        (
-            "DataLoader(dataset, sampler=SequentialSampler(dataset))",
-            "sampler=DistributedSampler(dataset, shuffle=False))",
-            False,
-        ),
-    ],
-)
-def test_a_sampler_over_all_of_the_data_is_shared_out(before: str, after: str, shuffles: bool) -> None:
-    result = distributed(script(head=SAMPLERS, loader=f"loader = {before}"))
-    found = result.data.decode()
-    assert after in found and not left(result)
-    assert ("    loader.sampler.set_epoch(epoch)\n" in found) is shuffles
-
-
-def test_so_is_one_with_a_name_of_its_own_behind_the_start() -> None:
-    loader = "order = RandomSampler(dataset)\nloader = DataLoader(dataset, sampler=order)"
-    found = output(script(head=SAMPLERS, loader=loader))
-    assert "order = DistributedSampler(dataset)\nloader = DataLoader(dataset, sampler=order)\n" in found
-    assert found.index("init_process_group") < found.index("order = Distributed")
-    assert "    loader.sampler.set_epoch(epoch)\n" in found
-
-
-def test_so_is_one_of_a_loader_in_the_header_of_its_loop() -> None:
+def test_a_loader_in_the_header_of_its_loop() -> None:
     made = "DataLoader(dataset, sampler=RandomSampler(dataset))"
     loop = f"for i in range(3):\n    for x in {made}:\n        model(x).backward()"
     found = output(script(head=SAMPLERS, loader="", loop=loop))
-    assert "    train_loader = DataLoader(dataset, sampler=DistributedSampler(dataset))\n" in found
-    assert "    train_loader.sampler.set_epoch(i)\n    for x in train_loader:\n" in found
-
-
-@pytest.mark.parametrize(
-    "loader",
-    [
-        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, replacement=True))",
-        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, True))",
-        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, num_samples=8))",
-        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, generator=net.generator))",
-        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, **net.options))",
-        "loader = DataLoader(dataset, sampler=RandomSampler(net.rows()))",
-        "loader = DataLoader(dataset, sampler=RandomSampler(dataset) if net.mixed else SequentialSampler(dataset))",
-        "loader = DataLoader(dataset, batch_sampler=BatchSampler(RandomSampler(dataset), 8, False))",
-        "loader = [DataLoader(part, sampler=RandomSampler(part)) for part in dataset][0]",
-        "order = RandomSampler(dataset)\nloader = DataLoader(dataset, sampler=order)\nother = net(order)",
-        "order = RandomSampler(dataset)\nloader = DataLoader(dataset, sampler=order)\nprint(len(order))",
-        "order = None\nif net.mixed:\n    order = RandomSampler(dataset)\nloader = DataLoader(dataset, sampler=order)",
-        "class RandomSampler:\n    pass\nloader = DataLoader(dataset, sampler=RandomSampler(dataset))",
-    ],
-)
-def test_other_samplers_are_left_to_the_user(loader: str) -> None:
-    result = distributed(script(head=SAMPLERS, loader=loader))
-    assert "NPU340" in left(result) and b"DistributedSampler(" not in result.data
+    assert f"    for x in npu_port.shard({made}):\n" in found
 
 
 def test_a_sampler_of_an_evaluation_stays() -> None:
     made = "DataLoader(net.test, sampler=SequentialSampler(net.test))"
     test = f"test_loader = {made}\nfor x in test_loader:\n    print(model(x))"
     result = distributed(script(head=SAMPLERS, tail=test))
-    assert b"sampler=SequentialSampler(net.test))" in result.data and not left(result)
+    assert f"\ntest_loader = {made}\nfor x in test_loader:\n" in result.data.decode() and not left(result)
+    assert SHARED in result.data.decode() and result.data.count(b"npu_port.shard(") == 1
 
 
 def test_data_of_a_loop_that_calls_a_step_is_left_to_the_user() -> None:
     step = "def step(x):\n    loss = model(x)\n    loss.backward()\n    optimizer.step()"
     result = distributed(script(loader="", loop=f"{step}\nfor epoch in range(3):\n    step(dataset)"))
-    assert left(result).count("NPU340") == 1 and b"DistributedSampler" not in result.data
-    assert "NPU340" not in left(distributed(script(loop=f"{step}\nfor x in loader:\n    step(x)")))
+    assert left(result).count("NPU340") == 1 and b"shard(" not in result.data
+    result = distributed(script(loop=f"{step}\nfor x in loader:\n    step(x)"))
+    assert not left(result) and SHARED in result.data.decode()
 
 
 @pytest.mark.parametrize(
@@ -324,103 +290,103 @@ def test_a_function_that_trains_is_found_through_modules_that_pass_it_on(head: s
     )
     main = script(head=head, loop="for epoch in range(3):\n    train(model, optimizer, loader)")
     found = distributed(main, files={"steps.py": steps, **files})
-    assert b"model = DistributedDataParallel(model, " in found.data
-    assert b"sampler=DistributedSampler(dataset)" in found.data
+    assert b"model = npu_port.wrap(model)\n" in found.data
+    assert SHARED in found.data.decode()
     other = distributed(steps, path="steps.py", files={"train.py": main, **files})
-    assert b"        if dist.get_rank() == 0:\n            print('step')\n" in other.data
+    assert b"        if npu_port.is_first():\n            print('step')\n" in other.data
 
 
 def test_a_name_that_the_file_has_itself_is_not_that_of_a_star() -> None:
     noisy = "def say():\n    print('there')\n"
     main = script(head="from noisy import *\ndef say():\n    pass", tail="say()")
-    assert b"get_rank" not in distributed(noisy, path="noisy.py", files={"train.py": main}).data
+    assert b"npu_port" not in distributed(noisy, path="noisy.py", files={"train.py": main}).data
 
 
-def test_what_is_downloaded_before_there_is_a_process_group_is_left_to_the_user() -> None:
+def test_what_is_downloaded_first_is_downloaded_behind_the_start() -> None:
     lines = "with requests.get('http://data') as answer:\n    open('data', 'wb').write(answer.content)"
-    assert left(distributed(script(head=f"import requests\n{lines}"))) == ["NPU344"]
+    locked = f'with npu_port.first_on_host("downloads"):\n{textwrap.indent(lines, "    ")}\n'
+    now = distributed(script(head=f"import requests\n{lines}"))
+    assert f"npu_port.start()\n\n{locked}" in now.data.decode() and left(now) == []
     later = distributed(script(head=f"import requests\ndef fetch():\n{textwrap.indent(lines, '    ')}\nfetch()"))
-    assert left(later) == [] and b"    dist.barrier()  # rank 0 downloads first\nfetch()\n" in later.data
+    assert textwrap.indent(locked, "    ") in later.data.decode() and left(later) == []
+    assert "npu_port.start()\n\nfetch()\n" in later.data.decode()
 
 
 def test_a_loader_that_does_not_train_stays_whole() -> None:
     found = output(script(head="test = DataLoader(net.test, shuffle=False)", tail="for x in test:\n    model(x)"))
-    assert "test = DataLoader(net.test, shuffle=False)\n" in found
+    assert "test = DataLoader(net.test, shuffle=False)\nloader = " in found and "for x in test:\n" in found
+    assert SHARED in found and found.count("npu_port.shard(") == 1
 
 
 def test_a_model_that_trains_in_one_pass_without_a_loop_is_wrapped() -> None:
     found = output(script(loader="", loop="model(dataset).backward()"))
-    assert "model = DistributedDataParallel(model," in found and "DistributedSampler" not in found
+    assert "model = npu_port.wrap(model)\n" in found and "shard(" not in found
     assert "\nmodel(dataset).backward()\n" in found
 
 
 # --- epochs ---------------------------------------------------------------------------------------------------------
+#
+# Each pass over a share draws its order anew, so that nobody has to tell a loader the epoch.
 
 
-def test_epochs_that_nobody_counts() -> None:
-    found = output(script(loop="for _ in range(3):\n    for x in loader:\n        model(x).backward()"))
-    assert "for epoch in range(3):\n    loader.sampler.set_epoch(epoch)\n" in found
-    while_ = distributed(script(loop="while net.goes_on():\n    for x in loader:\n        model(x).backward()"))
-    assert b"    loader.sampler.set_epoch(loader.sampler.epoch + 1)\n    for x in loader:\n" in while_.data
+TRAIN = "def train(model, loader, epoch):\n    for x in loader:\n        model(x).backward()"
 
 
-def test_epochs_in_a_function() -> None:
-    parameter = script(
-        head="def train(model, loader, epoch):\n    for x in loader:\n        model(x).backward()",
-        loop="for i in range(3):\n    train(model, loader, i)",
-    )
-    assert "    loader.sampler.set_epoch(epoch)\n    for x in loader:" in output(parameter)
-    caller = script(
-        head="def train(model, batches):\n    for x in batches:\n        model(x).backward()",
-        loop="for i in range(3):\n    train(model, loader)",
-    )
-    assert "for i in range(3):\n    loader.sampler.set_epoch(i)\n    train(model, loader)\n" in output(caller)
+@pytest.mark.parametrize(
+    ("head", "loop"),
+    [
+        ("", "for _ in range(3):\n    for x in loader:\n        model(x).backward()"),
+        ("", "while net.goes_on():\n    for x in loader:\n        model(x).backward()"),
+        (TRAIN, "for i in range(3):\n    train(model, loader, i)"),
+        (TRAIN.replace("loader", "batches"), "for i in range(3):\n    train(model, loader, i)"),
+    ],
+)
+def test_nobody_tells_a_share_the_epoch(head: str, loop: str) -> None:
+    found = output(script(head=head, loop=loop))
+    assert f"npu_port.own_draws()\n{loop}\n" in found and head in found
+    assert SHARED in found and found.count("npu_port.") == 4
 
 
-def test_epochs_that_another_file_counts_are_counted_by_the_sampler() -> None:
+def test_nor_does_the_file_that_trains() -> None:
     engine = "def train(model, loader):\n    for x in loader:\n        model(x).backward()\n"
     main = script(head="from engine import train", loop="for i in range(3):\n    train(model, loader)")
-    result = distributed(engine, path="engine.py", files={"train.py": main})
-    assert b"    loader.sampler.set_epoch(loader.sampler.epoch + 1)\n    for x in loader:\n" in result.data
+    assert not distributed(engine, path="engine.py", files={"train.py": main}).changed
+    assert SHARED in distributed(main, files={"engine.py": engine}).data.decode()
 
 
 def test_a_generator_that_goes_round_and_round() -> None:
     endless = "def batches(loader):\n    while True:\n        for x in loader:\n            yield x\n\n"
     endless += "\nstream = batches(loader)"
-    found = output(
-        script(
-            model=f"{endless}\nmodel = net().cuda()",
-            loop="for i in range(9):\n    x = next(stream)\n    model(x).backward()",
-        )
-    )
-    assert "        loader.sampler.set_epoch(loader.sampler.epoch + 1)\n        for x in loader:\n" in found
-    assert "loader = DataLoader(dataset, batch_size=8, sampler=DistributedSampler(dataset))" in found
+    loop = "for i in range(9):\n    x = next(stream)\n    model(x).backward()"
+    result = distributed(script(model=f"{endless}\nmodel = net().cuda()", loop=loop))
+    found = result.data.decode()
+    assert f"npu_port.own_draws()\n{loop}\n" in found and endless in found
+    assert SHARED in found and not left(result)
 
 
 def test_a_loader_that_is_made_anew_in_each_epoch() -> None:
-    body = "for i in range(9):\n    it = DataLoader(dataset)\n    for x in it:\n        model(x).backward()"
-    found = output(script(loop=body))
-    assert "    it.sampler.set_epoch(i)\n    for x in it:\n" in found or "set_epoch" not in found
+    found = output(
+        script(loop="for i in range(9):\n    it = DataLoader(dataset)\n    for x in it:\n        model(x).backward()")
+    )
+    assert "    it = DataLoader(dataset)\n    it = npu_port.shard(it)\n    for x in it:\n" in found
+    assert found.count("npu_port.shard(") == 1  # the other loader is read by nobody
 
 
-def test_a_loader_that_gets_a_name_is_told_the_epoch_behind_it() -> None:
-    body = "for i in range(9):\n    total = 0\n    for x in DataLoader(dataset):\n        model(x).backward()"
-    found = output(script(loop=body.replace("dataset)", "dataset, shuffle=True)")))
-    made, told = found.index("train_loader = DataLoader("), found.index("train_loader.sampler.set_epoch(i)")
-    assert found.index("total = 0") < made < told < found.index("for x in train_loader:")
+def test_a_loader_without_a_name_that_is_made_anew() -> None:
+    loop = "    total = 0\n    for x in DataLoader(dataset, shuffle=True):\n        model(x).backward()"
+    found = output(script(loop=f"for i in range(9):\n{loop}"))
+    shared = "    total = 0\n    for x in npu_port.shard(DataLoader(dataset, shuffle=True)):\n        model(x)"
+    assert shared in found and found.count("npu_port.shard(") == 1
 
 
 def test_data_that_nobody_seeds_is_drawn_behind_the_start() -> None:
     split = "points = torch.randn(8)\ntrain, test = torch.utils.data.random_split(points, [6, 2])"
-    found = output(script(head=split))
-    assert found.index("torch.manual_seed(shared_seed.item())") < found.index("points = torch.randn(8)")
+    assert f"\nimport npu_port\n\nnpu_port.start()\n\n{split}\n" in output(script(head=split))
 
 
-def test_a_loader_without_a_name_gets_one() -> None:
-    body = "for i in range(9):\n    for x in DataLoader(dataset, shuffle=True):\n        model(x).backward()"
-    found = output(script(loop=body))
-    assert "    train_loader = DataLoader(dataset, sampler=DistributedSampler(dataset))\n" in found
-    assert "    train_loader.sampler.set_epoch(i)\n    for x in train_loader:\n" in found
+def test_so_is_a_split_of_what_is_there() -> None:
+    split = "train, test = torch.utils.data.random_split(dataset, [6, 2])"
+    assert f"\nimport npu_port\n\nnpu_port.start()\n\n{split}\n" in output(script(head=split))
 
 
 # --- models ---------------------------------------------------------------------------------------------------------
@@ -436,30 +402,28 @@ def test_a_loader_without_a_name_gets_one() -> None:
 )
 def test_a_model_is_wrapped_behind_its_set_up(model: str) -> None:
     found = output(script(model=model))
-    given = "model" if ".cuda()" in model else "model.npu()"  # the wrapper takes it on its card only
-    wrap = f"model = DistributedDataParallel({given}, device_ids=[torch.npu.current_device()])\noptimizer = "
-    assert wrap in found
+    assert f"{model.replace('cuda', 'npu')}\nmodel = npu_port.wrap(model)\noptimizer = " in found
 
 
 @pytest.mark.parametrize(
     ("model", "after"),
     [
-        ("model = torch.nn.DataParallel(net()).cuda()", "model = DistributedDataParallel(net().npu(), {})"),
+        ("model = torch.nn.DataParallel(net()).cuda()", "model = npu_port.wrap(net())"),
         (
             "model = net()\nmodel = torch.nn.DataParallel(model, device_ids=[0, 1])",
-            "model = net()\nmodel = DistributedDataParallel(model.npu(), {})",
+            "model = net()\nmodel = npu_port.wrap(model)",
         ),
         (
             "model = net().cuda()\nif torch.cuda.device_count() > 1:\n    model = torch.nn.DataParallel(model)",
-            "model = net().npu()\nmodel = DistributedDataParallel(model, {})",
+            "model = net().npu()\nmodel = npu_port.wrap(model)",
         ),
     ],
 )
 def test_data_parallel_is_replaced(model: str, after: str) -> None:
     result = distributed(script(model=model, tail="isinstance(model, torch.nn.DataParallel)"))
     found = result.data.decode()
-    assert after.format("device_ids=[torch.npu.current_device()]") + "\noptimizer" in found
-    assert found.count("= DistributedDataParallel(") == 1
+    assert f"\n{after}\noptimizer" in found
+    assert found.count("npu_port.wrap(") == 1
     assert "DistributedDataParallel)\n" in found.partition("isinstance")[2]
     assert not result.tokens.manual
 
@@ -479,8 +443,7 @@ def test_data_parallel_goes_out_of_a_file_that_handles_the_npu_too() -> None:
         model.to(device)
     """
     found = output(script(head=head, model=model))
-    wrapped = "model = DistributedDataParallel(model, device_ids=[torch.npu.current_device()])"
-    assert f"model = net()\nmodel.to(device)\n{wrapped}\n" in found
+    assert "model = net()\nmodel.to(device)\nmodel = npu_port.wrap(model)\n" in found
 
 
 def test_a_checkpoint_of_data_parallel_keeps_its_names() -> None:
@@ -492,13 +455,13 @@ def test_a_checkpoint_of_data_parallel_keeps_its_names() -> None:
 
 def test_a_model_without_an_optimizer_in_sight() -> None:
     source = script().replace("torch.optim.SGD(model.parameters(), lr=0.1)", "net.train_with(list(model.parameters()))")
-    assert "model = DistributedDataParallel(model," in output(source)
+    assert "model = npu_port.wrap(model)\n" in output(source)
 
 
 def test_a_model_that_is_loaded_anew_stays_wrapped() -> None:
     found = output(script(tail='model = torch.load("best.pt")\nmodel.eval()'))
     assert (
-        "dist.barrier()  # rank 0 has written it\n"
+        "npu_port.wait()  # rank 0 has written it\n"
         'model.module = torch.load("best.pt", map_location="npu")\nmodel.eval()\n'
     ) in found
 
@@ -536,7 +499,7 @@ SHARED_FILE = """
 
 def test_what_a_function_behind_the_training_loads_is_there() -> None:
     found = output(SHARED_FILE.format("", "print(evaluate(model))"))
-    assert "def evaluate(model):\n    dist.barrier()  # rank 0 has written it\n    model.load_state_dict(" in found
+    assert "def evaluate(model):\n    npu_port.wait()  # rank 0 has written it\n    model.load_state_dict(" in found
 
 
 @pytest.mark.parametrize(
@@ -544,25 +507,26 @@ def test_what_a_function_behind_the_training_loads_is_there() -> None:
     [
         (
             'if os.path.isfile("best.pt"):\n            model.load_state_dict(torch.load("best.pt"))',
-            '    dist.barrier()  # rank 0 has written it\n    if os.path.isfile("best.pt"):\n        model.module.load',
+            "    npu_port.wait()  # rank 0 has written it\n"
+            '    if os.path.isfile("best.pt"):\n        model.module.load',
         ),
         (
             'if os.path.isfile("best.pt"):\n            print(evaluate(model))',
-            '    dist.barrier()  # rank 0 has written it\n    if os.path.isfile("best.pt"):\n',
+            '    npu_port.wait()  # rank 0 has written it\n    if os.path.isfile("best.pt"):\n',
         ),
         (
             'if epoch < 0:\n            pass\n        elif os.path.isfile("best.pt"):\n'
             '            model.load_state_dict(torch.load("best.pt"))',
-            "    dist.barrier()  # rank 0 has written it\n    if epoch < 0:\n",
+            "    npu_port.wait()  # rank 0 has written it\n    if epoch < 0:\n",
         ),
         (
             'if not os.path.isfile("best.pt"):\n            return\n'
             '        model.load_state_dict(torch.load("best.pt"))',
-            '    dist.barrier()  # rank 0 has written it\n    if not os.path.isfile("best.pt"):\n        return\n',
+            '    npu_port.wait()  # rank 0 has written it\n    if not os.path.isfile("best.pt"):\n        return\n',
         ),
         (
             'model.freeze()\n        model.load_state_dict(torch.load("best.pt"))',
-            "    model.module.freeze()\n    dist.barrier()  # rank 0 has written it\n    model.module.load",
+            "    model.module.freeze()\n    npu_port.wait()  # rank 0 has written it\n    model.module.load",
         ),
     ],
 )
@@ -570,36 +534,36 @@ def test_who_asks_whether_a_file_is_there_waits_first(tail: str, waits: str) -> 
     """A rank that asks before rank 0 has written goes past the barrier that the others wait in."""
     found = output(SHARED_FILE.format("", tail))
     assert waits in found
-    assert found.count("barrier") == 1
+    assert found.count("npu_port.wait()") == 1
 
 
 def test_a_resume_is_not_waited_for_by_what_follows_training() -> None:
     resumed = 'if os.path.isfile("best.pt"):\n            evaluate(model)'
     found = output(SHARED_FILE.format(resumed, "print(evaluate(model))"))
-    assert found.index("    for epoch in range(3):") < found.index("dist.barrier()") < found.index("value = evaluate")
-    assert found.count("barrier") == 1
+    assert found.index("    for epoch in range(3):") < found.index("npu_port.wait()") < found.index("value = evaluate")
+    assert found.count("npu_port.wait()") == 1
 
 
 def test_what_an_epoch_loads_that_it_has_saved() -> None:
     found = output(SHARED_FILE.format("", "    evaluate(model)"))
-    assert "def evaluate(model):\n    dist.barrier()  # rank 0 has written it\n    model.load_state_dict(" in found
+    assert "def evaluate(model):\n    npu_port.wait()  # rank 0 has written it\n    model.load_state_dict(" in found
 
 
 def test_what_is_loaded_before_training_is_waited_for_by_nobody() -> None:
     found = output(SHARED_FILE.format('if os.path.exists("best.pt"):\n            evaluate(model)', ""))
-    assert "barrier" not in found
+    assert "npu_port.wait()" not in found
 
 
 def test_what_is_loaded_instead_of_training_is_waited_for_by_nobody() -> None:
     source = SHARED_FILE.replace("def main():", "def train():").replace(
         "        main()", "        train() if net.trains else evaluate(net())"
     )
-    assert "barrier" not in output(source.format("", ""))
+    assert "npu_port.wait()" not in output(source.format("", ""))
     source = source.replace(
         "train() if net.trains else evaluate(net())",
         "if net.trains:\n            train()\n        else:\n            evaluate(net())",
     )
-    assert "barrier" not in output(source.format("", ""))
+    assert "npu_port.wait()" not in output(source.format("", ""))
 
 
 def test_a_file_is_asked_for_by_all_ranks_before_one_writes_it() -> None:
@@ -608,7 +572,7 @@ def test_a_file_is_asked_for_by_all_ranks_before_one_writes_it() -> None:
         else:
             torch.save(optimizer.state_dict(), "start.pt")"""
     assert (
-        "    else:\n        dist.barrier()  # all ranks have asked\n        if dist.get_rank() == 0:\n"
+        "    else:\n        npu_port.wait()  # all ranks have asked\n        if npu_port.is_first():\n"
         '            torch.save(optimizer.state_dict(), "start.pt")\n'
     ) in output(SHARED_FILE.format(ask, ""))
 
@@ -619,14 +583,14 @@ def test_a_file_that_is_asked_for_again_is_waited_for_by_all_who_ask() -> None:
             else:
                 torch.save(optimizer.state_dict(), "start.pt")"""
     found = output(SHARED_FILE.format("", ask))
-    assert '    dist.barrier()  # rank 0 has written it\n        if os.path.exists("start.pt"):\n' in found
-    assert "        else:\n            dist.barrier()  # all ranks have asked\n" in found
-    assert found.count("barrier") == 2
+    assert '    npu_port.wait()  # rank 0 has written it\n        if os.path.exists("start.pt"):\n' in found
+    assert "        else:\n            npu_port.wait()  # all ranks have asked\n" in found
+    assert found.count("npu_port.wait()") == 2
 
 
 def test_a_file_that_is_only_taken_away_needs_no_waiting() -> None:
     taken = 'if os.path.exists("old.pt"):\n            os.remove("old.pt")'
-    assert "barrier" not in output(SHARED_FILE.format(taken, ""))
+    assert "npu_port.wait()" not in output(SHARED_FILE.format(taken, ""))
 
 
 def test_a_model_that_another_function_makes_anew_gets_no_argument_of_torch_load() -> None:
@@ -662,8 +626,8 @@ def test_a_method_that_uses_the_model_too_early() -> None:
         if __name__ == "__main__":
             Trainer().fit()
     """)
-    assert b"self.model = DistributedDataParallel(" not in result.data
-    assert b"average_gradients(self.optimizer)\n" in result.data
+    assert b"npu_port.wrap(" not in result.data
+    assert b"                npu_port.average(self.optimizer)\n                self.optimizer.step()\n" in result.data
 
 
 def test_the_bare_model() -> None:
@@ -689,10 +653,10 @@ def test_targets() -> None:
         model="model = net().cuda()\ncritic = net.critic.cuda()\nother = torch.optim.SGD(critic.parameters(), lr=0.1)",
         loop="for epoch in range(3):\n    for x in loader:\n        critic(model(x)).backward(); optimizer.step()",
     )
-    assert output(two).count("= DistributedDataParallel(") == 2
+    assert output(two).count("npu_port.wrap(") == 2
     only = distributed(two, "critic")
-    assert b"init_process_group" not in only.data and left(only) == ["NPU332"]
-    assert "init_process_group" in output(two, "critic", "model")
+    assert b"npu_port" not in only.data and left(only) == ["NPU332"]
+    assert "npu_port.start()" in output(two, "critic", "model")
 
 
 def test_a_model_that_runs_twice_in_a_step() -> None:
@@ -711,34 +675,30 @@ def body(end: str) -> str:
 
 def test_start_in_the_main_guard() -> None:
     found = output(body('if __name__ == "__main__":\n    main()'))
-    assert found.endswith(
-        'if __name__ == "__main__":\n    torch.npu.set_device(int(os.environ["LOCAL_RANK"]))\n'
-        '    dist.init_process_group(backend="hccl")\n    main()\n    dist.destroy_process_group()\n'
-    )
+    assert found.endswith('\nif __name__ == "__main__":\n    npu_port.start()\n    main()\n')
+    assert found.count("npu_port.start()") == 1
 
 
 def test_start_in_a_main_function_that_does_not_come_back() -> None:
     found = output(body('if __name__ == "__main__":\n    raise SystemExit(main())'))
-    assert '    dist.init_process_group(backend="hccl")\n    atexit.register(dist.destroy_process_group)\n' in found
-    assert found.endswith("    raise SystemExit(main())\n")
-
-
-def test_the_group_begins_inside_of_a_main_function_that_does_not_come_back() -> None:
-    found = output(body('if __name__ == "__main__":\n    raise SystemExit(main())'))
-    assert 'def main():\n    torch.npu.set_device(int(os.environ["LOCAL_RANK"]))\n' in found
+    assert "def main():\n    npu_port.start()\n    loader = " in found
     assert found.endswith('\nif __name__ == "__main__":\n    raise SystemExit(main())\n')
 
 
 def test_start_before_a_main_function_that_is_called_under_a_condition() -> None:
     found = output(body('if __name__ == "__main__":\n    net.ready and main()'))
-    assert (
-        '    dist.init_process_group(backend="hccl")\n    net.ready and main()\n    dist.destroy_process_group()\n'
-    ) in found
+    assert found.endswith('\nif __name__ == "__main__":\n    npu_port.start()\n    net.ready and main()\n')
 
 
 def test_a_lambda_that_moves_to_a_card_does_not_start_the_group() -> None:
     found = output(script(head="to_card = lambda x: x.cuda()"))
-    assert "\nto_card = lambda x: x.npu()\n\ntorch.npu.set_device(" in found
+    assert "\nto_card = lambda x: x.npu()\n\nnpu_port.start()\n\nloader = " in found
+
+
+def test_nothing_stands_at_the_end() -> None:
+    """The start sees to that."""
+    for tail in ("", "raise SystemExit(0)", "x = 1"):
+        assert output(script(tail=tail)).endswith(f"        model(x).backward()\n{tail}\n".replace("\n\n", "\n"))
 
 
 @pytest.mark.parametrize(
@@ -750,7 +710,7 @@ def test_a_lambda_that_moves_to_a_card_does_not_start_the_group() -> None:
 )
 def test_a_main_file_that_does_not_call_its_training(source: str) -> None:
     result = distributed(source)
-    assert left(result) == ["NPU332"] and b"dist." not in result.data and b"DistributedSampler" not in result.data
+    assert left(result) == ["NPU332"] and b"npu_port" not in result.data
     assert any("the main file calls nothing that trains" in finding.message for finding in result.findings)
 
 
@@ -767,14 +727,14 @@ def test_cards_by_number() -> None:
         )
     )
     found = result.data.decode()
-    assert "VISIBLE_DEVICES" not in found and found.count("set_device") == 1
+    assert "VISIBLE_DEVICES" not in found and "set_device" not in found and "npu_port.start()" in found
     assert 'torch.device("npu")' in found and "net().npu()" in found
     assert not left(result)
 
 
 def test_a_second_card_leaves_the_program_whole() -> None:
     result = distributed(script(tail='net.teacher.to("cuda:1")'))
-    assert b"init_process_group" not in result.data and left(result) == ["NPU335"]
+    assert b"npu_port" not in result.data and left(result) == ["NPU335"]
 
 
 @pytest.mark.parametrize(
@@ -795,7 +755,7 @@ def test_a_card_by_a_number_that_the_user_gives_is_that_of_the_rank(before: str,
 
 def test_a_card_that_is_set_under_a_condition_is_left_to_the_user() -> None:
     result = distributed(script(head="net.placed or torch.cuda.set_device(0)"))
-    assert b"\nnet.placed or torch.npu.set_device(0)\n" in result.data and b"init_process_group" not in result.data
+    assert b"\nnet.placed or torch.npu.set_device(0)\n" in result.data and b"npu_port" not in result.data
     assert left(result) == ["NPU335"]
 
 
@@ -815,7 +775,7 @@ def test_a_card_that_is_set_under_a_condition_is_left_to_the_user() -> None:
 )
 def test_programs_that_are_distributed_already(setup: str) -> None:
     result = distributed(script(head=setup))
-    assert b"DistributedSampler" not in result.data and b"LOCAL_RANK" not in result.data
+    assert b"npu_port" not in result.data and b"LOCAL_RANK" not in result.data
     assert left(result) == ["NPU330"]
 
 
@@ -829,23 +789,23 @@ def test_a_script_that_trains_nothing() -> None:
 def test_neighbours_share_a_condition() -> None:
     found = output(script(tail="print(1)\nprint(2)\nx = 3\nprint(x)"))
     assert (
-        "if dist.get_rank() == 0:\n    print(1)\n    print(2)\nx = 3\nif dist.get_rank() == 0:\n    print(x)\n" in found
+        "if npu_port.is_first():\n    print(1)\n    print(2)\nx = 3\nif npu_port.is_first():\n    print(x)\n" in found
     )
 
 
 def test_a_condition_gets_one_more_term() -> None:
     found = output(script(tail="if net.loud or net.verbose:\n    print(1)"))
-    assert "if (net.loud or net.verbose) and dist.get_rank() == 0:\n    print(1)\n" in found
+    assert "if (net.loud or net.verbose) and npu_port.is_first():\n    print(1)\n" in found
 
 
 def test_strings_over_several_lines_stay() -> None:
     found = output(script(tail='print("""a\n  b\nc""")'))
-    assert 'if dist.get_rank() == 0:\n    print("""a\n  b\nc""")\n' in found
+    assert 'if npu_port.is_first():\n    print("""a\n  b\nc""")\n' in found
 
 
 def test_a_model_that_runs_for_a_line_of_output_runs_on_all_ranks() -> None:
     found = output(script(tail="print(model(dataset[0]))"))
-    assert "\nvalue = model(dataset[0])\nif dist.get_rank() == 0:\n    print(value)\n" in found
+    assert "\nvalue = model(dataset[0])\nif npu_port.is_first():\n    print(value)\n" in found
 
 
 def test_progress_tensorboard_and_wandb() -> None:
@@ -858,11 +818,11 @@ def test_progress_tensorboard_and_wandb() -> None:
             tail="writer.close()",
         )
     )
-    assert "tqdm(loader, disable=dist.get_rank() != 0)" in found
-    assert 'writer = SummaryWriter("runs") if dist.get_rank() == 0 else None\n' in found
-    assert 'wandb.init(project="p", mode=None if dist.get_rank() == 0 else "disabled")' in found
-    assert "    if dist.get_rank() == 0:\n        writer.add_scalar('e', epoch)\n" in found
-    assert found.count("writer.close()") == 1
+    assert "tqdm(loader, disable=not npu_port.is_first())" in found
+    assert 'writer = SummaryWriter("runs") if npu_port.is_first() else None\n' in found
+    assert 'wandb.init(project="p", mode=None if npu_port.is_first() else "disabled")' in found
+    assert "    if npu_port.is_first():\n        writer.add_scalar('e', epoch)\n" in found
+    assert found.endswith("if npu_port.is_first():\n    writer.close()\n")
 
 
 def test_downloads_and_folders() -> None:
@@ -873,10 +833,7 @@ def test_downloads_and_folders() -> None:
         )
     )
     assert 'os.makedirs("out", exist_ok=True)' in found
-    assert (
-        "if dist.get_rank() != 0:\n    dist.barrier()  # rank 0 downloads first\n"
-        'images = net.MNIST("data", download=True)\nif dist.get_rank() == 0:\n    dist.barrier()\n'
-    ) in found
+    assert 'with npu_port.first_on_host("downloads"):\n    images = net.MNIST("data", download=True)\nloader' in found
 
 
 # --- losses ---------------------------------------------------------------------------------------------------------
@@ -886,7 +843,7 @@ LOOP = (
 )
 
 
-MEAN = "mean_loss = loss.detach().clone()\ndist.all_reduce(mean_loss)\nmean_loss /= dist.get_world_size()\n"
+MEAN = "mean_loss = npu_port.mean_over_ranks(loss)\n"
 
 
 @pytest.mark.parametrize(
@@ -900,7 +857,7 @@ MEAN = "mean_loss = loss.detach().clone()\ndist.all_reduce(mean_loss)\nmean_loss
 )
 def test_a_condition_reads_the_mean_that_all_ranks_have_taken_above_it(body: str, wanted: str) -> None:
     found = output(script(head="best = 9.0", loop=LOOP.format(textwrap.indent(body, " " * 8))))
-    assert textwrap.indent(MEAN + wanted, " " * 8) in found and found.count("all_reduce") == 1
+    assert textwrap.indent(MEAN + wanted, " " * 8) in found and found.count("npu_port.mean_over_ranks(") == 1
 
 
 def test_a_loss_that_a_block_works_out_is_averaged_within_it() -> None:
@@ -918,12 +875,12 @@ def test_a_loss_that_a_block_works_out_is_averaged_within_it() -> None:
 
 def test_what_a_loop_asks_anew_in_each_round_is_that_of_one_rank() -> None:
     result = distributed(script(loop=LOOP.format("        while loss.item() > 9:\n            x = 1")))
-    assert left(result) == ["NPU346"] and b"all_reduce" not in result.data
+    assert left(result) == ["NPU346"] and b"mean_over_ranks" not in result.data
     steps = "        while loss.item() > 9:\n            loss = model(x)\n            loss.backward()"
     assert left(distributed(script(loop=LOOP.format(steps)))) == ["NPU332"]
 
 
-def test_a_loader_that_a_function_makes_anew_is_not_named_by_its_callers() -> None:
+def test_a_loader_that_a_function_makes_anew_is_shared_out_there() -> None:
     loop = """
         def learn(data):
             for x in DataLoader(data, batch_size=8, shuffle=True):
@@ -934,7 +891,8 @@ def test_a_loader_that_a_function_makes_anew_is_not_named_by_its_callers() -> No
             learn(dataset)
         """
     result = distributed(script(loader="", loop=loop))
-    assert left(result) == ["NPU342"] and b"train_loader.sampler.set_epoch" not in result.data
+    shared = b"    for x in npu_port.shard(DataLoader(data, batch_size=8, shuffle=True)):\n"
+    assert not left(result) and shared in result.data and b"for epoch in range(3):\n    learn(dataset)\n" in result.data
 
 
 def loop(*lines: str) -> str:
@@ -944,16 +902,14 @@ def loop(*lines: str) -> str:
 def test_the_mean_is_taken_where_all_ranks_come_by() -> None:
     found = output(script(loop=loop("if i % 10 == 0:", "    print(loss.item())")))
     assert (
-        "        if i % 10 == 0:\n            mean_loss = loss.detach().clone()\n"
-        "            dist.all_reduce(mean_loss)\n"
-        "            mean_loss /= dist.get_world_size()\n            if dist.get_rank() == 0:\n"
-        "                print(mean_loss.item())\n"
+        "        if i % 10 == 0:\n            mean_loss = npu_port.mean_over_ranks(loss)\n"
+        "            if npu_port.is_first():\n                print(mean_loss.item())\n"
     ) in found
 
 
 def test_the_mean_under_a_condition_that_a_setting_decides() -> None:
     found = output(script(head="every = net.every", loop=loop("if i % every == 0:", "    print(loss.item())")))
-    assert "        if i % every == 0:\n            mean_loss = loss.detach().clone()\n" in found
+    assert "        if i % every == 0:\n            mean_loss = npu_port.mean_over_ranks(loss)\n" in found
 
 
 @pytest.mark.parametrize(
@@ -965,13 +921,7 @@ def test_the_mean_under_a_condition_that_a_setting_decides() -> None:
 )
 def test_forms_of_a_loss_that_is_read(lines: list[str], after: str) -> None:
     found = output(script(loop=loop(*lines)))
-    mean = (
-        "mean_loss = loss.detach().clone()",
-        "dist.all_reduce(mean_loss)",
-        "mean_loss /= dist.get_world_size()",
-        "if dist.get_rank() == 0:",
-        f"    {after}",
-    )
+    mean = ("mean_loss = npu_port.mean_over_ranks(loss)", "if npu_port.is_first():", f"    {after}")
     assert "\n" + "".join(f"        {line}\n" for line in (*lines[:-1], *mean)) in found
 
 
@@ -1109,13 +1059,13 @@ def test_a_sum_that_is_divided_by_what_may_be_all_of_the_data_is_remarked(shown:
 )
 def test_other_sums_and_divisors_are_not(inside: str, shown: str) -> None:
     result = distributed(script(head=ROWS, loop=SUMMED.format(inside, shown)))
-    assert not left(result) and b"DistributedSampler(" in result.data
+    assert not left(result) and SHARED in result.data.decode()
     assert (b"len(loader.sampler)" in result.data) is ("sampler" in shown)
 
 
 def test_a_sum_over_data_that_is_not_shared_out_is_not() -> None:
-    loader = "loader = DataLoader(TensorDataset(rows, marks), sampler=net.sampler)"
-    for shown in ("print(correct / 48)", "print(correct / len(rows))"):
+    loader = STREAM.format("yield torch.rand(2)", "loader = DataLoader(Stream())")
+    for shown in ("print(correct / 48)", "print(correct / len(rows))", "print(correct / len(loader.dataset))"):
         result = distributed(script(head=ROWS, loader=loader, loop=SUMMED.format("pass", shown)))
         assert left(result) == ["NPU340"] and shown in result.data.decode()
 
@@ -1147,14 +1097,14 @@ def test_nor_is_one_by_a_tensor_that_is_cut_later() -> None:
 def test_a_loss_that_is_read_below_its_loop() -> None:
     found = output(script(loop=loop("optimizer.step()") + "\n    print(epoch, loss.item())"))
     assert (
-        "        optimizer.step()\n    mean_loss = loss.detach().clone()\n    dist.all_reduce(mean_loss)\n"
-        "    mean_loss /= dist.get_world_size()\n    if dist.get_rank() == 0:\n        print(epoch, mean_loss.item())\n"
+        "        optimizer.step()\n    mean_loss = npu_port.mean_over_ranks(loss)\n"
+        "    if npu_port.is_first():\n        print(epoch, mean_loss.item())\n"
     ) in found
 
 
 def test_no_rank_waits_in_a_condition_of_another() -> None:
     result = distributed(script(loop=loop("if loss > 2:", "    print(loss.item())")))
-    assert b"all_reduce" not in result.data
+    assert b"mean_over_ranks" not in result.data
     assert left(result) == ["NPU346"]
 
 
@@ -1185,45 +1135,60 @@ def test_a_counter_that_goes_up_behind_the_pass_cannot_be_asked_before_it() -> N
     assert left(result) == ["NPU332"] and b"no_sync" not in result.data
 
 
-def test_seeds() -> None:
-    found = output(script(head="torch.manual_seed(0)"))
-    assert "torch.manual_seed((torch.initial_seed() + dist.get_rank()) % 2**64)\nfor epoch in range(3):\n" in found
-    assert "initial_seed" not in output(script())
-    split = script(head="train, test = torch.utils.data.random_split(dataset, [8, 2])")
-    assert "torch.manual_seed(shared_seed.item())" in output(split)
-    assert "shared_seed" not in output(split.replace("[8, 2]", "[8, 2], generator=net.generator"))
+@pytest.mark.parametrize(
+    "head",
+    [
+        "",
+        "torch.manual_seed(0)",
+        "train, test = torch.utils.data.random_split(dataset, [8, 2], generator=net.generator)",
+        "import numpy as np\ntorch.manual_seed(0)\nnoise = np.random.rand(3)",
+        "import random\nrandom.seed(0)\norder = random.sample(range(9), 3)",
+    ],
+)
+def test_no_seed_is_touched(head: str) -> None:
+    """The ranks begin with the streams of rank 0, and each draws its own numbers from the training loop on."""
+    found = output(script(head=head))
+    drawn = [line for line in head.splitlines() if "import" not in line]
+    assert all(found.count(f"{line}\n") == 1 for line in drawn)
+    assert "npu_port.own_draws()\nfor epoch in range(3):\n" in found and "same_draws" not in found
+    assert found.count("seed") == head.count("seed")
 
 
-def test_the_shared_seed_is_that_which_one_process_has() -> None:
-    split = "train, test = torch.utils.data.random_split(dataset, [8, 2])"
-    found = output(script(head=split))
-    line = 'shared_seed = torch.tensor(torch.initial_seed() % 2**63, device="npu")'
-    assert f"{line}\ndist.broadcast(shared_seed, 0)\n" in found
-    assert "torch.manual_seed(shared_seed.item())\n" in found
-    drawn = f"import numpy as np\n{split}\nnoise = np.random.rand(3)"
-    assert "np.random.seed(shared_seed.item() % 2**32)\n" in output(script(head=drawn))
-    found = output(script(head=f"torch.manual_seed(0)\n{drawn}"))
-    assert 'shared_seed = torch.tensor(torch.initial_seed() % 2**32, device="npu")\n' in found
-    assert "np.random.seed(shared_seed.item())\n" in found
+def test_what_nobody_seeds_is_drawn_behind_the_start() -> None:
+    found = output(script(head="import numpy as np\n\nnoise = np.random.rand(3)\nrows = torch.rand(3)"))
+    assert "npu_port.start()\n\nnoise = np.random.rand(3)\nrows = torch.rand(3)\n" in found
 
 
-def test_names_that_are_taken() -> None:
+@pytest.mark.parametrize(
+    ("head", "tail", "shown"),
+    [
+        ("npu_port = net.port", "print(npu_port)", "print(npu_port)"),
+        ("def show():\n    npu_port = 1\n    return npu_port", "print(show())", "print(show())"),
+        ("def show(npu_port):\n    return npu_port", "print(show(1))", "print(show(1))"),
+        ("from project import port as npu_port", "print(npu_port)", "print(npu_port)"),
+    ],
+)
+def test_names_that_are_taken(head: str, tail: str, shown: str) -> None:
+    found = output(script(head=head, tail=tail))
+    assert "import npu_port as npu_helper\n" in found and "npu_helper.start()\n" in found
+    assert f"if npu_helper.is_first():\n    {shown}\n" in found and "npu_port.start()" not in found
+
+
+def test_a_name_of_the_user_that_nobody_writes_any_more() -> None:
     found = output(script(head="dist = net.distance", tail="print(dist)"))
-    assert "import torch.distributed as torch_dist\n" in found
-    assert "if torch_dist.get_rank() == 0:\n    print(dist)\n" in found
+    assert "if npu_port.is_first():\n    print(dist)\n" in found and "torch.distributed" not in found
 
 
 def test_a_line_of_several_statements_is_parted() -> None:
     found = output(script(model="model = net(); model.cuda()"))
-    assert "model = net(); model.npu()\nmodel = DistributedDataParallel(model, device_ids=" in found
+    assert "model = net(); model.npu()\nmodel = npu_port.wrap(model)\n" in found
     start = output(script(loader="import random; loader = DataLoader(dataset, shuffle=True)  # data"))
     assert "\nimport random\n" in start
-    assert 'dist.init_process_group(backend="hccl")\n\nloader = DataLoader(' in start
-    assert "sampler=DistributedSampler(dataset))  # data\n" in start
+    assert "npu_port.start()\n\nloader = DataLoader(dataset, shuffle=True)  # data\nloader = npu_port.shard(" in start
     step = "loss = model(x); loss.backward(); print(loss.item())"
     loop = output(script(loop=f"for epoch in range(3):\n    for x in loader: {step}"))
-    assert "    for x in loader:\n        loss = model(x); loss.backward()\n        mean_loss = loss" in loop
-    assert "        if dist.get_rank() == 0:\n            print(mean_loss.item())\n" in loop
+    assert "    for x in loader:\n        loss = model(x); loss.backward()\n        mean_loss = npu_port" in loop
+    assert "        if npu_port.is_first():\n            print(mean_loss.item())\n" in loop
 
 
 def test_what_stands_before_the_start_on_its_line_asks_for_no_rank() -> None:

@@ -7,14 +7,14 @@ import ast
 import pytest
 
 from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name, without_first
-from transplt.trees.expressions import and_also, only_if, wrapped_anew
-from transplt.trees.loaders import with_sampler
+from transplt.trees.expressions import and_also, between, only_if, wrapped_anew
 from transplt.trees.transform import CannotRewrite, New, rewritten
 
 FOLDERS = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
-WRAPPED = wrapped_anew("DDP", "npu", "device_ids=[0]", behind=False)
-MOVED = wrapped_anew("DDP", "npu", "device_ids=[0]", behind=True)
-SAMPLER, NAMED = with_sampler("S(d)", ""), with_sampler("S(d)", "d")
+WRAPPED = wrapped_anew("p.wrap", "", behind=False)
+MOVED = wrapped_anew("p.wrap", "", behind=True)
+UNUSED = wrapped_anew("p.wrap", "find_unused_parameters=True", behind=False)
+SHARED, LATER = between("p.shard(", ")"), between("p.one_by_one(lambda: ", ")")
 
 
 def made(new: New, before: str) -> str:
@@ -25,25 +25,26 @@ def made(new: New, before: str) -> str:
     ("new", "before", "after"),
     [
         (FOLDERS, "os . mkdir(\n    x,  # here\n)", "os . makedirs(\n    x, exist_ok=True,  # here\n)"),
-        (WRAPPED, "nn.DataParallel(net(), [0, 1])", "DDP(net().npu(), device_ids=[0])"),
-        (WRAPPED, "nn.DataParallel(a or b)", "DDP((a or b).npu(), device_ids=[0])"),
-        (MOVED, "nn.DataParallel(m.net).cuda()", "DDP(m.net.npu(), device_ids=[0])"),
+        (WRAPPED, "nn.DataParallel(net(), [0, 1])", "p.wrap(net())"),
+        (WRAPPED, "nn.DataParallel(a or b)", "p.wrap(a or b)"),
+        (WRAPPED, "nn.DataParallel(\n    net(3),  # small\n    [0, 1],\n)", "p.wrap(net(3))"),
+        (UNUSED, "nn.DataParallel(net())", "p.wrap(net(), find_unused_parameters=True)"),
+        (MOVED, "nn.DataParallel(m.net).cuda()", "p.wrap(m.net)"),
         (without_first, "x.cuda(0)", "x.cuda()"),
         (and_also("r == 0"), "a", "a and r == 0"),
         (and_also("r == 0"), "a or b", "(a or b) and r == 0"),
         (and_also("r == 0"), "(a or b)", "(a or b) and r == 0"),
         (and_also("r == 0"), "a and b", "a and b and r == 0"),
         (only_if("r == 0"), "Writer(\n    path,\n)", "Writer(\n    path,\n) if r == 0 else None"),
-        (SAMPLER, "DataLoader(d, shuffle = True)", "DataLoader(d, sampler = S(d))"),
-        (SAMPLER, "DataLoader(d, 8, True)", "DataLoader(d, 8, sampler=S(d))"),
-        (SAMPLER, "DataLoader(d, **rest)", "DataLoader(d, sampler=S(d), **rest)"),
-        (SAMPLER, "DataLoader(d, sampler=None, pin_memory=a)", "DataLoader(d, pin_memory=a, sampler=S(d))"),
+        (SHARED, "DataLoader(d, shuffle = True)", "p.shard(DataLoader(d, shuffle = True))"),
+        (SHARED, "loader", "p.shard(loader)"),
+        (SHARED, "self . loaders['train']", "p.shard(self . loaders['train'])"),
         (
-            NAMED,
+            SHARED,
             "DataLoader(\n    set_of(x),\n    8,  # each\n)",
-            "DataLoader(\n    d,\n    8,\n    sampler=S(d),  # each\n)",
+            "p.shard(DataLoader(\n    set_of(x),\n    8,  # each\n))",
         ),
-        (NAMED, "DataLoader(dataset=set_of(x), shuffle=a)", "DataLoader(dataset=d, sampler=S(d))"),
+        (LATER, "MNIST(x, download=True)", "p.one_by_one(lambda: MNIST(x, download=True))"),
     ],
 )
 def test_forms(new: New, before: str, after: str) -> None:
@@ -52,7 +53,7 @@ def test_forms(new: New, before: str, after: str) -> None:
 
 @pytest.mark.parametrize(
     ("new", "text"),
-    [(SAMPLER, "DataLoader()"), (SAMPLER, "x"), (WRAPPED, "x"), (MOVED, "DataParallel(x)"), (FOLDERS, "mkdir(x)")],
+    [(WRAPPED, "x"), (UNUSED, "x.y"), (MOVED, "DataParallel(x)"), (MOVED, "x.cuda"), (FOLDERS, "mkdir(x)")],
 )
 def test_what_has_another_form_is_refused(new: New, text: str) -> None:
     """Any exception costs the site alone (transplt.edits.rewrite)."""

@@ -9,8 +9,9 @@ import pytest
 from tests.distributed.test_pairs import distributed, left, output, script
 from transplt.program import passes
 
-WRAPPED = "= DistributedDataParallel("
-AVERAGED = "average_gradients(optimizer)"
+WRAPPED = "= npu_port.wrap("
+AVERAGED = "npu_port.average(optimizer)"
+STARTED = "npu_port.start()"
 
 
 def loop(body: str, head: str = "for epoch in range(3):\n    for x in loader:\n") -> str:
@@ -20,7 +21,7 @@ def loop(body: str, head: str = "for epoch in range(3):\n    for x in loader:\n"
 def refused(source: str) -> str:
     """Why a program was left whole."""
     result = distributed(source)
-    assert b"init_process_group" not in result.data and b"DistributedSampler" not in result.data
+    assert b"npu_port" not in result.data
     messages = [finding.message for finding in result.findings if "was not made distributed" in finding.message]
     assert messages
     return messages[0].partition(": ")[2]
@@ -107,24 +108,20 @@ def test_a_closure_averages_what_decides_its_step() -> None:
             )
         )
     )
-    assert textwrap.dedent("""\
-            loss.backward()
-            average_gradients(optimizer)
-            mean_loss = loss.detach().clone()
-            dist.all_reduce(mean_loss)
-            mean_loss /= dist.get_world_size()
-            return mean_loss
-    """) in textwrap.dedent(found[found.index("            loss.backward()") :].replace("\n            ", "\n")) or (
-        "            average_gradients(optimizer)\n            mean_loss = loss.detach().clone()\n" in found
-        and "            return mean_loss\n" in found
-    )
+    assert (
+        "            loss.backward()\n            npu_port.average(optimizer)\n"
+        "            mean_loss = npu_port.mean_over_ranks(loss)\n            return mean_loss\n"
+        "        optimizer.step(closure)\n"
+    ) in found and found.count(AVERAGED) == 1
 
 
 def test_a_network_that_is_not_called_is_averaged_with_the_others() -> None:
     third = "encoder = net.encoder.cuda()\nsecond = torch.optim.SGD(encoder.parameters(), lr=0.1)"
     body = "encoder.encode(model(x)).backward()\noptimizer.step()\nsecond.step()"
     found = output(script(head=third, loop=loop(body)))
-    assert AVERAGED in found and "average_gradients(second)" in found and WRAPPED not in found
+    assert f"        {AVERAGED}\n        optimizer.step()\n" in found and WRAPPED not in found
+    assert "        npu_port.average(second)\n        second.step()\n" in found
+    assert "\nnpu_port.alike(second, optimizer)\n" in found
 
 
 @pytest.mark.parametrize("freezes", ["for p in model.head.parameters():\n    p.requires_grad = False", ""])
@@ -213,7 +210,7 @@ def test_steps_that_not_every_rank_makes(body: str) -> None:
     ],
 )
 def test_conditions_that_all_ranks_decide_alike(body: str) -> None:
-    assert "init_process_group" in output(script(loop=loop(body)))
+    assert STARTED in output(script(loop=loop(body)))
 
 
 @pytest.mark.parametrize(("made", "why"), [("net.make_env()", "differs between ranks"), ("net.made()", "")])
@@ -221,7 +218,7 @@ def test_an_environment_that_the_program_calls_so(made: str, why: str) -> None:
     name = "env" if why else "stream"
     body = f"model(x).backward()\noptimizer.step()\n_, done = {name}.step(3)\nif done:\n    break"
     source = script(head=f"{name} = {made}", loop=loop(body))
-    assert (why in refused(source)) if why else "init_process_group" in output(source)
+    assert (why in refused(source)) if why else STARTED in output(source)
 
 
 def test_a_model_that_is_none_at_first_is_made_where_it_is_handed_over_from() -> None:
@@ -250,7 +247,7 @@ def test_a_model_that_is_none_at_first_is_made_where_it_is_handed_over_from() ->
             built = net().cuda()
             Trainer(built).fit()
     """
-    assert "    built = DistributedDataParallel(built" in output(source)
+    assert "    built = npu_port.wrap(built)\n" in output(source)
 
 
 RETRY = """
@@ -287,7 +284,7 @@ def test_a_retry_behind_an_exception_of_one_rank(handler: str) -> None:
 
 @pytest.mark.parametrize("handler", ["raise", "sys.exit(1)", "print(model)"])
 def test_a_handler_that_ends_the_program(handler: str) -> None:
-    assert "init_process_group" in output(RETRY.format(handler))
+    assert STARTED in output(RETRY.format(handler))
 
 
 def test_a_handler_behind_which_the_caller_goes_on() -> None:
@@ -304,7 +301,7 @@ def test_a_validation_score_decides_alike_on_all_ranks() -> None:
             + "    if score < best:\n        break\n    best = score",
         )
     )
-    assert "init_process_group" in found
+    assert STARTED in found
 
 
 def test_a_loss_that_a_function_of_one_step_returns_is_the_mean_of_all_ranks() -> None:
@@ -316,7 +313,7 @@ def test_a_loss_that_a_function_of_one_step_returns_is_the_mean_of_all_ranks() -
             return loss.item()
     """
     found = output(script(head=head, loop=loop("shown = step(x)\nif shown < 0.1:\n    break")))
-    assert "    dist.all_reduce(mean_loss)\n" in found and "    return mean_loss.item()\n" in found
+    assert "    mean_loss = npu_port.mean_over_ranks(loss)\n" in found and "    return mean_loss.item()\n" in found
 
 
 def test_a_learning_rate_that_hangs_on_a_figure_of_one_rank() -> None:
@@ -356,7 +353,7 @@ def test_a_part_that_is_given_the_cpu(device: str, whole: bool) -> None:
     head = "class Net(torch.nn.Module):\n    def __init__(self, card, loss_device):\n        super().__init__()\n"
     source = script(head=f"{head}loss_device = {device}", model="model = Net(net.card, loss_device).cuda()")
     found = distributed(source.replace("model(x).backward()", "model(x).backward(); optimizer.step()"))
-    assert (b"init_process_group" not in found.data) is whole
+    assert (b"npu_port" not in found.data) is whole
 
 
 # --- what acts is no effect of rank 0 alone --------------------------------------------------------------------------
@@ -372,7 +369,7 @@ def test_a_part_that_is_given_the_cpu(device: str, whole: bool) -> None:
 )
 def test_what_acts_in_a_print_is_done_by_all_ranks(shown: str, line: str) -> None:
     found = output(script(loop=loop(f"model(x).backward()\nprint({shown})")))
-    assert f"        {line}\n        if dist.get_rank() == 0:\n            print(value)\n" in found.replace(
+    assert f"        {line}\n        if npu_port.is_first():\n            print(value)\n" in found.replace(
         "net.evaluate(model.module)", "net.evaluate(model)"
     )
 
@@ -386,15 +383,15 @@ def test_the_mean_of_a_loss_stands_outside_of_the_condition() -> None:
     shown = "if epoch % 2 == 0:\n    print(epoch)\n    print(loss.item())"
     found = output(script(loop=loop(f"loss = model(x)\nloss.backward()\noptimizer.step()\n{shown}")))
     lines = [line.strip() for line in found.splitlines()]
-    assert lines.index("dist.all_reduce(mean_loss)") < lines.index("print(mean_loss.item())")
-    reduces = next(line for line in found.splitlines() if "all_reduce" in line)
-    under = [line for line in found.splitlines() if "get_rank() == 0" in line]
-    assert all(len(line) - len(line.lstrip()) >= len(reduces) - len(reduces.lstrip()) for line in under)
+    assert lines.index("mean_loss = npu_port.mean_over_ranks(loss)") < lines.index("print(mean_loss.item())")
+    reduces = next(line for line in found.splitlines() if "mean_over_ranks" in line)
+    under = [line for line in found.splitlines() if "is_first()" in line]
+    assert under and all(len(line) - len(line.lstrip()) >= len(reduces) - len(reduces.lstrip()) for line in under)
 
 
 def test_a_file_that_is_kept_open_is_written_by_rank_0() -> None:
     found = output(script(head='log = open("log.txt", "w")', tail='log.write("done")'))
-    assert 'log = open("log.txt" if dist.get_rank() == 0 else os.devnull, "w")\n' in found
+    assert 'log = open("log.txt" if npu_port.is_first() else os.devnull, "w")\n' in found
 
 
 # --- other scripts ---------------------------------------------------------------------------------------------------
@@ -414,10 +411,31 @@ def test_code_that_other_scripts_run_needs_no_process_group() -> None:
     train = script(loader="import data\nloader = data.loader()")
     files = {"train.py": train, "test.py": "import data\n\nfor x in data.loader():\n    print(x)\n"}
     found = distributed(data, path="data.py", files=files).data.decode()
-    assert 'DistributedSampler(dataset, int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0)))' in found
-    assert '    if os.environ.get("RANK", "0") == "0":\n        print("made")\n' in found
-    alone = distributed(data, path="data.py", files={"train.py": train}).data.decode()
-    assert "DistributedSampler(dataset))" in alone and "dist.get_rank() == 0" in alone
+    assert "    return npu_port.shard(DataLoader(dataset, shuffle=True))\n" in found
+    assert '    if npu_port.is_first():\n        print("made")\n' in found and STARTED not in found
+    assert found == distributed(data, path="data.py", files={"train.py": train}).data.decode()
+    assert not distributed(files["test.py"], path="test.py", files={"train.py": train, "data.py": data}).changed
+
+
+def test_a_bare_model_in_code_that_other_scripts_run() -> None:
+    steps = """
+        import torch
+
+
+        def train(model, optimizer, loader):
+            for x in loader:
+                model(x).backward()
+                optimizer.step()
+            torch.save(model.state_dict(), "m.pt")
+            model.describe()
+    """
+    main = script(head="from steps import train", loop="for epoch in range(3):\n    train(model, optimizer, loader)")
+    shared = {"train.py": main, "other.py": "import steps\nfrom project import net\n\nsteps.train(net, net.step, [])\n"}
+    found = distributed(steps, path="steps.py", files=shared).data.decode()
+    assert '        torch.save(npu_port.bare(model).state_dict(), "m.pt")\n' in found
+    assert "    npu_port.bare(model).describe()\n" in found and "        model(x).backward()\n" in found
+    alone = distributed(steps, path="steps.py", files={"train.py": main}).data.decode()
+    assert '        torch.save(model.module.state_dict(), "m.pt")\n    model.module.describe()\n' in alone
 
 
 def test_what_prints_before_the_start_is_behind_it() -> None:
@@ -433,7 +451,7 @@ def test_what_prints_before_the_start_is_behind_it() -> None:
     """
         )
     )
-    assert found.index("init_process_group") < found.index("options = parse()")
+    assert f"\n{STARTED}\n\noptions = parse()\n" in found
 
 
 def test_a_refusal_is_one_finding_and_nothing_is_written() -> None:
@@ -450,7 +468,7 @@ def test_a_method_whose_value_no_loss_sees_does_not_count() -> None:
 )
 def test_files_that_are_written_in_one_call(written: str) -> None:
     found = output(script(tail=written))
-    assert f"if dist.get_rank() == 0:\n    {written.splitlines()[-1]}\n" in found
+    assert f"if npu_port.is_first():\n    {written.splitlines()[-1]}\n" in found
 
 
 # --- what is on a card ------------------------------------------------------------------------------------------------
@@ -507,7 +525,7 @@ def test_an_optimizer_over_a_tensor_is_averaged() -> None:
         loop=loop("(x * image).sum().backward()\noptimizer.step()"),
     )
     found = output(source.replace("model.parameters()", "[image]"))
-    assert AVERAGED in found and "broadcast(parameter_of_rank_0, 0)" in found
+    assert AVERAGED in found and "optimizer = torch.optim.SGD([image], lr=0.1)\nnpu_port.alike(optimizer)\n" in found
 
 
 # --- parts without gradients ------------------------------------------------------------------------------------------
@@ -584,7 +602,7 @@ def test_an_object_does_not_differ_because_a_method_is_given_what_does() -> None
             for x in loader:
                 agent.update(x)
         """
-    assert "init_process_group" in output(script(head=agent, loop=loop_))
+    assert STARTED in output(script(head=agent, loop=loop_))
 
 
 def test_parameters_that_are_collected_in_a_loop_are_those_of_the_model() -> None:
@@ -611,7 +629,7 @@ def test_parallel_on_every_card_is_wrapped_where_it_stands(test: str) -> None:
             tail="torch.save(model.state_dict(), 'm.pt')",
         )
     )
-    assert "    model = DistributedDataParallel(model.npu(), " in found
+    assert "    model = npu_port.wrap(model)\n" in found
     assert "torch.save(model.state_dict(), 'm.pt')" in found  # names that begin with "module." as before
 
 
@@ -624,16 +642,13 @@ def test_parallel_on_several_cards_is_wrapped_behind_the_condition() -> None:
             tail="torch.save(model.state_dict(), 'm.pt')",
         )
     )
-    assert (
-        "\nmodel = DistributedDataParallel(model, " in found
-        and "torch.save(model.module.state_dict(), 'm.pt')" in found
-    )
+    assert "\nmodel = npu_port.wrap(model)\n" in found and "torch.save(model.module.state_dict(), 'm.pt')" in found
 
 
 # --- what is loaded from the net --------------------------------------------------------------------------------------
 
 
-def test_rank_0_first_runs_a_function_that_loads_from_the_net() -> None:
+def test_a_function_that_loads_from_the_net_does_so_under_a_lock() -> None:
     head = """
         import urllib.request
 
@@ -646,8 +661,9 @@ def test_rank_0_first_runs_a_function_that_loads_from_the_net() -> None:
         """
     body = loop("model(x).backward()\noptimizer.step()")
     found = output(script(head=head, loader="text = data('a.txt')\nloader = DataLoader(text, batch_size=8)", loop=body))
-    assert "if dist.get_rank() != 0:\n    dist.barrier()  # rank 0 downloads first\ntext = data(" in found
-    assert '    print("loading", path)\n    with open(path, "wb") as file:' in found
+    lock = 'with npu_port.first_on_host("downloads"):'
+    assert f'    print("loading", path)\n    {lock}\n        with open(path, "wb") as file:\n' in found
+    assert "\ntext = data('a.txt')\n" in found and "os.devnull" not in found
 
 
 def test_a_model_that_saves_itself_does_so_once() -> None:
@@ -662,7 +678,7 @@ def test_a_model_that_saves_itself_does_so_once() -> None:
         """
     body = loop("model(x).backward()\noptimizer.step()")
     found = output(script(head=head, model="model = Net().cuda()", loop=body, tail="model.save('m.pt')"))
-    assert "        if dist.get_rank() == 0:\n            torch.save(self.state_dict(), path)" in found
+    assert "        if npu_port.is_first():\n            torch.save(self.state_dict(), path)" in found
     assert "        print(x.shape)\n        return x" in found
 
 
@@ -672,7 +688,7 @@ def test_a_model_that_saves_itself_does_so_once() -> None:
 def test_parameters_are_sent_from_where_they_are_on_their_card() -> None:
     body = loop("model.energy(x).backward()\noptimizer.step()")
     found = output(script(model="model = net()", loop="model.cuda()\n" + body))
-    assert "model.npu()\nfor group in optimizer.param_groups:\n" in found
+    assert "model.npu()\nnpu_port.alike(optimizer)\n" in found
 
 
 def test_a_module_that_makes_its_own_optimizer_is_not_on_a_card_yet() -> None:
@@ -692,7 +708,7 @@ def test_a_module_that_makes_its_own_optimizer_is_not_on_a_card_yet() -> None:
         loop=loop("for layer in layers:\n    layer.learn(x)"),
     )
     found = output(source.replace("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n", ""))
-    assert "average_gradients(self.optimizer)" in found and "dist.broadcast(parameter" not in found
+    assert "npu_port.average(self.optimizer)\n" in found and "npu_port.alike(" not in found
 
 
 # --- methods that run nothing of a model ------------------------------------------------------------------------------
@@ -741,7 +757,7 @@ def test_a_model_of_two_names_is_wrapped_behind_what_sets_up_either() -> None:
         plain.head.apply(net.init)
         """
     found = output(script(model=model, loop=loop("model(x).backward()\noptimizer.step()")))
-    assert "plain.head.apply(net.init)\nmodel = DistributedDataParallel(model, " in found
+    assert "plain.head.apply(net.init)\nmodel = npu_port.wrap(model)\n" in found
 
 
 # --- outputs that are thrown away -------------------------------------------------------------------------------------

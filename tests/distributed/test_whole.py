@@ -44,8 +44,8 @@ if __name__ == "__main__":
 ASKING = LOADERS.replace("def training", "import torch.distributed as dist\n\n\ndef training").replace(
     "    return", "    print(dist.get_world_size())\n    return"
 )
-WRITTEN = ("init_process_group", "DistributedSampler", "DistributedDataParallel", "set_epoch", "get_rank")
-SCRIPT = "run_distributed_npu.sh"
+WRITTEN = ("init_process_group", "DistributedSampler", "DistributedDataParallel", "set_epoch", "get_rank", "npu_port")
+SCRIPT, HELPER = "run_distributed_npu.sh", "npu_port.py"
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def output(project: Path, *options: str) -> tuple[int, str, Path]:
 
 def nothing_of_it(folder: Path) -> bool:
     texts = [path.read_text() for path in folder.rglob("*.py")]
-    return not any(word in text for word in WRITTEN for text in texts)
+    return not (folder / HELPER).exists() and not any(word in text for word in WRITTEN for text in texts)
 
 
 def test_a_program_that_holds_is_converted_whole(project: Path) -> None:
@@ -74,16 +74,18 @@ def test_a_program_that_holds_is_converted_whole(project: Path) -> None:
     assert code == 0, told
     assert f"to start it: bash {SCRIPT}" in told
     assert (folder / SCRIPT).is_file()
-    assert "DistributedSampler(points)" in (folder / "loaders.py").read_text()
-    assert "DistributedDataParallel(model" in (folder / "main.py").read_text()
+    assert "return npu_port.shard(DataLoader(points, batch_size=2" in (folder / "loaders.py").read_text()
+    assert "\nmodel = npu_port.wrap(model)\n" in (folder / "main.py").read_text()
+    assert "\ndef shard(" in (folder / HELPER).read_text() and "\ndef wrap(" in (folder / HELPER).read_text()
+    assert [path.name for path in folder.rglob(HELPER)] == [HELPER]
 
 
 def test_a_program_that_another_script_shares_is_converted(project: Path) -> None:
     (project / "test.py").write_text(SECOND)
     code, told, folder = output(project)
     assert code == 0, told
-    assert 'int(os.environ.get("RANK", 0))' in (folder / "loaders.py").read_text()
-    assert "rank" not in (folder / "test.py").read_text()
+    assert "return npu_port.shard(DataLoader(points, batch_size=2" in (folder / "loaders.py").read_text()
+    assert not any(word in (folder / "test.py").read_text() for word in ("rank", *WRITTEN))
 
 
 @pytest.mark.parametrize("jobs", ["0", "2"])
@@ -127,7 +129,7 @@ def test_what_is_taken_back_in_one_file_is_taken_back_in_all(
     project: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     def broken(work: Work, outcome: object, applied: object) -> str:
-        return "it does not hold" if work.scan.path == path and b"Distributed" in outcome.data else ""  # type: ignore[attr-defined]
+        return "it does not hold" if work.scan.path == path and b"npu_port" in outcome.data else ""  # type: ignore[attr-defined]
 
     monkeypatch.setattr(verify, "_broken", broken)
     code, told, folder = output(project)

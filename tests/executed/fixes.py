@@ -237,7 +237,6 @@ result = losses
         _TRAIN + "torch.save(model.state_dict(), 'model.pt')\nresult = torch.load('model.pt', map_location='cpu')\n", 1
     ),
     "NPU339": _trained(),
-    "NPU341": _trained(_TRAIN.replace("argv[1]))", "argv[1]), shuffle=True)") + _WEIGHTS, batch=32),
     "NPU343": _trained(_TRAIN + "    print('epoch', epoch)\n" + _WEIGHTS),
     "NPU345": _trained(_TRAIN + "        print('loss', loss.item())\n" + _WEIGHTS),
     "NPU347": _trained(

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 #: The code of the remark that says which level of apex a program got, and why.
 APEX_LEVEL = "NPU773"
+#: What the message of a remark begins with that names an option which the launch script has to give.
+LAUNCH_OPTION = "the launch script gives "
 
 
 class Level(str, Enum):
@@ -129,6 +131,13 @@ class TokenCount:
 
 
 NO_TOKENS = TokenCount()
+
+
+class HelperUse(NamedTuple):
+    """What a file calls of the functions of the port, and the files that are to hold them (npu_port.py)."""
+
+    paths: tuple[str, ...]
+    names: tuple[str, ...]
 
 
 class TokenVerdict(str, Enum):

@@ -49,13 +49,15 @@ class Settings:
     `analysis` also looks up what the project uses of torch (engine/analysis), for the card `hardware` (A2, A3 or
     950DT); `library` holds names of other projects that need a compiled extension, with its name. `entry`, the path of
     a main file relative to the input, makes the program that it starts distributed; `targets` are the models to wrap,
-    as they are spelled (all that train when there are none), `refusal` says why that program is left as it is. `amp`
+    as they are spelled (all that train when there are none), `check_ranks` the steps between two comparisons of all
+    ranks (0: none), `refusal` says why that program is left as it is. `amp`
     is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings. With
     `show` edits are shown and not made, as by `check`; `in_place` says that the file stays where it is, so that
     comments which ignore nothing may go. `texts`: text for people is edited too; `docs`: so are commands and code in
     documents. `taken_back`: (theme, path, proof) of what was asked for and left out, because what it had written
     stopped or differed. `pins`: packages with the versions that the project asks for (`==4.46.0`).
-    `only_lines` maps paths to the lines (first, last) that are looked at, None for all.
+    `helper_file`: functions that a port needs go into a file of the project (npu_port.py), else into each file that
+    calls them. `only_lines` maps paths to the lines (first, last) that are looked at, None for all.
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -76,6 +78,7 @@ class Settings:
     library: tuple[tuple[str, str], ...] = ()
     entry: str = ""
     targets: tuple[str, ...] = ()
+    check_ranks: int = 0
     refusal: str = ""
     amp: str = "off"
     amp_dtype: str = "float16"
@@ -89,6 +92,7 @@ class Settings:
     pins: tuple[tuple[str, str], ...] = ()
     only_lines: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] | None = None
     taken_back: tuple[tuple[str, str, str], ...] = ()
+    helper_file: bool = False
 
     @property
     def adds_code(self) -> bool:

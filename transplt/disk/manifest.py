@@ -39,7 +39,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         return None
     if not all(isinstance(item, dict) and isinstance(item.get("sha256"), str) for item in files.values()):
         return None
-    lists = [list(reports.values()), table.get("links", []), table.get("left_out", [])]
+    lists = [list(reports.values()), *(table.get(name, []) for name in ("links", "left_out", "helpers", "kept"))]
     if not all(isinstance(each, list) and all(isinstance(item, str) for item in each) for each in lists):
         return None
     return table
@@ -49,7 +49,7 @@ def edited_since(folder: Path, manifest: dict[str, Any]) -> list[str]:
     """Paths that were changed or added in `folder` after transplt wrote it, sorted."""
     hashes = {path: item["sha256"] for path, item in manifest["files"].items()} | manifest["reports"]
     links = set(manifest.get("links", []))
-    brought = set(manifest.get("left_out", []))
+    brought = {*manifest.get("left_out", []), *manifest.get("kept", [])}
     edited = []
     for path in _paths(folder, ""):
         full = folder / path

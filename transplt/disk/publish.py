@@ -42,7 +42,9 @@ def check_output(source: Path, target: Path, *, force: bool, discard_edits: bool
     manifest = None if target.is_symlink() else read_manifest(target)
     if manifest is None:
         raise UsageError(f"{shown(target)} was not written by transplt, so --force leaves it alone; move it away first")
-    edited = [] if discard_edits else edited_since(target, manifest)
+    # Functions of the port that were changed are kept beside the new ones.
+    kept = manifest.get("helpers", [])
+    edited = [] if discard_edits else [path for path in edited_since(target, manifest) if path not in kept]
     if edited:
         names = ", ".join(shown(path) for path in edited[:_SHOWN_FILES])
         more = f" and {len(edited) - _SHOWN_FILES} more" if len(edited) > _SHOWN_FILES else ""

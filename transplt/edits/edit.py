@@ -22,7 +22,8 @@ class Beside:
 
     `above_comments`: above the comments right above the statement too. `apart`: with an empty line between.
     `verbatim_from`: the line (from 0) from which on they are a text of the file's own, of which only the first line
-    gets the indentation; -1 for none.
+    gets the indentation; -1 for none. `called`: names that the lines define; they go in once, whatever groups
+    ask for them, and only where other code that is written holds one.
     """
 
     node: ast.stmt
@@ -30,6 +31,7 @@ class Beside:
     above_comments: bool = False
     apart: bool = False
     verbatim_from: int = -1
+    called: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +44,13 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class AtTop:
-    """An import among the others at the top of the file, unless another edit has asked for the same line."""
+    """An import among the others at the top of the file, unless another edit has asked for the same line.
+
+    `called`: it is the one of the project's own module with the functions of the port, which goes below all others, and
+    only where what is written holds this text.
+    """
+
+    called: str = ""
 
 
 #: What an edit changes. A node gets the text that its transform makes; a byte range gets another text.
@@ -58,7 +66,8 @@ class Edit:
     further modules it needs, `constants` statements it needs below the imports. `holes` are operands that the
     transform leaves as they are; it gets to see all others then. `apart`: of the pieces that the edits of one node
     change, its record names those that it changes itself; like lines that go in, it stays where a comment switches
-    edits off. `parted`: statements that share a line, and begin one when this edit is made.
+    edits off. `around`: it goes around what all other edits of the node make of it. `parted`: statements that share a
+    line, and begin one when this edit is made.
     """
 
     where: Where
@@ -78,6 +87,7 @@ class Edit:
     constants: tuple[str, ...] = ()
     holes: tuple[ast.expr, ...] = ()
     apart: bool = False
+    around: bool = False
     parted: tuple[ast.stmt, ...] = ()
 
     @property

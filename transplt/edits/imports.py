@@ -22,7 +22,8 @@ from transplt.syntax.scan import FUNCTIONS, Scan, parent
 TORCH_NPU = "import torch_npu  # noqa: F401"
 #: The code of an import that edits need.
 CODE = "NPU403"
-_STANDARD = sys.stdlib_module_names | {"distutils", "imp", "tomllib"}  # the same under every Python
+#: The top-level modules of the standard library.
+STANDARD = sys.stdlib_module_names | {"distutils", "imp", "tomllib"}  # the same under every Python
 #: Calls that only keep what they are given.
 _HOLDERS = frozenset("dict add_argument add_option list tuple set field Field get getenv setdefault str".split())
 #: How many statements in a row may stand between the imports at the top of a file.
@@ -85,7 +86,7 @@ def _uses_packages(work: Work) -> bool:
     for node in work.scan.imports:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
         relative = isinstance(node, ast.ImportFrom) and node.level
-        if relative or any(name.split(".")[0] not in _STANDARD for name in names):
+        if relative or any(name.split(".")[0] not in STANDARD for name in names):
             return True
     return False
 
@@ -111,8 +112,8 @@ def needed_imports(work: Work, modules: list[str], moved: set[int]) -> list[Plac
     """
     source, scan, body = work.source, work.scan, work.scan.tree.body
     wanted = [module for module in modules if not _imported(scan, module)]
-    heads = _import_head(body, moved)
-    standard = [module for module in wanted if module in _STANDARD and any(_is_standard_import(each) for each in heads)]
+    heads = import_head(body, moved)
+    standard = [module for module in wanted if module in STANDARD and any(_is_standard_import(each) for each in heads)]
     found = [
         Placed(*_among_standard(source, heads, [f"import {module}"]), CODE, f"import {module}") for module in standard
     ]
@@ -132,18 +133,18 @@ def needed_imports(work: Work, modules: list[str], moved: set[int]) -> list[Plac
 
 def _behind_packages(work: Work, body: list[ast.stmt], index: int) -> int:
     """`index`, or the last import of a package in front of it where the project's own modules are imported there."""
-    if index < 0 or not _is_own(work, body[index]):
+    if index < 0 or not is_own(work, body[index]):
         return index
     for before in range(index - 1, -1, -1):
         node = body[before]
-        if not isinstance(node, (ast.Import, ast.ImportFrom)) or _is_future(node):
+        if not isinstance(node, (ast.Import, ast.ImportFrom)) or is_future(node):
             break
-        if not _is_own(work, node) and not _is_standard_import(node):
+        if not is_own(work, node) and not _is_standard_import(node):
             return before
     return index
 
 
-def _is_own(work: Work, node: ast.stmt) -> bool:
+def is_own(work: Work, node: ast.stmt) -> bool:
     """True for an import of the project's own modules."""
     if isinstance(node, ast.ImportFrom):
         return node.level > 0 or work.defines_package(node.module or "")
@@ -300,14 +301,14 @@ def at_top(source: Source, scan: Scan, edits: Iterable[Edit]) -> list[Placed]:
     """
     wanted: dict[str, Edit] = {}
     for edit in edits:
-        if isinstance(edit.where, AtTop):
+        if isinstance(edit.where, AtTop) and not edit.where.called:
             wanted.setdefault(str(edit.new), edit)
     if not wanted:
         return []
     body, newline = scan.tree.body, source.newline()
-    heads = _import_head(body, set())
+    heads = import_head(body, set())
     if not heads:
-        at = next((node for node in body if not _is_docstring(node) and not _is_future(node)), None)
+        at = next((node for node in body if not is_docstring(node) and not is_future(node)), None)
         offset = line_start(source, at.lineno) if at else len(source.utf8)
         text = "".join(f"{line}{newline}" for line in sorted(wanted))
         return [placed(wanted[min(wanted)], offset, text + newline)]
@@ -332,10 +333,10 @@ def at_top(source: Source, scan: Scan, edits: Iterable[Edit]) -> list[Placed]:
 def _is_standard(line: str) -> bool:
     """True for `import module` of the standard library."""
     words = line.split()
-    return len(words) == 2 and words[1].split(".")[0] in _STANDARD
+    return len(words) == 2 and words[1].split(".")[0] in STANDARD
 
 
-def _import_head(body: Sequence[ast.stmt], moved: set[int]) -> list[ast.Import | ast.ImportFrom]:
+def import_head(body: Sequence[ast.stmt], moved: set[int]) -> list[ast.Import | ast.ImportFrom]:
     """The imports at the top of a file, in front of what is `moved`: up to the first definition, loop or block of code;
     a few statements may stand between them (`sys.path.append(...)`). Imports further down come after uses.
     """
@@ -344,7 +345,7 @@ def _import_head(body: Sequence[ast.stmt], moved: set[int]) -> list[ast.Import |
     for node in body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             between = 0
-            if not _is_future(node):
+            if not is_future(node):
                 found.append(node)
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.For, ast.While, ast.With)) or id(node) in moved:
             break
@@ -357,8 +358,8 @@ def _import_head(body: Sequence[ast.stmt], moved: set[int]) -> list[ast.Import |
 
 def _is_standard_import(node: ast.stmt) -> bool:
     if isinstance(node, ast.Import):
-        return all(alias.name.split(".")[0] in _STANDARD for alias in node.names)
-    return isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] in _STANDARD
+        return all(alias.name.split(".")[0] in STANDARD for alias in node.names)
+    return isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] in STANDARD
 
 
 def _among_standard(
@@ -386,9 +387,9 @@ def _among_standard(
     return offset, offset, text
 
 
-def _is_future(node: ast.stmt) -> bool:
+def is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
-def _is_docstring(node: ast.stmt) -> bool:
+def is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str)

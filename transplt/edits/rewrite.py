@@ -71,6 +71,8 @@ def build_sites(source: Source, edits: Sequence[Edit]) -> list[Site]:
         start, end = source.extent(edit.node)
         site = by_node.setdefault(id(edit.node), Site(edit.node, start, end, []))
         site.edits.append(edit)
+    for site in by_node.values():
+        site.edits.sort(key=lambda edit: edit.around)
     ordered: list[Site] = []
     for _, same in groupby(sorted(by_node.values(), key=_extent), key=_extent):
         group = list(same)

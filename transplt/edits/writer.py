@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Around, AtTop, Beside, Edit, Extent, Found
+from transplt.edits.helper import helper
 from transplt.edits.lines import own_lines
 from transplt.edits.parting import can_part
 from transplt.edits.work import Work
+from transplt.trees.expressions import between
 from transplt.trees.transform import New
 
 
@@ -89,6 +91,15 @@ class Writer:
             )
         )  # fmt: skip
 
+    def put_around(self, node: ast.expr, code: str, message: str, function: str, *, prefix: str = "") -> None:
+        """A call of a function around an expression, whatever other edits make of that; `prefix` stands before it."""
+        self.found.append(
+            Edit(
+                node, code, message, between(f"{function}({prefix}", ")"), self.level, group=self.group,
+                asked=self.asked, apart=True, around=True,
+            )
+        )  # fmt: skip
+
     # --- lines -------------------------------------------------------------------------------------------------------
 
     def fits(self, *nodes: ast.stmt) -> bool:
@@ -124,6 +135,17 @@ class Writer:
     def imports(self, line: str) -> None:
         """An import statement that what was written needs."""
         self._lines(AtTop(), line, self.import_code, self.import_message)
+
+    def helper(self, name: str, code: str, message: str, at: ast.AST | None = None) -> str:
+        """How the file calls a function of the helper (`npu_port.start`), which is brought there once; empty where it
+        cannot be called, which is said. `at` is the node that calls it; `code` and `message` are those of the record
+        of a function that goes into the file itself. See also `transplt.edits.helper.lacking_of`.
+        """
+        called = helper(
+            self.work, name, group=self.group, code=code, message=message, at=at, level=self.level, asked=self.asked
+        )
+        self.found += called.found
+        return called.text
 
     def _lines(
         self,

@@ -11,6 +11,7 @@ from transplt.base.text.old_names import may_hold_old_names
 from transplt.base.text.source import UnreadableSource, read_source
 from transplt.base.text.token_rows import ledger_of
 from transplt.edits.groups import MANY_CARDS
+from transplt.edits.helper_file import defined_in, is_helper
 from transplt.edits.ignores import speaks_of_ignores
 from transplt.edits.work import Work
 from transplt.engine.analysis.project import concerns, join, support_facts
@@ -26,6 +27,7 @@ from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.key_reads import reads_in_text
 from transplt.flow.links import linked_slots, unlinked_slots
 from transplt.flow.module_facts import code_facts, empty_facts, facts_of, leads_to_code, others_need
+from transplt.flow.placing import Placing, placing_of
 from transplt.flow.saved_files import saved_files
 from transplt.flow.slots import Slots
 from transplt.flow.vendored import copy_of
@@ -44,7 +46,11 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
     What is parsed for it is kept in `files`, for `migrate_source` in the same process (`ProjectFacts.files`).
     """
     files = files or Files()
+    if is_helper(path, data):
+        return replace(empty_facts(path), placing=Placing(ours=defined_in(data)))
     facts, copy = _facts(data, path, settings, files), copy_of(path, data)
+    if settings.helper_file:
+        facts = replace(facts, placing=placing_of(data))
     renames = tuple((rule.old, rule.new) for rule in compile_rules(settings).user.definitions.values())
     if renames:
         facts = replace(facts, renames=renames, uses=_uses(data, path, settings, renames))
@@ -128,6 +134,9 @@ def survey_source(data: bytes, path: str, settings: Settings, project: ProjectFa
 def _finished(
     data: bytes, path: str, settings: Settings, project: ProjectFacts, finish: Callable[[bytes, Work], FileResult]
 ) -> FileResult:
+    if is_helper(path, data):
+        ledger, count = ledger_of(data, Cause(TokenVerdict.IGNORED, "", "helper-file"))
+        return FileResult(path, data, (), count, ledger=ledger)
     rules = compile_rules(settings)
     recalled = project.files.take(path, data)
     silent = project.files.silent.pop(path, None) == hash(data)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transplt.base.text.source import splice
-from transplt.edits.edit import Beside, Edit
+from transplt.edits.edit import Around, Beside, Edit
+from transplt.edits.helper_import import helper_imports
 from transplt.edits.imports import (
     at_top,
     constants,
@@ -45,8 +46,10 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
         pieces += found
         failures += failed
     gone = [placed(edit, *_range(edit)) for edit in edits if isinstance(edit.where, tuple)]
-    grouped = [edit for edit in edits if edit.group and not edit.rewrites]
-    asked_for = [*at_top(source, work.scan, grouped), *around_statements(source, work.scan.tree, grouped)]
+    grouped = _called(pieces, [edit for edit in edits if edit.group and not edit.rewrites])
+    # An import goes in above the lines at the same place that need it.
+    imports = [*at_top(source, work.scan, grouped), *helper_imports(work, grouped, _written(pieces, grouped))]
+    asked_for = [*imports, *around_statements(source, work.scan.tree, grouped)]
     lines = _needed(
         work, pieces, [edit for edit in edits if isinstance(edit.where, Beside) and not edit.group], asked_for
     )
@@ -61,6 +64,31 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
     spliced.sort(key=lambda item: (item[0], item[1]))
     data = source.encode(splice(source.utf8, spliced)) if spliced else source.encode(source.utf8)
     return Outcome(data, pieces, lines, failures, spliced)
+
+
+def _called(pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[Edit]:
+    """Edits of groups, without the definitions that nothing calls after all, and with each of the others once."""
+    names = {str(edit.new): edit.where.called for edit in grouped if isinstance(edit.where, Beside)}
+    if not any(names.values()):
+        return [*grouped]
+    texts = {*(str(edit.new) for edit in grouped), *(piece.after for piece in pieces)}
+    gone = {text for text, called in names.items()
+            if called and not any(name in other for other in texts - {text} for name in called)}  # fmt: skip
+    kept: list[Edit] = []
+    for edit in grouped:
+        text = str(edit.new)
+        if text not in gone:
+            kept.append(edit)
+        if names.get(text):
+            gone.add(text)
+    return kept
+
+
+def _written(pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[tuple[ast.AST, str]]:
+    """The nodes that change or get lines beside them, and what is new there."""
+    places = [(edit.where.node if isinstance(edit.where, Beside) else edit.where.first, str(edit.new))
+              for edit in grouped if isinstance(edit.where, (Beside, Around))]  # fmt: skip
+    return [*((piece.site.node, piece.after) for piece in pieces), *places]
 
 
 def _range(edit: Edit) -> tuple[int, str, int]:

@@ -12,6 +12,7 @@ from transplt.flow.definition_facts import Renaming, Use, decide
 from transplt.flow.graph import ancestors, canonical_name, unique_suffixes
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import GENERIC, marks_by_name
+from transplt.flow.placing import Placing
 from transplt.flow.reach import Reach
 from transplt.flow.support import SupportFacts, SupportProject
 from transplt.flow.vendored import Copy
@@ -65,6 +66,7 @@ class ModuleFacts:
     uses: tuple[Use, ...] = ()
     reads: tuple[KeyRead, ...] = ()  # what it reads from configurations, command lines and the environment
     gives: tuple[str, ...] = ()  # of a file that is not Python: names beside which it speaks of CUDA (given_values.py)
+    placing: Placing | None = None  # how it is found, where a module of ours may go in (helper_place.py)
 
 
 @dataclass(slots=True)
@@ -103,6 +105,7 @@ class ProjectFacts(Memoized):
     saved: tuple[tuple[str, bool], ...] = ()  # names of files that the project saves, and whether from the CPU
     renamings: dict[str, Renaming] = field(default_factory=dict)  # by the old name of a rule with `definitions`
     reads: KeyReads = field(default_factory=KeyReads)
+    placing: dict[str, Placing] = field(default_factory=dict)  # by path, for where a module of ours goes
     given: frozenset[str] = frozenset()  # those of `reads` that get a word of CUDA outside of Python
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
 
@@ -118,6 +121,7 @@ class ProjectFacts(Memoized):
         joined.sources = {item.path: item.text for item in every if item.text}
         joined.imports = {item.path: joined._imports(item) for item in every if item.imported}
         joined.guarded = frozenset(item.path for item in every if item.guarded)
+        joined.placing = {item.path: item.placing for item in every if item.placing is not None}
         joined.packages = _packages(joined.modules)
         joined.copies = tuple(item.copy for item in every if item.copy is not None)
         joined.saved = tuple(sorted({each for item in every for each in item.saved}))

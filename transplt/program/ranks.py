@@ -22,8 +22,13 @@ _RANKS = frozenset({"rank", "local_rank", "global_rank", "get_rank", "get_local_
 #: Variables in which torchrun gives a process its rank.
 _VARIABLES = ("RANK", "LOCAL_RANK")
 _FIRST = frozenset(
-    "is_main_process is_main is_master is_master_process is_rank_0 is_rank0 is_rank_zero main_process master_process "
-    "rank_0 rank_zero".split()
+    "is_first is_main_process is_main is_master is_master_process is_rank_0 is_rank0 is_rank_zero main_process "
+    "master_process rank_0 rank_zero".split()
+)
+#: What of the helper file every process has to call: see transplt/helper.
+_OF_HELPER = frozenset(
+    "start wait own_draws same_draws wrap alike average buffers_of_first mean_over_ranks sum_over_ranks "
+    "check_ranks".split()
 )
 _BARRIERS = frozenset({"barrier", "monitored_barrier"})
 
@@ -39,11 +44,20 @@ class Divided:
 
 
 def collective(file: File, call: ast.Call) -> str:
-    """The name of the collective of torch.distributed that a call makes over all processes; empty for any other."""
+    """The name of the collective of torch.distributed or of the helper file that a call makes over all processes; empty
+    for any other."""
+    if (name := helper_call(file, call)) in _OF_HELPER:
+        return name
     module, _, name = (file.names.qualified(call.func) or "").rpartition(".")
     if not module.startswith("torch.distributed") or name not in _COLLECTIVES:
         return ""
     return "" if any(keyword.arg == "group" for keyword in call.keywords) else name
+
+
+def helper_call(file: File, call: ast.Call) -> str:
+    """The function of the helper file that a call names; empty for any other."""
+    module, _, name = (file.names.qualified(call.func) or "").rpartition(".")
+    return name if module.rpartition(".")[2].startswith("npu_port") else ""
 
 
 def divides(test: ast.expr) -> bool:

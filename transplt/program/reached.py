@@ -51,3 +51,18 @@ def reached_functions(program: Program, begin: list[ast.stmt] | None = None) -> 
         while pending:
             todo += calls.get(id(pending.pop()), [])
     return reached
+
+
+def functions_run_in(program: Program, file: File, node: ast.AST) -> set[ast.AST]:
+    """The functions that a piece of code calls, directly or not, as far as calls can be resolved."""
+    found: set[ast.AST] = set()
+    pending = [(file, node)]
+    while pending:
+        at, inside = pending.pop()
+        for call in ast.walk(inside):
+            callee = program.callee(at, call) if isinstance(call, ast.Call) else None
+            function = program.constructor(callee) if callee is not None else None
+            if function is not None and function not in found:
+                found.add(function)
+                pending.append((program.owner[function], function))
+    return found

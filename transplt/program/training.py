@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.program.loops import Loop, loops_around, own_body
-from transplt.program.program import LOADERS, File, Program, enclosing_function, key_of
+from transplt.program.program import LOADERS, File, Program, Variable, enclosing_function, key_of
 from transplt.program.steps import backward_passes, runs_backward
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import by_place
@@ -147,8 +147,11 @@ def _read_loaders(program: Program, file: File, loop: Loop) -> tuple[Loader, ...
 Path = tuple[int | str | None, ...]
 
 
-def loaders_of(program: Program, file: File, node: ast.expr) -> list[Loader]:
-    """The calls of DataLoader that an expression may stand for, through variables, helpers, dicts and tuples."""
+def loaders_of(
+    program: Program, file: File, node: ast.expr, without: frozenset[Variable] = frozenset()
+) -> list[Loader]:
+    """The calls of DataLoader that an expression may stand for, through variables, helpers, dicts and tuples; but not
+    through the variables `without`."""
     found: dict[int, Loader] = {}
     seen: set[tuple[int, Path]] = set()
 
@@ -160,6 +163,8 @@ def loaders_of(program: Program, file: File, node: ast.expr) -> list[Loader]:
             called(file, node, path, by_key)
         elif isinstance(node, (ast.Name, ast.Attribute)):
             slot = program.slot(file, node)
+            if slot in without:
+                return
             for value in program.values.get(slot, ()) if slot else ():
                 visit(value.file, value.node, path if value.index is None else (value.index, *path), by_key)
             for key, entry in program.entries.get(slot, ()) if slot and path else ():

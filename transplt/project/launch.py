@@ -8,6 +8,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
 
+from transplt.base.finding import LAUNCH_OPTION
 from transplt.disk.mirror import write_file
 from transplt.report.records import RunResult
 from transplt.rules.tables import read_table
@@ -42,7 +43,8 @@ def write_launch(result: RunResult, folder: Path, taken: Collection[str]) -> dic
         name = f"transplt_{name}"
     spawns = any(finding.code == "NPU331" for finding in result.findings)
     whole = any(finding.code == "NPU340" for finding in result.findings)
-    text = launch_script(result.settings.entry, spawns=spawns, whole=whole)
+    given = [finding.message.partition(LAUNCH_OPTION)[2] for finding in result.findings if finding.code == "NPU330"]
+    text = launch_script(result.settings.entry, spawns=spawns, whole=whole, option=next(filter(None, given), ""))
     return {name: write_file(str(folder), name, text.encode(), 0o755)}
 
 
@@ -51,11 +53,12 @@ def _facts() -> dict[str, dict[str, str]]:
     return {name: row for section in read_table("support/env_vars.json").values() for name, row in section.items()}
 
 
-def launch_script(entry: str, *, spawns: bool = False, whole: bool = False) -> str:
+def launch_script(entry: str, *, spawns: bool = False, whole: bool = False, option: str = "") -> str:
     """The text of the launch script for `entry`, a path relative to the script.
 
     `spawns`: the program starts its processes itself, so it is started once. `whole`: every rank trains with all of
-    the data, so that more cards are no faster. Facts: rules/support/env_vars.json.
+    the data, so that more cards are no faster. `option` is one that the script cannot do without. Facts:
+    rules/support/env_vars.json.
     """
     settings, choices = [], ["# Take the # away to try one, and measure."]
     for name, value, meaning in _SETTINGS:
@@ -67,6 +70,9 @@ def launch_script(entry: str, *, spawns: bool = False, whole: bool = False) -> s
         default_text = f"default {default}; " if default else ""
         choices.append(f"# export {name}={value}  # {meaning} ({default_text}cost: {cost})")
     start = _SPAWNING if spawns else _TORCHRUN
+    if option:
+        given = " ".join(map(shlex.quote, option.split(" ")))
+        start = start.replace('"$main" "$@"', f'"$main" {given} "$@"')
     return _TEMPLATE.format(
         entry=shlex.quote(posixpath.normpath(entry)),
         whole=_WHOLE if whole else "",

@@ -11,6 +11,7 @@ from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import UnreadableSource
 from transplt.disk.walk import Inventory
 from transplt.engine.engine import index_source, join_facts
+from transplt.engine.old_code import readable
 from transplt.program.models import find_models, is_named, spelled
 from transplt.program.program import Program
 from transplt.program.programs import programs_of
@@ -38,7 +39,9 @@ def check_main_file(plan: Plan, found: Inventory) -> Files:
         notes = kept_back(plan.config, plan.settings, (), [item.path for item in out])
         raise UsageError("; ".join((f"-m {shown(entry)}: the migration leaves this file out{why}", *notes)))
     try:
-        parsed.parse(entry, read_regular(f"{plan.folder}/{entry}", SOURCE, follow=plan.single))
+        data = read_regular(f"{plan.folder}/{entry}", SOURCE, follow=plan.single)
+        old = readable(data)
+        parsed.parse(entry, data if old is None else old[0])
     except OSError as error:
         raise UsageError(f"-m {shown(entry)}: cannot read it: {reason(error)}") from error
     except UnreadableSource as error:

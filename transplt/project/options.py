@@ -46,6 +46,7 @@ class Options:
     texts: bool | None = None
     docs: bool | None = None
     copy_all: bool | None = None
+    inline: bool = False
     force: bool = False
     discard_edits: bool = False
     jobs: int | None = None
@@ -57,6 +58,7 @@ class Options:
     library: tuple[tuple[str, str], ...] = ()
     entry: str = ""
     targets: tuple[str, ...] = ()
+    check_ranks: int = 0
     amp: str | None = None
     amp_dtype: str | None = None
     opt_level: str | None = None
@@ -100,7 +102,10 @@ def make_plan(options: Options) -> Plan:
     config = find_config(folder, isolated=options.isolated)
     torch = choose_target(source, options.torch_version, config.torch_version)
     target = output_folder(source, Path(options.out) if options.out is not None else None)
-    return Plan(source, target, torch, settings_of(options, config, torch.version, folder), options, config)
+    settings = settings_of(options, config, torch.version, folder)
+    # A file that is migrated alone stays one file.
+    settings = replace(settings, helper_file=not options.inline and not source.is_file())
+    return Plan(source, target, torch, settings, options, config)
 
 
 def find_source(path: Path) -> Path:

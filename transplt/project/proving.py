@@ -124,7 +124,7 @@ def _themes(options: Options) -> dict[str, tuple[str, ...]]:
     """What was asked for beyond a migration, as it is written -> the options that ask for it."""
     found: dict[str, tuple[str, ...]] = {}
     if options.entry:
-        found["distributed"] = ("entry", "targets", "combine_ddp")
+        found["distributed"] = ("entry", "targets", "check_ranks", "combine_ddp")
     if options.amp not in (None, "off"):
         found[f"--amp {options.amp}"] = ("amp", "amp_dtype", "opt_level", "loss_scale", "amp_flag", "combine_ddp")
     if options.tune:

@@ -54,6 +54,7 @@ def to_output(
         patch=unified_diff(entry.path, file.data, result.data, result.findings) if patches else b"",
         token_lines=_doubtful_lines(file.data, result) if patches else (),
         data=result.data if keep_data and python and result.changed else b"",
+        helper=file.helper,
         lines=_lines_around(file.data, result) if patches and file.kind is not FileKind.BINARY else (),
     )
 

@@ -17,6 +17,7 @@ from transplt.disk.mirror import WriteError, write_file
 from transplt.disk.publish import Staging, check_output, make_folders, publish, set_folder_modes, staging
 from transplt.disk.walk import Entry, Inventory, walk
 from transplt.project.asked_for import with_what_asks
+from transplt.project.helper_files import changed_by_user, keep_beside, with_helpers
 from transplt.project.kept_back import kept_back
 from transplt.project.options import Plan
 from transplt.project.passes import work_through
@@ -49,9 +50,10 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
     if found.empty:
         raise UsageError(f"there is nothing to migrate: {shown(plan.source)} is empty")
     files = _check_main_file(plan, found)
+    yours = changed_by_user(plan.target)
     with staging(plan.target) as stage:
         try:
-            result = _fill(plan, found, stage, progress, files)
+            result = _fill(plan, found, stage, progress, files, yours)
             publish(stage, replace=plan.options.force)
         except WriteError as error:
             raise CannotFinish(f"cannot write {shown(plan.target / error.path)}: {error.why}{_NOTHING}") from error
@@ -132,7 +134,9 @@ def _fitting(found: Inventory, plan: Plan) -> Inventory:
     )
 
 
-def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress, files: Files) -> RunResult:
+def _fill(
+    plan: Plan, found: Inventory, stage: Staging, progress: Progress, files: Files, yours: dict[str, bytes]
+) -> RunResult:
     page, report_only = plan.options.page, plan.options.report_only
     if not report_only:
         make_folders(stage, (path for path, _ in found.folders))
@@ -142,7 +146,9 @@ def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress, file
     result = _worked_through(plan, found, progress, written, files, out=out, patches=page)
     taken = set[str]()
     if not report_only:
-        taken = {entry.path for entry in found.files} | set(found.links) | {path for path, _ in found.folders}
+        theirs, notes = keep_beside(yours, stage.folder, result.files)
+        result = replace(result, kept=tuple(theirs), notes=(*result.notes, *notes))
+        taken = _paths(found) | {record.path for record in result.helpers} | {*theirs}
     result, reports = write_reports(result, stage.folder, taken, page)
     if plan.settings.entry and not report_only:
         from transplt.project.launch import LAUNCH, write_launch
@@ -164,6 +170,11 @@ def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress, file
     top = 0o755 if plan.single else stat.S_IMODE(os.stat(plan.source).st_mode)
     set_folder_modes(stage, found.folders, top)
     return result
+
+
+def _paths(found: Inventory) -> set[str]:
+    """What stands at the top of the output or below."""
+    return {entry.path for entry in found.files} | set(found.links) | {path for path, _ in found.folders}
 
 
 def _workers(plan: Plan, found: Inventory) -> int | Where:
@@ -206,6 +217,7 @@ def _worked_through(
         from transplt.project.whole import whole_or_left
 
         records = whole_or_left(worker, found.files, records, jobs, out)
+    records = with_helpers(records, _paths(found), out, patches=patches)
     if not plan.single and not survey:
         records = with_what_asks(records, plan.source, plan.torch)
     unread += [unread_finding(path, why) for path, why in found.unreadable]

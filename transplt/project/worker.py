@@ -10,11 +10,12 @@ from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
 from transplt.base.errors import reason
-from transplt.base.finding import Cause, Effort, FileResult, Finding, Ledger, Level, Status, TokenVerdict
+from transplt.base.finding import Cause, Effort, FileResult, Finding, HelperUse, Ledger, Level, Status, TokenVerdict
 from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.regular_file import read_regular
 from transplt.base.text.token_rows import ledger_of
 from transplt.disk.walk import LARGE_FILE_BYTES, SMALL_SCRIPT_BYTES, Entry
+from transplt.edits.helper_used import used_of_helper
 from transplt.engine import engine
 from transplt.engine.prefilter import worth_a_look
 from transplt.files.kind import FileKind, kind_of
@@ -37,7 +38,7 @@ class MigratedFile:
     """A file as it was read, and what was found in it; `result.data` are its bytes in the output.
 
     A `large` file is not Python, and nobody reads it whole: `data` is empty. `prose` counts tokens in text that nothing
-    runs.
+    runs. `helper` is what the output calls of a file that is still to be written.
     """
 
     entry: Entry
@@ -46,6 +47,7 @@ class MigratedFile:
     result: FileResult
     prose: int = 0
     large: bool = False
+    helper: HelperUse | None = None
 
 
 @dataclass(slots=True)
@@ -127,7 +129,9 @@ def read_and_migrate(worker: FileWorker[Any], entry: Entry) -> MigratedFile:
     if data is None:
         data = worker.read(entry)
     if entry.is_python:
-        return MigratedFile(entry, FileKind.PYTHON, data, _migrated(worker, entry.path, data))
+        result = _migrated(worker, entry.path, data)
+        helper = used_of_helper(result.data, entry.path, worker.settings, worker.project)
+        return MigratedFile(entry, FileKind.PYTHON, data, result, helper=helper)
     return _looked_through(worker, entry, data)
 
 

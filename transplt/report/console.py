@@ -106,6 +106,8 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
         f"{many(len(result.open_findings), 'finding')} for a person"
     )
     yield from _codes(result)
+    for record in result.helpers:
+        yield f"  {shown(record.path)}: {record.findings[0].message}"
     yield from _levels(result)
     for record in result.failed[:_MOST_NAMES]:
         why = record.findings[0].message if record.findings else record.status.value

@@ -44,6 +44,8 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
             else {"sha256": record.sha256}
             for record in result.files
         },
+        **({"helpers": [record.path for record in result.helpers]} if result.helpers else {}),
+        **({"kept": list(result.kept)} if result.kept else {}),
         "links": list(result.links),
         "reports": reports,
         "left_out": [item.path for item in result.large],

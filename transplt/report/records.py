@@ -13,6 +13,7 @@ from transplt.base.finding import (
     NO_TOKENS,
     FileSupport,
     Finding,
+    HelperUse,
     Ledger,
     Status,
     TokenCount,
@@ -24,6 +25,8 @@ from transplt.rules.reasons import words_of
 
 #: Called with what is done and what there is to do, in files; a Python file counts twice (read, then migrated).
 Progress = Callable[[int, int], None]
+#: The kind of a file that is in no input: functions that the migrated files call.
+HELPER = "helper"
 #: Reasons of tokens in Python that only people read.
 _PROSE = frozenset({"text", "docstring"})
 
@@ -38,6 +41,7 @@ class FileRecord:
     changed file, where something asks for it; `support` what a Python file uses of torch, likewise.
     `ledger` holds the tokens one by one, `token_lines` are (number, text) of the lines of those that stay for a
     doubtful reason, where a report asks for them. `data` are its bytes in the output where the run has to look again.
+    `helper` is what it calls of a file that is of the kind `HELPER`, and that the run writes.
     """
 
     path: str
@@ -55,6 +59,7 @@ class FileRecord:
     ledger: Ledger = NO_LEDGER
     token_lines: tuple[tuple[int, str], ...] = ()
     data: bytes = b""
+    helper: HelperUse | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,8 @@ class RunResult:
     """A finished migration, of which `written` is what went to the output: `all`, `reports` or `nothing`.
 
     `files` and `left_out` are sorted by path; `unread` are findings about what could not be opened at all, `large` the
-    left out files over the size limit. `notes` are sentences for the summary alone: they may name places outside.
+    left out files over the size limit, `kept` files of the output before that a user had changed. `notes` are sentences
+    for the summary alone: they may name places outside.
     """
 
     name: str
@@ -74,6 +80,7 @@ class RunResult:
     links: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     large: tuple[LeftOut, ...] = ()
+    kept: tuple[str, ...] = ()
     unread: tuple[Finding, ...] = ()
     reports: dict[str, str] = field(default_factory=dict)
     written: str = "all"
@@ -112,7 +119,13 @@ class RunResult:
 
     @property
     def changed(self) -> list[FileRecord]:
-        return [record for record in self.files if record.changed]
+        """The files of the input that are changed in the output."""
+        return [record for record in self.files if record.changed and record.kind != HELPER]
+
+    @property
+    def helpers(self) -> list[FileRecord]:
+        """The files that no input has."""
+        return [record for record in self.files if record.kind == HELPER]
 
     @property
     def failed(self) -> list[FileRecord]:

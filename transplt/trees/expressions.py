@@ -57,14 +57,13 @@ def scaled_by(scaler: str) -> Transform:
     return transform
 
 
-def wrapped_anew(function: str, method: str, more: str, *, behind: bool) -> Transform:
-    """`function(x.method(), more)` in place of `f(x, ...)`, or with `behind` in place of `f(x, ...).g()`."""
+def wrapped_anew(function: str, more: str, *, behind: bool) -> Transform:
+    """`function(x, more)` in place of `f(x, ...)`, or with `behind` in place of `f(x, ...).g()`."""
 
     def transform(node: cst.CSTNode) -> str:
         wrapper = cst.ensure_type(receiver(node) if behind else node, cst.Call)
         wrapped = wrapper.args[0].value
-        simple = isinstance(wrapped, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
-        return f"{function}({code(wrapped) if simple else f'({code(wrapped)})'}.{method}(), {more})"
+        return f"{function}({code(wrapped)}{f', {more}' if more else ''})"
 
     return transform
 

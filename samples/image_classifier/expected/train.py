@@ -7,6 +7,7 @@ import torch
 import torch_npu  # noqa: F401
 import torch.nn as nn
 
+import npu_port
 from checkpoint import load_checkpoint, restore, save_checkpoint
 from config import load_config
 from data import Normalizer, build_fetcher, build_loaders
@@ -14,28 +15,6 @@ from ema import ModelEma
 from engine import measure_latency, train_one_epoch, validate
 from misc import describe, select_device, set_seed
 from models import build_model
-
-
-class OneCardDataParallel(nn.DataParallel):
-    """DataParallel on its first card: torch_npu does not divide a batch among the cards of one process."""
-
-    def __init__(self, module, device_ids=None, output_device=None, dim=0):
-        super().__init__(module, [device_ids[0] if device_ids else 0], dim=dim)
-
-    def scatter(self, inputs, kwargs, device_ids):
-        def move(value):
-            if isinstance(value, torch.Tensor):
-                return value.to(self.src_device_obj)
-            if isinstance(value, tuple) and hasattr(value, "_fields"):
-                return type(value)(*map(move, value))
-            if isinstance(value, (list, tuple)):
-                return type(value)(map(move, value))
-            if isinstance(value, dict):
-                return type(value)((key, move(each)) for key, each in value.items())
-            return value
-
-        return [move(inputs)], [move(kwargs)]
-
 
 log = logging.getLogger('train')
 
@@ -81,7 +60,7 @@ def main(argv=None):
 
     if cfg.data_parallel and torch.npu.device_count() > 1:
         log.info('using %d GPUs', torch.npu.device_count())
-        model = OneCardDataParallel(model, device_ids=list(range(torch.npu.device_count())))
+        model = npu_port.OneCardDataParallel(model, device_ids=list(range(torch.npu.device_count())))
 
     start_epoch, best = 0, 0.0
     if cfg.resume:

@@ -22,28 +22,7 @@ import torch.utils.data.distributed
 from apex import amp
 
 import nets
-
-
-class OneCardDataParallel(torch.nn.DataParallel):
-    """DataParallel on its first card: torch_npu does not divide a batch among the cards of one process."""
-
-    def __init__(self, module, device_ids=None, output_device=None, dim=0):
-        super().__init__(module, [device_ids[0] if device_ids else 0], dim=dim)
-
-    def scatter(self, inputs, kwargs, device_ids):
-        def move(value):
-            if isinstance(value, torch.Tensor):
-                return value.to(self.src_device_obj)
-            if isinstance(value, tuple) and hasattr(value, "_fields"):
-                return type(value)(*map(move, value))
-            if isinstance(value, (list, tuple)):
-                return type(value)(map(move, value))
-            if isinstance(value, dict):
-                return type(value)((key, move(each)) for key, each in value.items())
-            return value
-
-        return [move(inputs)], [move(kwargs)]
-
+import npu_port
 
 families = sorted(each for each in nets.__dict__ if each.endswith('_small') and callable(nets.__dict__[each]))
 
@@ -161,11 +140,11 @@ def work(gpu, cards, args):
     else:
         # Where the classifier has most of the weights, only the features are worth dividing.
         if args.arch.startswith('alexnet') or args.arch.startswith('vgg'):
-            model.features = OneCardDataParallel(model.features)
+            model.features = npu_port.OneCardDataParallel(model.features)
             model.npu()
         else:
             model = model.npu()
-            wrap = OneCardDataParallel
+            wrap = npu_port.OneCardDataParallel
 
     criterion = nn.CrossEntropyLoss().npu(args.gpu)
 

@@ -26,6 +26,10 @@ _TOP = (".git", "pyproject.toml", "setup.py")
     "-t", "--target-model", "--target_model", "targets", metavar="NAME", multiple=True,
     help="The model: model, self.model.",
 )  # fmt: skip
+@click.option(
+    "--check-ranks", type=click.IntRange(min=0), default=0, metavar="N",
+    help="Compare what the ranks hold after every N steps of an optimizer, and stop where they differ.",
+)  # fmt: skip
 @click.pass_context
 def distributed(ctx: click.Context, /, entry: str, **options: Any) -> int:
     """Migrates a project, makes the program of FILE run on many cards, and writes run_distributed_npu.sh.

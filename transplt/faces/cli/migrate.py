@@ -68,6 +68,7 @@ _EDITS = (
         type=click.Choice(("auto", "each-file", "entry")),
         help="Where `import torch_npu` goes (auto: what the version of torch needs).",
     ),
+    click.option("--inline", is_flag=True, help="Functions of the port go into the files that call them."),
     ISOLATED,
     JOBS,
 )

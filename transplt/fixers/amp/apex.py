@@ -7,6 +7,7 @@ amp.initialize with combine_grad, `zero_grad` takes no arguments.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -43,6 +44,8 @@ from transplt.trees.transform import New
 fixer = Fixer(__name__, code="NPU746", rank=10, theme="amp:apex")
 
 INITIALIZE, SCALE, LEFT = "NPU746", "NPU747", "NPU743"
+#: The wrapper that `distributed` puts around a model.
+_WRAP = re.compile(r" = (?:\w+\.)?wrap\(")
 
 
 @fixer.on(ast.Module)
@@ -243,7 +246,7 @@ def _wrap_behind(writer: Writer, place: Initialization) -> None:
 
 def _wraps(edit: Edit, models: Sequence[str]) -> bool:
     return isinstance(edit.where, Beside) and any(
-        "DistributedDataParallel(" in line and line.partition(" = ")[0] in models for line in str(edit.new).split("\n")
+        _WRAP.search(line) and line.partition(" = ")[0] in models for line in str(edit.new).split("\n")
     )
 
 

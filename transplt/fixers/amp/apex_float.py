@@ -11,7 +11,6 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from transplt.edits.definitions import define
 from transplt.edits.writer import Writer
 from transplt.fixers.amp.apex_card import MOVES, core
 from transplt.fixers.amp.apex_checks import check_lines
@@ -21,7 +20,7 @@ from transplt.fixers.amp.penalties import Penalty
 from transplt.fixers.amp.precision import needs_digits
 from transplt.fixers.amp.reading import networks, runs_network
 from transplt.fixers.amp.shape import Unit, units_of
-from transplt.fixers.amp.sigmoids import PARALLEL, SAME, SIGMOID, Float32, sigmoids_of, write_sigmoids
+from transplt.fixers.amp.sigmoids import PARALLEL, SAME, Float32, sigmoids_of, write_sigmoids
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.values import uses
 from transplt.rules.torch_callables import TENSOR, names_of
@@ -267,8 +266,7 @@ def write_in_float32(writer: Writer, own: File, found: InFloat32, amp: Callable[
     """What of this file runs in float32; `seen` are ids of what another program of the file has had written."""
     mine = [traced for file, traced in found.sigmoids if file is own and id(traced.losses[0]) not in seen]
     seen.update(id(traced.losses[0]) for traced in mine)
-    if layer := write_sigmoids(writer, mine, _CODE):
-        define(writer, layer, _CODE, SIGMOID)
+    write_sigmoids(writer, mine, _CODE)
     for file, node in found.targets:
         if file is own and id(node) not in seen:
             seen.add(id(node))

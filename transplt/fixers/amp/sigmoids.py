@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from transplt.edits.definitions import define
 from transplt.edits.writer import Writer
 from transplt.fixers.amp.float_only import float_only_calls
 from transplt.fixers.amp.shape import Unit
@@ -180,37 +179,17 @@ def write_float32(writer: Writer, every: list[Float32]) -> None:
     losses = {id(call): call for each in every for call in each.losses}
     if not losses:
         return
-    torch = writer.torch
-    name = writer.new_name("in_float32", "loss_in_float32")
-    body = [
-        f"def {name}(loss):",
-        '    """Run a loss in float32: under autocast torch refuses binary_cross_entropy."""',
-        "",
-        "    def run(*given, **more):",
-        f'        with {torch}.autocast("npu", enabled=False):',
-        f"            floats = [each.float() if {torch}.is_tensor(each) else each for each in given]",
-        "            return loss(*floats, **more)",
-        "",
-        "    return run",
-    ]
-    layer = write_sigmoids(writer, every, _CODE)
-    body += ["", "", *layer] if layer else []
     for call in losses.values():
-        writer.rewrite(call.func, _CODE, _LOSS, between(f"{name}(", ")"), apart=True)
-    define(writer, body, _CODE, _LOSS)
+        if name := writer.helper("in_float32", _CODE, _LOSS, at=call):
+            writer.rewrite(call.func, _CODE, _LOSS, between(f"{name}(", ")"), apart=True)
+    write_sigmoids(writer, every, _CODE)
 
 
-def write_sigmoids(writer: Writer, every: list[Float32], code: str) -> list[str]:
-    """The sigmoids in float32; the lines of the class that takes the place of `nn.Sigmoid`, empty without one."""
-    layers = {id(call): call for each in every for call in each.layers.values()}
-    body: list[str] = []
-    if layers:
-        cls = writer.new_name("Float32Sigmoid", "SigmoidInFloat32")
-        body = [f"class {cls}({writer.torch}.nn.Sigmoid):", '    """In half precision a sigmoid is 1 from 8.4 on."""',
-                "", "    def forward(self, input):", "        return super().forward(input.float())"]  # fmt: skip
-        for call in layers.values():
-            writer.rewrite(call.func, code, SIGMOID, cls)
+def write_sigmoids(writer: Writer, every: list[Float32], code: str) -> None:
+    """The sigmoids in float32."""
+    for call in {id(call): call for each in every for call in each.layers.values()}.values():
+        if name := writer.helper("Float32Sigmoid", code, SIGMOID, at=call):
+            writer.rewrite(call.func, code, SIGMOID, name)
     for call in {id(call): call for each in every for call in each.calls.values()}.values():
         given = call.args[0] if call.args else call.func.value  # type: ignore[attr-defined]
         writer.rewrite(given, code, SIGMOID, method_called("float"), apart=True)
-    return body

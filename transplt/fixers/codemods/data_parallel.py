@@ -1,9 +1,6 @@
 """`torch.nn.DataParallel` takes its first card: torch_npu does not divide a batch among the cards of one process.
 
-torch_npu has no `torch._C._scatter` (it belongs to CUDA builds of torch), with which DataParallel divides a batch even
-for one card. A subclass that moves the batch instead keeps all else: the names in checkpoints, `.module`, `isinstance`,
-and inputs that come from the host. DataParallel knows other devices than CUDA since torch 2.1 (torch/_utils.py,
-`_get_available_device_type`).
+The class that takes its place is transplt/helper/data_parallel.py, where the reasons stand.
 """
 
 from __future__ import annotations
@@ -11,9 +8,9 @@ from __future__ import annotations
 import ast
 
 from transplt.base.finding import Effort, Level
-from transplt.edits.edit import Beside, Edit, Finds
+from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
-from transplt.edits.lines import blank_lines_above
+from transplt.edits.helper import helper, in_file
 from transplt.edits.new_names import new_names
 from transplt.edits.parting import can_part
 from transplt.edits.work import Work
@@ -28,28 +25,6 @@ from transplt.trees.names import dotted
 fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel",))
 
 CLASS_NAME = "OneCardDataParallel"
-_CLASS = '''\
-class {name}({base}):
-    """DataParallel on its first card: torch_npu does not divide a batch among the cards of one process."""
-
-    def __init__(self, module, device_ids=None, output_device=None, dim=0):
-        super().__init__(module, [device_ids[0] if device_ids else 0], dim=dim)
-
-    def scatter(self, inputs, kwargs, device_ids):
-        def move(value):
-            if isinstance(value, torch.Tensor):
-                return value.to(self.src_device_obj)
-            if isinstance(value, tuple) and hasattr(value, "_fields"):
-                return type(value)(*map(move, value))
-            if isinstance(value, (list, tuple)):
-                return type(value)(map(move, value))
-            if isinstance(value, dict):
-                return type(value)((key, move(each)) for key, each in value.items())
-            return value
-
-        return [move(inputs)], [move(kwargs)]
-
-'''
 _SEVERAL = "several cards take one process each"
 
 
@@ -63,18 +38,21 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
         if work.take(call.func):
             yield work.note(call, "NPU507", f"{api} does not run on NPU", api=api, help=reason, effort=Effort.MEDIUM)
         return
-    place = _place(work, call)
-    if place is None or not can_part(work.source, place) or not work.take(call.func):
+    place = _place(work, call) if in_file(work) else None
+    if in_file(work) and (place is None or not can_part(work.source, place)):
         return
-    name, api = _new_name(work), str(work.names.qualified(call.func))
-    message = f"{api} -> {name}: the whole batch goes to one card"
-    if name not in work.new_names:
-        work.new_names.add(name)
-        text = blank_lines_above(work.source, place) + _CLASS.format(name=name, base=work.text(call.func))
-        where = Beside(place, above_comments=True)
-        yield Edit(where, fixer.code, message, text, group=fixer.code)
-    new_names(work)[id(call.func)] = name
-    yield Edit(call.func, fixer.code, message, dotted(name), api=api, group=fixer.code, imports=("torch",))
+    api = str(work.names.qualified(call.func))
+    message = f"{api} -> {CLASS_NAME}: the whole batch goes to one card"
+    if not work.take(call.func):
+        return
+    called = helper(work, CLASS_NAME, group=fixer.code, code=fixer.code, message=message, at=call)
+    if not called.text:
+        yield from (each for each in called.found if isinstance(each, Note))
+        return
+    yield from called.found
+    message = f"{api} -> {called.text}: the whole batch goes to one card"
+    new_names(work)[id(call.func)] = called.text
+    yield Edit(call.func, fixer.code, message, dotted(called.text), api=api, group=fixer.code)
     yield work.note(call, "NPU507", f"{api} uses one card on an NPU", level=Level.INFO, api=api, help=_advice(work))
 
 
@@ -105,16 +83,6 @@ def _advice(work: Work) -> str:
     if b"DistributedDataParallel" in work.source.utf8:
         return f"{_SEVERAL}: this file has DistributedDataParallel of its own for that, and is to be started that way"
     return f"{_SEVERAL}: `transplt ... distributed -m SCRIPT` writes that for a training script, or says why it cannot"
-
-
-def _new_name(work: Work) -> str:
-    """The name of the class, other than all names of the file."""
-    name = CLASS_NAME
-    while name in work.scan.names or name in work.scan.root.bindings:
-        if name in work.new_names:
-            break
-        name += "_"
-    return name
 
 
 def _reason_to_stay(work: Work, call: ast.Call) -> str:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.definitions import define
 from transplt.fixers.distributed.bench import Bench
+from transplt.fixers.distributed.data import plain_attribute
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.wrapping import remark_rates
 from transplt.program.cards import MOVES
 from transplt.program.optimizers import OptimizerStep, optimizer_calls
 from transplt.program.program import enclosing_function, text_of
-from transplt.syntax.asks import block_of, by_place, ends, last_name
+from transplt.program.wraps import buffers_apart
+from transplt.syntax.asks import block_of, by_place, call_of, ends, last_name
 from transplt.syntax.scan import chain, parent, statement
 
 CODE = "NPU351"
@@ -23,26 +24,26 @@ _MESSAGE = "the mean of the gradients over the ranks"
 _READS = ("clip_grad", "unscale_", "get_grad_norm", "grad_norm")
 
 
-def write_averages(bench: Bench, effects: Effects) -> None:
+def write_averages(bench: Bench) -> None:
     """The function that averages, its calls, and equal parameters at the start, in the file on the bench."""
     own = [step for step in bench.verdict.steps if step.file is bench.file]
     made = [call for file, call, _ in optimizer_calls(bench.program) if file is bench.file]
     targets = [(call, target) for call in made if (target := _target(call)) is not None]
     done: set[tuple[int, str]] = set()
     for step in own:
-        _before_step(bench, bench.average, step, done)
+        _before_step(bench, step, done)
+    _before_first_steps(bench, done)
     blocks: dict[int, list[tuple[ast.stmt, ast.expr]]] = {}
     for call, target in targets:
         if not bench.verdict.varying.alike(bench.file, call):
             why = "not every rank may come by here, and all ranks have to begin with the same parameters"
-            bench.left(call, why, "send those of rank 0 where all ranks come by: dist.broadcast(parameter.detach(), 0)")
+            bench.left(call, why, "send those of rank 0 where all ranks come by: npu_port.alike(optimizer)")
         elif (node := _on_card_from(bench, call)) is not None:
             blocks.setdefault(id(block_of(node)), []).append((node, target))
     for every in blocks.values():
         last = max((node for node, _ in every), key=ends)
         _begin_alike(bench, last, [text_of(bench.file, target) for _, target in every])
     remark_rates(bench)
-    _buffers(bench, effects)
 
 
 def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
@@ -75,39 +76,12 @@ def _target(call: ast.Call) -> ast.expr | None:
 
 def _begin_alike(bench: Bench, after: ast.stmt, optimizers: list[str]) -> None:
     """All ranks begin with the parameters of rank 0."""
-    groups = " + ".join(f"{each}.param_groups" for each in optimizers)
-    lines = [
-        f"for group in {groups}:",
-        '    for parameter in group["params"]:',
-        *(f"        {line}" for line in bench.sent("parameter")),
-    ]
-    bench.after(after, bench.together(lines), CODE, "all ranks begin with the parameters of rank 0")
+    lines = [f"{bench.call('alike')}({', '.join(optimizers)})"]
+    bench.after(after, lines, CODE, "all ranks begin with the parameters of rank 0")
 
 
-def define_average(bench: Bench) -> None:
-    """The function that averages, in each file that makes steps."""
-    if not any(step.file is bench.file for step in bench.verdict.steps):
-        return
-    dist = bench.dist
-    bench.average = bench.new_name("average_gradients", "average_gradients_over_ranks")
-    body = [
-        "for group in optimizer.param_groups:",
-        '    for parameter in group["params"]:',
-        "        if parameter.grad is not None:",
-        f"            {dist}.all_reduce(parameter.grad)",
-        f"            parameter.grad /= {dist}.get_world_size()",
-    ]
-    lines = [
-        f"def {bench.average}(optimizer):",
-        '    """Give each rank the mean of the gradients of all ranks."""',
-        *(f"    {line}" for line in bench.together(body)),
-    ]
-    why = f"{_MESSAGE}, since no wrapper serves: {bench.verdict.averaging}"
-    define(bench, lines, CODE, why)
-
-
-def _before_step(bench: Bench, name: str, step: OptimizerStep, done: set[tuple[int, str]]) -> None:
-    text = text_of(bench.file, step.optimizer)
+def _before_step(bench: Bench, step: OptimizerStep, done: set[tuple[int, str]]) -> None:
+    text, name = text_of(bench.file, step.optimizer), bench.call("average")
     if step.closure is not None:
         for file, call in bench.training.backwards:
             if file is bench.file and enclosing_function(call) is step.closure:
@@ -118,6 +92,16 @@ def _before_step(bench: Bench, name: str, step: OptimizerStep, done: set[tuple[i
         if (id(node), text) not in done:
             done.add((id(node), text))
             bench.before(node, [f"{name}({text})"], CODE, _MESSAGE)
+
+
+def _before_first_steps(bench: Bench, done: set[tuple[int, str]]) -> None:
+    """In front of the first of two steps, which moves the parameters along their gradients to look around (SAM)."""
+    for call in by_place(bench.file.scan.attributes.get("first_step", ())):
+        step = call_of(call)
+        place, text = statement(call), text_of(bench.file, call.value)
+        if step is not None and bench.training.in_region(bench.file, step) and (id(place), text) not in done:
+            done.add((id(place), text))
+            bench.before(place, [f"{bench.call('average')}({text})"], CODE, _MESSAGE)
 
 
 def _first_reader(bench: Bench, step: OptimizerStep) -> ast.stmt:
@@ -167,23 +151,45 @@ def _closure_loss(bench: Bench, step: OptimizerStep, call: ast.Call) -> None:
     if not isinstance(loss, ast.Name) or not returned or returned[0].id != loss.id:
         return
     mean = bench.new_name(f"mean_{loss.id}")
-    bench.after(statement(call), bench.mean(mean, loss.id), "NPU345", f"the mean of {loss.id} over the ranks")
+    bench.after(
+        statement(call),
+        [f"{mean} = {bench.call('mean_over_ranks')}({loss.id})"],
+        "NPU345",
+        f"the mean of {loss.id} over the ranks",
+    )
     for node in returned:
         bench.change(node, "NPU345", f"the mean of {loss.id} over the ranks", mean)
 
 
-def _buffers(bench: Bench, effects: Effects) -> None:
-    """Running statistics are those of rank 0 wherever a model is evaluated, as a wrapper would have it."""
+def write_buffers(bench: Bench, effects: Effects) -> None:
+    """Running statistics are those of rank 0 wherever a model is evaluated. A wrapper sees to that in its forward pass,
+    unless it was told not to."""
     if not any(b"BatchNorm" in file.source.utf8 for file in bench.program.files):
         return
-    for node in by_place(bench.file.scan.attributes.get("eval", ())):
-        call = parent(node)
-        stored = parent(call)
-        if not isinstance(call, ast.Call) or call.args or not isinstance(stored, ast.Expr):
+    for node in by_place([*bench.file.scan.attributes.get("eval", ()), *bench.file.scan.attributes.get("train", ())]):
+        call = call_of(node)
+        if call is None or not _evaluates(call) or _is_wrapped(bench, node.value):
             continue
-        if bench.models.origin(bench.file, node.value) is None or not effects.runs_after_start(call):
+        place = statement(call)
+        if not isinstance(place, (ast.Expr, ast.Assign)) or not plain_attribute(node.value) or not bench.fits(place):
             continue
-        if bench.verdict.varying.alike(bench.file, call):
-            text = text_of(bench.file, node.value)
-            lines = [f"for buffer in {text}.buffers():", *(f"    {line}" for line in bench.sent("buffer"))]
-            bench.before(stored, bench.together(lines), CODE, "all ranks evaluate with the statistics of rank 0")
+        if effects.runs_after_start(call) and bench.verdict.varying.alike(bench.file, call):
+            lines = [f"{bench.call('buffers_of_first')}({text_of(bench.file, node.value)})"]
+            bench.before(place, lines, CODE, "all ranks evaluate with the statistics of rank 0")
+
+
+def _evaluates(call: ast.Call) -> bool:
+    """True for `model.eval()` and `model.train(False)`."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    off = len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value is False
+    return not given if last_name(call.func) == "eval" else off
+
+
+def _is_wrapped(bench: Bench, node: ast.expr) -> bool:
+    function = enclosing_function(node)
+    every = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs] if function is not None else []
+    if any(argument.arg == getattr(node, "id", "") for argument in every):
+        return False  # it may be given another model, or the bare one
+    origin = bench.models.origin(bench.file, node)
+    wrap = bench.wraps.get(origin) if origin else None
+    return wrap is not None and not buffers_apart(bench.models, wrap.origin)

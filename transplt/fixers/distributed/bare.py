@@ -34,7 +34,7 @@ def write_bare(bench: Bench) -> None:
             or not _means_bare(bench, node)
         ):
             continue
-        text = f"{text_of(file, node)}.module"
+        text = _bare(bench, node)
         bench.change(node, "NPU337", f"{text}: the model inside of its wrapper", text)
 
 
@@ -54,6 +54,12 @@ def write_renewed(bench: Bench, wrap: Wrap) -> None:
         if keyword_of(value, "map_location") is None and len(value.args) == 1:
             change = with_keyword("map_location", '"npu"')
             bench.change(value, "NPU334", "loaded to the card of the rank", change, writes_npu=True, beside=True)
+
+
+def _bare(bench: Bench, node: ast.expr) -> str:
+    """`model.module`; in a file that other scripts run, too, what serves without a wrapper."""
+    text = text_of(bench.file, node)
+    return f"{bench.call('bare')}({text})" if bench.shared else f"{text}.module"
 
 
 def _means_bare(bench: Bench, node: ast.expr) -> bool:

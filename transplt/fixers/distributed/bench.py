@@ -31,7 +31,6 @@ class Bench(Writer):
     wraps: dict[Variable, Wrap]
     verdict: Verdict
     shared: bool = False  # other scripts run code of this file, too
-    average: str = ""  # the name of the function that averages gradients
 
     @property
     def program(self) -> Program:
@@ -59,69 +58,29 @@ class Bench(Writer):
         for inner in ast.walk(node):
             self.work.taken.add(id(inner))
 
-    @property
-    def dist(self) -> str:
-        """The name of torch.distributed in this file; it is imported when it was not."""
-        return self.module("torch.distributed", "dist", "torch_dist")
+    def call(self, name: str) -> str:
+        """How this file calls a function of the helper."""
+        return self.helper(name, "NPU333", "functions for several processes")
 
     @property
-    def rank_0(self) -> str:
+    def first(self) -> str:
         """The condition that holds in one process only."""
-        return self._rank("==")
+        return f"{self.call('is_first')}()"
 
     @property
-    def not_rank_0(self) -> str:
+    def others(self) -> str:
         """The condition that holds in all processes but the first."""
-        return self._rank("!=")
+        return f"not {self.first}"
 
-    def _rank(self, how: str) -> str:
-        if self.shared:  # other scripts have no process group
-            return f'{self.standard("os")}.environ.get("RANK", "0") {how} "0"'
-        return f"{self.dist}.get_rank() {how} 0"
-
-    def together(self, lines: list[str]) -> list[str]:
-        """Lines that need the process group; where other scripts run them, too, only if there is one."""
-        return [f"if {self.dist}.is_initialized():", *(f"    {line}" for line in lines)] if self.shared else lines
-
-    def mean(self, name: str, value: str) -> list[str]:
-        """Lines that give `name` the mean of a tensor over the ranks."""
-        joint = [f"{self.dist}.all_reduce({name})", f"{name} /= {self.dist}.get_world_size()"]
-        return [f"{name} = {value}.detach().clone()", *self.together(joint)]
-
-    def sent(self, name: str) -> list[str]:
-        """Lines that give a tensor the value of rank 0, by way of the card, wherever it lies: HCCL takes no other.
-
-        A model may go to its card later, in a function or under a condition. What lies there already is not copied.
-        """
-        sent = self.free_name(f"{name}_of_rank_0")
-        return [
-            f'{sent} = {name}.detach().to("npu")',
-            f"{self.dist}.broadcast({sent}, 0)",
-            f"{name}.detach().copy_({sent})",
-        ]
-
-    def alone_first(self, lines: list[str], why: str) -> list[str]:
-        """Lines that rank 0 runs before the others do."""
-        before, after = self.first_rank(why)
-        return [*before, *lines, *after]
-
-    def first_rank(self, why: str) -> tuple[list[str], list[str]]:
-        """What stands in front of and behind that which rank 0 does before the others."""
-        there = f"{self.dist}.is_initialized() and " if self.shared else ""
-        return (
-            [f"if {there}{self.dist}.get_rank() != 0:", f"    {self.dist}.barrier()  # {why}"],
-            [f"if {there}{self.dist}.get_rank() == 0:", f"    {self.dist}.barrier()"],
-        )
+    @property
+    def waiting(self) -> str:
+        """The line at which all ranks wait for each other."""
+        return f"{self.call('wait')}()"
 
     @property
     def parallel(self) -> str:
         """The name of DistributedDataParallel in this file."""
         return self.object("torch.nn.parallel", "DistributedDataParallel")
-
-    @property
-    def sampler(self) -> str:
-        """The name of DistributedSampler in this file."""
-        return self.object("torch.utils.data.distributed", "DistributedSampler")
 
 
 def put_on_bench(

@@ -10,14 +10,14 @@ from transplt.fixers.distributed.paths import Walk, begins_group, needs_group
 from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
 from transplt.program.optimizers import find_optimizers, find_steps
-from transplt.program.program import Program, Value, Variable
+from transplt.program.program import File, Program, Value, Variable
 from transplt.program.programs import programs_of
-from transplt.program.ranks import divided
+from transplt.program.ranks import divided, helper_call
 from transplt.program.trained import handed_on
 from transplt.program.values import origins
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import begins, last_name
-from transplt.syntax.scan import chain, statement
+from transplt.syntax.scan import FUNCTIONS, chain, statement
 
 _TRAINING = ("backward", "step")
 #: What may give back a wrapped model, by a part of its name.
@@ -68,14 +68,19 @@ def _on_paths(program: Program) -> Iterator[Problem]:
 def _other_scripts(program: Program) -> Iterator[Problem]:
     """Other main files of the project that run the same code and make no process group."""
     project = program.project
-    shared = {file.path for file in program.files if any(needs_group(file, call) for call in file.scan.calls)}
+    shared = {file.path for file in program.files if any(_alone(file, call) for call in file.scan.calls)}
     others = {path for each in shared for path in imports_of(project).entries(each)} - {program.files[0].path}
     for path in sorted(others):
         walk = Walk(programs_of(project).program(path))
         walk.main()
         for at, call, what in walk.early:
-            if at.path in shared:
+            if at.path in shared and _alone(at, call):
                 yield Problem(at.path, call.lineno, f"{what} without a process group when {path} runs this")
+
+
+def _alone(file: File, call: ast.Call) -> bool:
+    """True for what stops without a process group; the helper file's functions do not."""
+    return bool(needs_group(file, call)) and not helper_call(file, call)
 
 
 # --- gradients --------------------------------------------------------------------------------------------------------
@@ -85,10 +90,11 @@ def _apart(program: Program) -> Iterator[Problem]:
     """Steps with gradients of one rank: no wrapper around the model, and no mean over the ranks."""
     steps = program.once(find_steps)
     calls = [(file, call) for file in program.files for call in file.scan.calls]
-    if not steps or any(last_name(call.func) == "all_reduce" and _of_gradients(call) for _, call in calls):
+    if not steps or any(_averages(program, file, call) for file, call in calls):
         return
     wrapped: set[Variable] = set()
-    wraps = [(file, call) for file, call in calls if last_name(call.func) == "DistributedDataParallel"]
+    wraps = [(file, call) for file, call in calls
+             if last_name(call.func) == "DistributedDataParallel" or helper_call(file, call) == "wrap"]  # fmt: skip
     for file, call in wraps:
         stored = statement(call)
         held = [*call.args[:1], *(stored.targets if isinstance(stored, ast.Assign) else ())]
@@ -104,8 +110,19 @@ def _apart(program: Program) -> Iterator[Problem]:
             yield Problem(one.file.path, one.call.lineno, why)
 
 
-def _of_gradients(call: ast.Call) -> bool:
-    return any(isinstance(each, ast.Attribute) and each.attr == "grad" for each in ast.walk(call))
+def _averages(program: Program, file: File, call: ast.Call) -> bool:
+    """True where the ranks exchange gradients."""
+    if helper_call(file, call) == "average" or _is_average(program.definition(file, call.func)):
+        return True
+    return last_name(call.func) == "all_reduce" and any(
+        isinstance(each, ast.Attribute) and each.attr == "grad" for each in ast.walk(call)
+    )
+
+
+def _is_average(function: ast.AST | None) -> bool:
+    """True for the helper's function where it stands in the file that calls it."""
+    said = ast.get_docstring(function) if isinstance(function, FUNCTIONS) else None
+    return said is not None and said.startswith("The gradients of these optimizers become their mean over the ranks")
 
 
 # --- .module ---------------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from transplt.edits.rewrite import rendered
 from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.downloads import AT_ONCE, Downloads
-from transplt.fixers.distributed.once import WRITES, fetches, happens_once, opens_to_write
+from transplt.fixers.distributed.downloads import Downloads
+from transplt.fixers.distributed.once import WRITES, happens_once, opens_to_write
 from transplt.fixers.distributed.varying import runs_in_worker
 from transplt.fixers.distributed.waits import write_waits
 from transplt.program.acting import acts
@@ -42,10 +42,13 @@ class Effects:
         self.bench = bench
         self.reached = reached_functions(bench.program)
         self.downloads = Downloads(bench)
+        self.waited: set[int] = set()  # ids of statements behind which all ranks wait
         self.averaged: set[int] = set()  # ids of statements in front of which all ranks take the mean of a loss
 
     def runs_after_start(self, node: ast.AST) -> bool:
-        """True for code that the program runs once the process group is there."""
+        """True for code that the program runs once the process group is there, and that any rank may be kept from."""
+        if self.downloads.covers(node):
+            return False
         file, start = self.bench.file, self.bench.start
         function = enclosing_function(node)
         if function is None:
@@ -61,19 +64,16 @@ class Effects:
         bases = [last_name(base) for cls in classes for base in cls.bases]
         if any(name.endswith(_ELSEWHERE) for name in bases) and not _saves_itself(node, function, bases):
             return False
-        return not _in_worker(function) and function not in self.downloads.fetching
-
-    def _may_wait(self, node: ast.AST) -> bool:
-        return self.runs_after_start(node) and not self.downloads.covers(node)
+        return not _in_worker(function)
 
     def write(self) -> None:
         """All effects of the file."""
         self._progress()
         self._writers()
         self._runs()
-        self.downloads.write(self.runs_after_start, self.reached)
+        self.downloads.write()
         self._folders()
-        write_waits(self.bench, self._may_wait)
+        write_waits(self.bench, self.runs_after_start)
         done: set[int] = set()
         self._files()
         for block in self._write_blocks():
@@ -137,17 +137,17 @@ class Effects:
             bench.left(
                 run[0],
                 "every rank does this, and the line cannot be parted",
-                f"put it under `if {bench.rank_0}:`",
+                f"put it under `if {bench.first}:`",
             )
             return
         self._hoist(run)
         only = isinstance(above, ast.If) and block is above.body and run == block and not above.orelse
         if only and isinstance(above, ast.If) and not (set(map(id, run)) & self.averaged):
-            condition = bench.rank_0
+            condition = bench.first
             if not self._is_elif(above) and not _calls(above.test):
                 bench.change(above.test, _CODE, _MESSAGE, and_also(condition))
                 return
-        bench.wrap(run, f"if {bench.rank_0}:", _CODE, _MESSAGE)
+        bench.wrap(run, f"if {bench.first}:", _CODE, _MESSAGE)
 
     def _is_elif(self, node: ast.If) -> bool:
         return self.bench.file.source.line_text(node.lineno).lstrip().startswith("elif")
@@ -184,7 +184,7 @@ class Effects:
                     call,
                     _CODE,
                     "one progress bar, of rank 0",
-                    with_keyword("disable", bench.not_rank_0),
+                    with_keyword("disable", bench.others),
                     beside=True,
                 )
 
@@ -197,7 +197,7 @@ class Effects:
             slot = bench.program.slot(bench.file, stored.targets[0]) if isinstance(stored, ast.Assign) else None
             uses = [node for node in names_and_attributes(bench.file) if bench.program.slot(bench.file, node) == slot]
             if slot is not None and self.runs_after_start(call) and all(map(self._is_written_to, uses)):
-                bench.change(call, _CODE, "TensorBoard is written by rank 0", only_if(bench.rank_0))
+                bench.change(call, _CODE, "TensorBoard is written by rank 0", only_if(bench.first))
             else:
                 bench.remark(
                     call,
@@ -215,8 +215,22 @@ class Effects:
             node = statement(call)
             if isinstance(node, ast.With) and self._guardable(node):
                 continue
+            if isinstance(node, ast.With):
+                self._wait_behind(node)
             nothing = f"{bench.standard('os')}.devnull"
-            bench.rewrite(call.args[0], _CODE, "rank 0 alone writes this file", only_if(bench.rank_0, nothing))
+            bench.rewrite(call.args[0], _CODE, "rank 0 alone writes this file", only_if(bench.first, nothing))
+
+    def _wait_behind(self, node: ast.stmt) -> None:
+        """All ranks wait for data that rank 0 writes before training: they may read them next."""
+        bench = self.bench
+        if bench.training.in_region(bench.file, node) or not bench.verdict.varying.alike(bench.file, node):
+            return
+        place: ast.stmt = node
+        while isinstance(above := parent(place), ast.stmt) and not isinstance(above, (*FUNCTIONS, ast.ClassDef)):
+            place = above
+        if bench.fits(place) and id(place) not in self.waited:
+            self.waited.add(id(place))
+            bench.after(place, [f"{bench.waiting}  # rank 0 has written it"], _CODE, "the others wait for rank 0")
 
     def _is_written_to(self, node: ast.Name | ast.Attribute) -> bool:
         """True for `writer.add_scalar(...)` and the like, which will stand under a condition on the rank."""
@@ -239,13 +253,13 @@ class Effects:
             if bench.file.names.qualified(call.func) != "wandb.init" or not self.runs_after_start(call):
                 continue
             if keyword_of(call, "mode") is None and not any(keyword.arg is None for keyword in call.keywords):
-                value = f'None if {bench.rank_0} else "disabled"'
+                value = f'None if {bench.first} else "disabled"'
                 bench.change(call, _CODE, "one run of wandb, of rank 0", with_keyword("mode", value), beside=True)
             else:
                 bench.left(
                     call,
                     "every rank makes a run of wandb here",
-                    'give it mode="disabled" where dist.get_rank() is not 0',
+                    'give it mode="disabled" where npu_port.is_first() is False',
                     code="NPU344",
                 )
 
@@ -264,20 +278,6 @@ class Effects:
             elif name == "os.mkdir" and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
                 new = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
                 bench.change(call, _CODE, "all ranks make this folder", new)
-            elif fetches(bench.file, call) and self._runs_before_start(call):
-                bench.left(
-                    call,
-                    f"{AT_ONCE}, and there is no process group yet",
-                    "download it before the run, or below init_process_group, rank 0 first",
-                    code="NPU344",
-                )
-            elif fetches(bench.file, call) and self.runs_after_start(call):
-                self.downloads.left(call, "")
-
-    def _runs_before_start(self, call: ast.Call) -> bool:
-        start = self.bench.start
-        at_hand = self.bench.file is start.file and enclosing_function(call) is start.function
-        return at_hand and not self.runs_after_start(call)
 
 
 def _saves_itself(node: ast.AST, function: ast.AST | None, bases: list[str]) -> bool:

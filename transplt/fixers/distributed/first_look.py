@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from transplt.base.finding import Effort, Level
+from transplt.base.finding import LAUNCH_OPTION, Effort, Level
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.distributed.bench import LEFT, hand_over, put_on_bench
 from transplt.fixers.distributed.devices import claim
+from transplt.fixers.distributed.launched import option_needed
 from transplt.fixers.distributed.recognise import Setup, setups
 from transplt.fixers.distributed.start import Start, find_start
 from transplt.fixers.distributed.verdict import Refusal, Verdict, judge
@@ -22,6 +23,7 @@ from transplt.program.training import Training, find_training
 from transplt.program.wraps import Wrap, find_wrap
 from transplt.syntax.files import File
 
+_WITHOUT = "without it this program makes no process group; what is given behind the script's name comes after it"
 _REFUSED = "this script was not made distributed"
 fixer = Fixer(__name__, code="NPU330", rank=-1, theme="distributed")
 
@@ -40,6 +42,9 @@ def first_look(work: Work, tree: ast.Module) -> Finds:
         return
     if found := setups(program):
         yield from _explained(work, [setup for setup in found if setup.file is own])
+        needed = option_needed(program, found)
+        if needed is not None and needed[0] is own:
+            yield work.note(needed[1], fixer.code, f"{LAUNCH_OPTION}{needed[2]}", level=Level.INFO, help=_WITHOUT)
         yield from _divided(work, program, own)
         return
     read = program.once(_read, work.settings.targets)

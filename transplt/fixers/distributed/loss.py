@@ -121,7 +121,7 @@ def _put_mean(bench: Bench, effects: Effects, before: ast.stmt, readers: list[as
     for node in readers:
         if node.id not in means:
             mean = means[node.id] = bench.free_name(f"mean_{node.id}")
-            lines += bench.mean(mean, node.id)
+            lines.append(f"{mean} = {bench.call('mean_over_ranks')}({node.id})")
         mean = means[node.id]
         bench.change(node, "NPU345", f"the mean of {node.id} over the ranks", mean)
     bench.before(before, lines, "NPU345", f"the mean of {', '.join(means)} over the ranks")

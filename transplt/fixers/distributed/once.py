@@ -9,7 +9,8 @@ from transplt.syntax.files import File
 
 _FULL = frozenset(
     "torch.save print numpy.save numpy.savez numpy.savez_compressed numpy.savetxt json.dump pickle.dump yaml.dump "
-    "joblib.dump os.remove os.rename os.symlink shutil.copy shutil.copyfile shutil.copy2 shutil.rmtree shutil.move "
+    "joblib.dump os.remove os.rename os.replace os.unlink os.link os.symlink shutil.copy shutil.copyfile shutil.copy2 "
+    "shutil.rmtree shutil.move "
     "imageio.imwrite imageio.imsave imageio.mimwrite imageio.mimsave imageio.v2.imwrite imageio.v2.mimwrite "
     "imageio.v3.imwrite cv2.imwrite scipy.io.wavfile.write scipy.io.savemat scipy.misc.imsave soundfile.write "
     "skimage.io.imsave librosa.output.write_wav torchaudio.save torchvision.io.write_video torch.onnx.export "

@@ -6,24 +6,29 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.program.program import File, Function, Program
-from transplt.program.ranks import collective, own_calls
+from transplt.program.ranks import collective, helper_call, own_calls
 from transplt.rules.torch_callables import last_names
 from transplt.syntax.asks import is_main_guard, last_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS
 
 _ASKS = frozenset({"get_rank", "get_world_size"})
+#: Functions of the helper file that ask for no process group.
+_ALWAYS = frozenset({"start", "first_on_host", "one_by_one", "written_aside", "bare", "OneCardDataParallel"})
 _EXITS = frozenset({"exit", "quit", "_exit", "SystemExit"})
 _DEEPEST = 60
 
 
 def begins_group(file: File, call: ast.Call) -> bool:
-    """True for `torch.distributed.init_process_group(...)`."""
-    return collective(file, call) == "init_process_group"
+    """True for `torch.distributed.init_process_group(...)`, and for `start()` of the helper file."""
+    return collective(file, call) in ("init_process_group", "start")
 
 
 def needs_group(file: File, call: ast.Call) -> str:
-    """What of a call needs the process group; empty when nothing does."""
+    """What of a call needs the process group; empty when nothing does. Before it, functions of the helper file see one
+    process each."""
+    if name := helper_call(file, call):
+        return "" if name in _ALWAYS else f"{name}()"
     name = file.names.qualified(call.func) or ""
     module, _, last = name.rpartition(".")
     if module == "torch.distributed" and last in _ASKS:
@@ -168,7 +173,7 @@ class Walk:
 
     def _call(self, file: File, call: ast.Call, there: bool) -> bool:
         if begins_group(file, call):
-            if there:
+            if there and not helper_call(file, call):
                 self.second.append((file, call))
             self._begun += 1
             return True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from transplt.program.frameworks import PROCESSES, taken_over
 from transplt.program.program import File, Program
+from transplt.program.ranks import helper_call
 from transplt.syntax.asks import by_place
 
 
@@ -29,6 +30,8 @@ def setups(program: Program) -> list[Setup]:
         named = {node: file.names.qualified(name) for node, name in (*called, *derived)}
         for node in by_place(named):
             framework = taken_over(PROCESSES, named[node] or "")
-            if framework is not None:
+            if isinstance(node, ast.Call) and helper_call(file, node) == "start":
+                found.append(Setup(file, node, "npu_port.start", False))
+            elif framework is not None:
                 found.append(Setup(file, node, framework.called, framework.spawns))
     return found

@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.data import dataset_of, is_shared_out
-from transplt.fixers.distributed.epochs import loader_name
+from transplt.fixers.distributed.data import plain_attribute
+from transplt.fixers.distributed.sharing import dataset_of, iterates, sampler_of
 from transplt.program.loops import Loop
 from transplt.program.program import File, Variable, enclosing_function, text_of
 from transplt.program.training import Loader, loaders_of
 from transplt.program.values import assigned
 from transplt.syntax.asks import by_place, call_of, last_name
-from transplt.syntax.scan import chain, parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: Seconds in a minute and in an hour.
 _OF_TIME = (60, 3600)
@@ -85,12 +85,20 @@ def _loader_of_sum(bench: Bench, sums: list[ast.AugAssign], total: ast.expr, cou
             continue
         named = of is not None and text_of(file, of) == name
         if named and function in bench.training.functions:
-            return name
+            return name if _has_share(bench, loaders) else ""
         adds = summed is not None and loop in chain(summed)
         slot = program.slot(file, counted)
         if adds and (named or (slot is not None and all(slot in _alike(bench, loader) for loader in loaders))):
-            return name if all(is_shared_out(program, loader) for loader in loaders) else ""
+            return name if _has_share(bench, loaders) else ""
     return ""
+
+
+def _has_share(bench: Bench, loaders: tuple[Loader, ...]) -> bool:
+    """True where one of some loaders is shared out, and all have as many samples as their sampler says: not those with
+    a sampler of their own, and no stream."""
+    own = [sampler_of(each.call, name, at) for each in loaders for name, at in (("sampler", 3), ("batch_sampler", 4))]
+    counted = not any(own) and not any(iterates(bench.program, loader) for loader in loaders)
+    return counted and any(id(loader.call) in bench.verdict.shares.places for loader in loaders)
 
 
 def _alike(bench: Bench, loader: Loader) -> set[Variable]:
@@ -113,6 +121,40 @@ def _lasting(bench: Bench, file: File, node: ast.expr) -> Variable | None:
     return bench.program.slot(file, node) if found is not None and len(found[1]) == 1 else None
 
 
+def loader_name(bench: Bench, loop: Loop) -> str | None:
+    """The source by which the loop names its loader: inside of enumerate, tqdm, zip and the like."""
+    if isinstance(loop, ast.While):
+        return None
+    pending: list[ast.expr] = [loop.iter]
+    while pending:
+        node = pending.pop(0)
+        if isinstance(node, (ast.Name, ast.Attribute)) or plain_attribute(node):
+            if loaders_of(bench.program, bench.file, node):
+                return _without_progress(bench, node)
+        elif isinstance(node, ast.Call):
+            pending += node.args
+        elif isinstance(node, ast.IfExp):
+            pending += [node.body, node.orelse]
+    return None
+
+
+def _without_progress(bench: Bench, node: ast.expr) -> str:
+    """`bar = tqdm(loader)` is no loader: the name of what is inside."""
+    slot = bench.program.slot(bench.file, node)
+    values = bench.program.values.get(slot, []) if slot else []
+    if len(values) == 1 and isinstance(values[0].node, ast.Call) and values[0].file is bench.file:
+        call = values[0].node
+        if not isinstance(bench.program.callee(bench.file, call), FUNCTIONS) and call.args:
+            inner = call.args[0]
+            if isinstance(inner, (ast.Name, ast.Attribute)) and loaders_of(bench.program, bench.file, inner):
+                return text_of(bench.file, inner)
+            deeper = inner.args[0] if isinstance(inner, ast.Call) and inner.args else None
+            named = isinstance(deeper, (ast.Name, ast.Attribute))
+            if deeper is not None and named and loaders_of(bench.program, bench.file, deeper):
+                return text_of(bench.file, deeper)
+    return text_of(bench.file, node)
+
+
 # --- other divisors --------------------------------------------------------------------------------------------------
 
 
@@ -121,7 +163,7 @@ def _by_other_lengths(bench: Bench, sums: list[ast.AugAssign]) -> Iterator[tuple
     loops = [
         loop
         for at, loop, loaders in bench.training.loops
-        if at is bench.file and all(is_shared_out(bench.program, loader) for loader in loaders)
+        if at is bench.file and all(id(loader.call) in bench.verdict.shares.places for loader in loaders)
     ]
     for node in ast.walk(bench.file.scan.tree) if loops else ():
         parts = _divided(node)

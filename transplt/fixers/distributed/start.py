@@ -6,9 +6,8 @@ import ast
 import re
 from dataclasses import dataclass
 
-from transplt.fixers.distributed.draws import seeded
+from transplt.fixers.distributed.draws import SEEDED_BY, seeded
 from transplt.fixers.distributed.once import happens_once, opens_to_write
-from transplt.fixers.distributed.orders import ORDERS
 from transplt.program.program import LOADERS, File, Function, Program
 from transplt.program.reached import reached_functions
 from transplt.rules.torch_callables import MODULE, names_of
@@ -19,21 +18,18 @@ _TOUCHING = names_of(MODULE, "to_card") | {"parameters", "backward", "load_state
 #: Functions of the program that are run before the process group is there, unless they touch a card.
 _SETTING_UP = re.compile(r"arg|pars|opt|conf|setting|seed|logg|setup|init")
 _FOLDERS = frozenset({"makedirs", "mkdir", "SummaryWriter", "tqdm", "trange"})
-_EXITS = frozenset({"exit", "quit", "_exit", "SystemExit"})
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where the process group begins and ends: before `first`, after `last` (before it when `last_exits`).
+    """Where the process group begins: before `first`.
 
     `guard` asks for an `if __name__ == "__main__":` of its own. `function` is the one that holds it, None at module
-    level. Without `last` the group ends at exit.
+    level.
     """
 
     file: File
     first: ast.stmt
-    last: ast.stmt | None
-    last_exits: bool = False
     guard: bool = False
     function: Function | None = None
 
@@ -47,10 +43,7 @@ def find_start(program: Program) -> Start | None:
     first = next((node for node in body if node is not main and touching.any(file, node)), None)
     if first is not None:
         first = _before_effects(program, body, first)
-        if main is None:
-            return _ended(file, first, body)
-        assert isinstance(main, ast.If)
-        return _ended(file, first, main.body, guard=True)
+        return Start(file, first, guard=main is not None)
     if main is None:
         return None
     assert isinstance(main, ast.If)
@@ -62,18 +55,8 @@ def find_start(program: Program) -> Start | None:
     if function is not None:
         within = next((node for node in function.body if touching.any(file, node)), function.body[0])
         within = _before_effects(program, function.body, within)
-        return Start(file, within, None, function=function)
-    return _ended(file, inside, main.body)
-
-
-def _ended(file: File, first: ast.stmt, body: list[ast.stmt], *, guard: bool = False) -> Start:
-    last = body[-1]
-    if _exits(last):
-        holds = any(isinstance(node, ast.Call) and not _is_exit(node) for node in ast.walk(last))
-        if holds or last is first:
-            return Start(file, first, None, guard=guard)
-        return Start(file, first, last, last_exits=True, guard=guard)
-    return Start(file, first, last, guard=guard)
+        return Start(file, within, function=function)
+    return Start(file, inside)
 
 
 def _before_effects(program: Program, body: list[ast.stmt], first: ast.stmt) -> ast.stmt:
@@ -119,23 +102,13 @@ def _entered(program: Program, file: File, node: ast.stmt) -> Function | None:
     return None
 
 
-def _exits(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Raise):
-        return True
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _is_exit(node.value)
-
-
-def _is_exit(call: ast.Call) -> bool:
-    return last_name(call.func) in _EXITS
-
-
 class _Touching:
     """Whether code, or what it calls, works with models, loaders or cards."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.known: dict[ast.AST, bool] = {}
-        self.seeded = seeded(program)
+        self.seeded = {root: seeded(program, names) for root, names in SEEDED_BY.items()}
 
     def any(self, file: File, node: ast.AST) -> bool:
         pending = [node]
@@ -152,11 +125,9 @@ class _Touching:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _TOUCHING:
             return True
         name = file.names.qualified(call.func) or ""
-        if name in LOADERS or name in ORDERS or any(keyword.arg == "download" for keyword in call.keywords):
+        if name in LOADERS or any(keyword.arg == "download" for keyword in call.keywords):
             return True
-        draws = name.startswith("torch.") and last_name(call.func) in names_of("torch", "draws")
-        drawn = draws and keyword_of(call, "generator") is None
-        if drawn and not self.seeded:  # what nobody seeds is drawn alike behind the start only
+        if self._draws_alone(name, call):  # what nobody seeds is drawn alike behind the start only
             return True
         callee = self.program.callee(file, call)
         if callee is None:
@@ -170,3 +141,14 @@ class _Touching:
             inside = [inner for node in body for inner in (node.body if isinstance(node, FUNCTIONS) else [node])]
             self.known[callee] = any(self.any(owner, node) for node in inside)
         return self.known[callee]
+
+    def _draws_alone(self, name: str, call: ast.Call) -> bool:
+        """True for a call that draws from a generator which the program gives no seed."""
+        root, last = name.partition(".")[0], last_name(call.func)
+        if last == "train_test_split":
+            return not self.seeded["numpy"] and keyword_of(call, "random_state") is None
+        if self.seeded.get(root, True):
+            return False
+        if root == "torch":
+            return last in (*names_of("torch", "draws"), "random_split") and keyword_of(call, "generator") is None
+        return name.startswith(("numpy.random.", "random.")) and last[:1].islower()

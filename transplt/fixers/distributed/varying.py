@@ -10,11 +10,13 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from transplt.fixers.distributed.drawing import drawing_loops
 from transplt.program.environments import is_environment
 from transplt.program.loops import counts, loops_around
 from transplt.program.optimizers import OptimizerStep
 from transplt.program.program import File, Function, Variable, enclosing_function
 from transplt.program.ranks import divides
+from transplt.program.reached import functions_run_in
 from transplt.program.training import Training
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import arguments_of, last_name, place_in_block
@@ -36,17 +38,24 @@ _EVERYWHERE = frozenset(
     "NameError NotImplementedError".split()
 )
 _MISSING = frozenset({"FileNotFoundError"})
+_NO_DRAWS = frozenset({"seed", "default_rng", "getstate", "setstate", "get_state", "set_state"})
 
 
 class Varying:
     """The variables of a program whose value differs between ranks. `same`: ids of expressions that are made alike."""
 
-    def __init__(self, training: Training, steps: list[OptimizerStep], same: set[int]) -> None:
-        self.training, self.program, self.same = training, training.program, same
+    def __init__(
+        self, training: Training, steps: list[OptimizerStep], same: set[int], evaluating: frozenset[int] = frozenset()
+    ) -> None:
+        self.training, self.program, self.same, self.evaluating = training, training.program, same, evaluating
+        self._whole: _Whole | None = None
         self.slots: dict[Variable, list[ast.AST]] = {}  # with the nodes from which on they differ
         self.steps = {id(step.call) for step in steps}
         self.sharded = {id(loop) for _, loop, loaders in training.loops if loaders}
-        self.inside = _run_in(training)
+        self.drawing = drawing_loops(training)
+        self.inside = {
+            function for file, loop in self.drawing for function in functions_run_in(self.program, file, loop)
+        }
         self._nodes = [(file, node) for file in self.program.files for node in ast.walk(file.scan.tree)]
         self._asked: set[ast.AST] = set()
         self._returns: dict[ast.AST, bool] = {}
@@ -95,7 +104,7 @@ class Varying:
         given_apart = any(self.varies(file, each.value if isinstance(each, ast.Starred) else each) for each in given)
         if isinstance(callee, FUNCTIONS):
             passed_on = given_apart and (self._alone or self._passes_on(callee))
-            return passed_on or self._returned(callee)
+            return passed_on or (self._of_all() if id(call) in self.evaluating else self)._returned(callee)
         return given_apart or (isinstance(func, ast.Attribute) and self.varies(file, func.value))
 
     def _begins(self, file: File, call: ast.Call) -> bool | None:
@@ -104,7 +113,7 @@ class Varying:
         known = file.names.qualified(func) or ""
         if known in _CLOCK:
             return True
-        if known.startswith("torch.") and last in names_of("torch", "draws") and self._in_training(file, call):
+        if _draws(known, last) and self._in_training(file, call):
             return True
         asked = func.value if isinstance(func, ast.Attribute) and last in ("step", "reset") else None
         own = asked is None or self.program.callee(file, call) is not None
@@ -115,6 +124,12 @@ class Varying:
         if isinstance(func, ast.Attribute) and (last in ("size", "numel") or (last in _SAMPLES and not known)):
             return last in _SAMPLES and self._in_training(file, call)
         return None
+
+    def _of_all(self) -> Varying:
+        """What differs where no loop goes over a share: in a function that is given what all ranks go through."""
+        if self._whole is None:
+            self._whole = _Whole(self.training, [], self.same)
+        return self._whole
 
     def _passes_on(self, function: Function) -> bool:
         """True for a function that may return what differs when what it is given does."""
@@ -142,7 +157,10 @@ class Varying:
 
     def _in_training(self, file: File, node: ast.AST) -> bool:
         """True for code that runs in the training loop, where each rank draws for itself."""
-        return enclosing_function(node) in self.inside or self.training.in_region(file, node)
+        around = loops_around(node)
+        return enclosing_function(node) in self.inside or any(
+            at is file and loop in around for at, loop in self.drawing
+        )
 
     def _spread(self, without: set[Variable]) -> None:
         before = -1
@@ -292,7 +310,11 @@ class Varying:
                 return any(self._apart(file, each, files=files) for each in tests) or any(
                     self._rounds_apart(file, each, files=files) for each in heads
                 )
-        return isinstance(above, (ast.ExceptHandler, ast.Lambda))
+        if isinstance(above, ast.ExceptHandler):
+            kinds = above.type.elts if isinstance(above.type, ast.Tuple) else [above.type]
+            everywhere = _EVERYWHERE - _MISSING if files else _EVERYWHERE
+            return above.type is None or any(last_name(kind) not in everywhere for kind in kinds)
+        return isinstance(above, ast.Lambda)
 
     def _left_before(self, file: File, node: ast.stmt, *, files: bool) -> list[ast.AST]:
         """The loop or function that a rank may have left above a statement, by a condition in the same block."""
@@ -314,13 +336,13 @@ class Varying:
 
     def _apart(self, file: File, test: ast.expr, *, files: bool) -> bool:
         """True for a condition that differs between ranks, or asks for the rank, or (with `files`) for files."""
-        return self.varies(file, test) or divides(test) or (files and self._of_files(file, test))
+        return self.varies(file, test) or divides(test) or (files and self.asks_files(file, test))
 
     def _rounds_apart(self, file: File, over: ast.expr, *, files: bool) -> bool:
         """True for what a loop may go round more often over on one rank, or (with `files`) what hangs on files."""
-        return self._counts_apart(file, over) or (files and self._of_files(file, over))
+        return self._counts_apart(file, over) or (files and self.asks_files(file, over))
 
-    def _of_files(self, file: File, node: ast.expr) -> bool:
+    def asks_files(self, file: File, node: ast.expr) -> bool:
         """True for what hangs on files that may be there, or not yet."""
         if self._files is None:
             self._files = _OfFiles(self.training, [], set())
@@ -408,7 +430,15 @@ class Varying:
                     yield file, node.value
 
 
-class _OfFiles(Varying):
+class _Whole(Varying):
+    """What differs between ranks when all of them go through the same data."""
+
+    def _bound(self, file: File, node: ast.AST) -> None:
+        if not isinstance(node, (ast.For, ast.AsyncFor)) or id(node) not in self.sharded:
+            super()._bound(file, node)
+
+
+class _OfFiles(_Whole):
     """What hangs on files. All ranks see the same where nobody writes them meanwhile: no barrier may count on it."""
 
     def __init__(self, training: Training, steps: list[OptimizerStep], same: set[int]) -> None:
@@ -426,9 +456,12 @@ class _OfFiles(Varying):
             return True
         return False if isinstance(call.func, ast.Name) and last in _ASKS else None
 
-    def _bound(self, file: File, node: ast.AST) -> None:
-        if not isinstance(node, (ast.For, ast.AsyncFor)) or id(node) not in self.sharded:
-            super()._bound(file, node)
+
+def _draws(name: str, last: str) -> bool:
+    """True for what draws from a generator that each rank has its own state of while it trains."""
+    if name.startswith("torch."):
+        return last in names_of("torch", "draws")
+    return name.startswith(("numpy.random.", "random.")) and last[:1].islower() and last not in _NO_DRAWS
 
 
 def runs_in_worker(function: Function) -> bool:
@@ -455,29 +488,6 @@ def _may_follow(node: ast.AST, source: ast.AST) -> bool:
         return True
     around = loops_around(node)
     return any(above in around for above in chain(source))
-
-
-def _run_in(training: Training) -> set[ast.AST]:
-    """The functions that are called, directly or not, where something trains in a loop."""
-    program = training.program
-    calls: dict[ast.AST, list[tuple[File, ast.Call]]] = {}
-    pending: list[tuple[File, ast.Call]] = []
-    for file in program.files:
-        for call in file.scan.calls:
-            function = enclosing_function(call)
-            if training.in_region(file, call):
-                pending.append((file, call))
-            elif function is not None:
-                calls.setdefault(function, []).append((file, call))
-    found: set[ast.AST] = set()
-    while pending:
-        file, call = pending.pop()
-        callee = program.callee(file, call)
-        function = program.constructor(callee) if callee is not None else None
-        if function is not None and function not in found:
-            found.add(function)
-            pending += calls.get(function, [])
-    return found
 
 
 def _may_part(handler: ast.ExceptHandler, everywhere: frozenset[str] = _EVERYWHERE) -> bool:

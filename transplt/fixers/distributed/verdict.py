@@ -12,11 +12,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transplt.fixers.distributed.carried import carried
+from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares, shuffles
 from transplt.fixers.distributed.varying import Varying
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.cards import chosen_card, is_cpu_device, on_card
 from transplt.program.imports import imports_of
 from transplt.program.layers import dropped_output, leaves_layers_out
+from transplt.program.loaders import Shares, evaluating_calls, readings
 from transplt.program.losses import loss_readers
 from transplt.program.models import Models, is_optimizer, spelled
 from transplt.program.optimizers import OptimizerStep, find_optimizers, find_steps, optimizer_calls
@@ -55,15 +58,19 @@ class Verdict:
     averaging: str
     steps: list[OptimizerStep]
     varying: Varying
+    shares: Shares
     unused: frozenset[Variable] = frozenset()
 
 
 def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...]) -> Verdict:
     """The verdict on a program."""
     steps = find_steps(models.program)
-    varying = _varying(models, steps)
+    found = shares(models.training)
+    varying = _varying(models, steps, evaluating_calls(models.training, found))
+    _leave_whole(models, varying, found)
     refusals = [*_without_card(models), *_numbers(models), *_parts(varying), *_foreign(models)]
     refusals += [*_by_hand(models, steps), *_on_host(models)]
+    refusals += [] if refusals else _peeks(models, varying, found)
     passes = find_passes(models)
     why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps) or _wrapped_apart(varying, wraps)
     if not why and any(step.closure is not None for step in steps):
@@ -76,10 +83,23 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
         refusals += _targets(models, why)
     if why:
         refusals += [*_data_parallel(models, why), *_beside_optimizers(models)]
-    return Verdict(refusals, why, steps, varying, frozenset() if why else _unused(models, passes))
+    return Verdict(refusals, why, steps, varying, found, frozenset() if why else _unused(models, passes))
 
 
-def _varying(models: Models, steps: list[OptimizerStep]) -> Varying:
+def _leave_whole(models: Models, varying: Varying, found: Shares) -> None:
+    """Take loaders out of the shares whose data are drawn by each rank, or whose batches have to follow one another."""
+    for key, loader in found.loaders.items():
+        if key in found.places and any(varying.varies(loader.file, each) for each in arguments_of(loader.call)):
+            found.whole[key] = DRAWN
+        elif key in found.places and not shuffles(loader.call):
+            loops = [(file, loop) for file, loop, every in models.training.loops if loader in every]
+            if any(next(carried(models, file, loop), None) is not None for file, loop in loops):
+                found.whole[key] = FOLLOWING
+    for key in found.whole:
+        found.places.pop(key, None)
+
+
+def _varying(models: Models, steps: list[OptimizerStep], evaluating: frozenset[int]) -> Varying:
     """What differs between ranks when the ranks take the mean of each loss that is read where all of them come by."""
     training = models.training
     readers = [
@@ -89,9 +109,9 @@ def _varying(models: Models, steps: list[OptimizerStep]) -> Varying:
         for node in nodes
         if not any(isinstance(above, ast.While) and node in ast.walk(above.test) for above in chain(node))
     ]  # what `while` reads is read anew in each round: no line in front of it has taken the mean
-    first = Varying(training, steps, {id(node) for _, node in readers})
+    first = Varying(training, steps, {id(node) for _, node in readers}, evaluating)
     same = {id(node) for file, node in readers if first.alike(file, node)}
-    return first if len(same) == len(readers) else Varying(training, steps, same)
+    return first if len(same) == len(readers) else Varying(training, steps, same, evaluating)
 
 
 # --- what stands in the way ------------------------------------------------------------------------------------------
@@ -147,6 +167,18 @@ def _parts(varying: Varying) -> Iterator[Refusal]:
             "the learning rate hangs on a value of one rank here, so the ranks would train apart",
             "give it a value that all ranks have, such as one of the validation, or reduce it over the ranks first",
         )
+
+
+def _peeks(models: Models, varying: Varying, found: Shares) -> Iterator[Refusal]:
+    """What only some ranks may read of a loader that is shared out: their orders would not be those of the others."""
+    if not found.places:
+        return
+    for reading in readings(models.training):
+        if id(reading.loader.call) in found.places and not varying.alike(reading.file, reading.node):
+            why = "not every rank may come by here, and the ranks draw the order of each pass over this loader together"
+            yield Refusal(
+                reading.file, reading.node, why, "read it on all ranks, or give this place a loader of its own"
+            )
 
 
 def _foreign(models: Models) -> Iterator[Refusal]:
@@ -300,8 +332,8 @@ def _why_averaging(models: Models, wraps: dict[Variable, Wrap], passes: Passes) 
             return f"{name} is handed over in line {node.lineno} before it can be wrapped"
         if _frozen_later(models, wrap):
             return f"parameters of {name} are frozen or freed after it can be wrapped"
-        if runs_elsewhere(program, wrap.file):
-            return f"{wrap.file.path} is part of other scripts, which have no process group"
+        if wrap.in_place and runs_elsewhere(program, wrap.file):
+            return f"{wrap.file.path} is part of other scripts, whose checkpoints DataParallel names"
     for one in find_optimizers(program):
         if not one.given.complete:
             return f"what the optimizer in line {one.call.lineno} trains is not the whole of a model"

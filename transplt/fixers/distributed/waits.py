@@ -116,24 +116,24 @@ def _is_elif(node: ast.stmt, above: ast.If) -> bool:
 
 def _wait_for(bench: Bench, node: ast.stmt, call: ast.Call) -> None:
     if not bench.verdict.varying.alike(bench.file, node) or not bench.fits(node):
-        why, do = "rank 0 may not have written this yet", "call dist.barrier() before it, on all ranks"
+        why, do = "rank 0 may not have written this yet", "call npu_port.wait() before it, on all ranks"
         bench.left(call, why, do, code="NPU344")
         return
-    lines = bench.together([f"{bench.dist}.barrier()  # rank 0 has written it"])
+    lines = [f"{bench.waiting}  # rank 0 has written it"]
     bench.before(node, lines, _CODE, "the others wait for rank 0")
 
 
 def _wait_in(bench: Bench, node: ast.If, branch: list[ast.stmt], *, waited: bool) -> None:
     varying = bench.verdict.varying  # all ranks have asked when the first of them writes: they come here alike
     if not varying.alike(bench.file, node) or varying.varies(bench.file, node.test) or not bench.fits(branch[0]):
-        why, do = "rank 0 may write this before another rank asks for it", "let all ranks ask first: dist.barrier()"
+        why, do = "rank 0 may write this before another rank asks for it", "let all ranks ask first: npu_port.wait()"
         bench.left(node.test, why, do, code="NPU344")
         return
     again = loops_around(node) or _behind_training(bench, bench.file, node, True, set())
     if again and not waited and bench.fits(node):
         # What an earlier round wrote is there for all who ask.
-        bench.before(node, bench.together([f"{bench.dist}.barrier()  # rank 0 has written it"]), _CODE, "all ask alike")
-    lines = bench.together([f"{bench.dist}.barrier()  # all ranks have asked"])
+        bench.before(node, [f"{bench.waiting}  # rank 0 has written it"], _CODE, "all ask alike")
+    lines = [f"{bench.waiting}  # all ranks have asked"]
     bench.before(branch[0], lines, _CODE, "rank 0 writes when all ranks have asked")
 
 

@@ -8,7 +8,7 @@ from transplt.fixers.distributed.bare import write_bare, write_renewed
 from transplt.fixers.distributed.bench import Bench
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.models import is_optimizer
-from transplt.program.wraps import Wrap, buffers_apart, is_moved
+from transplt.program.wraps import Wrap, buffers_apart
 from transplt.syntax.asks import block_of, call_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.trees.calls import only_argument
@@ -40,14 +40,12 @@ def _turn(bench: Bench, call: ast.Call, options: str) -> None:
     """`nn.DataParallel(model)` becomes the wrapper in its place, around the model on its card."""
     above = parent(call)
     moved = call_of(above) if isinstance(above, ast.Attribute) and above.attr == "cuda" else None
-    around = f"device_ids=[{bench.torch}.npu.current_device()]{options}"
-    name = bench.parallel
     bench.work.take(call.func)
     outer = moved if moved is not None and not moved.args else call
     if outer is not call:  # the .cuda() behind it goes to the model
         bench.work.take(above)
-    new = wrapped_anew(name, "npu", around, behind=outer is not call)
-    bench.change(outer, "NPU336", _REPLACED, new, writes_npu=True)
+    new = wrapped_anew(bench.call("wrap"), options.removeprefix(", "), behind=outer is not call)
+    bench.change(outer, "NPU336", _REPLACED, new)
 
 
 def _unwrap(bench: Bench, calls: tuple[ast.Call, ...]) -> None:
@@ -96,7 +94,7 @@ def write_models(bench: Bench) -> None:
         bench.left(
             call,
             f"no model named {wanted} goes to an optimizer" if wanted else "which model trains here cannot be seen",
-            "name the variable with -t, or wrap it: model = DistributedDataParallel(model, device_ids=[...])",
+            "name the variable with -t, or wrap it: model = npu_port.wrap(model)",
             code="NPU338",
         )
     remark_rates(bench)
@@ -124,9 +122,8 @@ def _write_wrap(bench: Bench, wrap: Wrap) -> None:
             "write the statements on lines of their own and run transplt again",
         )
         return
-    options, torch = _options(bench, wrap), bench.torch
-    model = wrap.name if is_moved(bench.models, wrap) else f"{wrap.name}.npu()"  # the wrapper takes it on its card only
-    text = f"{wrap.name} = {bench.parallel}({model}, device_ids=[{torch}.npu.current_device()]{options})"
+    options = _options(bench, wrap)
+    text = f"{wrap.name} = {bench.call('wrap')}({wrap.name}{options})"
     why = ", a layer of which a forward pass may leave out" if "unused" in options else ""
     bench.after(wrap.after, [text], "NPU336", f"{wrap.name} in DistributedDataParallel{why}")
 

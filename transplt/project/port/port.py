@@ -43,7 +43,7 @@ from transplt.project.proving import proof_between, run_of
 from transplt.project.tree import diff_tree, migrate_tree
 from transplt.render.cell import many
 from transplt.render.verdict import Verdict, Word
-from transplt.report.records import RunResult
+from transplt.report.records import HELPER, RunResult
 
 _MESSAGE_WIDTH = 72
 _LINK, _MODULE = "120000", "160000"
@@ -214,9 +214,10 @@ def _export(top: Path, commit: str, folders: tuple[Path, ...]) -> tuple[list[Hel
 
 def _changed(result: RunResult, source: Path) -> list[Changed]:
     found = []
-    for record in result.changed:
+    for record in (*result.changed, *result.helpers):
         edits = tuple(each for each in record.findings if each.applied and each.edit is not None)
-        before, after = (read_regular(folder / record.path, OTHER) for folder in (source, result.output))
+        after = read_regular(result.output / record.path, OTHER)
+        before = b"" if record.kind == HELPER else read_regular(source / record.path, OTHER)
         file = Changed(record.path, before, after, edits)
         if not replays(file):
             raise CannotFinish(f"the edits of {shown(record.path)} are not its whole difference; this is a defect")

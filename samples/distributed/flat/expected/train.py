@@ -1,15 +1,13 @@
 """Fits a line on one GPU, statement by statement."""
 
 import argparse
-import os
 
 import torch
 import torch_npu  # noqa: F401
 import torch.nn as nn
 from torch.utils.data import DataLoader, TensorDataset
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data.distributed import DistributedSampler
+
+import npu_port
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=3)
@@ -23,19 +21,17 @@ device = torch.device("npu" if torch.npu.is_available() else "cpu")
 x = torch.randn(128, 4)
 y = x @ torch.tensor([[1.0], [-2.0], [3.0], [0.5]])
 
-torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
-dist.init_process_group(backend="hccl")
+npu_port.start()
 
-train_set = TensorDataset(x, y)
-loader = DataLoader(train_set, batch_size=args.batch_size, sampler=DistributedSampler(train_set))
+loader = DataLoader(TensorDataset(x, y), batch_size=args.batch_size, shuffle=True)
+loader = npu_port.shard(loader)
 
 model = nn.Linear(4, 1)
-model = DistributedDataParallel(model.npu(), device_ids=[torch.npu.current_device()])
+model = npu_port.wrap(model)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 
-torch.manual_seed((torch.initial_seed() + dist.get_rank()) % 2**64)
+npu_port.own_draws()
 for epoch in range(args.epochs):
-    loader.sampler.set_epoch(epoch)
     total = 0.0
     for step, (inputs, targets) in enumerate(loader):
         inputs, targets = inputs.to(device), targets.to(device)
@@ -43,16 +39,12 @@ for epoch in range(args.epochs):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        mean_loss = loss.detach().clone()
-        dist.all_reduce(mean_loss)
-        mean_loss /= dist.get_world_size()
+        mean_loss = npu_port.mean_over_ranks(loss)
         total += mean_loss.item()
-        if step % args.log_every == 0 and dist.get_rank() == 0:
+        if step % args.log_every == 0 and npu_port.is_first():
             print(f"epoch {epoch} step {step}: loss {mean_loss.item():.4f}")
-    if dist.get_rank() == 0:
+    if npu_port.is_first():
         print(f"epoch {epoch}: mean loss {total / len(loader):.4f}")
 
-if dist.get_rank() == 0:
+if npu_port.is_first():
     torch.save(model.module.state_dict(), "line.pt")
-
-dist.destroy_process_group()

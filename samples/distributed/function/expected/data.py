@@ -2,7 +2,8 @@
 
 import torch
 from torch.utils.data import DataLoader, TensorDataset, random_split
-from torch.utils.data.distributed import DistributedSampler
+
+import npu_port
 
 
 def get_loaders(batch_size, workers=0):
@@ -10,6 +11,7 @@ def get_loaders(batch_size, workers=0):
     labels = (images.mean(dim=(1, 2, 3)) * 20).long().clamp(0, 9)
     train, test = random_split(TensorDataset(images, labels), [128, 32])
     kwargs = {"num_workers": workers, "pin_memory": True}
-    train_loader = DataLoader(train, batch_size, sampler=DistributedSampler(train), **kwargs)
+    train_loader = DataLoader(train, batch_size, True, **kwargs)
+    train_loader = npu_port.shard(train_loader)
     test_loader = DataLoader(test, batch_size=64, **kwargs)
     return train_loader, test_loader

@@ -10,9 +10,8 @@ import torch
 import torch_npu  # noqa: F401
 import torch.nn as nn
 import torch.nn.functional as F
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
 
+import npu_port
 from data import get_loaders
 
 logger = logging.getLogger(__name__)
@@ -33,7 +32,6 @@ class Net(nn.Module):
 
 def train(args, model, loader, optimizer, scaler, epoch):
     model.train()
-    loader.sampler.set_epoch(epoch)
     for i, (images, labels) in enumerate(loader):
         images = images.npu(non_blocking=True)
         labels = labels.npu(non_blocking=True)
@@ -46,10 +44,8 @@ def train(args, model, loader, optimizer, scaler, epoch):
             scaler.update()
             optimizer.zero_grad()
         if i % args.log_interval == 0:
-            mean_loss = loss.detach().clone()
-            dist.all_reduce(mean_loss)
-            mean_loss /= dist.get_world_size()
-            if dist.get_rank() == 0:
+            mean_loss = npu_port.mean_over_ranks(loss)
+            if npu_port.is_first():
                 logger.info("epoch %d [%d/%d] loss %.4f", epoch, i, len(loader), mean_loss.item() * args.accumulate)
 
 
@@ -65,7 +61,7 @@ def evaluate(model, loader):
 def save(model, optimizer, epoch, path):
     if not os.path.exists(os.path.dirname(path)):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-    if dist.get_rank() == 0:
+    if npu_port.is_first():
         torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, path)
 
 
@@ -86,18 +82,18 @@ def main():
     model = Net().npu()
     if args.resume:
         model.load_state_dict(torch.load(args.resume, map_location="npu")["model"])
-    model = DistributedDataParallel(model, device_ids=[torch.npu.current_device()])
-    if dist.get_rank() == 0:
+    model = npu_port.wrap(model)
+    if npu_port.is_first():
         print(model.module.describe())
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     scaler = torch.npu.amp.GradScaler(enabled=args.amp)
 
     best = 0.0
-    torch.manual_seed((torch.initial_seed() + dist.get_rank()) % 2**64)
+    npu_port.own_draws()
     for epoch in range(args.epochs):
         train(args, model, train_loader, optimizer, scaler, epoch)
         accuracy = evaluate(model, test_loader)
-        if dist.get_rank() == 0:
+        if npu_port.is_first():
             print(f"epoch {epoch}: accuracy {accuracy:.3f}")
         if accuracy >= best:
             best = accuracy
@@ -105,7 +101,5 @@ def main():
 
 
 if __name__ == "__main__":
-    torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group(backend="hccl")
+    npu_port.start()
     main()
-    dist.destroy_process_group()

@@ -1,15 +1,12 @@
 """Classifies sequences of tokens."""
 
 import argparse
-import os
 
 import torch
-import torch_npu  # noqa: F401
 import torch.nn as nn
 from torch.utils.data import DataLoader, TensorDataset
-import torch.distributed as dist
-from torch.utils.data.distributed import DistributedSampler
 
+import npu_port
 from trainer import Trainer
 
 
@@ -30,9 +27,8 @@ class Classifier(nn.Module):
 def build_loaders(args):
     tokens = torch.randint(0, 50, (96, 12))
     labels = (tokens.sum(dim=1) % 2).long()
-    train_set = TensorDataset(tokens[:64], labels[:64])
     return {
-        "train": DataLoader(train_set, batch_size=args.batch_size, sampler=DistributedSampler(train_set)),
+        "train": npu_port.shard(DataLoader(TensorDataset(tokens[:64], labels[:64]), batch_size=args.batch_size, shuffle=True)),
         "valid": DataLoader(TensorDataset(tokens[64:], labels[64:]), batch_size=args.batch_size),
     }
 
@@ -55,7 +51,5 @@ def main():
 
 
 if __name__ == "__main__":
-    torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group(backend="hccl")
+    npu_port.start()
     main()
-    dist.destroy_process_group()

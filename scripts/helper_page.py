@@ -1,0 +1,39 @@
+"""The list of the functions of npu_port.py, from what they say of themselves, in the page of its code.
+
+    python scripts/helper_page.py          exit 1 when the list is stale
+    python scripts/helper_page.py --write  write it into rules/diagnostics/NPU156.md
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from transplt.edits.helper_source import first_sentence, public_names
+
+PAGE = Path(__file__).resolve().parent.parent / "rules" / "diagnostics" / "NPU156.md"
+_LIST = re.compile(r"(?:^- `npu_port\.[^\n]*\n)+", re.M)
+
+
+def listed(text: str) -> str:
+    """A page with the list as it should be."""
+    lines = "".join(f"- `npu_port.{name}`: {first_sentence(name)}\n" for name in public_names())
+    return _LIST.sub(lambda match: lines, text, count=1)
+
+
+def main() -> int:
+    text = PAGE.read_text(encoding="utf-8")
+    new = listed(text)
+    if "--write" in sys.argv[1:]:
+        PAGE.write_text(new, encoding="utf-8")
+        return 0
+    if new != text:
+        print(f"{PAGE.name}: the list of functions is stale; python scripts/helper_page.py --write", file=sys.stderr)
+    return int(new != text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

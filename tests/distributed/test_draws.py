@@ -1,0 +1,188 @@
+"""What is drawn at random: by each rank for itself while it trains, and alike on all of them before and behind that."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.distributed.test_pairs import HEAD, distributed, left
+
+LOADER = "loader = DataLoader(dataset, 8, True)\n"
+MODEL = "model = net().cuda()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+EPOCHS = """\
+for epoch in range(3):
+    for x in loader:
+        model(x).backward()
+        optimizer.step()
+"""
+
+
+def draws(*parts: str) -> list[str]:
+    """Where draws become those of each rank, and alike again: each line with its column and what stands next to it."""
+    body = "".join(textwrap.dedent(part).strip("\n") + "\n" for part in parts)
+    result = distributed(f"{HEAD}\n\n{body}")
+    assert not left(result)
+    lines = result.data.decode().splitlines()
+    found = []
+    for at, line in enumerate(lines):
+        column = len(line) - len(line.lstrip())
+        if line.strip() == "npu_port.own_draws()":
+            found.append(f"{column} own, {lines[at + 1].strip()}")
+            assert len(lines[at + 1]) - len(lines[at + 1].lstrip()) == column
+        elif line.strip() == "npu_port.same_draws()":
+            found.append(f"{column} same")
+    return found
+
+
+# --- one training -----------------------------------------------------------------------------------------------------
+
+EPOCH = """\
+def epoch(model, loader, optimizer):
+    for x in loader:
+        model(x).backward()
+        optimizer.step()
+
+
+"""
+IN_EPOCHS = "0 own, for epoch in range(3):"
+
+
+@pytest.mark.parametrize(
+    ("loop", "wanted"),
+    [
+        (EPOCHS, IN_EPOCHS),
+        ("for x in loader:\n    model(x).backward()\n    optimizer.step()", "0 own, for x in loader:"),
+        (f"e = 0\nwhile e < 3:\n    e += 1\n{textwrap.indent(EPOCHS, '    ')}", "0 own, while e < 3:"),
+        (f"with torch.autograd.detect_anomaly():\n{textwrap.indent(EPOCHS, '    ')}", "4 own, for epoch in range(3):"),
+        (f"if net.trains:\n{textwrap.indent(EPOCHS, '    ')}", "4 own, for epoch in range(3):"),
+        (f"# train\n{EPOCHS}# the end", IN_EPOCHS),
+        (f"{EPOCHS}    net.score(model)", IN_EPOCHS),
+        (f"{EPOCHS}    for x in net.val:\n        model(x)", IN_EPOCHS),
+        (f"{EPOCHS}    for x in loader:\n        (model(x) * 2).backward()\n        optimizer.step()", IN_EPOCHS),
+        (f"{EPOCHS}z = torch.randn(8)\nnet.save(model(z))", IN_EPOCHS),
+        (
+            f"{EPOCH}for i in range(3):\n    epoch(model, loader, optimizer)\n    net.show(model)",
+            "0 own, for i in range(3):",
+        ),
+        (
+            f"{EPOCH}def main():\n    for i in range(3):\n        epoch(model, loader, optimizer)\n\n\nmain()",
+            "4 own, for i in range(3):",
+        ),
+        (f"{EPOCH}epoch(model, loader, optimizer)", "4 own, for x in loader:"),
+    ],
+)  # fmt: skip
+def test_one_training(loop: str, wanted: str) -> None:
+    """Its epochs are one training, whichever function has them; nothing is made behind it that has to be alike."""
+    assert draws(LOADER, MODEL, loop) == [wanted]
+
+
+def test_a_trainer() -> None:
+    trainer = """
+        class Trainer:
+            def __init__(self):
+                self.model = net().cuda()
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+                self.loader = DataLoader(dataset, 8, True)
+
+            def fit(self):
+                for epoch in range(3):
+                    self.epoch()
+
+            def epoch(self):
+                for x in self.loader:
+                    self.model(x).backward()
+                    self.optimizer.step()
+
+
+        Trainer().fit()
+        """
+    assert draws(trainer) == ["8 own, for epoch in range(3):"]
+
+
+@pytest.mark.parametrize("more", ["net.pretrain(model)", "for fold in range(3):\n    net.score(model)", "evaluate()"])
+def test_what_does_not_train_changes_no_draws(more: str) -> None:
+    evaluate = "def evaluate():\n    for x in loader:\n        net.score(model(x))\n\n\n"
+    assert draws(evaluate, LOADER, MODEL, EPOCHS, more) == ["0 own, for epoch in range(3):"]
+
+
+# --- training again ---------------------------------------------------------------------------------------------------
+
+ROWS = LOADER.replace("dataset", "rows")
+TRAIN = f"def train(rows):\n{textwrap.indent(ROWS + MODEL + EPOCHS, '    ')}    return model\n\n\n"
+TRAINER = """
+class Trainer:
+    def __init__(self, size):
+        self.model = net(size).cuda()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.loader = DataLoader(dataset, 8, True)
+
+    def fit(self):
+        for epoch in range(3):
+            for x in self.loader:
+                self.model(x).backward()
+                self.optimizer.step()
+
+
+"""
+
+
+def test_folds() -> None:
+    fold = LOADER.replace("dataset", "net.fold(i)") + MODEL + EPOCHS
+    assert draws(f"for i in range(5):\n{textwrap.indent(fold, '    ')}") == ["4 own, for epoch in range(3):", "4 same"]
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "for fold in range(5):\n    train(net.folds[fold])",
+        "models = [train(fold) for fold in net.folds]",
+        "train(net.half)\ntrain(dataset)",
+        "def main():\n    first = train(net.half)\n    return train(first)\n\n\nmain()",
+        "while net.goes_on():\n    train(dataset)",
+    ],
+)
+def test_a_function_that_is_called_to_train_anew(calls: str) -> None:
+    assert draws(TRAIN, calls) == ["4 own, for epoch in range(3):", "4 same"]
+
+
+@pytest.mark.parametrize(
+    "calls", ["for size in (1, 2):\n    Trainer(size).fit()", "Trainer(1).fit()\nTrainer(2).fit()"]
+)
+def test_a_trainer_that_is_made_anew(calls: str) -> None:
+    assert draws(TRAINER, calls) == ["8 own, for epoch in range(3):", "8 same"]
+
+
+@pytest.mark.parametrize(
+    "anew",
+    ["model.apply(net.init)", "torch.nn.init.normal_(model.weight)", "model.reset_parameters()"],
+)
+def test_restarts_draw_their_weights_alike(anew: str) -> None:
+    """The optimizer stays, and the weights are drawn anew: not by each rank for itself."""
+    loop = f"for restart in range(5):\n    {anew}\n{textwrap.indent(EPOCHS, '    ')}"
+    assert draws(LOADER, MODEL, loop) == ["4 own, for epoch in range(3):", "4 same"]
+
+
+@pytest.mark.parametrize("between", ["model.freeze()", "rows = torch.randn(3)", "optimizer = net.second(model)"])
+def test_two_trainings_one_behind_the_other(between: str) -> None:
+    found = draws(LOADER, MODEL, EPOCHS, between, EPOCHS.replace("range(3)", "range(5)"))
+    assert found[:3] == ["0 own, for epoch in range(3):", "0 same", "0 own, for epoch in range(5):"]
+
+
+def test_a_pretraining_in_a_function_and_a_training_in_another() -> None:
+    both = f"def first():\n{textwrap.indent(EPOCHS, '    ')}\n\ndef second():\n{textwrap.indent(EPOCHS, '    ')}\n\n"
+    found = draws(LOADER, MODEL, both, "first()\nrows = torch.randn(3)\nsecond()")
+    assert found[:3] == ["4 own, for epoch in range(3):", "4 same", "4 own, for epoch in range(3):"]
+
+
+def test_a_training_that_may_return_early_draws_alike_again_there_too() -> None:
+    early = TRAIN.replace(
+        "    return model\n", "        if epoch == net.last:\n            return model\n    return model\n"
+    )
+    result = distributed(f"{HEAD}\n\n{early}for fold in range(5):\n    train(net.folds[fold])\n")
+    lines = [line.strip() for line in result.data.decode().splitlines()]
+    at = lines.index("if epoch == net.last:")
+    assert (
+        lines[at + 1 : at + 3] == ["npu_port.same_draws()", "return model"]
+        and lines.count("npu_port.same_draws()") == 2
+    )

@@ -1,0 +1,302 @@
+"""npu_port.py as it is assembled: what is called, what that needs, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import itertools
+import sys
+from pathlib import Path
+
+import pytest
+from pyflakes import api as pyflakes
+from pyflakes.reporter import Reporter
+
+from tests.harness import clean
+from transplt.base.settings import Settings
+from transplt.edits import helper_inline, helper_source
+from transplt.edits.edit import Beside, Edit
+from transplt.edits.helper import helper
+from transplt.edits.helper_file import defined_in, helper_text, is_helper
+from transplt.edits.helper_source import closure, first_sentence, module_of, public_names
+from transplt.engine.outcome import apply_edits
+from transplt.engine.plan import plan
+from transplt.flow.facts import ProjectFacts
+from transplt.rules.rule_set import compile_rules
+from transplt.syntax.files import File
+
+SINGLE = [(name,) for name in public_names()]
+PAIRS = list(itertools.combinations(public_names(), 2))
+
+
+class _Said(Reporter):
+    def __init__(self) -> None:
+        super().__init__(sys.stdout, sys.stderr)
+        self.lines: list[str] = []
+
+    def flake(self, message: object) -> None:
+        self.lines.append(str(message))
+
+
+def complaints(text: str) -> list[str]:
+    """What pyflakes says; an import that is only tried is not used by its name."""
+    said = _Said()
+    pyflakes.check(text, "npu_port.py", said)
+    return [line for line in said.lines if "'torch_npu' imported but unused" not in line]
+
+
+@pytest.mark.parametrize("names", [*SINGLE, *PAIRS, public_names()], ids=lambda names: ",".join(names))
+def test_what_is_called_with_what_it_needs(names: tuple[str, ...]) -> None:
+    text = helper_text(names)
+    compile(text, "npu_port.py", "exec", dont_inherit=True)
+    assert complaints(text) == []
+    assert text.isascii() and "transplt.helper" not in text
+    assert {*names} <= {*defined_in(text.encode())}
+    assert helper_text(tuple(reversed(names))) == text
+    assert is_helper("npu_port.py", text.encode())
+    assert max(map(len, text.splitlines())) <= 120
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("names", [*SINGLE, public_names()], ids=lambda names: ",".join(names))
+def test_it_can_be_imported(names: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "npu_port.py"
+    path.write_text(helper_text(names), encoding="ascii")
+    spec = importlib.util.spec_from_file_location("npu_port", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert all(hasattr(module, name) for name in names)
+
+
+@pytest.mark.parametrize("names", SINGLE, ids=lambda names: ",".join(names))
+def test_definitions_are_as_they_stand_in_our_tree(names: tuple[str, ...]) -> None:
+    text = helper_text(names)
+    for piece in helper_source.parts_of(names).pieces:
+        source = (helper_source.folder() / f"{piece.module}.py").read_text(encoding="utf-8")
+        assert piece.text in source and piece.text in text
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_each_says_what_it_does(name: str) -> None:
+    assert first_sentence(name)
+
+
+def test_the_head_says_whose_it_is() -> None:
+    head = helper_text(["OneCardDataParallel"]).partition("\n\n")[0]
+    assert head.startswith("# SPDX-License-Identifier: 0BSD\n")
+    assert "Written by transplt 0.1.0; it belongs to the project now" in " ".join(head.split("\n# "))
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "ours"),
+    [
+        ("npu_port.py", helper_text(["OneCardDataParallel"]), True),
+        ("pkg/npu_port_1.py", helper_text(["OneCardDataParallel"]), True),
+        ("npu_port.py", helper_text(["OneCardDataParallel"]).replace("\n", "\r\n") + "x = 1\r\n", True),
+        ("npu_port.py", "x = 1\n", False),
+        ("npu_ports.py", helper_text(["OneCardDataParallel"]), False),
+        ("npu_port.py", "# SPDX-License-Identifier: 0BSD\nx = 1\n", False),
+    ],
+)
+def test_whose_file_it_is(path: str, data: str, ours: bool) -> None:
+    assert is_helper(path, data.encode()) is ours
+
+
+# --- modules of the tests' own ---------------------------------------------------------------------------------------
+
+STATE = '''
+    """Docstring."""
+
+    from __future__ import annotations
+
+    import os
+    from dataclasses import dataclass, field
+    from typing import TYPE_CHECKING, Any
+
+    import torch
+
+    try:
+        import torch_npu
+    except ImportError:
+        torch_npu = None
+    if TYPE_CHECKING:
+        from collections.abc import Iterator
+
+    __all__ = ["count", "rank"]
+
+    _LIMIT = 3
+
+
+    @dataclass
+    class _State:
+        """What is known."""
+
+        count: int = 0
+        others: list[Any] = field(default_factory=list)
+
+
+    #: One for the process.
+    _state = _State()
+    _seen: dict[str, int] = {}
+
+
+    def rank() -> int:
+        """The rank."""
+        return int(os.environ.get("RANK", "0"))
+
+
+    # Goes with what is below.
+    def count(limit: int = _LIMIT, *, by: int = 1) -> int:
+        """Count up."""
+        global _seen
+        _seen = {**_seen, "rank": rank()}
+        _state.count += by
+        return min(_state.count, limit)
+
+
+    def each(values: Iterator[int], rank: int = 0) -> Iterator[int]:
+        """Each of them."""
+        return (value + rank for value in values)
+
+
+    def device() -> torch.device:
+        return torch.device("cpu")
+    '''
+LATER = """
+    from __future__ import annotations
+
+    from transplt.helper.state import _state, rank
+
+
+    def show() -> str:
+        count = _state.count
+        return f"{count} {rank()}"
+
+
+    def forget() -> None:
+        global _unread
+        _unread = 1
+
+
+    _unread = 0
+    """
+MODULES = {"state": module_of("state", clean(STATE).encode()), "later": module_of("later", clean(LATER).encode())}
+
+
+@pytest.mark.parametrize(
+    ("name", "bound", "imports"),
+    [
+        ("rank", ["rank"], ["import os"]),
+        ("count", ["_LIMIT", "_seen", "_State", "_state", "rank", "count"],
+         ["from dataclasses import dataclass", "from dataclasses import field", "import os", "from typing import Any"]),
+        ("each", ["each"], ["from collections.abc import Iterator"]),  # its `rank` is a parameter
+        ("device", ["device"], ["import torch"]),
+        ("forget", ["_unread", "forget"], []),
+        ("show", ["_State", "_state", "rank", "show"],
+         ["from dataclasses import dataclass", "from dataclasses import field", "import os", "from typing import Any"]),
+    ],
+)  # fmt: skip
+def test_what_a_name_needs(name: str, bound: list[str], imports: list[str]) -> None:
+    parts = closure(MODULES, [name])
+    assert list(parts.names) == bound
+    assert [each.line for each in parts.imports] == imports
+    assert len(parts.optional) == (name != "forget")
+
+
+def test_comments_go_with_what_is_below_them() -> None:
+    texts = {piece.binds: piece.text for piece in MODULES["state"].pieces}
+    assert texts["count",].startswith("# Goes with what is below.\ndef count(")
+    assert texts["_state",] == "#: One for the process.\n_state = _State()"
+
+
+def test_a_name_that_there_is_not() -> None:
+    with pytest.raises(KeyError):
+        helper_text(["no_such_name"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def f(a: int, b: str = 'x', *c: Any, d: int = 1, **e: Any) -> None:\n    pass\n",
+         "def f(a, b='x', *c, d=1, **e):\n    pass\n"),
+        ("def f(\n    a: int,\n    b: int = 0,\n) -> list[int]:\n    return []\n", "def f(a, b=0):\n    return []\n"),
+        ("def f(\n    a: int,  # said\n) -> int:\n    return 1\n", "def f(\n    a,  # said\n):\n    return 1\n"),
+        ("x: dict[str, int] = {}\ny: int\n", "x = {}\ny = None\n"),
+        ("class A:\n    x: int = 0\n\n    def f(self) -> int:\n        y: int = 1\n        return y\n",
+         "class A:\n    x: int = 0\n\n    def f(self):\n        y = 1\n        return y\n"),
+        ("class A(B):  # type: ignore[misc]\n    pass  # why\n", "class A(B):\n    pass  # why\n"),
+        ("async def f(a, b=1):\n    pass\n", "async def f(a, b=1):\n    pass\n"),
+    ],
+)  # fmt: skip
+def test_without_annotations(before: str, after: str) -> None:
+    assert helper_inline.without_annotations(before.encode()).decode() == after
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_without_annotations_it_is_the_same_code(name: str) -> None:
+    for module in helper_inline._bare_modules().values():
+        for piece in module.pieces:
+            ast.parse(piece.text)
+    assert name in closure(helper_inline._bare_modules(), [name]).names
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        ("from torch.nn import DataParallel", "from torch.nn.parallel import DataParallel", "torch.nn"),
+        ("from torch.nn.parallel import DataParallel", "from torch.nn import DataParallel", "torch.nn"),
+    ],
+)
+def test_one_import_of_one_name(first: str, second: str, kept: str) -> None:
+    every = {
+        name: module_of(name, f"{line}\n\n\ndef {name}():\n    return DataParallel\n".encode())
+        for name, line in (("a", first), ("b", second))
+    }
+    assert [each.module for each in closure(every, ["a", "b"]).imports] == [kept]
+
+
+# --- in the file that calls ------------------------------------------------------------------------------------------
+
+FILES = [
+    "import torch\n\n\ndef main():\n    pass\n\n\nmain()\n",
+    "from torch import nn\nimport torch.distributed as dist\n\nrank = wait = save = 0\n\n\n"
+    "def f(start, _state, os):\n    return start, _state, os, nn, dist\n\n\nprint(f(rank, wait, save))\n",
+]
+
+
+@pytest.mark.parametrize("source", FILES, ids=["names are free", "names are taken"])
+@pytest.mark.parametrize("names", [*SINGLE, public_names()], ids=lambda names: ",".join(names))
+def test_functions_in_the_file_that_calls_them(names: tuple[str, ...], source: str) -> None:
+    file, settings = File.of("train.py", source.encode()), Settings()
+    work = plan(file.source, file.scan, compile_rules(settings), settings, ProjectFacts())
+    last = file.scan.tree.body[-1]
+    texts, found = [], []
+    for name in names:
+        called = helper(work, name, group="G", code="NPU156", message="m", at=last)
+        assert called.text
+        found += called.found
+        texts.append(called.text)
+    found.append(Edit(Beside(last, below=True), "NPU156", "m", f"print({', '.join(texts)})", group="G"))
+    after = apply_edits(work, [each for each in found if isinstance(each, Edit)]).data.decode()
+    compile(after, "train.py", "exec", dont_inherit=True)
+    assert [line for line in complaints(after) if "'torch' imported but unused" not in line] == []
+    assert after.isascii()
+
+
+@pytest.mark.parametrize("source", FILES, ids=["names are free", "names are taken"])
+def test_what_two_groups_ask_for_goes_in_once_and_stays_for_the_other(source: str) -> None:
+    file, settings = File.of("train.py", source.encode()), Settings()
+    work = plan(file.source, file.scan, compile_rules(settings), settings, ProjectFacts())
+    last = file.scan.tree.body[-1]
+    name = public_names()[0]
+    found: dict[str, list[Edit]] = {}
+    for group in ("A", "B"):
+        called = helper(work, name, group=group, code="NPU156", message="m", at=last)
+        found[group] = [each for each in called.found if isinstance(each, Edit)]
+        use = f"print('{group}', {called.text})"
+        found[group].append(Edit(Beside(last, below=True), "NPU156", "m", use, group=group))
+    both = apply_edits(work, [*found["A"], *found["B"]]).data.decode()
+    one = apply_edits(work, found["B"]).data.decode()
+    assert both.count(f"class {name}(") == one.count(f"class {name}(") == 1
+    assert both.replace(f"print('A', {name})\n", "") == one

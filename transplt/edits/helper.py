@@ -1,0 +1,145 @@
+"""Calls of the functions that a port needs beyond an edit (transplt/helper): `npu_port.start()`.
+
+A file of a project imports the module `npu_port` that is written beside the program. Where no second file is written
+(a single file, a notebook, `check --fix`, an editor), the functions stand in the file that calls them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from transplt.base.finding import Level
+from transplt.edits.edit import AtTop, Beside, Edit, Found
+from transplt.edits.helper_import import import_line, imported_as
+from transplt.edits.helper_inline import Inline
+from transplt.edits.lines import blank_lines_above
+from transplt.edits.work import Work
+from transplt.flow.helper_place import NAME, Place, place_of
+from transplt.syntax.asks import has_main_guard
+
+#: The code of an import of the module, and of the file itself; and of what a module that is there lacks.
+CODE, LACKS = "NPU156", "NPU157"
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """`text` is what to call, empty where that cannot be; `found` is what the file needs for it, or why it cannot."""
+
+    text: str
+    found: tuple[Found, ...] = ()
+
+
+@dataclass(slots=True)
+class _Given:
+    """What a file was given so far: the place and the local name of the module, or what stands in it itself."""
+
+    place: Place | None
+    local: str
+    inline: Inline
+    said: set[str] = field(default_factory=set)
+    edits: list[Edit] = field(default_factory=list)
+    grouped: set[tuple[int, str]] = field(default_factory=set)
+
+    def of(self, group: str) -> tuple[Edit, ...]:
+        """The edits that a group has not asked for yet: it may be taken back, and others need them still."""
+        new = [(at, edit) for at, edit in enumerate(self.edits) if (at, group) not in self.grouped]
+        self.grouped.update((at, group) for at, _ in new)
+        return tuple(replace(edit, group=group) for _, edit in new)
+
+
+def helper(
+    work: Work,
+    name: str,
+    *,
+    group: str,
+    code: str,
+    message: str,
+    at: ast.AST | None = None,
+    level: Level = Level.SAFE,
+    asked: bool = False,
+) -> Called:
+    """How a file calls a function of the helper; what is `found` is to be yielded or added, in this order.
+
+    `at` is the node that calls it: functions that stand in the file stand above it, or there is no text to call. `code`
+    and `message` are those of the record of functions that go into the file itself.
+    """
+    given = work.once(_given)
+    if given.place is None:
+        return _inline(work, given, name, Edit(AtTop(), code, message, "", level, group=group, asked=asked), at)
+    if lacking := lacking_of(work, [name]):
+        note = () if name in given.said else (_lacking_note(work, given.place, lacking, at),)
+        given.said.add(name)
+        return Called("", note)
+    if not given.local:
+        given.local = _local(work, given.place)
+        line = import_line(work, given.place, given.local)
+        message = f"{line}: functions that the port calls"
+        given.edits.append(Edit(AtTop(f"{given.local}."), CODE, message, line, level, asked=asked))
+    return Called(f"{given.local}.{name}", given.of(group))
+
+
+def lacking_of(work: Work, names: Iterable[str]) -> list[str]:
+    """Those of some functions that the project's module lacks: it was written before, and is not edited again."""
+    place = work.once(_given).place
+    return [] if place is None or place.there is None else [name for name in names if name not in place.there]
+
+
+def in_file(work: Work) -> bool:
+    """True where functions stand in the file that calls them."""
+    return work.once(_given).place is None
+
+
+def _given(work: Work) -> _Given:
+    place = None
+    if work.settings.helper_file and work.project.known and work.scan.path.endswith(".py"):
+        starts = starts_something(work.scan.tree)
+        place = place_of(work.project, work.scan.path, starts=starts, entry=work.settings.entry)
+    local = imported_as(work, place) if place is not None else ""
+    return _Given(place, local, Inline(work))
+
+
+def starts_something(tree: ast.Module) -> bool:
+    """True for a file that is started, and not only imported: it has a main guard, or does something by itself."""
+    return has_main_guard(tree) or any(
+        isinstance(node, (ast.For, ast.While, ast.With))
+        or (isinstance(node, (ast.Expr, ast.Assign)) and isinstance(node.value, ast.Call))
+        for node in tree.body
+    )
+
+
+def _local(work: Work, place: Place) -> str:
+    """A name for the module that means nothing in the file yet."""
+    for name in (place.module, "npu_helper", "npu_helper_1", "npu_helper_2"):
+        if not work.scan.binds(name) and name not in work.new_names and name not in work.scan.names:
+            work.new_names.add(name)
+            return name
+    raise ValueError(f"{work.scan.path} has all names that {NAME} may get")
+
+
+def _lacking_note(work: Work, place: Place, names: list[str], at: ast.AST | None) -> Found:
+    node = at if isinstance(at, (ast.expr, ast.stmt)) else work.scan.tree.body[0]
+    what, path = ", ".join(names), place.paths[0]
+    return work.note(
+        node,
+        LACKS,
+        f"{path} has no {what}, which this would call: it was written before, and is not edited again",
+        help=f"move {path} away and migrate again, which writes one with all that is called; then bring back what you "
+        "changed in it",
+    )
+
+
+def _inline(work: Work, given: _Given, name: str, like: Edit, at: ast.AST | None) -> Called:
+    """Functions in the file itself; `like` has what their edits have in common."""
+    inline = given.inline
+    if name not in inline.names:
+        before = bool(inline.names)
+        added = inline.add(name, at)
+        if added is None:
+            return Called("")
+        lead = "" if before else blank_lines_above(work.source, added.place)
+        text = lead + "\n\n\n".join(added.texts) + "\n\n"
+        given.edits += [replace(like, new=line) for line in added.imports]
+        given.edits.append(replace(like, where=Beside(added.place, above_comments=True, called=added.names), new=text))
+    return Called(inline.names[name], given.of(like.group))

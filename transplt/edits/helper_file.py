@@ -1,0 +1,90 @@
+"""The text of `npu_port.py`: the functions that a project calls, with what they need and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable
+
+import transplt
+from transplt.edits.helper_source import Import, Parts, parts_of
+from transplt.edits.imports import STANDARD
+from transplt.syntax.scan import FUNCTIONS
+
+_OURS = re.compile(rb"\A# SPDX-License-Identifier: 0BSD\r?\n# [^\n]*\bWritten by transplt [0-9]")
+_FILE = re.compile(r"(?:^|/)npu_port(?:_[0-9]+)?\.py$")
+_HEAD = """\
+# SPDX-License-Identifier: 0BSD
+# Functions that this project calls to run on Ascend NPUs. Written by transplt {version}; it belongs to the project now:
+# change it as you like, transplt does not edit it again. 0BSD: use, copy, change and distribute it for any purpose,
+# with or without fee; it comes without any warranty.
+"""
+_WIDTH = 120
+
+
+def is_helper(path: str, data: bytes) -> bool:
+    """True for a file that transplt wrote beside a program, whatever has been changed in it since."""
+    return _FILE.search(path) is not None and _OURS.match(data) is not None
+
+
+def defined_in(data: bytes) -> tuple[str, ...]:
+    """The functions and classes at the top of such a file, sorted; none of one that Python does not read."""
+    try:
+        body = ast.parse(data).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    return tuple(sorted(node.name for node in body if isinstance(node, (*FUNCTIONS, ast.ClassDef))))
+
+
+def helper_text(names: Collection[str]) -> str:
+    """The file with some functions and what they need. KeyError for a name that there is not."""
+    parts = parts_of(tuple(sorted(names)))
+    text = _HEAD.format(version=transplt.__version__) + "\n" + _imports(parts)
+    before = None
+    for piece in parts.pieces:
+        apart = piece.defines or before is None or before.defines
+        text += ("\n\n\n" if apart else "\n") + piece.text
+        before = piece
+    return f"{text}\n"
+
+
+def _imports(parts: Parts) -> str:
+    """The imports, as ruff sorts them: the standard library, then packages, then what is imported for types alone."""
+    now = [each for each in parts.imports if not each.types_only]
+    types = [each for each in parts.imports if each.types_only]
+    if types:
+        now.append(Import("typing", "TYPE_CHECKING"))
+    blocks = ["from __future__ import annotations", *_sections(now), *parts.optional]
+    if types:
+        inner = "\n\n".join(_sections(types)).split("\n")
+        blocks.append("\n".join(("if TYPE_CHECKING:", *(f"    {line}" if line else "" for line in inner))))
+    return "\n\n".join(blocks)
+
+
+def _sections(imports: Iterable[Import]) -> list[str]:
+    """The blocks of import statements."""
+    every = [*imports]
+    parted = [[each for each in every if (each.module.partition(".")[0] in STANDARD) is own] for own in (True, False)]
+    return ["\n".join(_statements(each)) for each in parted if each]
+
+
+def _statements(imports: Iterable[Import]) -> list[str]:
+    """Plain imports, then the others, one statement for each module."""
+    every = [*imports]
+    found = sorted(each.line for each in every if not each.name)
+    taken: dict[str, list[Import]] = {}
+    for each in sorted((each for each in every if each.name), key=_by_kind):
+        taken.setdefault(each.module, []).append(each)
+    for module in sorted(taken, key=str.lower):
+        names = [each.line.partition(" import ")[2] for each in taken[module]]
+        line = f"from {module} import {', '.join(names)}"
+        if len(line) > _WIDTH:
+            line = f"from {module} import (\n" + "".join(f"    {name},\n" for name in names) + ")"
+        found.append(line)
+    return found
+
+
+def _by_kind(given: Import) -> tuple[str, int, str]:
+    """Constants, then classes, then functions and modules."""
+    kind = 0 if given.name.isupper() and len(given.name) > 1 else 1 if given.name[:1].isupper() else 2
+    return given.module, kind, given.name

@@ -1,0 +1,121 @@
+"""How a file imports the module with the functions of a port, and where that import stands."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+from collections.abc import Iterable, Sequence
+
+from transplt.edits.edit import AtTop, Edit
+from transplt.edits.imports import import_head, is_docstring, is_future, is_own
+from transplt.edits.lines import Placed, lead_of, line_start, placed
+from transplt.edits.work import Work
+from transplt.flow.helper_place import Place
+from transplt.syntax.asks import has_main_guard
+from transplt.syntax.scan import FUNCTIONS, parent
+
+
+def import_line(work: Work, place: Place, local: str) -> str:
+    """The import statement of a file for a module at a place, as `local`."""
+    end = "" if local == place.module else f" as {local}"
+    if not place.package:
+        return f"import {place.module}{end}"
+    return f"from {_package(work, place)} import {place.module}{end}"
+
+
+def _package(work: Work, place: Place) -> str:
+    """The package as a file names it: relative inside of it, unless the file names it in full or may be started."""
+    top, folder = posixpath.dirname(place.paths[0]), posixpath.dirname(work.scan.path)
+    if folder != top and not folder.startswith(f"{top}/"):
+        return place.package
+    froms = [node for node in work.scan.imports if isinstance(node, ast.ImportFrom)]
+    names = [node.module or "" for node in froms if not node.level]
+    names += [alias.name for node in work.scan.imports if isinstance(node, ast.Import) for alias in node.names]
+    first = place.package.partition(".")[0]
+    in_full = any(name.partition(".")[0] == first for name in names) or has_main_guard(work.scan.tree)
+    if in_full and not any(node.level for node in froms):
+        return place.package
+    return "." * (1 + folder[len(top) :].count("/"))
+
+
+def imported_as(work: Work, place: Place) -> str:
+    """The name by which a file imports the module already; empty where it does not."""
+    for local, bindings in sorted(work.scan.root.bindings.items()):
+        if len(bindings) == 1 and bindings[0].kind == "import" and not local.startswith("_"):
+            target = bindings[0].target
+            if target.rpartition(".")[2] == place.module and work.project.path_of(target) in ("", *place.paths):
+                return local
+    return ""
+
+
+def helper_imports(work: Work, edits: Iterable[Edit], written: Sequence[tuple[ast.AST, str]]) -> list[Placed]:
+    """The imports of such modules, below all others at the top of the file and above the first use there. `written`:
+    the nodes that edits change or add to, and what stands there then.
+    """
+    wanted: dict[str, Edit] = {}
+    for edit in edits:
+        if isinstance(edit.where, AtTop) and edit.where.called:
+            wanted.setdefault(str(edit.new), edit)
+    found = []
+    for line, edit in sorted(wanted.items()):
+        assert isinstance(edit.where, AtTop)
+        uses = [node for node, text in written if edit.where.called in text]
+        if uses:
+            found.append(_placed(work, edit, line, uses))
+    return found
+
+
+def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Placed:
+    source, body = work.source, work.scan.tree.body
+    tops = [_top(node) for node in uses]
+    at_once = [node.lineno for node in tops if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
+    limit = min(at_once, default=len(source.line_starts) + 1)
+    heads = [node for node in import_head(body, set()) if node.lineno < limit]
+    newline = source.newline()
+    if not heads:
+        first = next((node for node in body if not is_docstring(node) and not is_future(node)), None)
+        offset = line_start(source, first.lineno) if first else len(source.utf8)
+        return placed(edit, offset, f"{lead_of(source, offset)}{line}{newline}{newline}")
+    own = _own_at_the_end(work, heads)
+    keys = [_key(node) for node in own]
+    (new,) = ast.parse(line).body
+    assert isinstance(new, (ast.Import, ast.ImportFrom))
+    after = next((node for node, key in zip(own, keys, strict=True) if key > _key(new)), None)
+    if after is not None and keys == sorted(keys):
+        return placed(edit, line_start(source, after.lineno), f"{line}{newline}")
+    last = heads[-1]
+    offset = line_start(source, (last.end_lineno or last.lineno) + 1)
+    return placed(edit, offset, f"{lead_of(source, offset)}{'' if own else newline}{line}{newline}")
+
+
+def _own_at_the_end(work: Work, heads: Sequence[ast.Import | ast.ImportFrom]) -> list[ast.Import | ast.ImportFrom]:
+    """The imports of the project's own modules that stand below all others, with nothing between them."""
+    body = work.scan.tree.body
+    found: list[ast.Import | ast.ImportFrom] = []
+    for node in reversed(heads):
+        if not _is_own(work, node) or (found and body.index(found[0]) != body.index(node) + 1):
+            break
+        found.insert(0, node)
+    return found
+
+
+def _key(node: ast.Import | ast.ImportFrom) -> tuple[bool, bool, int, str]:
+    """The order of imports as isort has it: those by full names first, plain ones above the others; then relative ones,
+    the furthest first.
+    """
+    if isinstance(node, ast.Import):
+        return False, False, 0, node.names[0].name.lower()
+    return node.level > 0, True, -node.level, (node.module or "").lower()
+
+
+def _is_own(work: Work, node: ast.Import | ast.ImportFrom) -> bool:
+    """True for an import of one of the project's own modules."""
+    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    return is_own(work, node) or any(work.project.path_of(name) for name in names)
+
+
+def _top(node: ast.AST) -> ast.stmt:
+    while not isinstance(parent(node), ast.Module):
+        node = parent(node)
+    assert isinstance(node, ast.stmt)
+    return node

@@ -1,0 +1,227 @@
+"""Functions of a port in the file that calls them, where no second file is written: without annotations, under names
+that are free there.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.base.text.source import splice
+from transplt.edits.helper_source import Import, Module, closure, folder, module_of, modules
+from transplt.edits.imports import import_head
+from transplt.edits.work import Work
+from transplt.syntax.asks import begins, first_code
+from transplt.syntax.files import File
+from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scopes import Binding
+
+_WIDTH = 120
+#: What is said to a checker of types.
+_CHECKED = re.compile(rb"  # type: ignore\[[^\]\n]*\]$", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """Functions for a file: the statement above which they go, their texts, their names, and imports for them."""
+
+    place: ast.stmt
+    texts: tuple[str, ...]
+    names: tuple[str, ...]
+    imports: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Inline:
+    """What goes into a file: the names that its functions have there, and those of imports that it got for them."""
+
+    work: Work
+    names: dict[str, str] = field(default_factory=dict)
+    imported: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, at: ast.AST | None) -> Added | None:
+        """A function and what it needs and the file has not yet; None where it would stand below the node that calls
+        it.
+        """
+        parts = closure(_bare_modules(), (name,))
+        pieces = [piece for piece in parts.pieces if not {*piece.binds} <= {*self.names}]
+        local: dict[str, str] = {}
+        lines: dict[str, str] = {}  # by the full names of what they bring
+        used: list[Binding] = []
+        for given in parts.imports:
+            local[given.local] = self._import(given, lines, used)
+        body = self.work.scan.tree.body
+        above = [_statement(binding.node) for binding in used]
+        if lines:
+            above += import_head(body, set())
+        below = max((node for node in above if node in body), key=begins, default=None)
+        place = first_code(self.work.scan.tree, below)
+        if at is not None and not _runs_later(at) and begins(place) > begins(_top(at)):
+            return None
+        bound = [each for piece in pieces for each in piece.binds]
+        for each in bound:
+            self.names[each] = _free(self.work, each)
+            self.work.new_names.add(self.names[each])
+        for given in parts.imports:
+            if given.full in lines:
+                self.imported[given.full] = local[given.local]
+                self.work.new_names.add(local[given.local])
+        renames = {**self.names, **local}
+        texts = tuple(_renamed(piece.text, renames) for piece in pieces)
+        return Added(place, texts, tuple(self.names[each] for each in bound), tuple(lines.values()))
+
+    def _import(self, given: Import, lines: dict[str, str], used: list[Binding]) -> str:
+        """How the file spells what a function imports; a line is asked for where it has no name for it."""
+        root = self.work.scan.root
+        prefixes: list[tuple[int, str]] = []
+        for local, bindings in sorted(root.bindings.items()):
+            targets = {binding.target for binding in bindings}
+            if len(targets) != 1 or bindings[0].kind != "import" or not _is_at_top(bindings[0].node):
+                continue
+            (target,) = targets
+            if target == given.full or (given.name[:1].isupper() and _same_class(target, given.full)):
+                used.append(bindings[0])
+                return local
+            if given.full.startswith(f"{target}.") and given.full.startswith("torch."):
+                prefixes.append((len(target), f"{local}{given.full[len(target) :]}"))
+                used.append(bindings[0])
+        if prefixes:
+            return max(prefixes)[1]
+        if given.full in self.imported:
+            return self.imported[given.full]
+        name = _free(self.work, given.local)
+        renamed = Import(given.module, given.name, "" if name == (given.name or given.module) else name)
+        lines[given.full] = renamed.line
+        return name
+
+
+@cache
+def _bare_modules() -> dict[str, Module]:
+    """The modules of the helper without annotations."""
+    return {name: module_of(name, without_annotations(read_regular(folder() / f"{name}.py", SOURCE)))
+            for name in modules()}  # fmt: skip
+
+
+def _same_class(target: str, full: str) -> bool:
+    """True for a class of torch.nn by another of its names."""
+    return target.startswith("torch.nn.") and full.startswith("torch.nn.") and _last(target) == _last(full)
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _statement(node: ast.AST) -> ast.stmt:
+    while not isinstance(node, ast.stmt):
+        node = parent(node)
+    return node
+
+
+def _is_at_top(node: ast.AST) -> bool:
+    return isinstance(parent(_statement(node)), ast.Module)
+
+
+def _top(node: ast.AST) -> ast.stmt:
+    while not isinstance(parent(node), ast.Module):
+        node = parent(node)
+    assert isinstance(node, ast.stmt)
+    return node
+
+
+def _runs_later(node: ast.AST) -> bool:
+    return isinstance(_top(node), (*FUNCTIONS, ast.ClassDef))
+
+
+def _free(work: Work, name: str) -> str:
+    while name in work.new_names or work.scan.binds(name) or name in work.scan.names:
+        name += "_"
+    return name
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """A statement with other names for what is bound at the top of a module."""
+    file = File.of("piece.py", text.encode())
+    edits: list[tuple[int, int, bytes]] = []
+    for group in file.scan.names.values():
+        for node in group:
+            bound = file.names.lookup(node.id, file.scan.scope_of(node))
+            if node.id in names and (bound is None or bound[0] is file.scan.root):
+                edits.append((*file.source.extent(node), names[node.id].encode()))
+    for each in ast.walk(file.scan.tree):
+        if isinstance(each, (*FUNCTIONS, ast.ClassDef)) and each in file.scan.tree.body:
+            edits += _words(file, each, [each.name], names)
+        elif isinstance(each, ast.Global):
+            edits += _words(file, each, each.names, names)
+    edits = sorted({edit for edit in edits if file.source.utf8[edit[0] : edit[1]] != edit[2]})
+    return splice(file.source.utf8, edits).decode()
+
+
+def _words(file: File, node: ast.stmt, words: list[str], names: Mapping[str, str]) -> Iterator[tuple[int, int, bytes]]:
+    """Where a statement spells names that are no nodes."""
+    start, end = file.source.extent(node)
+    for word in words:
+        found = re.compile(rb"\b" + word.encode() + rb"\b").search(file.source.utf8, start, end)
+        if word in names and found is not None:
+            yield found.start(), found.end(), names[word].encode()
+
+
+def without_annotations(data: bytes) -> bytes:
+    """A module without the annotations of its functions and variables, and what is said to a checker of types; those
+    in the body of a class stay.
+    """
+    file = File.of("piece.py", data)
+    source, utf8 = file.source, file.source.utf8
+    edits: list[tuple[int, int, bytes]] = []
+    for node in ast.walk(file.scan.tree):
+        if isinstance(node, FUNCTIONS):
+            edits += _signature(file, node)
+        elif isinstance(node, ast.AnnAssign) and not isinstance(parent(node), ast.ClassDef):
+            end = source.extent(node.annotation)[1]
+            edits.append((source.extent(node.target)[1], end, b"" if node.value is not None else b" = None"))
+    return _joined_headers(_CHECKED.sub(b"", splice(utf8, sorted(edits))))
+
+
+def _signature(file: File, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[int, int, bytes]]:
+    source, args = file.source, node.args
+    positional = [*args.posonlyargs, *args.args]
+    defaults = dict(zip(map(id, positional[::-1]), args.defaults[::-1], strict=False))
+    defaults.update((id(arg), value) for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value)
+    for arg in (*positional, *args.kwonlyargs, *(each for each in (args.vararg, args.kwarg) if each)):
+        if arg.annotation is None:
+            continue
+        start = source.extent(arg)[0] + len(arg.arg.encode())
+        default = defaults.get(id(arg))
+        if default is None:
+            yield start, source.extent(arg.annotation)[1], b""
+        else:
+            yield start, source.extent(default)[0], b"="
+    if node.returns is not None:
+        begin, end = source.extent(node.returns)
+        arrow = source.utf8.rindex(b"->", 0, begin)
+        yield len(source.utf8[:arrow].rstrip()), end, b""
+
+
+def _joined_headers(utf8: bytes) -> bytes:
+    """A text in which the header of a function is one line where that is short enough."""
+    lines = utf8.decode().split("\n")
+    for node in sorted(_functions(utf8), key=lambda each: -each.lineno):
+        first, end = node.lineno - 1, node.body[0].lineno - 1
+        header = lines[first:end]
+        if len(header) < 2 or any("#" in line or '"' in line for line in header):
+            continue
+        text = header[0] + " ".join(line.strip() for line in header[1:])
+        text = re.sub(r",?\s*\):$", "):", text)
+        if len(text) <= _WIDTH:
+            lines[first:end] = [text]
+    return "\n".join(lines).encode()
+
+
+def _functions(utf8: bytes) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(ast.parse(utf8)) if isinstance(node, FUNCTIONS))

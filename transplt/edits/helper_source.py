@@ -1,0 +1,298 @@
+"""The modules of transplt/helper as text: their statements, what each binds and needs, and the closure of a name.
+
+They are read and never imported: torch is not needed to migrate.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.syntax.files import File
+from transplt.syntax.scan import FUNCTIONS
+from transplt.syntax.scopes import Binding
+
+PACKAGE = "transplt.helper"
+#: What a project may call; the rest is what these need.
+_CALLED = (
+    "OneCardDataParallel alike average bare buffers_of_first check_ranks first_on_host is_first mean_over_ranks "
+    "one_by_one own_draws rank same_draws save shard show start sum_over_ranks wait world_size wrap written_aside"
+).split()
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """What gives a name its value from outside: `import torch`, `from torch.nn import Module`.
+
+    `types_only`: it stands under `if TYPE_CHECKING:`.
+    """
+
+    module: str
+    name: str = ""  # what is taken from it; empty for the module itself
+    asname: str = ""
+    types_only: bool = False
+
+    @property
+    def local(self) -> str:
+        """The name that it binds."""
+        return self.asname or self.name or self.module.partition(".")[0]
+
+    @property
+    def full(self) -> str:
+        """What the local name stands for."""
+        if self.name:
+            return f"{self.module}.{self.name}"
+        return self.module if self.asname else self.module.partition(".")[0]
+
+    @property
+    def line(self) -> str:
+        """The statement."""
+        end = f" as {self.asname}" if self.asname else ""
+        return f"from {self.module} import {self.name}{end}" if self.name else f"import {self.module}{end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A statement at the top of a module, with the comments above it.
+
+    `binds` are the names that it gives a value, `needs` those of the module that it names, `at_once` those of them that
+    it needs when it is executed.
+    """
+
+    module: str
+    text: str
+    binds: tuple[str, ...]
+    needs: tuple[str, ...]
+    at_once: tuple[str, ...]
+    defines: bool  # a function or a class
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One module of the helper: what it imports by local name, and its statements. `optional` are imports in a `try`,
+    which go along with whatever is taken from the module; `tried` are the names that they bind.
+    """
+
+    name: str
+    imports: dict[str, Import]
+    pieces: tuple[Piece, ...]
+    optional: tuple[str, ...]
+    tried: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What some names need, in the order in which it can be executed."""
+
+    imports: tuple[Import, ...]
+    optional: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that is bound."""
+        return tuple(name for piece in self.pieces for name in piece.binds)
+
+
+def folder() -> Path:
+    """Where the modules lie, in a checkout as in an installed wheel."""
+    return Path(__file__).resolve().parent.parent / "helper"
+
+
+@cache
+def modules() -> dict[str, Module]:
+    """The modules by name, each below those that it imports."""
+    found = {path.stem: path for path in sorted(folder().glob("*.py")) if path.stem != "__init__"}
+    read = {name: module_of(name, read_regular(path, SOURCE)) for name, path in found.items()}
+    ordered: dict[str, Module] = {}
+    while ready := [name for name, each in read.items() if name not in ordered and _below(each) <= {*ordered}]:
+        ordered.update((name, read[name]) for name in ready)
+    if circle := sorted({*read} - {*ordered}):
+        raise ValueError(f"modules of {PACKAGE} that import one another in a circle: {', '.join(circle)}")
+    return ordered
+
+
+@cache
+def public_names() -> tuple[str, ...]:
+    """The functions and classes that a project may call, sorted."""
+    every = (piece for module in modules().values() for piece in module.pieces if piece.defines)
+    return tuple(sorted(name for piece in every for name in piece.binds if name in _CALLED))
+
+
+@cache
+def first_sentence(name: str) -> str:
+    """The first paragraph of what a function or class says of itself. KeyError for another name."""
+    for module in modules().values():
+        for piece in module.pieces:
+            if piece.defines and name in piece.binds:
+                (node,) = ast.parse(piece.text).body
+                assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
+                return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
+    raise KeyError(name)
+
+
+@cache
+def parts_of(names: tuple[str, ...]) -> Parts:
+    """What some names need. KeyError for a name that no module has."""
+    return closure(modules(), names)
+
+
+def closure(every: dict[str, Module], names: Iterable[str]) -> Parts:
+    """What some names of modules need, each module below those that it imports. KeyError for a name that none has."""
+    owners = {name: module.name for module in every.values() for piece in module.pieces for name in piece.binds}
+    binders = {(module.name, name): piece for module in every.values() for piece in module.pieces
+               for name in piece.binds}  # fmt: skip
+    pending = [(owners[name], name) for name in names]
+    wanted: set[int] = set()
+    imports: dict[str, Import] = {}
+    seen = set(pending)
+    while pending:
+        home, name = pending.pop()
+        module = every[home]
+        given = module.imports.get(name)
+        if name in module.tried:
+            continue
+        if given is not None and given.module.startswith(f"{PACKAGE}."):
+            more = [(given.module.rpartition(".")[2], given.name)]
+        elif given is not None:
+            imports[given.local] = _one_of(imports.get(given.local), given)
+            continue
+        else:
+            piece = binders[home, name]
+            wanted.add(id(piece))
+            more = [(home, each) for each in (*piece.needs, *piece.binds)]
+        pending += [each for each in more if each not in seen]
+        seen.update(more)
+    pieces = [piece for module in every.values() for piece in module.pieces if id(piece) in wanted]
+    homes = {piece.module for piece in pieces}
+    optional = dict.fromkeys(text for module in every.values() if module.name in homes for text in module.optional)
+    return Parts(tuple(sorted(imports.values(), key=_order)), tuple(optional), tuple(_state_first(pieces)))
+
+
+def _one_of(before: Import | None, given: Import) -> Import:
+    """Of two imports of one name the nearer one: torch.nn gives what torch.nn.parallel has."""
+    if before is None or (before.types_only and not given.types_only):
+        return given
+    if before.name != given.name or before.module.partition(".")[0] != given.module.partition(".")[0]:
+        raise ValueError(f"one name for two things: {before.line}, {given.line}")
+    return min(before, given, key=lambda each: (each.types_only, len(each.module)))
+
+
+def _state_first(pieces: list[Piece]) -> Iterator[Piece]:
+    """State that needs no definition above the definitions, all else in its order."""
+    ready = {name for piece in pieces if not piece.defines and not piece.at_once for name in piece.binds}
+    early = [piece for piece in pieces if not piece.defines and {*piece.at_once} <= ready]
+    yield from early
+    yield from (piece for piece in pieces if piece not in early)
+
+
+def _order(given: Import) -> tuple[str, str, str]:
+    return given.module, given.name, given.asname
+
+
+def _below(module: Module) -> set[str]:
+    """The other modules that one imports."""
+    every = (given.module for given in module.imports.values() if given.module.startswith(f"{PACKAGE}."))
+    return {name.rpartition(".")[2] for name in every}
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def module_of(name: str, data: bytes) -> Module:
+    """One module, read. UnreadableSource where Python does not read it."""
+    file = File.of(f"{name}.py", data)
+    imports: dict[str, Import] = {}
+    optional: list[str] = []
+    tried: list[str] = []
+    pieces: list[Piece] = []
+    body = file.scan.tree.body
+    for index, node in enumerate(body):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            imports.update((each.local, each) for each in _imports(node))
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            inner = [each for each in node.body if isinstance(each, (ast.Import, ast.ImportFrom))]
+            imports.update((each.local, each) for one in inner for each in _imports(one, types_only=True))
+        elif isinstance(node, ast.Try) and any(isinstance(each, ast.Import) for each in node.body):
+            optional.append(_text(file, body, index))
+            tried += [each.local for one in node.body if isinstance(one, ast.Import) for each in _imports(one)]
+        elif not _is_left_out(node):
+            pieces.append(_piece(file, name, body, index))
+    imports.pop("annotations", None)
+    return Module(name, imports, tuple(pieces), tuple(optional), tuple(tried))
+
+
+def _is_left_out(node: ast.stmt) -> bool:
+    """True for docstrings and `__all__`."""
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+
+
+def _imports(node: ast.Import | ast.ImportFrom, *, types_only: bool = False) -> Iterator[Import]:
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            yield Import(alias.name, "", alias.asname or "", types_only)
+        else:
+            yield Import(node.module or "", alias.name, alias.asname or "", types_only)
+
+
+def _piece(file: File, module: str, body: list[ast.stmt], index: int) -> Piece:
+    node, root = body[index], file.scan.root
+    inside = {id(each) for each in ast.walk(node)}
+    named = [name for group in file.scan.names.values() for name in group if id(name) in inside]
+    named = [name for name in named if is_of_module(file, name)]
+    own = tuple(name for name, bindings in root.bindings.items()
+                if any(id(each.node) in inside for each in bindings) and _is_bound_at_top(node, name))  # fmt: skip
+    bodies = [one for inner in ast.walk(node) if isinstance(inner, FUNCTIONS) for one in inner.body]
+    late = {id(each) for part in (*bodies, *annotations_in(node)) for each in ast.walk(part)}
+    outside = {name for name, bindings in root.bindings.items() if _is_from_outside(bindings[0])}
+    at_once = {name.id for name in named if id(name) not in late} - {*own} - outside
+    needs = {name.id for name in named} - {*own}
+    needs |= {name for inner in ast.walk(node) if isinstance(inner, ast.Global) for name in inner.names}
+    defines = isinstance(node, (*FUNCTIONS, ast.ClassDef))
+    return Piece(module, _text(file, body, index), own, tuple(sorted(needs)), tuple(sorted(at_once)), defines)
+
+
+def _is_from_outside(binding: Binding) -> bool:
+    return binding.kind == "import" and not binding.target.startswith(f"{PACKAGE}.")
+
+
+def _is_bound_at_top(node: ast.stmt, name: str) -> bool:
+    """True where a statement of the module itself binds a name; a function binds others only by `global`."""
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        return node.name == name
+    return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node)) or any(
+        isinstance(each, (*FUNCTIONS, ast.ClassDef)) and each.name == name for each in ast.walk(node)
+    )
+
+
+def is_of_module(file: File, name: ast.Name) -> bool:
+    """True for a name that a module gives its value."""
+    found = file.names.lookup(name.id, file.scan.scope_of(name))
+    return found is not None and found[0] is file.scan.root
+
+
+def annotations_in(node: ast.AST) -> Iterator[ast.expr]:
+    """The annotations of parameters, results and variables in a statement."""
+    for inner in ast.walk(node):
+        if isinstance(inner, FUNCTIONS) and inner.returns is not None:
+            yield inner.returns
+        elif isinstance(inner, (ast.arg, ast.AnnAssign)) and inner.annotation is not None:
+            yield inner.annotation
+
+
+def _text(file: File, body: list[ast.stmt], index: int) -> str:
+    """The lines of a statement, with its decorators and the comments right above it."""
+    node = body[index]
+    lines = file.source.text.splitlines()
+    first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+    above = body[index - 1].end_lineno or 0 if index else 0
+    while first - 1 > above and lines[first - 2].startswith("#"):
+        first -= 1
+    return "\n".join(lines[first - 1 : node.end_lineno])
+

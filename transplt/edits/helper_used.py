@@ -1,0 +1,46 @@
+"""What a file calls of the module with the functions of a port, read off the text that was written."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import HelperUse
+from transplt.base.settings import Settings
+from transplt.edits.helper import starts_something
+from transplt.edits.helper_source import public_names
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.helper_place import NAME, Place, place_of
+
+
+def used_of_helper(data: bytes, path: str, settings: Settings, project: ProjectFacts | None) -> HelperUse | None:
+    """The functions that a file calls, and where the module is to be written for it; None where it calls none, or the
+    project has the module.
+    """
+    if not settings.helper_file or project is None or not path.endswith(".py") or NAME.encode() not in data:
+        return None
+    try:
+        tree = ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    place = place_of(project, path, starts=starts_something(tree), entry=settings.entry)
+    if place is None or place.there is not None:
+        return None
+    names = _called(tree, place)
+    return HelperUse(place.paths, names) if names else None
+
+
+def _called(tree: ast.Module, place: Place) -> tuple[str, ...]:
+    """The names that are taken from the module, sorted."""
+    local: set[str] = set()
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            local.update(alias.asname or alias.name for alias in node.names if alias.name == place.module)
+        elif isinstance(node, ast.ImportFrom):
+            local.update(alias.asname or alias.name for alias in node.names if alias.name == place.module)
+            if (node.module or "").rpartition(".")[2] == place.module:
+                found.update(alias.name for alias in node.names)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in local:
+            found.add(node.attr)
+    return tuple(sorted(found & {*public_names()}))

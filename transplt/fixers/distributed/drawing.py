@@ -1,0 +1,71 @@
+"""The loops in which each rank draws for itself: over epochs or data, and none in which something is made anew."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program.loops import Loop, loops_around, repeated
+from transplt.program.optimizers import optimizer_calls
+from transplt.program.program import File, Program, enclosing_function
+from transplt.program.reached import functions_run_in
+from transplt.program.training import Training
+from transplt.syntax.asks import last_name
+from transplt.syntax.scan import chain
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def drawing_loops(training: Training) -> list[tuple[File, Loop]]:
+    """The outermost of these loops."""
+    loops = [(file, loop) for file, loop, loaders in training.loops if loaders] or training.regions
+    around = list(dict.fromkeys(_training_loop(training.program, file, loop) for file, loop in loops))
+    return [each for each in around if not any(other[1] in chain(each[1]) for other in around)]
+
+
+def _training_loop(program: Program, file: File, loop: Loop) -> tuple[File, Loop]:
+    """The outermost loop around a training loop, through callers, in which no optimizer is made."""
+    makes = [(at, call) for at, call, _ in optimizer_calls(program)]
+    makes += [(at, call) for at in program.files for call in at.scan.calls if _begins_anew(at, call)]
+    found = (file, loop)
+    node: ast.AST = loop
+    seen: set[ast.AST | None] = {None}
+    while True:
+        if around := loops_around(node):
+            node = around[0]
+            if _makes_anew(program, file, around[0], makes):
+                return found
+            found = (file, around[0])
+            continue
+        function = enclosing_function(node)
+        sites = program.call_sites.get(function, []) if function is not None else []
+        if function in seen or len(sites) != 1:
+            return found
+        seen.add(function)
+        file, node = sites[0]
+
+
+def _begins_anew(file: File, call: ast.Call) -> bool:
+    """True for what gives a model other weights to begin with."""
+    name = file.names.qualified(call.func) or ""
+    return last_name(call.func) in ("apply", "reset_parameters") or name.startswith("torch.nn.init.")
+
+
+def comes_again(program: Program, loop: Loop) -> bool:
+    """True for a loop that may run more than once: in a loop, or by several calls of what it stands in."""
+    if repeated(program, loop):
+        return True
+    function, seen = enclosing_function(loop), set[ast.AST]()
+    while function is not None and function not in seen:
+        seen.add(function)
+        sites = program.call_sites.get(function, [])
+        in_one = any(isinstance(above, _COMPREHENSIONS) for _, call in sites for above in chain(call))
+        if len(sites) > 1 or in_one:
+            return True
+        function = enclosing_function(sites[0][1]) if sites else None
+    return False
+
+
+def _makes_anew(program: Program, file: File, loop: Loop, makes: list[tuple[File, ast.Call]]) -> bool:
+    """True for a loop in which an optimizer is made, in functions that it calls, too: each round trains anew."""
+    run = functions_run_in(program, file, loop)
+    return any(loop in chain(call) or enclosing_function(call) in run for _, call in makes)

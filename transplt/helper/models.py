@@ -1,0 +1,64 @@
+"""Models that are the same on all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import distributed
+from torch.nn.parallel import DataParallel, DistributedDataParallel
+
+from transplt.helper.ranks import card, take_first, world_size
+
+
+def wrap(model: torch.nn.Module, **options: Any) -> torch.nn.Module:
+    """`model` in DistributedDataParallel, which averages gradients in the backward pass, on this rank's card.
+
+    It moves to the card if it is elsewhere; `options` are those of DistributedDataParallel. A model that is wrapped
+    already is returned; without a process group, in a script that does not call start(), it is only moved.
+    """
+    if isinstance(model, DistributedDataParallel):
+        return model
+    model, device = bare(model), card()
+    if device.type != "cpu":
+        if any(tensor.device.type != device.type for tensor in _tensors(model)):
+            model = model.to(device)
+        options = {"device_ids": [device.index], **options}
+    return DistributedDataParallel(model, **options) if distributed.is_initialized() else model
+
+
+def bare(model: torch.nn.Module) -> torch.nn.Module:
+    """The model inside a DistributedDataParallel or DataParallel; any other model itself."""
+    return model.module if isinstance(model, (DistributedDataParallel, DataParallel)) else model
+
+
+def alike(*holders: torch.nn.Module | torch.optim.Optimizer | torch.Tensor) -> None:
+    """All ranks take rank 0's parameters and buffers of models, parameters of optimizers, and tensors, in place.
+
+    Every rank has to come here with the same holders, wherever their tensors lie. TypeError for other holders.
+    """
+    for holder in holders:
+        for tensor in _tensors(holder):
+            if world_size() > 1:
+                take_first(tensor)
+
+
+def buffers_of_first(model: torch.nn.Module) -> None:
+    """All ranks take rank 0's buffers (running statistics of BatchNorm), as before an evaluation or a checkpoint."""
+    if world_size() > 1:
+        for buffer in model.buffers():
+            take_first(buffer)
+
+
+def _tensors(holder: Any) -> Iterator[torch.Tensor]:
+    if isinstance(holder, torch.nn.Module):
+        yield from holder.parameters()
+        yield from holder.buffers()
+    elif isinstance(holder, torch.Tensor):
+        yield holder
+    elif isinstance(holder, torch.optim.Optimizer):
+        for group in holder.param_groups:
+            yield from group["params"]
+    else:
+        raise TypeError(f"alike() takes models, optimizers and tensors, not a {type(holder).__name__}")

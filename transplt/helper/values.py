@@ -1,0 +1,48 @@
+"""Figures of all ranks, such as a loss, an accuracy, a count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from transplt.helper.ranks import add_up, world_size
+
+
+def mean_over_ranks(value: torch.Tensor | float, count: torch.Tensor | float | None = None) -> Any:
+    """The mean over the ranks of a number, or of a tensor of any shape; every rank has to come here.
+
+    `count`, if given, is how many samples this rank's value is the mean of, so that the result is the mean over all
+    samples, and 0 where there are none. A tensor becomes a detached tensor of its type on its device, a number a float.
+    With one process it is the value itself.
+    """
+    if world_size() == 1:
+        return value.detach().clone() if isinstance(value, torch.Tensor) else value
+    given = value.detach() if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=torch.float64)
+    wide = given if given.dtype in (torch.float64, torch.complex64, torch.complex128) else given.float()
+    weight = 1.0 if count is None else float(count)
+    # A rank without samples may have a mean of nan.
+    parts = wide.reshape(-1) * weight if weight else torch.zeros_like(wide).reshape(-1)
+    sums = add_up(torch.cat([parts, parts.new_full((1,), weight)]))
+    means = sums[:-1] / sums[-1] if sums[-1] != 0 else torch.zeros_like(sums[:-1])
+    if not isinstance(value, torch.Tensor):
+        return float(means)
+    return means.reshape(given.shape).to(given.dtype if given.is_floating_point() else means.dtype)
+
+
+def sum_over_ranks(value: torch.Tensor | float) -> Any:
+    """The sum over the ranks of a number, or of a tensor of any shape (of bools: int64); every rank has to come here.
+
+    A tensor becomes a detached tensor of its type on its device, an int an int, a float a float.
+    """
+    if not isinstance(value, torch.Tensor):
+        if world_size() == 1:
+            return value
+        kind = torch.float64 if isinstance(value, float) else torch.int64
+        return add_up(torch.tensor([value], dtype=kind)).item()
+    given = value.detach().long() if value.dtype == torch.bool else value.detach()
+    if world_size() == 1:
+        return given.clone()
+    exact = given.dtype in (torch.float64, torch.complex64, torch.complex128)
+    wide = given if exact else given.float() if given.is_floating_point() else given.long()
+    return add_up(wide.clone()).to(given.dtype)

@@ -1,0 +1,98 @@
+"""`npu_port.py` in the output: written for what the migrated files call, and kept where a user has changed it."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+from transplt.base.errors import UsageError, shown
+from transplt.base.finding import Finding, Level, Operation, Replacement
+from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.disk.manifest import edited_since, read_manifest
+from transplt.disk.mirror import write_file
+from transplt.edits.helper import CODE
+from transplt.edits.helper_file import helper_text
+from transplt.engine.patch import new_file_diff
+from transplt.flow.helper_place import NAME
+from transplt.project.unread import TOP
+from transplt.report.records import HELPER, FileRecord
+
+_MODE = 0o644
+
+
+def with_helpers(records: Sequence[FileRecord], taken: Collection[str], out: str, *, patches: bool) -> list[FileRecord]:
+    """The records of a run, and those of the modules that its files call, written into the folder `out` unless it is
+    empty. UsageError where something of the input stands in the way, WriteError when one cannot be written.
+    """
+    called: dict[str, set[str]] = {}
+    for record in records:
+        if record.helper is not None:
+            for path in record.helper.paths:
+                called.setdefault(path, set()).update(record.helper.names)
+    made = []
+    for path, names in sorted(called.items()):
+        if path in taken:
+            raise UsageError(f"{shown(path)} of the input stands where functions of the port would go; give --inline")
+        text = helper_text(names)
+        data = text.encode("ascii")
+        edit = Replacement(Operation.INSERT, "", text)
+        finding = Finding(path, TOP, CODE, Level.SAFE, _message(path, names), edit=edit, applied=True)
+        made.append(
+            FileRecord(
+                path=path,
+                kind=HELPER,
+                sha256=write_file(out, path, data, _MODE) if out else "",
+                findings=(finding,),
+                changed=True,
+                patch=new_file_diff(path, data) if patches else b"",
+            )
+        )
+    return [*records, *made]
+
+
+def _message(path: str, names: Iterable[str]) -> str:
+    other = posixpath.basename(path) != f"{NAME}.py"
+    why = f", under this name since the project has a module {NAME}" if other else ""
+    return f"functions that the port calls: {', '.join(sorted(names))}; the file is the project's own from now on{why}"
+
+
+# --- what a user has changed -----------------------------------------------------------------------------------------
+
+
+def changed_by_user(target: Path) -> dict[str, bytes]:
+    """The modules that an earlier migration wrote into an output and somebody has changed since, and those that were
+    kept before, by path.
+    """
+    manifest = read_manifest(target) if target.is_dir() and not target.is_symlink() else None
+    if manifest is None:
+        return {}
+    edited = {*edited_since(target, manifest)}
+    paths = [path for path in manifest.get("helpers", []) if path in edited]
+    paths += manifest.get("kept", [])
+    found = {}
+    for path in paths:
+        if (target / path).is_file() and not (target / path).is_symlink():
+            found[path] = read_regular(target / path, SOURCE)
+    return found
+
+
+def keep_beside(yours: dict[str, bytes], folder: Path, records: Iterable[FileRecord]) -> tuple[list[str], list[str]]:
+    """Write what users have changed beside what is new: the paths, and a sentence for each that is new."""
+    kept, notes = [], []
+    taken = {record.path for record in records}
+    before = {path for path in yours if ".yours" in posixpath.basename(path)}
+    for path, data in sorted(yours.items(), key=lambda item: (item[0] not in before, item[0])):
+        stem = path if path in before else f"{path}.yours"
+        name, number = stem, 1
+        while name in taken:
+            number += 1
+            name = f"{stem}{number}"
+        taken.add(name)
+        os.makedirs(folder / posixpath.dirname(name), exist_ok=True)
+        write_file(str(folder), name, data, _MODE)
+        kept.append(name)
+        if path != name:
+            notes.append(f"{shown(path)} had been changed since it was written: your file is {shown(name)} now")
+    return kept, notes
