@@ -9,6 +9,7 @@ from transplt.base.finding import Finding, Level
 from transplt.base.text.ignore_comments import FORM, IgnoreComment, ignore_comments
 from transplt.base.text.lexer import lex
 from transplt.edits.edit import Beside, Edit, Note
+from transplt.edits.groups import MANY_CARDS
 from transplt.edits.work import Work
 from transplt.rules.pages import is_prefix, nearest_code
 
@@ -57,13 +58,14 @@ class Ignores:
     def drop(self, edit: Edit) -> bool:
         """True for an edit that is switched off: a finding says so, and its words count as ignored.
 
-        Lines that a theme asked for, and edits apart, hold together with its other edits, and stay.
+        Lines that a theme asked for, and edits apart, hold together with its other edits, and stay; a line for many
+        cards goes, and all others of them with it.
         """
         if not self.lines and not self.file:
             return False
         if edit.rewrites and not edit.apart:
             node, level, api = edit.node, edit.level, edit.api
-        elif isinstance(edit.where, Beside) and not edit.group:
+        elif isinstance(edit.where, Beside) and edit.group in ("", MANY_CARDS.name):
             node, level, api = edit.where.node, Level.SAFE, ""
         else:
             return False

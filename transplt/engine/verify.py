@@ -169,10 +169,12 @@ def _lost(work: Work, group: Group, wanted: Sequence[Edit]) -> str:
     planned = {id(edit) for edit in work.edits}
     for edit in work.grouped:
         off = id(edit) in planned
-        if edit.group != group.name or id(edit) in there or not edit.rewrites or (off and group is TUNINGS):
+        node = edit.where.node if isinstance(edit.where, Beside) else edit.where
+        if edit.group != group.name or id(edit) in there or not isinstance(node, ast.AST) or (off and group is TUNINGS):
             continue
-        why = "it is switched off there" if off else "another edit changes the same code"
-        return f"{edit.message}, in line {edit.node.lineno}: {why}"
+        if edit.rewrites or (off and group is MANY_CARDS):
+            why = "it is switched off there" if off else "another edit changes the same code"
+            return f"{edit.message}, in line {node.lineno}: {why}"
     return ""
 
 
