@@ -18,6 +18,7 @@ from scripts.fetch_wheels import fetch_wheels, unpack
 from tests.processes import unmeasured
 from transplt.base.settings import Settings
 from transplt.engine.engine import ProjectFacts, index_source, migrate_source
+from transplt.flow.helper_place import NAME
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Libraries that run on an NPU as they are (the larger one in the long checks), and one that is written for CUDA.
@@ -90,7 +91,9 @@ def changed(source: Path, output: Path) -> dict[str, tuple[bytes, bytes]]:
 def test_every_file_arrives_and_parses(migrated: tuple[Path, Path]) -> None:
     source, output = migrated
     before, after = python_files(source), python_files(output)
-    assert sorted(before) == sorted(after)
+    written = [path for path in after if path.endswith(f"{NAME}.py")]
+    assert sorted([*before, *written]) == sorted(after)
+    assert len(written) == (source.name not in PORTABLE), "the helper is one file, in the package that calls it"
     for path, data in after.items():
         ast.parse(data, path)
 
@@ -129,7 +132,7 @@ def test_only_lines_of_the_change_list_differ(migrated: tuple[Path, Path]) -> No
 def test_records_are_the_whole_difference(migrated: tuple[Path, Path]) -> None:
     """Applying the recorded edits to the input gives the output, byte for byte."""
     source, output = migrated
-    settings = Settings()
+    settings = Settings(helper_file=True)
     inputs = python_files(source)
     project = ProjectFacts.join([index_source(data, path, settings) for path, data in sorted(inputs.items())])
     for path, (before, after) in changed(source, output).items():

@@ -43,11 +43,11 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
         return
     api = str(work.names.qualified(call.func))
     message = f"{api} -> {CLASS_NAME}: the whole batch goes to one card"
-    if not work.take(call.func):
-        return
     called = helper(work, CLASS_NAME, group=fixer.code, code=fixer.code, message=message, at=call)
     if not called.text:
         yield from (each for each in called.found if isinstance(each, Note))
+        return
+    if not work.take(call.func):
         return
     yield from called.found
     message = f"{api} -> {called.text}: the whole batch goes to one card"
