@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,33 @@ def test_what_sets_a_number(source: str, before: float, line: int, tmp_path: Pat
     place = of_number(first, one, other, tmp_path).place
     assert place is not None
     assert place.line == line
+
+
+def turned(*lines: int, rate: float = 0.1, last: float = 0.1) -> Training:
+    """A schedule that is made in the first of the lines, turned in the others, and a second step with another rate."""
+    training = Told().made(lr=rate)
+    for line in lines:
+        training.tell("scheduler", line, kind="StepLR", s=0)
+    return training.step().step(lr=last).training()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "line", "original"),
+    [
+        (turned(6, 20), turned(7, 20, last=0.2), 7, 6),  # it is made with other arguments
+        (turned(6, 20, 20), turned(7, 20, last=0.2), 20, None),  # it is not turned as often
+        (turned(6, 14, 14), turned(7, 14, last=0.2), 7, 6),  # and a library turns it, in the line of the step
+        (turned(6, 20), turned(7, 20, rate=0.3, last=0.2), 5, 5),  # the optimizer is made with another rate
+    ],
+)
+def test_the_line_of_a_schedule(
+    one: Training, other: Training, line: int, original: int | None, tmp_path: Path
+) -> None:
+    first = first_difference(one, other)
+    assert first is not None
+    found = of_number(replace(first, step=2, original=None), one, other, tmp_path)
+    assert found.place is not None and found.place.line == line
+    assert (found.original.line if found.original is not None else None) == original
 
 
 def called(*calls: tuple[str, float, Sequence[Any]]) -> Training:

@@ -27,8 +27,9 @@ BY_ITSELF, ALONE = (SimpleNamespace(root=ROOT, distributed=distributed) for dist
 SKIPPED: Step = {"loss": 1.0}
 
 
-def told(steps: Sequence[Step], *, rank: int | None = None, half: bool = False) -> Training:
-    """One process with its batches; that of a `rank` has samples of its own, and `half` is in mixed precision."""
+def told(steps: Sequence[Step], *, rank: int | None = None, half: bool = False, width: int = 1) -> Training:
+    """One process with its batches of `width` samples; that of a `rank` has samples of its own, and `half` is in mixed
+    precision."""
     training = Told()
     if rank is not None:
         training.tell("group", rank=rank, world=2)
@@ -38,7 +39,8 @@ def told(steps: Sequence[Step], *, rank: int | None = None, half: bool = False) 
     sampler = "RandomSampler" if rank is None else "DistributedSampler"
     training.tell("loader", 3, loader=0, epoch=0, sampler=sampler, shuffle=True, made=None)
     for number, step in enumerate(steps):
-        training.tell("batch", loader=0, epoch=0, indices=[2 * number + (rank or 0)])
+        begin = width * (2 * number + (rank or 0))
+        training.tell("batch", loader=0, epoch=0, indices=[*range(begin, begin + width)])
         take = training.skipped if step is SKIPPED else training.step
         take(**step)
     return training.training()
@@ -120,6 +122,20 @@ def test_what_ranks_were_held_to(shaken: float, verdict: str, tolerance: str) ->
     part = against_ranks(originals, ranks, again)[-1]
     assert str(part.verdict).startswith(verdict)
     assert how_close(part).startswith(f"tolerance: {tolerance}")
+
+
+@pytest.mark.parametrize(("theirs", "loss", "word"), [(2, 1.0, "equal"), (1, 1.0, "differs"), (2, 1.2, "differs")])
+def test_a_port_that_divides_the_batch_of_one_process(theirs: int, loss: float, word: str) -> None:
+    """The ranks of the original take more in all; one process takes what those of the port do, and may compute so."""
+    twin = [told([{"loss": 0.8}] * 2, rank=rank, width=theirs) for rank in range(2)]
+    port = [told([{"loss": loss}] * 2, rank=rank) for rank in range(2)]
+    one = told([{}] * 2)
+    original = SimpleNamespace(project=BY_ITSELF, run=lambda world=1, **how: run(*(twin if world > 1 else [one])))
+    migrated = SimpleNamespace(project=BY_ITSELF, run=lambda world=1, **how: run(*port))
+    part = Several(original, migrated, lambda text: None).parts(2, run(one))[-1]  # type: ignore[arg-type]
+    assert str(part.verdict.word) == word
+    said = "2 ranks of the original take batches of 4 in all, those of the migrated program of 2, as one process does"
+    assert (said in part.findings.remarks) == (word == "equal")
 
 
 def test_ranks_of_an_original_go_without_the_steps_that_a_scaler_leaves_out() -> None:

@@ -56,6 +56,8 @@ def together(ranks: Sequence[Training], one: Training | None) -> tuple[Differenc
         if not any(_brings(rank, each.window) for rank, each in zip(ranks, passes, strict=True)):
             what = "each rank evaluates its own share, and nothing brings the results together: what is printed and "
             what += "decided (early stopping, best checkpoint, ReduceLROnPlateau) is that of one rank's share"
+            made = loaders.where(first.event)
+            what += f"; the loader is made at {made}" if made is not None and made != first.event.place else ""
             return Difference(what, first.event.place), remarks
         joined += 1
         twice = sum(len(each.samples) for each in passes) - len({*(i for each in passes for i in each.samples)})

@@ -68,6 +68,16 @@ def lengths(rank: Training, alone: Training) -> dict[int, int]:
     return {nth: length for nth, length in told if nth is not None and length is not None}
 
 
+def width(ranks: Sequence[Training]) -> int:
+    """The samples of the first batch that is trained on, of all ranks together; 0 where no loader tells."""
+    wanted = [trained_on(rank) for rank in ranks]
+    first = (
+        next((event.fields["indices"] for event in rank.of("batch") if event.fields["loader"] in loader), ())
+        for rank, loader in zip(ranks, wanted, strict=True)
+    )
+    return sum(len(indices) for indices in first)
+
+
 def uneven_from(ranks: Sequence[Training]) -> int | None:
     """The number of the first batch (from 0, over all epochs of training) whose share is not equal on all ranks."""
     wanted = trained_on(ranks[0])

@@ -3,28 +3,56 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard
 
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.proof.prove.found import Difference
-from transplt.proof.prove.training import Place, Training
+from transplt.proof.prove.training import Event, Place, Training
 
 
 def of_number(first: Difference, one: Training, other: Training, root: Path) -> Difference:
     """What set a number of the optimizer: a scheduler behind the last step, an assignment, or the line that made it."""
+    which, name = int(first.figure[1]), str(first.figure[-1])
+    begun = [next((each for each in side.of("optimizer") if each.fields["o"] == which), None) for side in (one, other)]
     lines = other.of("scheduler")
-    if first.step is not None and first.step > 1 and lines:
-        return replace(first, place=lines[-1].place, cause="", event=True)
-    begun = [training.of("optimizer")[:1] for training in (one, other)]
-    if all(begun) and begun[0][0].fields["hyper"] == begun[1][0].fields["hyper"]:
-        assigned = assignment(other, root, str(first.figure[-1]))
+    if first.step is not None and first.step > 1 and lines and not _made_with_others(begun, name):
+        place, original = _of_schedule(first, one, other)
+        return replace(first, place=place, original=original or first.original, cause="", event=True)
+    if begun[0] is not None and begun[1] is not None and begun[0].fields["hyper"] == begun[1].fields["hyper"]:
+        assigned = assignment(other, root, name)
         if assigned is not None:
             return replace(first, place=assigned, original=None, cause="", event=True)
-    made, origin = (training.optimizers.get(int(first.figure[1])) for training in (other, one))
+    made, origin = (training.optimizers.get(which) for training in (other, one))
     place = made.place if made is not None else first.place
     return replace(first, place=place, original=origin.place if origin is not None else None, cause="", event=True)
+
+
+def _made_with_others(begun: Sequence[Event | None], name: str) -> bool:
+    """Whether the optimizers were made with another number of that name."""
+    groups = [event.fields["hyper"] if event is not None else [] for event in begun]
+    return any(left.get(name) != right.get(name) for left, right in zip(*groups, strict=False))
+
+
+def _of_schedule(first: Difference, one: Training, other: Training) -> tuple[Place | None, Place | None]:
+    """The line that made the last schedule (which takes a step of its own then) where it has turned as often as in the
+    original, or where a library turns it; otherwise the line that turned it. That of the original, too, if it is known.
+    """
+    turned = []
+    for side in (other, one):
+        step = side.step(int(first.figure[1]), (first.step or 1) - 1)
+        turned.append([each for each in side.of("scheduler") if step is None or each.index < step.index])
+    ours, theirs = turned
+    if not ours:
+        return other.of("scheduler")[-1].place, None
+    which = ours[-1].fields.get("s")
+    by_library = ours[-1].place is not None and ours[-1].place in {each.place for each in other.of("step")}
+    if len(ours) == len(theirs) or by_library:
+        made = [next((each.place for each in side if each.fields.get("s") == which), None) for side in turned]
+        return made[0], made[1]
+    return ours[-1].place, None
 
 
 def assignment(training: Training, root: Path, name: str) -> Place | None:

@@ -59,7 +59,22 @@ class Several:
         if found.reasons:
             equal = Verdict(Word.RUNS, f"{equal.sentence}; {found.reasons[0]}")
         second = self._against_ranks(world, run, twin) if twin is not None else self._against_one(world, run, reference)
+        if twin is not None and second.verdict.word is Word.DIFFERS:
+            second = self._as_one(world, run, twin, reference) or second
         return [Part(title, equal, found), second]
+
+    def _as_one(self, world: int, several: Run, twin: Run, reference: Run) -> Part | None:
+        """Against one process, where the port takes other batches than the ranks of the original do: it may divide
+        those of one process among its ranks. None where it does not compute what one process does."""
+        theirs, ours = (loaders.width(run.trainings) for run in (twin, several))
+        if theirs == ours:
+            return None
+        part = self._against_one(world, several, reference)
+        if part.verdict.word is not Word.EQUAL:
+            return None
+        taken = f"{world} ranks of the original take batches of {theirs} in all"
+        part.findings.remarks.append(f"{taken}, those of the migrated program of {ours}, as one process does")
+        return part
 
     def _judge(self, run: Run, twin: Run | None, reference: Run, found: Findings) -> None:
         """What has to hold between the ranks, and of mixed precision."""

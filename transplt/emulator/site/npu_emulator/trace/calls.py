@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import weakref
 from collections.abc import Callable
@@ -156,9 +157,16 @@ def _path(file: Any) -> str:
     return os.path.abspath(path) if isinstance(path, (str, os.PathLike)) else ""
 
 
+_schedules: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_made = itertools.count()
+
+
 def _scheduled(self: Any, *rest: Any, **named: Any) -> dict[str, Any]:
-    """What a schedule is called, and the metric that it decides by."""
-    fields: dict[str, Any] = {"kind": type(self).__name__}
+    """What a schedule is called, its number in the order of their making (its first step is a part of that), and the
+    metric that it decides by."""
+    if self not in _schedules:
+        _schedules[self] = next(_made)
+    fields: dict[str, Any] = {"kind": type(self).__name__, "s": _schedules[self]}
     if isinstance(self, torch.optim.lr_scheduler.ReduceLROnPlateau):
         metric: Any = named.get("metrics", rest[0] if rest else None)
         fields["metric"] = number(metric) if isinstance(metric, torch.Tensor) else float(metric)
