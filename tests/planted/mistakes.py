@@ -57,16 +57,18 @@ _SCALED_CLIP = (
     "        scaler.unscale_(optimizer)\n        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.25)\n",
     "        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.25)\n        scaler.unscale_(optimizer)\n",
 )
-_BROADCAST = (
-    "    for group in optimizer.param_groups:\n"
-    '        for parameter in group["params"]:\n'
-    '            parameter_of_rank_0 = parameter.detach().to("npu")\n'
-    "            dist.broadcast(parameter_of_rank_0, 0)\n"
-    "            parameter.detach().copy_(parameter_of_rank_0)\n"
-)
 _MEAN = "        right = mean_over_ranks(right, world)\n"
 _BARRIER = "        if world > 1:\n            dist.barrier()\n"
-_TRAIN_SET = "DataLoader(train_set, batch_size=8, sampler=DistributedSampler(train_set), pin_memory=True)"
+_SHARE = "    train_loader = npu_port.shard(train_loader)\n"
+#: A sampler of one's own in place of the share of `functions`.
+_SAMPLED = (
+    "    train_loader = DataLoader(train_set, batch_size=args.batch_size, drop_last=True, "
+    "sampler=torch.utils.data.DistributedSampler(train_set{}))\n"
+)
+_SUMMED = (
+    '            for parameter in (each for group in optimizer.param_groups for each in group["params"]):\n'
+    "                torch.distributed.all_reduce(parameter.grad)\n"
+)
 
 MISTAKES = [
     # What a loop of training does in its order.
@@ -160,19 +162,19 @@ MISTAKES = [
           cause="error += |return error / len(loader)"),
     # Ranks: what keeps them together.
     ranks("ranks_not_synchronised", "flat",
-          ("net = DistributedDataParallel(net, device_ids=[torch.npu.current_device()])\n", ""),
+          ("net = npu_port.wrap(net)\n", ""),
           ("net.module.state_dict()", "net.state_dict()"),
           cause="net = Net().to(device)|optimizer = torch.optim.SGD|loss.backward()|optimizer.step()"),
     ranks("past_the_wrapper", "functions",
           ("        output = model(data)\n        loss", "        output = model.module(data)\n        loss"),
           cause="output = model.module(data)"),
     ranks("third_network_not_wrapped", "gan",
-          ("    encoder = DistributedDataParallel(encoder, device_ids=[torch.npu.current_device()])\n", ""),
+          ("    encoder = npu_port.wrap(encoder)\n", ""),
           cause="encoder = mlp(|optimizer_g = |list(generator.parameters())|fake = generator(encoder(code))"
                 "|optimizer_g.step()"),
     ranks("seed_of_each_rank", "accumulation",
-          ("torch.manual_seed(4)", "torch.manual_seed(4 + dist.get_rank())"),
-          (_BROADCAST, ""),
+          ("torch.manual_seed(4)", "torch.manual_seed(4 + npu_port.rank())"),
+          ("    npu_port.alike(optimizer)\n", ""),
           cause="torch.manual_seed(4 + |model = Classifier()|optimizer = torch.optim.Adam"),
     ranks("broadcast_lost", "ranks",
           ("        dist.broadcast(center, src=0)\n", ""),
@@ -197,20 +199,18 @@ MISTAKES = [
           cause="torch.float16 if rank|dist.all_reduce(", port="plain", verdicts=EITHER, ends=False),
     # Ranks: who gets which data, and sums over all.
     ranks("no_sampler", "flat",
-          (_TRAIN_SET, "DataLoader(train_set, batch_size=8, shuffle=True, pin_memory=True)"),
-          ("    train_loader.sampler.set_epoch(epoch)\n", ""),
+          (_SHARE.lstrip(), ""),
           cause="train_loader = DataLoader("),
     ranks("sampler_of_rank_0_for_all", "functions",
-          ("sampler=DistributedSampler(train_set)", "sampler=DistributedSampler(train_set, 2, 0)"),
-          cause="train_loader = DataLoader("),
+          (_SHARE, _SAMPLED.format(", 2, 0"))),
     ranks("set_epoch_missing", "functions",
-          ("        train_loader.sampler.set_epoch(epoch)\n", ""),
-          cause="train_loader = DataLoader(|for epoch in range(|loss = train(|for data, target in loader:"),
+          (_SHARE, _SAMPLED.format("")),
+          cause="sampler=|for epoch in range(|loss = train(|for data, target in loader:"),
     ranks("divided_by_the_ranks_twice", "functions",
-          ("        mean_loss /= dist.get_world_size()\n",
-           "        mean_loss /= dist.get_world_size()\n        mean_loss /= dist.get_world_size()\n"),
+          ("        mean_loss = npu_port.mean_over_ranks(loss)\n",
+           "        mean_loss = npu_port.mean_over_ranks(loss)\n        mean_loss /= npu_port.world_size()\n"),
           cause="mean_loss /= |total += mean_loss"),
     ranks("sum_of_gradients", "accumulation",
-          ("                parameter.grad /= dist.get_world_size()\n", ""),
-          cause="dist.all_reduce(parameter.grad)|average_gradients(optimizer)"),
+          ("            npu_port.average(optimizer)\n", _SUMMED),
+          cause="torch.distributed.all_reduce(parameter.grad)|for parameter in (each for group"),
 ]  # fmt: skip

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,12 +52,11 @@ class Told:
 
 
 @functools.cache
-def ported(program: Path, port: str) -> str:
-    """What the tool writes for a program of one file."""
-    import tempfile
-
+def ported(program: Path, port: str) -> dict[str, str]:
+    """What the tool writes for a program of one file: the texts of its modules by their names."""
     with tempfile.TemporaryDirectory() as folder:
-        return (write_port(program, port, Path(folder)) / "main.py").read_text(encoding="utf-8")
+        target = write_port(program, port, Path(folder))
+        return {path.name: path.read_text(encoding="utf-8") for path in sorted(target.glob("*.py"))}
 
 
 def write_port(program: Path, port: str, folder: Path) -> Path:
@@ -71,7 +71,7 @@ def write_port(program: Path, port: str, folder: Path) -> Path:
 
 def mistaken(mistake: Mistake) -> str:
     """The text of the program with the mistake; ValueError where a text to replace does not stand there once."""
-    text = ported(PROGRAMS / f"{mistake.base}.py", mistake.port)
+    text = ported(PROGRAMS / f"{mistake.base}.py", mistake.port)["main.py"]
     for old, new in mistake.swaps:
         if text.count(old) != 1:
             raise ValueError(f"{mistake.name}: {text.count(old)} times in the {mistake.port} port: {old!r}")
@@ -83,9 +83,11 @@ def plant(mistake: Mistake, folder: Path) -> Planted:
     """Write the original and the mistaken port into `folder`."""
     source = PROGRAMS / f"{mistake.base}.py"
     text = mistaken(mistake)
-    for name, content in (("original", source.read_text(encoding="utf-8")), ("migrated", text)):
+    originals = {"main.py": source.read_text(encoding="utf-8")}
+    for name, modules in (("original", originals), ("migrated", {**ported(source, mistake.port), "main.py": text})):
         (folder / name).mkdir()
-        (folder / name / "main.py").write_text(content, encoding="utf-8")
+        for module, content in modules.items():
+            (folder / name / module).write_text(content, encoding="utf-8")
     return Planted(
         folder / "original",
         folder / "migrated",

@@ -21,7 +21,7 @@ def test_forty_mistakes_and_twenty_right_ports() -> None:
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_mistakes_are_in_programs_that_are_right_without_them(mistake: Mistake, tmp_path: Path) -> None:
-    right = ported(PROGRAMS / f"{mistake.base}.py", mistake.port)
+    right = ported(PROGRAMS / f"{mistake.base}.py", mistake.port)["main.py"]
     text = mistaken(mistake)
     compile(text, mistake.name, "exec")
     assert text != right
