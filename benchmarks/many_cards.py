@@ -1,12 +1,13 @@
 """Makes single-card scripts of public repositories distributed, runs them, and prints what became of each.
 
-usage: python benchmarks/many_cards.py FOLDER [--only WORD] [--no-run] [--keep FOLDER] [--json FILE]
+usage: python benchmarks/many_cards.py FOLDER [--only WORD] [--no-run] [--starts] [--keep FOLDER] [--json FILE]
 
 FOLDER holds clones of the repositories named in `many_cards_scripts.py`; what is not there is skipped. Each script runs
 on the emulated NPU with a few random samples (`benchmarks/stubs` and the emulator's
 own stub of torchvision stand in for packages): the ranks
 must hold the same parameters after each step, and, where the script draws nothing by itself, those of one process with
-the same global batch. Exit code 1 when anything is otherwise than the list says.
+the same global batch. `--starts` starts each with one, two and four processes, from small seeds and from one of 2**63
+and more, and looks at the ranks alone. Exit code 1 when anything is otherwise than the list says.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from transplt.project.options import Options, make_plan  # noqa: E402
 
 NAMED = "was not made distributed: "
 SECONDS = 180
+SEEDS = (0, 2**63 + 7)
 
 
 @dataclass
@@ -72,7 +74,7 @@ def migrate(script: Script, corpus: Path, place: Path) -> tuple[Path, Outcome]:
     reasons = [finding.message.partition(NAMED)[2] for finding in findings if NAMED in finding.message]
     codes = {finding.code for finding in findings}
     written = [path.read_text(encoding="utf-8", errors="replace") for path in folder.rglob("*.py")]
-    averages = any("def average_gradients" in text for text in written)
+    averages = any("npu_port.average(" in text for text in written)
     if reasons:
         return folder, Outcome(script, "refused", reason=reasons[0])
     if codes & {"NPU330", "NPU331"}:
@@ -119,11 +121,29 @@ def run(script: Script, folder: Path, outcome: Outcome) -> None:
         outcome.faults += found
 
 
+def start(script: Script, folder: Path, outcome: Outcome) -> None:
+    """Start what was written with one, two and four processes, from two seeds each."""
+    for world, seed in ((world, seed) for world in (1, 2, 4) for seed in SEEDS):
+        place = folder.with_name(f"start{world}-{seed}") / "a" / "b"
+        shutil.copytree(folder, place, ignore=shutil.ignore_patterns(".transplt", "change_list.csv"))
+        here = (place / script.main).parent
+        with_stubs(here, script)
+        ranks = run_ranks(
+            here, Path(script.main).name, arguments_of(script, 4), world=world, timeout=SECONDS, seed=seed
+        )
+        found = ranks.faults() or ([] if ranks.stepped else ["no optimizer took a step"])
+        several = ranks.written_by_several()
+        found += [f"written by several ranks: {', '.join(several[:5])}"] if several and not outcome.fetched else []
+        outcome.faults += [f"{world} processes, seed {seed}: {fault}" for fault in found]
+    outcome.equal = "no" if outcome.faults else "yes"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="scripts whose name this expression is found in")
     parser.add_argument("--no-run", action="store_true")
+    parser.add_argument("--starts", action="store_true", help="with one, two and four processes, from two seeds each")
     parser.add_argument("--keep", type=Path, help="keep what was written here")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -140,7 +160,7 @@ def main() -> int:
             if outcome.verdict != script.expected or script.reason not in outcome.reason:
                 outcome.faults.append(f"{outcome.verdict} ({outcome.reason}), and not {script.expected}")
             elif outcome.verdict == "converted" and script.runs and not options.no_run:
-                run(script, folder, outcome)
+                (start if options.starts else run)(script, folder, outcome)
             if options.keep:
                 shutil.copytree(folder, options.keep / script.name.replace("/", "_"), dirs_exist_ok=True)
         outcomes.append(outcome)

@@ -157,12 +157,14 @@ def run_ranks(
     batch_times: int = 1,
     timeout: float = 120,
     grouped: bool = True,
+    seed: int = 0,
 ) -> Ranks:
     """Run `script` of `folder` with `world` processes, in that folder.
 
     `plain` takes away dropout and shuffling, `even` also what batch norms and draws do by their share of a batch;
     `batch_times` multiplies the batch size of loaders. `grouped=False` starts one process without the variables of
-    torchrun, for a script that starts the others itself.
+    torchrun, for a script that starts the others itself. Where the script does not seed, the generators of each rank
+    begin at `seed` and its number.
     """
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as records:
@@ -171,7 +173,7 @@ def run_ranks(
         for rank in range(world):
             place = Path(records) / str(rank)
             place.mkdir()
-            environment = _environment(place, plain, even, batch_times, timeout)
+            environment = _environment(place, plain, even, batch_times, timeout) | {"RANKS_SEED": str(seed)}
             if grouped:
                 environment |= {
                     "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world),

@@ -13,6 +13,7 @@ keeps one process and several from being comparable: dropout, shuffling, and, by
 $RANKS_EVEN takes away more: batch norms use their running figures, what is drawn while an optimizer is there is the
 same for each sample, and optimizers with an `eps` get one of 1e-3, so that a gradient which is nothing but rounding (of
 a bias in front of a norm) moves no parameter, and one of the wrong size moves it otherwise.
+Each rank's generators begin at $RANKS_SEED (0) and its number, as if nobody seeded them.
 After $RANKS_SECONDS a process writes where it is to `<pid>.stack` and ends.
 """
 
@@ -22,6 +23,7 @@ import faulthandler
 import importlib.abc
 import json
 import os
+import random
 import sys
 import weakref
 
@@ -98,7 +100,11 @@ def _begin(torch):
     if os.environ.get("RANKS_EVEN"):
         _make_even(torch, record)
     # Another one on each rank, as where nobody seeds.
-    torch.manual_seed(int(os.environ.get("RANK", "0")))
+    seed = int(os.environ.get("RANKS_SEED", "0")) + int(os.environ.get("RANK", "0"))
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % 2**32)
     atexit.register(_end, torch, record)
 
 
