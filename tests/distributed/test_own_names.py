@@ -75,7 +75,8 @@ def test_rank_0_names_what_all_read(name: str, writes: str) -> None:
 
 def test_a_name_that_not_all_ranks_choose() -> None:
     named = 'name = "last"\nif torch.rand(1) > 0.5:\n    name = time.strftime("%H")\ntorch.save([1], name)'
-    loop = "for epoch in range(3):\n    for x in loader:\n        model(x).backward()\n" + textwrap.indent(named, " " * 4)
+    named = textwrap.indent(named, " " * 4)
+    loop = f"for epoch in range(3):\n    for x in loader:\n        model(x).backward()\n{named}"
     assert left(distributed(script(head=CLOCK, loop=loop))) == ["NPU344"]
 
 

@@ -13,6 +13,7 @@ from transplt.fixers.distributed.data import plain_attribute
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.wrapping import remark_rates
 from transplt.program.cards import MOVES
+from transplt.program.evaluations import turns_to_evaluation
 from transplt.program.optimizers import OptimizerStep, optimizer_calls
 from transplt.program.program import enclosing_function, text_of
 from transplt.program.wraps import buffers_apart
@@ -168,7 +169,7 @@ def write_buffers(bench: Bench, effects: Effects) -> None:
         return
     for node in by_place([*bench.file.scan.attributes.get("eval", ()), *bench.file.scan.attributes.get("train", ())]):
         call = call_of(node)
-        if call is None or not _evaluates(call) or _is_wrapped(bench, node.value):
+        if call is None or not turns_to_evaluation(call) or _is_wrapped(bench, node.value):
             continue
         place = statement(call)
         if not isinstance(place, (ast.Expr, ast.Assign)) or not plain_attribute(node.value) or not bench.fits(place):
@@ -176,13 +177,6 @@ def write_buffers(bench: Bench, effects: Effects) -> None:
         if effects.runs_after_start(call) and bench.verdict.varying.alike(bench.file, call):
             lines = [f"{bench.call('buffers_of_first')}({text_of(bench.file, node.value)})"]
             bench.before(place, lines, CODE, "all ranks evaluate with the statistics of rank 0")
-
-
-def _evaluates(call: ast.Call) -> bool:
-    """True for `model.eval()` and `model.train(False)`."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    off = len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value is False
-    return not given if last_name(call.func) == "eval" else off
 
 
 def _is_wrapped(bench: Bench, node: ast.expr) -> bool:
