@@ -22,6 +22,7 @@ _LAST = frozenset(
     "set_postfix set_description".split()
 )
 WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
+_SHOWS = frozenset("sys.stdout.write sys.stderr.write click.echo click.secho typer.echo typer.secho".split())
 _LOG = frozenset("debug info warning error critical log exception".split())
 _FETCHES = frozenset(
     "urllib.request.urlretrieve urllib.request.urlopen wget.download gdown.download requests.get".split()
@@ -77,7 +78,7 @@ def happens_once(file: File, call: ast.Call) -> bool:
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     if isinstance(call.func, ast.Name) and call.func.id == "print":
         return True
-    if (file.names.qualified(call.func) or "") in _FULL or last in _LAST:
+    if (file.names.qualified(call.func) or "") in _FULL | _SHOWS or last in _LAST:
         return True
     spelled = last_name(owner).lower()
     logs = last in _LOG and "log" in spelled

@@ -544,8 +544,9 @@ def _bindings(node: ast.AST) -> tuple[list[ast.expr], ast.expr | None]:
         return node.targets, node.value
     if isinstance(node, (ast.For, ast.AsyncFor)):
         return [node.target], node.iter
-    other = isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr))
-    return ([node.target], node.value) if other else ([], None)
+    if isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
+        return [node.target], node.value
+    return [], None
 
 
 def _may_follow(node: ast.AST, source: ast.AST) -> bool:
