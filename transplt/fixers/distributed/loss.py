@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from transplt.fixers.distributed.bench import Bench
+from transplt.fixers.distributed.counted import remark_counted
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.shares import write_lengths
 from transplt.program.loops import Loop, lifted, loops_around
@@ -24,6 +25,7 @@ def write_means(bench: Bench, effects: Effects) -> None:
 def write_counts(bench: Bench) -> None:
     """A sum over the share of the rank is divided by the length of the share; sums as losses are a finding."""
     write_lengths(bench)
+    remark_counted(bench)
     for call in bench.file.scan.calls:
         value = keyword_of(call, "reduction")
         if isinstance(value, ast.Constant) and value.value == "sum" and _in_training(bench, call):

@@ -35,7 +35,7 @@ _CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time
 _GENERATORS = frozenset(
     "numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom".split()
 )
-_KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
+KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
 _ASKS = names_of("builtins", "asks")
 _ENDS = frozenset({"exit", "_exit", "quit"})
 #: What is raised on all ranks alike.
@@ -246,7 +246,7 @@ class Varying:
             for target in node.targets:
                 if isinstance(target, ast.Subscript) and self.varies(file, node.value):
                     self._mark(file, target.value)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in KEEPS:
             if self.program.callee(file, node) is not None:
                 return  # what a method of the program keeps, it assigns
             kept = any(self.varies(file, each) for each in node.args if not isinstance(each, ast.Starred))
