@@ -1047,7 +1047,7 @@ def test_a_sum_that_is_divided_by_what_may_be_all_of_the_data_is_remarked(shown:
         ("pass", "print(correct / len(loader.sampler))"),
         ("pass", "print(correct / (i + 1))"),
         ("pass", "batches = len(loader)\n        print(correct / batches)"),
-        ("pass", "print(count / 48, correct // 48, correct / 1, correct * 0.5)"),
+        ("pass", "print(count / 48, correct // 48, correct / 1)"),
         ("if i % 10 == 9:\n                print(correct / 10)\n                correct = 0", "print(correct / 10)"),
         ("print(correct / 10)", "pass"),
         ("began += net.time(x)", "print(began / 1000, began / 60)"),

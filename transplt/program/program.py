@@ -342,6 +342,8 @@ def _assigned(program: Program, file: File, slot: Variable, store: ast.AST) -> N
             values.append(Value(file, value.elts[index]))
         else:
             values.append(Value(file, value, index))
+    elif isinstance(above, ast.withitem):
+        values.append(Value(file, above.context_expr))
 
 
 def stores_of(program: Program, wanted: Variable) -> list[tuple[File, ast.expr]]:

@@ -37,14 +37,7 @@ class Places:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.opened: dict[Variable, list[tuple[File, ast.expr]]] = {}  # what `with ... as name` holds
         self.temporary = any(b"tempfile" in file.source.utf8 for file in program.files)
-        for file in program.files if self.temporary else ():
-            for node in ast.walk(file.scan.tree):
-                for item in node.items if isinstance(node, (ast.With, ast.AsyncWith)) else ():
-                    slot = program.slot(file, item.optional_vars) if item.optional_vars is not None else None
-                    if slot is not None:
-                        self.opened.setdefault(slot, []).append((file, item.context_expr))
 
     def is_own(self, file: File, path: ast.expr | None) -> Own:
         """Whether a path lies in a temporary file or folder of each process."""
@@ -57,7 +50,6 @@ class Places:
             return Own.ALWAYS
         if isinstance(path, (ast.Name, ast.Attribute)) and (slot := self.program.slot(file, path)) is not None:
             held = [] if slot in seen else [(each.file, each.node) for each in self.program.values.get(slot, ())]
-            held += [] if slot in seen else self.opened.get(slot, [])
             kinds = {self._own(at, value, seen | {slot}) for at, value in held if not _is_nothing(value)}
             return kinds.pop() if len(kinds) == 1 else Own.SOMETIMES if kinds else Own.NEVER
         callee = self.program.callee(file, path) if isinstance(path, ast.Call) else None
