@@ -42,9 +42,24 @@ def write_averages(bench: Bench) -> None:
         elif (node := _on_card_from(bench, call)) is not None:
             blocks.setdefault(id(block_of(node)), []).append((node, target))
     for every in blocks.values():
-        last = max((node for node, _ in every), key=ends)
-        _begin_alike(bench, last, [text_of(bench.file, target) for _, target in every])
+        for group in _before_trainings(bench, every):
+            last = max((node for node, _ in group), key=ends)
+            _begin_alike(bench, last, [text_of(bench.file, target) for _, target in group])
     remark_rates(bench)
+
+
+def _before_trainings(
+    bench: Bench, every: list[tuple[ast.stmt, ast.expr]]
+) -> list[list[tuple[ast.stmt, ast.expr]]]:
+    """The optimizers of a block, those together between which nothing trains."""
+    groups: list[list[tuple[ast.stmt, ast.expr]]] = []
+    for node, target in sorted(every, key=lambda each: ends(each[0])):
+        block = block_of(node)
+        between = block[block.index(groups[-1][-1][0]) + 1 : block.index(node)] if groups else []
+        if not groups or bench.training.first_in(bench.file, between) < len(between):
+            groups.append([])
+        groups[-1].append((node, target))
+    return groups
 
 
 def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
