@@ -18,7 +18,7 @@ _COLLECTIVES = frozenset(
 )
 #: Functions of npu_port that all ranks have to call, and those for which the group has to be there.
 _TOGETHER = frozenset(
-    "start wait own_draws same_draws wrap alike average buffers_of_first mean_over_ranks sum_over_ranks "
+    "start wait own_draws same_draws wrap alike average buffers_of_first mean_over_ranks of_first sum_over_ranks "
     "check_ranks".split()
 )
 _BEHIND_START = (_TOGETHER - {"start"}) | {"shard", "is_first", "rank", "world_size"}

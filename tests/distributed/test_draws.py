@@ -186,3 +186,49 @@ def test_a_training_that_may_return_early_draws_alike_again_there_too() -> None:
         lines[at + 1 : at + 3] == ["npu_port.same_draws()", "return model"]
         and lines.count("npu_port.same_draws()") == 2
     )
+
+
+# --- the last training ------------------------------------------------------------------------------------------------
+
+
+def test_behind_the_last_training_nothing_is_made() -> None:
+    found = draws(LOADER, MODEL, EPOCHS, "rows = torch.randn(3)", EPOCHS.replace("range(3)", "range(5)"))
+    assert found == ["0 own, for epoch in range(3):", "0 same", "0 own, for epoch in range(5):"]
+
+
+def test_the_last_training_may_stand_in_a_function() -> None:
+    last = f"def last():\n{textwrap.indent(EPOCHS, '    ')}\n\n"
+    own = "own, for epoch in range(3):"
+    assert draws(LOADER, MODEL, last, EPOCHS, "last()") == [f"4 {own}", f"0 {own}", "0 same"]
+    assert draws(LOADER, MODEL, last, "last()", EPOCHS) == [f"4 {own}", "4 same", f"0 {own}"]
+
+
+@pytest.mark.parametrize("again", ["for i in range(2):", "while net.goes_on():"])
+def test_none_is_the_last_in_a_loop(again: str) -> None:
+    found = draws(LOADER, f"{again}\n{textwrap.indent(MODEL + EPOCHS + EPOCHS, '    ')}")
+    assert found[1::2] == ["4 same", "4 same"]
+
+
+# --- models that are made one after the other -------------------------------------------------------------------------
+
+ONE = EPOCHS.replace("model(x)", "{0}").replace("optimizer.step", "{1}.step")
+
+
+def test_a_model_that_is_made_anew_under_its_name_is_averaged() -> None:
+    written = distributed(f"{HEAD}\n{LOADER}{MODEL}{EPOCHS}{MODEL}{EPOCHS}").data.decode()
+    assert "npu_port.wrap(" not in written and written.count("npu_port.average(optimizer)") == 2
+    assert written.count("lr=0.1)\nnpu_port.alike(optimizer)\nnpu_port.own_draws()\n") == 2
+
+
+@pytest.mark.parametrize("later", ["model = net()", "model = torch.load('x.pt')"])
+def test_one_that_is_not_trained_again_is_wrapped(later: str) -> None:
+    assert b"npu_port.wrap(" in distributed(f"{HEAD}\n{LOADER}{MODEL}{EPOCHS}{later}\n").data
+
+
+def test_each_training_begins_with_the_parameters_of_rank_0() -> None:
+    second = MODEL.replace("model", "other").replace("optimizer", "step")
+    trained = ONE.format("model.loss(x)", "optimizer"), ONE.format("other.loss(x)", "step")
+    apart = distributed(f"{HEAD}\n{LOADER}{MODEL}{trained[0]}{second}{trained[1]}").data.decode()
+    assert apart.index("alike(optimizer)") < apart.index("own_draws()") < apart.index("alike(step)")
+    together = distributed(f"{HEAD}\n{LOADER}{MODEL}{second}{trained[0]}{trained[1]}").data.decode()
+    assert together.count("npu_port.alike(optimizer, step)") == 1

@@ -231,10 +231,9 @@ STREAM = "class Stream(torch.utils.data.IterableDataset):\n    def __iter__(self
     "loader",
     [
         "loader = dataset",
-        STREAM.format("yield torch.rand(2)", "loader = DataLoader(Stream())"),
-        STREAM.format("yield from net.shuffled(net.rows)", "loader = DataLoader(Stream(), batch_size=8)"),
-        STREAM.format("yield torch.utils.data.get_worker_info().id", "rows = Stream()\nloader = DataLoader(rows)"),
-        STREAM.format("yield from open('data')", "class More(Stream):\n    pass\n\nloader = DataLoader(More())"),
+        STREAM.format("yield net.wire.recv(2)", "loader = DataLoader(Stream())"),
+        STREAM.format("yield from net.subscribe()", "rows = Stream()\nloader = DataLoader(rows)"),
+        STREAM.format("yield net.poll()", "class More(Stream):\n    pass\n\nloader = DataLoader(More())"),
     ],
 )
 def test_data_that_is_left_whole(loader: str) -> None:
@@ -1047,7 +1046,7 @@ def test_a_sum_that_is_divided_by_what_may_be_all_of_the_data_is_remarked(shown:
         ("pass", "print(correct / len(loader.sampler))"),
         ("pass", "print(correct / (i + 1))"),
         ("pass", "batches = len(loader)\n        print(correct / batches)"),
-        ("pass", "print(count / 48, correct // 48, correct / 1, correct * 0.5)"),
+        ("pass", "print(count / 48, correct // 48, correct / 1)"),
         ("if i % 10 == 9:\n                print(correct / 10)\n                correct = 0", "print(correct / 10)"),
         ("print(correct / 10)", "pass"),
         ("began += net.time(x)", "print(began / 1000, began / 60)"),
@@ -1064,7 +1063,7 @@ def test_other_sums_and_divisors_are_not(inside: str, shown: str) -> None:
 
 
 def test_a_sum_over_data_that_is_not_shared_out_is_not() -> None:
-    loader = STREAM.format("yield torch.rand(2)", "loader = DataLoader(Stream())")
+    loader = STREAM.format("yield net.wire.recv(2)", "loader = DataLoader(Stream())")
     for shown in ("print(correct / 48)", "print(correct / len(rows))", "print(correct / len(loader.dataset))"):
         result = distributed(script(head=ROWS, loader=loader, loop=SUMMED.format("pass", shown)))
         assert left(result) == ["NPU340"] and shown in result.data.decode()

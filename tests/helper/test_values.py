@@ -1,4 +1,4 @@
-"""mean_over_ranks() and sum_over_ranks(): figures of all ranks."""
+"""mean_over_ranks(), sum_over_ranks(): figures of all ranks; of_first(): what rank 0 alone decides."""
 
 from __future__ import annotations
 
@@ -71,3 +71,15 @@ def of_one() -> list[Any]:
 def test_one_process_gets_its_own_value() -> None:
     single = "torch.float32"
     assert each_rank(of_one, 1) == [[[2.0], [single, "cpu", [3.0]], 0.3, 3, [single, "cpu", [2.0]]]]
+
+
+def choices() -> list[Any]:
+    npu_port.start()
+    rank = npu_port.rank()
+    tensor = npu_port.of_first(torch.tensor([rank, 7]))
+    return [npu_port.of_first(f"run-{rank}"), npu_port.of_first([rank, {"a": None}]), plain(tensor)]
+
+
+@pytest.mark.parametrize(("host", "world"), [("cpu", 1), *PLACES])
+def test_what_rank_0_has_chosen(host: str, world: int) -> None:
+    assert each_rank(choices, world, host=host) == [["run-0", [0, {"a": None}], ["torch.int64", "cpu", [0, 7]]]] * world

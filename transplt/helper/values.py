@@ -1,12 +1,13 @@
-"""Figures of all ranks, such as a loss, an accuracy, a count."""
+"""Values of all ranks: figures such as a loss, an accuracy, a count; and what rank 0 alone decides."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
+from torch import distributed
 
-from transplt.helper.ranks import add_up, world_size
+from transplt.helper.ranks import add_up, exchange_device, world_size
 
 
 def mean_over_ranks(value: torch.Tensor | float, count: torch.Tensor | float | None = None) -> Any:
@@ -46,3 +47,15 @@ def sum_over_ranks(value: torch.Tensor | float) -> Any:
     exact = given.dtype in (torch.float64, torch.complex64, torch.complex128)
     wide = given if exact else given.float() if given.is_floating_point() else given.long()
     return add_up(wide.clone()).to(given.dtype)
+
+
+def of_first(value: Any) -> Any:
+    """Rank 0's value on all ranks: the name of a folder, what was chosen; every rank has to come here.
+
+    Whatever can be pickled, an object of its own on the other ranks. With one process it is the value itself.
+    """
+    if world_size() == 1:
+        return value
+    sent = [value]
+    distributed.broadcast_object_list(sent, 0, device=exchange_device())
+    return sent[0]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from transplt.program.gradients import without_gradients
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Variable
-from transplt.syntax.asks import by_place, last_name, root_name
+from transplt.syntax.asks import arguments_of, by_place, last_name, root_name
 from transplt.syntax.scan import chain, parent
 
 
@@ -72,6 +72,7 @@ def _used_layers(program: Program, cls: ast.ClassDef) -> dict[str, list[list[ast
 def _runs_without_gradients(cls: ast.ClassDef, init: ast.FunctionDef, attributes: set[str]) -> bool:
     """True when a model runs a part of itself under `no_grad` and nowhere else: it gets no gradients."""
     cut: dict[str, bool] = {}
+    attributes = attributes - frozen_from_the_start(init)  # no wrapper waits for gradients of these
     for function in [node for node in cls.body if isinstance(node, ast.FunctionDef) and node is not init]:
         for node in ast.walk(function):
             func = node.func if isinstance(node, ast.Call) else None
@@ -79,6 +80,38 @@ def _runs_without_gradients(cls: ast.ClassDef, init: ast.FunctionDef, attributes
             if own and isinstance(func, ast.Attribute) and func.attr in attributes:
                 cut[func.attr] = cut.get(func.attr, True) and without_gradients(node)
     return any(cut.values())
+
+
+def frozen_from_the_start(init: ast.FunctionDef) -> set[str]:
+    """The attributes of a model whose parameters its constructor freezes, in a loop or by `requires_grad_(False)`."""
+    found: set[str] = set()
+    for node in ast.walk(init):
+        func = node.func if isinstance(node, ast.Call) else None
+        if isinstance(func, ast.Attribute) and func.attr == "requires_grad_" and isinstance(node, ast.Call):
+            off = [each.value for each in arguments_of(node) if isinstance(each, ast.Constant)] == [False]
+            found |= {last_name(func.value)} if off and root_name(func.value) is not func.value else set()
+        if isinstance(node, ast.For):
+            zipped = isinstance(node.iter, ast.Call) and last_name(node.iter.func) == "zip"
+            pairs = [(node.target, node.iter)]
+            if zipped and isinstance(node.iter, ast.Call) and isinstance(node.target, ast.Tuple):
+                pairs = list(zip(node.target.elts, node.iter.args, strict=False))
+            for target, over in pairs:
+                every = over.func if isinstance(over, ast.Call) else None
+                named = isinstance(every, ast.Attribute) and every.attr == "parameters"
+                if named and isinstance(every, ast.Attribute) and _freezes(node, last_name(target)):
+                    found.add(last_name(every.value))
+    return found
+
+
+def _freezes(loop: ast.For, name: str) -> bool:
+    """True for a loop that says `name.requires_grad = False` of each."""
+    stores = (node for node in loop.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant))
+    return any(
+        isinstance(target, ast.Attribute) and target.attr == "requires_grad" and last_name(target.value) == name
+        for node in stores
+        if isinstance(node.value, ast.Constant) and node.value.value is False
+        for target in node.targets
+    )
 
 
 def is_layer(file: File, call: ast.Call) -> bool:

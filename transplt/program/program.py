@@ -137,6 +137,20 @@ class Program(Memoized):
             found = self.method(cls, "__call__") if cls else None
         return found
 
+    def runs(self, file: File, call: ast.Call) -> list[ast.AST]:
+        """What of the program a call may run: its callee, or one of several commands."""
+        callee = self.callee(file, call)
+        return [callee] if callee is not None else list(self.commands(file, call.func))
+
+    def commands(self, file: File, func: ast.expr) -> tuple[Function, ...]:
+        """The functions of which `args.func` is one by `set_defaults(func=...)`, and `COMMANDS[name]` by a dict."""
+        if isinstance(func, ast.Attribute) and file.names.qualified(func) is None:
+            return self.once(_set_defaults).get(func.attr, ())
+        slot = self.slot(file, func.value) if isinstance(func, ast.Subscript) else None
+        tables = [(value.file, value.node) for value in self.values.get(slot, ())] if slot is not None else []
+        held = [(at, each) for at, table in tables if isinstance(table, ast.Dict) for each in table.values]
+        return _functions(self, held)
+
     def named(self, file: File, func: ast.expr) -> ast.AST | None:
         """The function or class of the program that a name is, without looking at what objects are."""
         if isinstance(func, ast.Name):
@@ -222,6 +236,23 @@ def program_of(files: list[File], project: ProjectFacts) -> Program:
     return program
 
 
+def _functions(program: Program, named: list[tuple[File, ast.expr]]) -> tuple[Function, ...]:
+    """Those of some names that are functions of the program."""
+    found = (program.named(file, each) for file, each in named if isinstance(each, (ast.Name, ast.Attribute)))
+    return tuple(each for each in found if isinstance(each, FUNCTIONS))
+
+
+def _set_defaults(program: Program) -> dict[str, tuple[Function, ...]]:
+    """The functions of the program that parsers of subcommands are given as defaults, by the argument they become."""
+    given: dict[str, list[tuple[File, ast.expr]]] = {}
+    for file in program.files:
+        for call in file.scan.calls:
+            if last_name(call.func) == "set_defaults":
+                for keyword in call.keywords:
+                    given.setdefault(keyword.arg or "", []).append((file, keyword.value))
+    return {name: found for name, values in given.items() if (found := _functions(program, values))}
+
+
 def _graph(program: Program) -> Graph:
     """What the names of the reached files stand for, but for those that are bound several times."""
     names = {
@@ -269,15 +300,13 @@ def _tables(program: Program) -> None:
                 _stored(program, file, item)
     for file in program.files:
         for call in file.scan.calls:
-            callee = program.callee(file, call)
-            if callee is None:
-                continue
-            program.call_sites.setdefault(callee, []).append((file, call))
-            made = program.constructor(callee)
-            for name, argument in program.arguments(call, callee):
-                if made is not None:
-                    given = program.parameter_slot(made, name)
-                    program.values.setdefault(given, []).append(Value(file, argument))
+            for callee in program.runs(file, call):
+                program.call_sites.setdefault(callee, []).append((file, call))
+                made = program.constructor(callee)
+                for name, argument in program.arguments(call, callee):
+                    if made is not None:
+                        given = program.parameter_slot(made, name)
+                        program.values.setdefault(given, []).append(Value(file, argument))
 
 
 def _stored(program: Program, file: File, item: ast.Subscript) -> None:
@@ -313,6 +342,8 @@ def _assigned(program: Program, file: File, slot: Variable, store: ast.AST) -> N
             values.append(Value(file, value.elts[index]))
         else:
             values.append(Value(file, value, index))
+    elif isinstance(above, ast.withitem):
+        values.append(Value(file, above.context_expr))
 
 
 def stores_of(program: Program, wanted: Variable) -> list[tuple[File, ast.expr]]:

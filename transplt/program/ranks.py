@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.program.optimizers import find_steps
-from transplt.program.program import File, Program
+from transplt.program.program import File, Function, Program
 from transplt.program.steps import is_backward_pass
 from transplt.syntax.asks import begins, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS
@@ -27,7 +27,7 @@ _FIRST = frozenset(
 )
 #: What of the helper file every process has to call: see transplt/helper.
 _OF_HELPER = frozenset(
-    "start wait own_draws same_draws wrap alike average buffers_of_first mean_over_ranks sum_over_ranks "
+    "start wait own_draws same_draws wrap alike average buffers_of_first mean_over_ranks of_first sum_over_ranks "
     "check_ranks".split()
 )
 _BARRIERS = frozenset({"barrier", "monitored_barrier"})
@@ -201,10 +201,10 @@ class _Search:
             return name
         if self.training and (id(call) in self.steps or is_backward_pass(call)):
             return last_name(call.func)
-        callee = self.program.callee(file, call)
-        function = self.program.constructor(callee) if callee is not None else None
-        if function is None:
-            return ""
+        run = [self.program.constructor(callee) for callee in self.program.runs(file, call)]
+        return next((what for function in run if function is not None and (what := self._in(function))), "")
+
+    def _in(self, function: Function) -> str:
         if function not in self.known:
             self.known[function] = ""
             owner_file = self.program.owner[function]

@@ -38,6 +38,8 @@ def reached_functions(program: Program, begin: list[ast.stmt] | None = None) -> 
                 found = [callee]
             elif isinstance(callee, ast.ClassDef):
                 found = [node for node in callee.body if isinstance(node, FUNCTIONS)]
+            elif commands := program.commands(file, call.func):
+                found = list(commands)
             elif isinstance(call.func, ast.Attribute) and file.names.qualified(call.func) is None:
                 found = [node for node in by_name.get(call.func.attr, ()) if isinstance(parent(node), ast.ClassDef)]
             for argument in call.args:
@@ -60,9 +62,9 @@ def functions_run_in(program: Program, file: File, node: ast.AST) -> set[ast.AST
     while pending:
         at, inside = pending.pop()
         for call in ast.walk(inside):
-            callee = program.callee(at, call) if isinstance(call, ast.Call) else None
-            function = program.constructor(callee) if callee is not None else None
-            if function is not None and function not in found:
-                found.add(function)
-                pending.append((program.owner[function], function))
+            for callee in program.runs(at, call) if isinstance(call, ast.Call) else ():
+                function = program.constructor(callee)
+                if function is not None and function not in found:
+                    found.add(function)
+                    pending.append((program.owner[function], function))
     return found

@@ -71,6 +71,8 @@ class Training:
             return callee in self.functions
         if self._is_given_training(file, call):
             return True
+        if commands := self.program.commands(file, call.func):
+            return any(function in self.functions for function in commands)
         if isinstance(call.func, ast.Attribute) and call.func.attr not in _MODEL_METHODS:
             if file.names.qualified(call.func) is not None:
                 return False

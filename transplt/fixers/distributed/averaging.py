@@ -13,6 +13,7 @@ from transplt.fixers.distributed.data import plain_attribute
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.wrapping import remark_rates
 from transplt.program.cards import MOVES
+from transplt.program.evaluations import turns_to_evaluation
 from transplt.program.optimizers import OptimizerStep, optimizer_calls
 from transplt.program.program import enclosing_function, text_of
 from transplt.program.wraps import buffers_apart
@@ -41,9 +42,24 @@ def write_averages(bench: Bench) -> None:
         elif (node := _on_card_from(bench, call)) is not None:
             blocks.setdefault(id(block_of(node)), []).append((node, target))
     for every in blocks.values():
-        last = max((node for node, _ in every), key=ends)
-        _begin_alike(bench, last, [text_of(bench.file, target) for _, target in every])
+        for group in _before_trainings(bench, every):
+            last = max((node for node, _ in group), key=ends)
+            _begin_alike(bench, last, [text_of(bench.file, target) for _, target in group])
     remark_rates(bench)
+
+
+def _before_trainings(
+    bench: Bench, every: list[tuple[ast.stmt, ast.expr]]
+) -> list[list[tuple[ast.stmt, ast.expr]]]:
+    """The optimizers of a block, those together between which nothing trains."""
+    groups: list[list[tuple[ast.stmt, ast.expr]]] = []
+    for node, target in sorted(every, key=lambda each: ends(each[0])):
+        block = block_of(node)
+        between = block[block.index(groups[-1][-1][0]) + 1 : block.index(node)] if groups else []
+        if not groups or bench.training.first_in(bench.file, between) < len(between):
+            groups.append([])
+        groups[-1].append((node, target))
+    return groups
 
 
 def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
@@ -168,7 +184,7 @@ def write_buffers(bench: Bench, effects: Effects) -> None:
         return
     for node in by_place([*bench.file.scan.attributes.get("eval", ()), *bench.file.scan.attributes.get("train", ())]):
         call = call_of(node)
-        if call is None or not _evaluates(call) or _is_wrapped(bench, node.value):
+        if call is None or not turns_to_evaluation(call) or _is_wrapped(bench, node.value):
             continue
         place = statement(call)
         if not isinstance(place, (ast.Expr, ast.Assign)) or not plain_attribute(node.value) or not bench.fits(place):
@@ -176,13 +192,6 @@ def write_buffers(bench: Bench, effects: Effects) -> None:
         if effects.runs_after_start(call) and bench.verdict.varying.alike(bench.file, call):
             lines = [f"{bench.call('buffers_of_first')}({text_of(bench.file, node.value)})"]
             bench.before(place, lines, CODE, "all ranks evaluate with the statistics of rank 0")
-
-
-def _evaluates(call: ast.Call) -> bool:
-    """True for `model.eval()` and `model.train(False)`."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    off = len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value is False
-    return not given if last_name(call.func) == "eval" else off
 
 
 def _is_wrapped(bench: Bench, node: ast.expr) -> bool:

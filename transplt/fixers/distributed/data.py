@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.fixers.distributed.bench import Bench
+from transplt.fixers.distributed.sharing import DRAWN
 from transplt.program.loaders import Share
 from transplt.program.loops import loop_head, loops_around
 from transplt.program.program import LOADERS
@@ -73,8 +74,9 @@ def _remark_lengths(bench: Bench) -> None:
 
 
 def _whole(bench: Bench, node: ast.expr, why: str, help_: str) -> None:
-    """Say that each rank goes through all of the data: right, and no faster than one card."""
-    bench.remark(node, WHOLE, f"{why}: every rank trains with all of the data, and more cards are no faster", help_)
+    """Say that no rank has a share of the data: right, and no faster than one card."""
+    what = "all that it has chosen" if why == DRAWN[0] else "all of the data"
+    bench.remark(node, WHOLE, f"{why}: every rank trains with {what}, and more cards are no faster", help_)
 
 
 def _no_loader(bench: Bench) -> None:

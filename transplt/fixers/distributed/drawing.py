@@ -12,6 +12,7 @@ from transplt.program.training import Training
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import chain
 
+_DEEPEST = 20
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -63,6 +64,31 @@ def comes_again(program: Program, loop: Loop) -> bool:
             return True
         function = enclosing_function(sites[0][1]) if sites else None
     return False
+
+
+def trains_last(program: Program, file: File, loop: Loop, outer: list[tuple[File, Loop]]) -> bool:
+    """True for a loop that runs once, and behind all others of `outer`, as far as single calls of functions show."""
+    if comes_again(program, loop):
+        return False
+    steps = _entered_by(program, file, loop)
+    for at, other in outer:
+        theirs = {enclosing_function(node): node.lineno for _, node in _entered_by(program, at, other)}
+        common = next((node for _, node in steps if enclosing_function(node) in theirs), None)
+        same = common is not None and (common is loop or file is at)
+        if other is not loop and (common is None or not same or theirs[enclosing_function(common)] > common.lineno):
+            return False
+    return True
+
+
+def _entered_by(program: Program, file: File, loop: Loop) -> list[tuple[File, Loop | ast.Call]]:
+    """A loop, and the only call of the function that holds it, and so on."""
+    found: list[tuple[File, Loop | ast.Call]] = [(file, loop)]
+    while (function := enclosing_function(found[-1][1])) is not None:
+        sites = program.call_sites.get(function, [])
+        if len(sites) != 1 or len(found) > _DEEPEST:
+            break
+        found.append(sites[0])
+    return found
 
 
 def _makes_anew(program: Program, file: File, loop: Loop, makes: list[tuple[File, ast.Call]]) -> bool:

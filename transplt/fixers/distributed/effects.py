@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from transplt.edits.rewrite import rendered
 from transplt.fixers.distributed.bench import Bench
 from transplt.fixers.distributed.downloads import Downloads
-from transplt.fixers.distributed.once import WRITES, happens_once, opens_to_write
+from transplt.fixers.distributed.once import WRITES, happens_once, opens_to_write, written_place
+from transplt.fixers.distributed.own_names import Own, places_of, write_names
 from transplt.fixers.distributed.varying import runs_in_worker
 from transplt.fixers.distributed.waits import write_waits
 from transplt.program.acting import acts
@@ -43,6 +44,7 @@ class Effects:
         self.reached = reached_functions(bench.program)
         self.downloads = Downloads(bench)
         self.waited: set[int] = set()  # ids of statements behind which all ranks wait
+        self.unclear: set[int] = set()  # ids of calls that write to paths of a process in some calls only
         self.averaged: set[int] = set()  # ids of statements in front of which all ranks take the mean of a loss
 
     def runs_after_start(self, node: ast.AST) -> bool:
@@ -73,6 +75,7 @@ class Effects:
         self._runs()
         self.downloads.write()
         self._folders()
+        write_names(self.bench, self.runs_after_start)
         write_waits(self.bench, self.runs_after_start)
         done: set[int] = set()
         self._files()
@@ -95,7 +98,7 @@ class Effects:
         """True for `with open(path, "w") as f:` whose body only writes."""
         for item in node.items:
             call = item.context_expr
-            if not isinstance(call, ast.Call) or not opens_to_write(call):
+            if not isinstance(call, ast.Call) or not opens_to_write(call) or self._is_own(call, call.args[0]):
                 return False
         if not self.runs_after_start(node) or not all(_only_writes(inner) for inner in node.body):
             return False
@@ -107,7 +110,16 @@ class Effects:
         known = happens_once(self.bench.file, call)
         if not known and owner is not None and "writer" in last_name(owner).lower():
             known = last_name(call.func) in ("close", "flush") and self._is_writer(owner)
-        return known and self.runs_after_start(call)
+        return known and self.runs_after_start(call) and not self._is_own(call, written_place(self.bench.file, call))
+
+    def _is_own(self, call: ast.Call, path: ast.expr | None) -> bool:
+        """True for a path in a temporary folder of the process, which it alone reads: each process writes its own."""
+        own = places_of(self.bench.program).is_own(self.bench.file, path)
+        if own is Own.SOMETIMES and id(call) not in self.unclear:
+            self.unclear.add(id(call))
+            why = "rank 0 alone writes this, in some calls to a temporary file, of which each rank has one of its own"
+            self.bench.left(call, why, "give all ranks one path: path = npu_port.of_first(path)", code="NPU344")
+        return own is Own.ALWAYS
 
     def _guard(self, block: list[ast.stmt], done: set[int]) -> None:
         """Put each run of neighbouring effects of a block under one condition."""
@@ -210,7 +222,7 @@ class Effects:
         """A file that is written here and there: the other ranks write into nothing."""
         bench = self.bench
         for call in bench.file.scan.calls:
-            if not opens_to_write(call) or not self.runs_after_start(call):
+            if not opens_to_write(call) or not self.runs_after_start(call) or self._is_own(call, call.args[0]):
                 continue
             node = statement(call)
             if isinstance(node, ast.With) and self._guardable(node):

@@ -6,13 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from transplt.fixers.distributed.bench import Bench
+from transplt.fixers.distributed.counted import remark_counted
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.shares import write_lengths
+from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.losses import loss_readers
 from transplt.program.program import enclosing_function, text_of
 from transplt.syntax.asks import keyword_of
-from transplt.syntax.scan import FUNCTIONS, chain
+from transplt.syntax.files import names_and_attributes
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 
 def write_means(bench: Bench, effects: Effects) -> None:
@@ -24,6 +27,7 @@ def write_means(bench: Bench, effects: Effects) -> None:
 def write_counts(bench: Bench) -> None:
     """A sum over the share of the rank is divided by the length of the share; sums as losses are a finding."""
     write_lengths(bench)
+    remark_counted(bench)
     for call in bench.file.scan.calls:
         value = keyword_of(call, "reduction")
         if isinstance(value, ast.Constant) and value.value == "sum" and _in_training(bench, call):
@@ -38,9 +42,22 @@ def write_counts(bench: Bench) -> None:
 def _in_training(bench: Bench, call: ast.Call) -> bool:
     """True for a call in a function that trains, or in one that is called there."""
     function = enclosing_function(call)
+    if without_gradients(call) or _evaluates_alone(bench, call):
+        return False
     if function is None or function in bench.training.functions:
         return True
-    return any(bench.training.in_region(file, site) for file, site in bench.program.call_sites.get(function, ()))
+    sites = [(at, site) for at, site in bench.program.call_sites.get(function, ()) if not without_gradients(site)]
+    return any(bench.training.in_region(at, site) for at, site in sites)
+
+
+def _evaluates_alone(bench: Bench, call: ast.Call) -> bool:
+    """True for a loss that is kept in a variable, and called without gradients only."""
+    stored = parent(call)
+    slot = bench.program.slot(bench.file, stored.targets[0]) if isinstance(stored, ast.Assign) else None
+    reads = [node for node in names_and_attributes(bench.file) if slot and bench.program.slot(bench.file, node) == slot]
+    runs = [node for node in reads if isinstance(node.ctx, ast.Load)]
+    called = all(isinstance(above := parent(node), ast.Call) and above.func is node for node in runs)
+    return bool(runs) and called and all(map(without_gradients, runs))
 
 
 def _average(bench: Bench, effects: Effects, block: list[ast.stmt], readers: list[ast.Name]) -> None:

@@ -8,19 +8,26 @@ from collections.abc import Iterator
 from transplt.fixers.distributed.bench import Bench
 from transplt.fixers.distributed.carried import carried
 from transplt.program.program import Function
+from transplt.program.wraps import buffers_apart
 from transplt.syntax.asks import begins, by_place, last_name
 from transplt.syntax.files import File
 from transplt.syntax.scan import chain
 
 _LOSS = (
     "NPU353",
-    "this compares each sample with all others of the batch, and each card has its share of the batch only",
-    "gather what is compared over the ranks, or keep in mind that a batch is that of a card",
+    "this compares each sample with the others of its batch, which is that of one card",
+    "gather what is compared over the ranks, with gradients, or leave it if the batch of a card is meant",
+)
+_MEMORY = (
+    "NPU353",
+    "a memory of earlier batches: the wrapper sends rank 0's to all ranks, and what the others have stored is lost",
+    "a memory of earlier batches: each rank keeps what its own batches gave",
+    "gather the new entries over the ranks before they are stored, so that all ranks store the same",
 )
 _TWO_STEPS = (
     "NPU354",
-    "an optimizer with two steps: the first one moves the parameters by gradients that all ranks have to share",
-    "see that gradients are averaged in front of both steps",
+    "an optimizer of two steps: gradients are averaged in front of both, as in one process with the batch of all",
+    "to look around by the gradient of a card's own batch, average in front of the second step alone",
 )
 _NORM = (
     "NPU355",
@@ -44,6 +51,11 @@ _BANKS = ("queue", "bank", "memory")
 def remark_mathematics(bench: Bench) -> None:
     """One remark for each of these in the file on the bench."""
     file = bench.file
+    for node in _memories(file):
+        each = bool(bench.verdict.averaging) or all(buffers_apart(bench.models, origin) for origin in bench.wraps)
+        code, lost, own, help_ = _MEMORY
+        bench.remark(node, code, own if each else lost, help_)
+        break
     for node in _over_the_batch(file):
         bench.remark(node, *_LOSS)
         break
@@ -61,14 +73,17 @@ def remark_mathematics(bench: Bench) -> None:
                 bench.remark(node, code, message.format(name=node.id), help_)
 
 
-def _over_the_batch(file: File) -> Iterator[ast.expr]:
-    """Products of samples with all others of their batch, in functions that tell each from the others; and memories of
-    what earlier batches gave."""
+def _memories(file: File) -> Iterator[ast.expr]:
+    """Buffers that keep what earlier batches gave."""
     for call in by_place(file.scan.calls):
         first = call.args[0] if call.args else None
         named = str(first.value).lower() if isinstance(first, ast.Constant) else ""
         if last_name(call.func) == "register_buffer" and any(word in named for word in _BANKS):
             yield call
+
+
+def _over_the_batch(file: File) -> Iterator[ast.expr]:
+    """Products of samples with all others of their batch, in functions that tell each from the others."""
     for function in file.scan.functions:
         inside = list(ast.walk(function))
         apart = any(isinstance(node, ast.Call) and last_name(node.func) in _APART for node in inside)

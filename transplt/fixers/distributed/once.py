@@ -22,6 +22,7 @@ _LAST = frozenset(
     "set_postfix set_description".split()
 )
 WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
+_SHOWS = frozenset("sys.stdout.write sys.stderr.write click.echo click.secho typer.echo typer.secho".split())
 _LOG = frozenset("debug info warning error critical log exception".split())
 _FETCHES = frozenset(
     "urllib.request.urlretrieve urllib.request.urlopen wget.download gdown.download requests.get".split()
@@ -47,13 +48,37 @@ def writes_file(file: File, call: ast.Call) -> bool:
     return (name in _FULL and "print" not in name) or (last in _LAST and not last.startswith(("add_", "set_")))
 
 
+#: Which argument of a writing call is the path (or the file), where it is not the first.
+_PLACE = {
+    **dict.fromkeys("save save_image dump save_file replace rename link symlink move copy copy2 copyfile".split(), 1),
+    "export": 2,
+    "numpy.save": 0,
+}
+_PATH_NAMES = ("f", "path", "file", "fp", "filename", "fname", "dst", "path_or_buf", "save_directory", "stream")
+_OF_OWNER = frozenset({"write_text", "write_bytes", "write"})
+
+
+def written_place(file: File, call: ast.Call) -> ast.expr | None:
+    """The path that a call writes to, or the file that is open for it; None for any other call."""
+    last, known = last_name(call.func), file.names.qualified(call.func) or ""
+    if last == "print":
+        return keyword_of(call, "file")
+    if isinstance(call.func, ast.Attribute) and last in _OF_OWNER and not known:
+        return call.func.value
+    if not writes_file(file, call):
+        return None
+    named = next((value for name in _PATH_NAMES if (value := keyword_of(call, name)) is not None), None)
+    at = _PLACE.get(known, _PLACE.get(last, 0))
+    return named if named is not None or at >= len(call.args) else call.args[at]
+
+
 def happens_once(file: File, call: ast.Call) -> bool:
     """True for a call that prints, logs or writes a file."""
     last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     if isinstance(call.func, ast.Name) and call.func.id == "print":
         return True
-    if (file.names.qualified(call.func) or "") in _FULL or last in _LAST:
+    if (file.names.qualified(call.func) or "") in _FULL | _SHOWS or last in _LAST:
         return True
     spelled = last_name(owner).lower()
     logs = last in _LOG and "log" in spelled

@@ -181,9 +181,9 @@ class Walk:
             return False
         if not there and (what := needs_group(file, call)):
             self.early.append((file, call, what))
-        callee = self.program.callee(file, call)
-        function = self.program.constructor(callee) if callee is not None else None
-        return self._function(self.program.owner[function], function, there) if function is not None else there
+        ways = [function for each in self.program.runs(file, call) if (function := self.program.constructor(each))]
+        ends = [self._function(self.program.owner[function], function, there) for function in ways]
+        return all(ends) if ends else there
 
     def _handed_over(self, file: File, node: ast.Expr | ast.Raise, there: bool) -> bool:
         """`fire.Fire(main)`, `app.run(main)`: the function runs, and what comes behind it does not matter."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.drawing import comes_again, drawing_loops
+from transplt.fixers.distributed.drawing import drawing_loops, trains_last
 from transplt.fixers.distributed.varying import own_nodes
 
 _CODE = "NPU347"
@@ -23,7 +23,7 @@ def write_own_draws(bench: Bench) -> None:
         if file is not bench.file or not bench.fits(loop):
             continue
         bench.before(loop, [f"{bench.call('own_draws')}()"], _CODE, "each rank draws its own dropout and augmentation")
-        if len(outer) > 1 or comes_again(program, loop):
+        if not trains_last(program, file, loop, outer):
             lines = [f"{bench.call('same_draws')}()"]
             for node in own_nodes(loop):
                 if isinstance(node, ast.Return) and bench.fits(node):

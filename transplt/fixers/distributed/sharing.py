@@ -13,7 +13,7 @@ from transplt.syntax.asks import keyword_of, last_name
 
 _LIVE = re.compile(r"recv|socket|urlopen|requests|subscribe|poll")
 _STREAM = (
-    "this loader's IterableDataset may give each rank another stream",
+    "this loader's IterableDataset reads from outside, where each rank may be given another stream",
     "let __iter__ yield its share: itertools.islice(samples, npu_port.rank(), None, npu_port.world_size())",
 )
 _UNSEEN = (
@@ -22,7 +22,7 @@ _UNSEEN = (
 )
 DRAWN = (
     "what this loader goes over is drawn or chosen by each rank for itself",
-    "choose it alike on all ranks before training begins, or let each rank go over what it has chosen",
+    "choose it alike on all ranks, before training begins or by npu_port.of_first(chosen), and share the loader out",
 )
 FOLLOWING = (
     "a state is carried from batch to batch, in the order of the data",

@@ -129,9 +129,9 @@ class _Touching:
             return True
         if self._draws_alone(name, call):  # what nobody seeds is drawn alike behind the start only
             return True
-        callee = self.program.callee(file, call)
-        if callee is None:
-            return False
+        return any(self._run(callee) for callee in self.program.runs(file, call))
+
+    def _run(self, callee: ast.AST) -> bool:
         if not _SETTING_UP.search(str(getattr(callee, "name", "")).lower()):
             return True
         if callee not in self.known:

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 
 from transplt.fixers.distributed.drawing import drawing_loops
 from transplt.program.environments import is_environment
+from transplt.program.evaluations import if_training, in_evaluation
 from transplt.program.loops import counts, loops_around
 from transplt.program.optimizers import OptimizerStep
 from transplt.program.program import File, Function, Variable, enclosing_function
 from transplt.program.ranks import divides
 from transplt.program.reached import functions_run_in
+from transplt.program.stores import bound_since
 from transplt.program.training import Training
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import arguments_of, last_name, place_in_block
@@ -29,7 +31,11 @@ ASKS = frozenset(
 )
 _SAMPLES = frozenset({"sample", "rsample"})
 _CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now".split())
-_KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
+#: Generators that a process seeds for itself if they are given no seed.
+_GENERATORS = frozenset(
+    "numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom".split()
+)
+KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
 _ASKS = names_of("builtins", "asks")
 _ENDS = frozenset({"exit", "_exit", "quit"})
 #: What is raised on all ranks alike.
@@ -49,6 +55,8 @@ class Varying:
     ) -> None:
         self.training, self.program, self.same, self.evaluating = training, training.program, same, evaluating
         self._whole: _Whole | None = None
+        self._evaluated: Varying | None = None
+        self._draws_if_training = any(b"self.training" in file.source.utf8 for file in training.program.files)
         self.slots: dict[Variable, list[ast.AST]] = {}  # with the nodes from which on they differ
         self.steps = {id(step.call) for step in steps}
         self.sharded = {id(loop) for _, loop, loaders in training.loops if loaders}
@@ -84,7 +92,8 @@ class Varying:
             return self._call(file, node)
         if isinstance(node, (ast.Name, ast.Attribute)):
             slot = self.program.slot(file, node)
-            if slot is not None and any(_may_follow(node, source) for source in self.slots.get(slot, ())):
+            sources = self.slots.get(slot, ()) if slot is not None else ()
+            if any(_may_follow(node, source) and not bound_since(node, source) for source in sources):
                 return True
             return isinstance(node, ast.Attribute) and node.attr != "dtype" and self.varies(file, node.value)
         if isinstance(node, ast.Subscript) and last_name(node.value) == "shape":
@@ -93,7 +102,7 @@ class Varying:
             return False
         return any(self.varies(file, child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)) or (
             isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp))
-            and any(self.varies(file, generator.iter) for generator in node.generators)
+            and any(self.varies(file, each) for part in node.generators for each in (part.iter, *part.ifs))
         )
 
     def _call(self, file: File, call: ast.Call) -> bool:
@@ -104,14 +113,15 @@ class Varying:
         given_apart = any(self.varies(file, each.value if isinstance(each, ast.Starred) else each) for each in given)
         if isinstance(callee, FUNCTIONS):
             passed_on = given_apart and (self._alone or self._passes_on(callee))
-            return passed_on or (self._of_all() if id(call) in self.evaluating else self)._returned(callee)
+            of = self._of_all() if id(call) in self.evaluating else self._as_run_by(file, call)
+            return passed_on or of._returned(callee)
         return given_apart or (isinstance(func, ast.Attribute) and self.varies(file, func.value))
 
     def _begins(self, file: File, call: ast.Call) -> bool | None:
         """Whether a call gives what differs, or what does not, whatever it is given; None where that decides."""
         func, last = call.func, last_name(call.func)
         known = file.names.qualified(func) or ""
-        if known in _CLOCK:
+        if known in _CLOCK or (known in _GENERATORS and not arguments_of(call)):
             return True
         if _draws(known, last) and self._in_training(file, call):
             return True
@@ -131,6 +141,14 @@ class Varying:
             self._whole = _Whole(self.training, [], self.same)
         return self._whole
 
+    def _as_run_by(self, file: File, call: ast.Call) -> Varying:
+        """What differs where a call runs: in an evaluation, a model draws nothing that it draws `if self.training`."""
+        if not self._draws_if_training or not in_evaluation(file.scan, call):
+            return self
+        if self._evaluated is None:
+            self._evaluated = _Evaluated(self.training, [], self.same, self.evaluating)
+        return self._evaluated
+
     def _passes_on(self, function: Function) -> bool:
         """True for a function that may return what differs when what it is given does."""
         if function in self._asked:
@@ -148,12 +166,42 @@ class Varying:
         """
         if function in self._asked:
             return False
-        if function not in self._returns or isinstance(parent(function), ast.ClassDef):
+        of_object = isinstance(parent(function), ast.ClassDef)
+        if function not in self._returns or (of_object and not self._returns[function]):
             owner = self.program.owner[function]
             self._asked.add(function)
-            self._returns[function] = any(self.varies(owner, value) for value in self.program.returns(function))
+            if self._alone or function not in self._returns:
+                found = any(self.varies(owner, value) for value in self.program.returns(function))
+            else:
+                found = self._returns_kept(owner, function)
+            self._returns[function] = found
             self._asked.discard(function)
         return self._returns[function]
+
+    def _returns_kept(self, file: File, function: Function) -> bool:
+        """True for a method that returns what differs and was kept in its object, whatever it is given."""
+        names: set[str] = set()
+
+        def hangs(value: ast.AST) -> bool:
+            for node in ast.walk(value):
+                callee = self.program.callee(file, node) if isinstance(node, ast.Call) else None
+                if isinstance(callee, FUNCTIONS) and self._returned(callee):
+                    return True
+                if isinstance(node, ast.Name) and node.id in names:
+                    return True
+                slot = self.program.slot(file, node) if isinstance(node, ast.Attribute) else None
+                if slot is not None and slot[0] == "self" and slot in self.slots:
+                    return True
+            return False
+
+        inside = [node for item in function.body for node in own_nodes(item)]
+        before = -1
+        while before < len(names):
+            before = len(names)
+            for targets, value in map(_bindings, inside):
+                if value is not None and hangs(value):
+                    names |= {each.id for at in targets for each in ast.walk(at) if isinstance(each, ast.Name)}
+        return any(hangs(value) for value in self.program.returns(function))
 
     def _in_training(self, file: File, node: ast.AST) -> bool:
         """True for code that runs in the training loop, where each rank draws for itself."""
@@ -198,10 +246,11 @@ class Varying:
             for target in node.targets:
                 if isinstance(target, ast.Subscript) and self.varies(file, node.value):
                     self._mark(file, target.value)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in KEEPS:
             if self.program.callee(file, node) is not None:
                 return  # what a method of the program keeps, it assigns
-            if any(self.varies(file, each) for each in node.args if not isinstance(each, ast.Starred)):
+            kept = any(self.varies(file, each) for each in node.args if not isinstance(each, ast.Starred))
+            if kept or self._under(file, node):
                 self._mark(file, node.func.value)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "next" and node.args:
             stored = statement(node)
@@ -438,6 +487,16 @@ class _Whole(Varying):
             super()._bound(file, node)
 
 
+class _Evaluated(Varying):
+    """What differs between ranks in what runs in an evaluation alone."""
+
+    def _as_run_by(self, file: File, call: ast.Call) -> Varying:
+        return self
+
+    def _begins(self, file: File, call: ast.Call) -> bool | None:
+        return False if if_training(call) else super()._begins(file, call)
+
+
 class _OfFiles(_Whole):
     """What hangs on files. All ranks see the same where nobody writes them meanwhile: no barrier may count on it."""
 
@@ -477,6 +536,17 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
         if not isinstance(at, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
             yield at
             pending.extend(ast.iter_child_nodes(at))
+
+
+def _bindings(node: ast.AST) -> tuple[list[ast.expr], ast.expr | None]:
+    """What a node binds, and to what."""
+    if isinstance(node, ast.Assign):
+        return node.targets, node.value
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        return [node.target], node.iter
+    if isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
+        return [node.target], node.value
+    return [], None
 
 
 def _may_follow(node: ast.AST, source: ast.AST) -> bool:

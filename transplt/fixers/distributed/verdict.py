@@ -27,7 +27,7 @@ from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
 from transplt.program.values import values_of
 from transplt.program.wraps import Wrap, before_wrap, early_uses
-from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name, string_of
+from transplt.syntax.asks import arguments_of, begins, by_place, call_of, keyword_of, last_name, string_of
 from transplt.syntax.files import names_and_attributes
 from transplt.syntax.scan import chain, parent, statement
 
@@ -324,6 +324,8 @@ def _why_averaging(models: Models, wraps: dict[Variable, Wrap], passes: Passes) 
             return f"the place where {name} has to be wrapped cannot be seen"
         if not wrap.in_place and len({enclosing_function(node) for _, node in stores_of(program, origin)}) > 1:
             return f"{name} is made in several places"
+        if not wrap.in_place and (node := _made_anew(models, wrap)) is not None:
+            return f"{name} is made anew in line {node.lineno}, and trained again"
         if any(isinstance(value.node, ast.Constant) for value in program.values.get(origin, ())):
             return f"{name} may be None"
         if early_uses(models, wrap):
@@ -357,6 +359,21 @@ def _why_averaging(models: Models, wraps: dict[Variable, Wrap], passes: Passes) 
         if (line := _state_elsewhere(models, origin)) is not None:
             return f"{line} reads the state of {name} through an object that cannot be followed"
     return ""
+
+
+def _made_anew(models: Models, wrap: Wrap) -> ast.expr | None:
+    """Where another model is made under the name of one that was wrapped, and trained behind that: the wrapper would
+    exchange the gradients of the first."""
+    for file, node in stores_of(models.program, wrap.origin):
+        if file is not wrap.file or before_wrap(file, node, wrap):
+            continue
+        here = [loop for at, loop in models.training.regions if at is file]
+        same = [loop for loop in here if enclosing_function(loop) is enclosing_function(node)]
+        calls = [call for call in file.scan.calls if enclosing_function(call) is enclosing_function(node)]
+        later = [call for call in calls if begins(call) > begins(node) and models.training.runs(file, call)]
+        if later or any(begins(loop) > begins(node) or loop in chain(node) for loop in same):
+            return node
+    return None
 
 
 def _state_elsewhere(models: Models, origin: Variable) -> str | None:

@@ -103,12 +103,11 @@ def write_models(bench: Bench) -> None:
 def remark_rates(bench: Bench) -> None:
     """Say what the batch of all cards means for the learning rate of each optimizer."""
     own = bench.file
-    for made in own.scan.attributes.get("parameters", ()):
-        holder = next(
-            (above for above in chain(made) if isinstance(above, ast.Call) and is_optimizer(own, above)), None
-        )
-        if holder is not None:
-            bench.remark(holder, "NPU348", _LR, _LR_HELP)
+    around = [chain(made) for made in own.scan.attributes.get("parameters", ())]
+    calls = [next((node for node in every if isinstance(node, ast.Call) and is_optimizer(own, node)), None)
+             for every in around]  # fmt: skip
+    for holder in dict.fromkeys(filter(None, calls)):  # one optimizer may train several models
+        bench.remark(holder, "NPU348", _LR, _LR_HELP)
 
 
 def _write_wrap(bench: Bench, wrap: Wrap) -> None:

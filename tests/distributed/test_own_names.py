@@ -1,0 +1,94 @@
+"""Paths of which each process has its own: temporary folders, names after the clock, random names."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.distributed.test_pairs import distributed, left, script
+
+TEMPORARY = "import json, os, pickle, tempfile\nfrom pathlib import Path\n\nfolder = tempfile.mkdtemp()\n"
+
+
+def body(source: str) -> str:
+    return textwrap.dedent(source).strip("\n") + "\n"
+
+
+@pytest.mark.parametrize(
+    "writes",
+    [
+        'torch.save([1], os.path.join(folder, "x.pt"))',
+        'with open(folder + "/x.txt", "w") as f:\n    f.write("1")',
+        'with open(f"{folder}/x.json", "w") as f:\n    json.dump([1], f)',
+        'f = open(os.path.join(folder, "x"), "w")\njson.dump([1], f)',
+        '(Path(folder) / "x").write_text("1")',
+        'root = Path(folder)\n(root / "x").write_text("1")',
+        'def write(at):\n    torch.save([1], at)\n\nwrite(folder + "/x")',
+        'def path():\n    return os.path.join(folder, "x")\n\ntorch.save([1], path())',
+        'with tempfile.TemporaryDirectory() as d:\n    torch.save([1], d + "/x")',
+        'with tempfile.NamedTemporaryFile() as d:\n    torch.save([1], d.name)',
+        'os.replace("x", folder + "/y")',
+    ],
+)
+def test_each_rank_writes_to_its_own_temporary_folder(writes: str) -> None:
+    result = distributed(script(head=TEMPORARY, tail=writes))
+    assert body(writes) in result.data.decode() and not left(result)
+
+
+@pytest.mark.parametrize(
+    "writes",
+    [
+        "print(folder)",
+        'torch.save([folder], "x.pt")',
+        'os.replace(folder + "/x", "y")',
+        'torch.save({"at": folder}, "runs" + "/x.pt")',
+    ],
+)
+def test_rank_0_alone_writes_what_stands_elsewhere(writes: str) -> None:
+    result = distributed(script(head=TEMPORARY, tail=writes))
+    assert f"if npu_port.is_first():\n    {writes}\n" in result.data.decode() and not left(result)
+
+
+def test_a_function_that_writes_to_either_is_left() -> None:
+    tail = 'def write(at):\n    torch.save([1], at)\n\nwrite(folder + "/x")\nwrite("x.pt")'
+    assert left(distributed(script(head=TEMPORARY, tail=tail))) == ["NPU344"]
+
+
+CLOCK = "import datetime, os, time, uuid\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "writes"),
+    [
+        ('time.strftime("%H%M%S")', 'torch.save([1], os.path.join("runs", name))'),
+        ('os.path.join("runs", time.strftime("%H%M%S"))', 'torch.save([1], name + "/x")'),
+        ('datetime.datetime.now().strftime("%H%M%S")', 'os.makedirs(name, exist_ok=True)'),
+        ("uuid.uuid4().hex", 'where = "runs/" + name\nwith open(where, "w") as f:\n    f.write("1")'),
+        ('f"runs/{int(time.time())}"', 'def path():\n    return name + "/x"\n\ntorch.save([1], path())'),
+    ],
+)
+def test_rank_0_names_what_all_read(name: str, writes: str) -> None:
+    result = distributed(script(head=CLOCK, model=f"name = {name}\nmodel = net().cuda()", tail=writes))
+    assert f"\nname = npu_port.of_first({name})\n" in result.data.decode() and not left(result)
+
+
+def test_a_name_that_not_all_ranks_choose() -> None:
+    named = 'name = "last"\nif torch.rand(1) > 0.5:\n    name = time.strftime("%H")\ntorch.save([1], name)'
+    named = textwrap.indent(named, " " * 4)
+    loop = f"for epoch in range(3):\n    for x in loader:\n        model(x).backward()\n{named}"
+    assert left(distributed(script(head=CLOCK, loop=loop))) == ["NPU344"]
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "print(time.time() - begin)",
+        'torch.save({"time": begin}, "x.pt")',
+        'torch.save([1], f"x-{time.time()}.pt")',
+        'if time.time() - begin > 9:\n    print("slow")',
+    ],
+)
+def test_a_clock_that_names_nothing_stays(tail: str) -> None:
+    result = distributed(script(head=CLOCK, model="begin = time.time()\nmodel = net().cuda()", tail=tail))
+    assert "\nbegin = time.time()\n" in result.data.decode() and not left(result)

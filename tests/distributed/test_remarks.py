@@ -1,0 +1,121 @@
+"""Remarks that are true: on sums as losses, learning rates, memories; layers without gradients, bars around data."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.distributed.test_pairs import distributed, left, script
+from transplt.base.finding import FileResult
+
+STEPS = "for epoch in range(3):\n    for x in loader:\n        model(x).backward()\n        optimizer.step()\n"
+
+
+def said(result: FileResult, code: str) -> list[str]:
+    return [finding.message for finding in result.findings if finding.code == code]
+
+
+# --- sums as losses ---------------------------------------------------------------------------------------------------
+
+SUM = "torch.nn.functional.mse_loss(model(x), x, reduction='sum')"
+TEST = """\
+def test(model, loader):
+    total = 0
+    with torch.no_grad():
+        for x in loader:
+            total += {}
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "call"),
+    [
+        (TEST.format(SUM), "test(model, net.other)"),
+        (TEST.format(SUM).replace("with torch.no_grad()", "if 1"), "with torch.no_grad():\n    test(model, net.other)"),
+        ("", f"with torch.no_grad():\n    print({SUM})"),
+        ("judge = torch.nn.MSELoss(reduction='sum')", "with torch.no_grad():\n    print(judge(model(x), x))"),
+    ],
+)
+def test_a_sum_that_only_evaluates_is_not_spoken_of(head: str, call: str) -> None:
+    result = distributed(script(head=head, loop=STEPS + textwrap.indent(call, "    ")))
+    assert "NPU346" not in left(result)
+
+
+@pytest.mark.parametrize(
+    ("head", "loss"),
+    [
+        ("", SUM),
+        ("judge = torch.nn.MSELoss(reduction='sum')", "judge(model(x), x)"),
+        (f"def judge(model, x):\n    return {SUM}", "judge(model, x)"),
+        (TEST.format("judge(model(x), x)") + "judge = torch.nn.MSELoss(reduction='sum')", "judge(model(x), x)"),
+    ],
+)
+def test_a_sum_that_trains_is(head: str, loss: str) -> None:
+    assert "NPU346" in left(distributed(script(head=head, loop=STEPS.replace("model(x)", loss))))
+
+
+# --- learning rates ---------------------------------------------------------------------------------------------------
+
+
+def test_one_remark_on_the_rate_of_an_optimizer_of_two_models() -> None:
+    made = "model, other = net().cuda(), net().cuda()"
+    both = "SGD([*model.parameters(), *other.parameters()]"
+    source = script(model=made, loop=STEPS).replace("SGD(model.parameters()", both)
+    assert len(said(distributed(source), "NPU348")) == 1
+
+
+# --- memories and layers without gradients ----------------------------------------------------------------------------
+
+MEMORY = """\
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+        self.first = torch.nn.Linear(2, 2)
+        self.late = torch.nn.Sequential(torch.nn.Linear(2, 2))
+        {}
+        self.register_buffer("queue", torch.randn(2, 8))
+
+    def forward(self, x):
+        with torch.no_grad():
+            key = self.late(x)
+        return self.one(self.two(self.first(x))) @ key.T
+"""
+PAIRS = "for p, q in zip(self.first.parameters(), self.late.parameters()):\n            {}.requires_grad = False"
+
+
+@pytest.mark.parametrize(
+    ("frozen", "unused"),
+    [
+        (PAIRS.format("q"), False),
+        (PAIRS.format("p"), True),
+        ("for p in self.late.parameters():\n            p.requires_grad = False", False),
+        ("for p in self.late.parameters():\n            p.requires_grad = True", True),
+        ("self.late.requires_grad_(False)", False),
+        ("self.first.requires_grad_(False)", True),
+        ("pass", True),
+    ],
+)
+def test_a_part_that_is_frozen_from_the_start_waits_for_no_gradients(frozen: str, unused: bool) -> None:
+    result = distributed(script(head=MEMORY.format(frozen), model="model = Model().cuda()", loop=STEPS))
+    assert ("find_unused_parameters=True" in result.data.decode()) is unused
+    assert [each.partition(": ")[2][:12] for each in said(result, "NPU353")] == ["the wrapper "]
+
+
+def test_a_memory_without_a_wrapper_is_that_of_each_rank() -> None:
+    head = MEMORY.format("pass").replace("def forward", "def loss")
+    loop = STEPS.replace("model(x)", "model.loss(x)")
+    result = distributed(script(head=head, model="model = Model().cuda()", loop=loop))
+    assert [each.partition(": ")[2][:9] for each in said(result, "NPU353")] == ["each rank"]
+
+
+# --- bars around data -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bar", ["click.progressbar(loader, label='x')", "alive_it(loader)", "net.bar(loader)"])
+def test_a_loader_that_is_read_through_an_open_bar(bar: str) -> None:
+    loop = f"for epoch in range(3):\n    with {bar} as bar:\n        for x in bar:\n            model(x).backward()"
+    result = distributed(script(head="import click\nfrom alive_progress import alive_it", loop=loop))
+    assert not left(result) and "\nloader = npu_port.shard(loader)\n" in result.data.decode()

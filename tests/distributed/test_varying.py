@@ -1,0 +1,178 @@
+"""What differs between ranks: values of a share, draws of a rank, and what neither reaches."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.distributed.test_pairs import distributed, left, script
+
+TRAIN = "for epoch in range(3):\n    for x in loader:\n        model(x).backward()\n        optimizer.step()\n"
+PLATEAU = "schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)\n"
+
+
+def ported(loop: str, loader: str = "", head: str = "") -> tuple[list[str], bool]:
+    """What is left of a program, and whether its loader is shared out."""
+    loaders = loader or "loader = DataLoader(dataset, 8, True)\nvalid = DataLoader(net.other, 8)"
+    result = distributed(script(head=head, loader=loaders, loop=PLATEAU + loop))
+    return left(result), b"npu_port.shard(" in result.data
+
+
+def refused(loop: str, head: str = "") -> bool:
+    return ported(loop, head=head)[0] == ["NPU332"]
+
+
+def behind(source: str) -> str:
+    """What follows the training in each epoch."""
+    return TRAIN + textwrap.indent(textwrap.dedent(source).strip("\n"), "    ") + "\n"
+
+
+# --- names that are bound anew ----------------------------------------------------------------------------------------
+
+VALID = """\
+total = 0.0
+with torch.no_grad():
+    for {0} in valid:
+        total += model({0}).item()
+schedule.step(total)
+"""
+
+
+@pytest.mark.parametrize("name", ["x", "y"])
+def test_a_validation_may_read_its_batches_under_the_name_of_those_of_the_training(name: str) -> None:
+    assert ported(behind(VALID.format(name))) == ([], True)
+
+
+@pytest.mark.parametrize(
+    "validation",
+    [
+        "x = net.check\nschedule.step(model(x).item())",
+        "x, y = net.check, 2\nif y:\n    schedule.step(model(x).item())",
+        "with net.check() as x:\n    schedule.step(model(x).item())",
+        "while True:\n    x = net.check\n    schedule.step(model(x).item())\n    break",
+    ],
+)
+def test_a_name_that_is_given_another_value(validation: str) -> None:
+    assert ported(behind(validation)) == ([], True)
+
+
+@pytest.mark.parametrize(
+    "validation",
+    [
+        "schedule.step(model(x).item())",
+        "if net.check:\n    x = net.check\nschedule.step(model(x).item())",
+        "total = 0.0\ntotal += x.sum().item()\nschedule.step(total)",
+        "total = 0.0\nfor y in valid:\n    total += model(x).item()\nschedule.step(total)",
+        "for x in valid:\n    x = x\nschedule.step(model(x).item())",
+        "x = x * 2\nschedule.step(model(x).item())",
+    ],
+)
+def test_a_name_that_may_still_be_a_batch_of_the_share(validation: str) -> None:
+    assert refused(behind(validation))
+
+
+def test_a_value_of_an_earlier_round() -> None:
+    body = "for epoch in range(3):\n    if epoch:\n        schedule.step(x.sum().item())\n" + TRAIN.partition("\n")[2]
+    assert refused(body)
+
+
+# --- what methods give back -------------------------------------------------------------------------------------------
+
+MODEL = """\
+class Model(torch.nn.Module):
+    def score(self, x):
+        z = self.layer(x)
+        {}
+        return z.sum()
+
+
+net.model = Model
+"""
+SCORED = """\
+total = 0.0
+model.eval()
+with torch.no_grad():
+    for y in valid:
+        total += model.score(y).item()
+"""
+TRAINED = TRAIN.replace("model(x)", "model.score(x)").replace("    for x", "    model.train()\n    for x")
+
+
+def scored(method: str, validation: str = SCORED) -> list[str]:
+    loop = TRAINED + textwrap.indent(validation + "schedule.step(total)\n", "    ")
+    head = MODEL.format(textwrap.indent(method, " " * 8).strip())
+    data = "loader = DataLoader(dataset, 8, True)\nvalid = DataLoader(net.other, 8)"
+    return left(distributed(script(head=head, model="model = Model().cuda()", loader=data, loop=PLATEAU + loop)))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "pass",
+        "if self.training:\n    z = z + torch.randn_like(z)",
+        "z = z + torch.randn_like(z) if self.training else z",
+        "if not self.training:\n    return z.sum()\nz = z + torch.randn_like(z)",
+        "if not self.training:\n    pass\nelse:\n    z = z + torch.randn_like(z)",
+        "self.seen = x",
+    ],
+)
+def test_a_method_that_draws_in_training_alone(method: str) -> None:
+    assert scored(method) == []
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "z = z + torch.randn_like(z)",
+        "if not self.training:\n    z = z + torch.randn_like(z)",
+        "if self.training:\n    pass\nelse:\n    z = z + torch.randn_like(z)",
+        "if self.training:\n    self.seen = x\nelse:\n    z = z + self.seen",
+        "if self.training:\n    self.seen = z\nz = z + 1\ny = self.seen\nreturn y",
+    ],
+)
+def test_a_method_that_draws_in_an_evaluation_too(method: str) -> None:
+    assert scored(method) == ["NPU332"]
+
+
+@pytest.mark.parametrize(
+    "validation", [SCORED.replace("model.eval()\n", ""), SCORED.replace("eval()", "train()"),
+                   SCORED.replace("with torch.no_grad():", "if True:")],
+)  # fmt: skip
+def test_a_method_that_draws_where_no_evaluation_is_seen(validation: str) -> None:
+    assert scored("if self.training:\n    z = z + torch.randn_like(z)", validation) == ["NPU332"]
+
+
+# --- data that a draw chooses -----------------------------------------------------------------------------------------
+
+CHOSEN = [
+    "[each for each in net.rows if random.random() < 0.5]",
+    "[each for each in net.rows if np.random.rand() < 0.5]",
+    "list(each for each in net.rows if torch.rand(1) < 0.5)",
+    "{each: 1 for each in net.rows if random.random() < 0.5}",
+    "random.sample(net.rows, 10)",
+]
+DRAWS = "import random\n\nimport numpy as np\n\nrandom.seed(1)\n"
+
+
+@pytest.mark.parametrize("chosen", CHOSEN)
+def test_data_that_all_ranks_choose_alike_before_training(chosen: str) -> None:
+    loader = f"rows = {chosen}\nloader = DataLoader(rows, 8, True)"
+    assert ported(TRAIN, loader, DRAWS) == ([], True)
+
+
+KEPT = "rows = []\n    for each in net.rows:\n        if random.random() < 0.5:\n            rows.append(each)"
+
+
+@pytest.mark.parametrize("chosen", [*(f"rows = {each}" for each in CHOSEN), KEPT])
+def test_data_that_each_rank_chooses_for_itself_while_it_trains(chosen: str) -> None:
+    head, _, rest = TRAIN.partition("\n")
+    loop = f"{head}\n    {chosen}\n    loader = DataLoader(rows, 8, True)\n{rest}"
+    assert ported(loop, "valid = DataLoader(dataset)", DRAWS) == (["NPU340"], False)
+
+
+@pytest.mark.parametrize(("made", "shared"), [("default_rng()", False), ("default_rng(3)", True),
+                                              ("RandomState()", False), ("RandomState(seed=3)", True)])  # fmt: skip
+def test_a_generator_that_each_process_seeds_for_itself(made: str, shared: bool) -> None:
+    loader = f"draws = np.random.{made}\nrows = draws.permutation(10)\nloader = DataLoader(rows, 8, True)"
+    assert ported(TRAIN, loader, DRAWS) == ([] if shared else ["NPU340"], shared)
