@@ -112,9 +112,11 @@ def test_where_nothing_calls_it_nothing_is_written(tmp_path: Path) -> None:
     assert sorted(tree(out)) == ["train.py"] and "helpers" not in read_manifest(out)  # type: ignore[operator]
 
 
-def test_portable_style_leaves_the_call(project: Path, tmp_path: Path) -> None:
-    out = migrated(project, tmp_path / "out", "--style", "portable")
-    assert "npu_port.py" not in tree(out) and b"torch.nn.DataParallel(net)" in tree(out)["models/net.py"]
+def test_portable_style_calls_it_and_writes_no_class(project: Path, tmp_path: Path) -> None:
+    files = tree(migrated(project, tmp_path / "out", "--style", "portable"))
+    assert "npu_port.py" in files and b"npu_port.OneCardDataParallel(net)" in files["models/net.py"]
+    files = tree(migrated(project, tmp_path / "inline", "--style", "portable", "--inline"))
+    assert "npu_port.py" not in files and b"torch.nn.DataParallel(net)" in files["models/net.py"]
 
 
 def test_what_nobody_asked_for_twice(project: Path, tmp_path: Path) -> None:

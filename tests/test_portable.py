@@ -306,6 +306,26 @@ def test_a_device_is_not_parted_from_what_another_question_places() -> None:
     assert result.data.decode() == clean(source)
 
 
+def test_data_parallel_is_one_card_on_npus_alone() -> None:
+    """By a file of functions, which keeps what it is on CUDA; the program's own file gets no class for NPUs."""
+    source = clean("""
+        import torch
+        if torch.cuda.device_count() > 1:
+            model = torch.nn.DataParallel(model)
+        """)
+    assert migrate(source, style="portable").data.decode() == source
+    result = migrate(source, style="portable", helper_file=True)
+    assert result.data.decode() == clean("""
+        import torch
+
+        import npu_port
+        if torch.accelerator.device_count() > 1:
+            model = npu_port.OneCardDataParallel(model)
+        """)
+    (said,) = [each.message for each in result.findings if each.code == "NPU135"]
+    assert said.endswith("on an NPU the whole batch goes to one card, on CUDA to all as before")
+
+
 def test_a_gate_behind_a_gate_that_stays() -> None:
     source = """
         import torch

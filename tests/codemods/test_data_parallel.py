@@ -8,12 +8,17 @@ from tests.harness import check_noop, check_rewrite, migrate, pattern
 
 CLASS = '''\
 class OneCardDataParallel({base}):
-    """DataParallel on its first card: torch_npu does not divide a batch among the cards of one process."""
+    """DataParallel; on its first card on NPUs, since torch_npu does not divide a batch among the cards of a process."""
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
-        super().__init__(module, [device_ids[0] if device_ids else 0], dim=dim)
+        if hasattr(torch, "npu") and torch.npu.is_available():
+            device_ids, output_device = [device_ids[0] if device_ids else 0], None
+        super().__init__(module, device_ids, output_device, dim)
 
     def scatter(self, inputs, kwargs, device_ids):
+        if len(device_ids) > 1:
+            return super().scatter(inputs, kwargs, device_ids)
+
         def move(value):
             if isinstance(value, torch.Tensor):
                 return value.to(self.src_device_obj)
@@ -46,7 +51,8 @@ def test_the_class_goes_in_once_below_the_imports() -> None:
 def test_torch_is_imported_for_it() -> None:
     head, use = "from torch.nn import DataParallel\n", "\n\ndef wrap(net):\n    return DataParallel(net)\n"
     after = migrate(head + use).data.decode()
-    assert after.startswith(f"{head}import torch\n\n\nclass OneCardDataParallel(DataParallel):")
+    imports = f"{head}import torch_npu  # noqa: F401\nimport torch\n"
+    assert after.startswith(f"{imports}\n\nclass OneCardDataParallel(DataParallel):")
     assert after.endswith("def wrap(net):\n    return OneCardDataParallel(net)\n")
 
 

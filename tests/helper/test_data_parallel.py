@@ -56,3 +56,28 @@ def test_names_of_the_state_and_the_module_are_those_of_data_parallel() -> None:
     assert isinstance(model, torch.nn.DataParallel) and model.module is inner
     assert [*model.state_dict()] == ["module.weight", "module.bias"]
     assert model(torch.ones(3, 2)).shape == (3, 1)
+
+
+@pytest.mark.parametrize(("npu", "given"), [(True, ([2], None)), (False, ([2, 3], 3))])
+def test_cards_are_those_that_were_given_where_there_is_no_npu(
+    npu: bool, given: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from transplt.helper.data_parallel import OneCardDataParallel
+
+    got: list[Any] = []
+    monkeypatch.setattr(torch.nn.DataParallel, "__init__", lambda self, *args: got.extend(args))
+    monkeypatch.setattr(torch, "npu", SimpleNamespace(is_available=lambda: npu), raising=False)
+    OneCardDataParallel(torch.nn.Linear(2, 1), [2, 3], 3)
+    assert tuple(got[1:3]) == given
+
+
+def test_a_batch_is_divided_among_several_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from transplt.helper.data_parallel import OneCardDataParallel
+
+    monkeypatch.setattr(torch.nn.DataParallel, "scatter", lambda self, inputs, kwargs, ids: ("divided", ids))
+    model: Any = OneCardDataParallel.__new__(OneCardDataParallel)
+    assert model.scatter((torch.ones(4),), {}, [0, 1]) == ("divided", [0, 1])

@@ -20,7 +20,7 @@ from transplt.syntax.scan import parent
 from transplt.trees.expressions import left_side
 
 #: Changes that keep what is there beside what they add: the text of both memory errors.
-_EVERYWHERE = ("NPU230",)
+_EVERYWHERE = ("NPU135", "NPU230")
 #: Names of torch.cuda that stand for a name of torch itself, and become it: the same class since torch 2.5.
 _ALIASES = ("torch.cuda.OutOfMemoryError",)
 CURRENT = "torch.accelerator.current_accelerator()"

@@ -230,7 +230,7 @@ class _Look:
             if id(node) in self.moved:
                 continue
             yield from self._word(node)
-            if isinstance(node, ast.Call):
+            if isinstance(node, ast.Call) and id(node.func) not in self.moved:
                 yield from self._called(node)
             stack.extend(ast.iter_child_nodes(node))
 

@@ -13,14 +13,19 @@ from torch.nn import DataParallel, Module
 
 
 class OneCardDataParallel(DataParallel):  # type: ignore[misc]
-    """DataParallel on its first card: torch_npu does not divide a batch among the cards of one process."""
+    """DataParallel; on its first card on NPUs, since torch_npu does not divide a batch among the cards of a process."""
 
     def __init__(
         self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0
     ) -> None:
-        super().__init__(module, [device_ids[0] if device_ids else 0], dim=dim)
+        if hasattr(torch, "npu") and torch.npu.is_available():
+            device_ids, output_device = [device_ids[0] if device_ids else 0], None
+        super().__init__(module, device_ids, output_device, dim)
 
     def scatter(self, inputs: Any, kwargs: Any, device_ids: Any) -> Any:
+        if len(device_ids) > 1:
+            return super().scatter(inputs, kwargs, device_ids)
+
         def move(value: Any) -> Any:
             if isinstance(value, torch.Tensor):
                 return value.to(self.src_device_obj)
