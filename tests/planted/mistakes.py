@@ -209,7 +209,7 @@ MISTAKES = [
     ranks("divided_by_the_ranks_twice", "functions",
           ("        mean_loss = npu_port.mean_over_ranks(loss)\n",
            "        mean_loss = npu_port.mean_over_ranks(loss)\n        mean_loss /= npu_port.world_size()\n"),
-          cause="mean_loss /= |total += mean_loss"),
+          cause="mean_loss = npu_port.mean_over_ranks(|mean_loss /= |total += mean_loss"),
     ranks("sum_of_gradients", "accumulation",
           ("            npu_port.average(optimizer)\n", _SUMMED),
           cause="torch.distributed.all_reduce(parameter.grad)|for parameter in (each for group"),
