@@ -143,6 +143,49 @@ def test_a_method_that_draws_where_no_evaluation_is_seen(validation: str) -> Non
     assert scored("if self.training:\n    z = z + torch.randn_like(z)", validation) == ["NPU332"]
 
 
+# --- models that draw whenever they run -------------------------------------------------------------------------------
+
+DRAWN = """\
+class Part(torch.nn.Module):
+    def noise(self, x):
+        return {}
+
+    def forward(self, x):
+        return self.layer(x) + self.noise(x)
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        self.part = {{"part": Part}}["part"]()
+
+    def forward(self, x):
+        return self.part(x)
+
+
+net.model = Model
+"""
+
+
+@pytest.mark.parametrize(
+    ("noise", "steers", "found"),
+    [
+        ("torch.rand_like(x)", "schedule.step(total)\n", ["NPU332"]),
+        ("torch.randint(4, (2,))", "if total > 3:\n    break\n", ["NPU332"]),
+        # What each rank finds is printed by one, and a checkpoint is that of rank 0.
+        ("torch.rand_like(x)", "print(total)\n", []),
+        # They draw nothing in an evaluation, or nothing at all.
+        ("torch.rand_like(x) if self.training else 0", "schedule.step(total)\n", []),
+        ("self.rows[x]", "schedule.step(total)\n", []),
+    ],
+)
+def test_what_a_model_that_draws_gives_in_an_evaluation(noise: str, steers: str, found: list[str]) -> None:
+    validation = SCORED.replace("model.score(y)", "model(y).sum()")
+    loop = TRAINED.replace("model.score(x)", "model(x).sum()") + textwrap.indent(validation + steers, "    ")
+    data = "loader = DataLoader(dataset, 8, True)\nvalid = DataLoader(net.other, 8)"
+    source = script(head=DRAWN.format(noise), model="model = Model().cuda()", loader=data, loop=PLATEAU + loop)
+    assert left(distributed(source)) == found
+
+
 # --- data that a draw chooses -----------------------------------------------------------------------------------------
 
 CHOSEN = [

@@ -15,7 +15,7 @@ from transplt.program.environments import is_environment
 from transplt.program.evaluations import if_training, in_evaluation
 from transplt.program.loops import counts, loops_around
 from transplt.program.optimizers import OptimizerStep
-from transplt.program.program import File, Function, Variable, enclosing_function
+from transplt.program.program import File, Function, Program, Variable, enclosing_function
 from transplt.program.ranks import divides
 from transplt.program.reached import functions_run_in
 from transplt.program.stores import bound_since
@@ -48,11 +48,18 @@ _NO_DRAWS = frozenset({"seed", "default_rng", "getstate", "setstate", "get_state
 
 
 class Varying:
-    """The variables of a program whose value differs between ranks. `same`: ids of expressions that are made alike."""
+    """The variables of a program whose value differs between ranks. `same`: ids of expressions that are made alike;
+    `evaluating`: those of calls that evaluate; `models` hold what an optimizer trains."""
 
     def __init__(
-        self, training: Training, steps: list[OptimizerStep], same: set[int], evaluating: frozenset[int] = frozenset()
+        self,
+        training: Training,
+        steps: list[OptimizerStep],
+        same: set[int],
+        evaluating: frozenset[int] = frozenset(),
+        models: frozenset[Variable] = frozenset(),
     ) -> None:
+        self.models = models if training.program.once(_forward_draws) else frozenset[Variable]()
         self.training, self.program, self.same, self.evaluating = training, training.program, same, evaluating
         self._whole: _Whole | None = None
         self._evaluated: Varying | None = None
@@ -115,6 +122,8 @@ class Varying:
             passed_on = given_apart and (self._alone or self._passes_on(callee))
             of = self._of_all() if id(call) in self.evaluating else self._as_run_by(file, call)
             return passed_on or of._returned(callee)
+        if callee is None and self.models and self.program.slot(file, func) in self.models:
+            return given_apart or self._in_training(file, call)
         return given_apart or (isinstance(func, ast.Attribute) and self.varies(file, func.value))
 
     def _begins(self, file: File, call: ast.Call) -> bool | None:
@@ -138,7 +147,7 @@ class Varying:
     def _of_all(self) -> Varying:
         """What differs where no loop goes over a share: in a function that is given what all ranks go through."""
         if self._whole is None:
-            self._whole = _Whole(self.training, [], self.same)
+            self._whole = _Whole(self.training, [], self.same, models=self.models)
         return self._whole
 
     def _as_run_by(self, file: File, call: ast.Call) -> Varying:
@@ -146,7 +155,7 @@ class Varying:
         if not self._draws_if_training or not in_evaluation(file.scan, call):
             return self
         if self._evaluated is None:
-            self._evaluated = _Evaluated(self.training, [], self.same, self.evaluating)
+            self._evaluated = _Evaluated(self.training, [], self.same, self.evaluating, self.models)
         return self._evaluated
 
     def _passes_on(self, function: Function) -> bool:
@@ -521,6 +530,21 @@ def _draws(name: str, last: str) -> bool:
     if name.startswith("torch."):
         return last in names_of("torch", "draws")
     return name.startswith(("numpy.random.", "random.")) and last[:1].islower() and last not in _NO_DRAWS
+
+
+def _forward_draws(program: Program) -> bool:
+    """Whether a forward pass of the program's own layers draws random numbers, and not `if self.training` alone."""
+    passes = [
+        (file, function) for file in program.files for function in file.scan.functions if function.name == "forward"
+    ]
+    below = [(program.owner[each], each) for file, top in passes for each in functions_run_in(program, file, top)]
+    return any(
+        isinstance(node, ast.Call)
+        and _draws(file.names.qualified(node.func) or "", last_name(node.func))
+        and not if_training(node)
+        for file, function in (*passes, *below)
+        for node in ast.walk(function)
+    )
 
 
 def runs_in_worker(function: Function) -> bool:

@@ -109,9 +109,10 @@ def _varying(models: Models, steps: list[OptimizerStep], evaluating: frozenset[i
         for node in nodes
         if not any(isinstance(above, ast.While) and node in ast.walk(above.test) for above in chain(node))
     ]  # what `while` reads is read anew in each round: no line in front of it has taken the mean
-    first = Varying(training, steps, {id(node) for _, node in readers}, evaluating)
+    held = frozenset(models.wrapped)
+    first = Varying(training, steps, {id(node) for _, node in readers}, evaluating, held)
     same = {id(node) for file, node in readers if first.alike(file, node)}
-    return first if len(same) == len(readers) else Varying(training, steps, same, evaluating)
+    return first if len(same) == len(readers) else Varying(training, steps, same, evaluating, held)
 
 
 # --- what stands in the way ------------------------------------------------------------------------------------------
