@@ -99,7 +99,6 @@ def test_in_sequence_each_rank_takes_every_nth(world: int, workers: int) -> None
     [
         ({"shuffle": True}, 11),
         ({"sampler": weighted}, 17),
-        ({"sampler": Shuffled}, 12),
         ({"sampler": [3, 1]}, 2),
         ({"sampler": [5]}, 1),
     ],
@@ -144,6 +143,34 @@ def test_whole_batches_of_a_batch_sampler(world: int) -> None:
         assert sorted(chain.from_iterable(batches[:4])) == list(range(11))
         assert batches[4:] == batches[: len(batches) - 4]
     assert found[0][0] != found[0][1]
+
+
+class Classes:
+    """A sampler of somebody's own, in whose batches of three all samples are of one class (number // 3)."""
+
+    def __iter__(self) -> Iterator[int]:
+        first = torch.randperm(3).tolist()
+        return iter([3 * number + each for number in first for each in range(3)])
+
+    def __len__(self) -> int:
+        return 9
+
+
+@pytest.mark.parametrize(("drop_last", "batches"), [(False, 2), (True, 1)])
+def test_whole_batches_of_a_sampler_of_ones_own(drop_last: bool, batches: int) -> None:
+    found = each_rank(epochs, 2, {"sampler": Classes, "batch_size": 3, "drop_last": drop_last}, 4)
+    for epoch in range(4):
+        given = [batch for rank in found for batch in rank[epoch]]
+        assert len(given) == 2 * batches
+        assert all(len({sample // 3 for sample in batch}) == 1 and len(batch) == 3 for batch in given)
+        assert len({batch[0] for batch in given}) == (2 if drop_last else 3)
+
+
+def test_a_sampler_of_ones_own_may_draw_from_any_stream() -> None:
+    found = each_rank(epochs, 2, {"sampler": Shuffled, "batch_size": 2}, 3)
+    orders = [[*chain.from_iterable(zip(*(rank[epoch] for rank in found), strict=True))] for epoch in range(3)]
+    assert orders[0] != orders[1] != orders[2] != orders[0]
+    assert all(sorted(set(chain.from_iterable(order[:5]))) == list(range(10)) for order in orders)
 
 
 def begun_of_an_endless_order() -> list[int]:

@@ -257,8 +257,9 @@ def shard(loader: Any) -> Any:
     """`loader`, a torch DataLoader, as a loader of the same class that gives each rank its share of the batches.
 
     All ranks make the same number of steps: the first samples are repeated to fill up, or the last left out if the
-    loader has drop_last. Each iteration has a new order, if the loader has one; all ranks have to begin each iteration.
-    With one process it is `loader` itself. TypeError for anything else, and for a loader with an iterator of its own.
+    loader has drop_last. Of a batch sampler, and where the program's own class draws the order, whole batches are.
+    Each iteration has a new order, if the loader has one; all ranks have to begin each iteration. With one process it
+    is `loader` itself. TypeError for anything else, and for a loader with an iterator of its own.
     """
     if not isinstance(loader, DataLoader):
         raise TypeError(f"shard() takes a torch DataLoader, not a {type(loader).__name__}")
@@ -274,8 +275,10 @@ def shard(loader: Any) -> Any:
         if loader.generator is None:  # seeds of workers, of which each rank's have to yield the same stream
             changes["generator"] = torch.Generator()
             changes["generator"].manual_seed(next_order())
-    elif loader.batch_size is None and loader.batch_sampler is not None:
-        changes["batch_sampler"] = ShareSampler(loader.batch_sampler, loader.dataset, drop_last=False)
+    elif loader.batch_sampler is not None and (loader.batch_size is None or _is_own(loader.sampler)):
+        # A sampler of the program's own may mean what stands together in a batch (classes, lengths).
+        drop_last = bool(loader.drop_last) if loader.batch_size else False
+        changes["batch_sampler"] = ShareSampler(loader.batch_sampler, loader.dataset, drop_last=drop_last)
     else:
         changes["sampler"] = ShareSampler(loader.sampler, loader.dataset, drop_last=bool(loader.drop_last))
         if loader.batch_sampler is not None:
@@ -284,6 +287,11 @@ def shard(loader: Any) -> Any:
     for name, value in {**changes, "_iterator": None}.items():
         object.__setattr__(shared, name, value)  # a DataLoader refuses to be changed, but this one has not begun
     return shared
+
+
+def _is_own(sampler: Any) -> bool:
+    """Whether a class of the program draws the order, and not one of torch, a list or a range."""
+    return type(sampler).__module__.partition(".")[0] not in ("torch", "builtins")
 
 
 class ShareSampler(DistributedSampler):  # type: ignore[misc]
