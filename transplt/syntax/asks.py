@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -194,6 +194,16 @@ def following(node: ast.stmt) -> list[ast.stmt]:
     """The statements after one, in its own block."""
     block, index = place_in_block(node)
     return block[index + 1 :]
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and what it holds, without functions, classes and lambdas that it defines."""
+    pending = [node]
+    while pending:
+        at = pending.pop()
+        if not isinstance(at, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            yield at
+            pending.extend(ast.iter_child_nodes(at))
 
 
 def is_property(node: ast.AST) -> bool:

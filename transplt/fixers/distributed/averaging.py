@@ -36,7 +36,7 @@ def write_averages(bench: Bench) -> None:
     _before_first_steps(bench, done)
     blocks: dict[int, list[tuple[ast.stmt, ast.expr]]] = {}
     for call, target in targets:
-        if not bench.verdict.varying.alike(bench.file, call):
+        if not bench.alike(call):
             why = "not every rank may come by here, and all ranks have to begin with the same parameters"
             bench.left(call, why, "send those of rank 0 where all ranks come by: npu_port.alike(optimizer)")
         elif (node := _on_card_from(bench, call)) is not None:
@@ -189,7 +189,7 @@ def write_buffers(bench: Bench, effects: Effects) -> None:
         place = statement(call)
         if not isinstance(place, (ast.Expr, ast.Assign)) or not plain_attribute(node.value) or not bench.fits(place):
             continue
-        if effects.runs_after_start(call) and bench.verdict.varying.alike(bench.file, call):
+        if effects.runs_after_start(call) and bench.alike(call):
             lines = [f"{bench.call('buffers_of_first')}({text_of(bench.file, node.value)})"]
             bench.before(place, lines, CODE, "all ranks evaluate with the statistics of rank 0")
 

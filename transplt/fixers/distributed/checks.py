@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from transplt.fixers.distributed.paths import Walk, begins_group, needs_group
 from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
 from transplt.program.optimizers import find_optimizers, find_steps
+from transplt.program.process_groups import Walk, begins_group, needs_group
 from transplt.program.program import File, Program, Value, Variable
 from transplt.program.programs import programs_of
 from transplt.program.ranks import divided, helper_call

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.once import happens_once
-from transplt.fixers.distributed.varying import KEEPS, own_nodes
 from transplt.program.loops import Loop
+from transplt.program.outputs import happens_once
 from transplt.program.program import Variable
-from transplt.syntax.asks import arguments_of, by_place, last_name
+from transplt.program.varying import KEEPS
+from transplt.syntax.asks import arguments_of, by_place, last_name, own_nodes
 from transplt.syntax.scan import chain
 
 _CODE = "NPU346"
@@ -46,11 +46,11 @@ def remark_counted(bench: Bench) -> None:
 def _filled(bench: Bench) -> Iterator[tuple[Variable, tuple[Loop, bool]]]:
     """The variables that grow by what differs between ranks, each with its loop over a share, and whether it holds
     items."""
-    file, varying = bench.file, bench.verdict.varying
+    file = bench.file
 
     def differs(node: ast.AST) -> bool:
         parts = (each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute)))
-        return any(varying.varies(file, each) for each in parts)
+        return any(map(bench.varies, parts))
 
     for at, loop, loaders in bench.training.loops:
         if at is not file or not all(id(loader.call) in bench.verdict.shares.places for loader in loaders):

@@ -10,11 +10,11 @@ import ast
 from collections.abc import Iterator
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.once import fetches, opens_to_write
-from transplt.fixers.distributed.varying import ASKS, own_nodes
 from transplt.program.models import is_optimizer
+from transplt.program.outputs import fetches, opens_to_write
 from transplt.program.program import File, enclosing_function
-from transplt.syntax.asks import block_of, by_place, keyword_of, last_name, place_in_block
+from transplt.program.varying import ASKS
+from transplt.syntax.asks import block_of, by_place, keyword_of, last_name, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _CODE, _LEFT = "NPU343", "NPU344"
@@ -34,7 +34,7 @@ class Downloads:
     """The downloads of a program, and what of the file on the bench stands under the lock."""
 
     def __init__(self, bench: Bench) -> None:
-        self.bench, self.varying, self.program = bench, bench.verdict.varying, bench.program
+        self.bench, self.ways, self.program = bench, bench.verdict.ways, bench.program
         self.fetching = {
             function
             for file in self.program.files
@@ -109,14 +109,14 @@ class Downloads:
             seen.add(function)
             pending += [
                 (at, site)
-                for at, site in self.varying.sites(function)
-                if self.varying.around(at, site, files=True) or _decides(site)
+                for at, site in self.ways.sites(function)
+                if self.ways.around(at, site, files=True) or _decides(site)
             ]
 
     def _place(self, file: File, call: ast.Call) -> ast.stmt:
         """The statement of a download, out to what asks for files around it, and to the file that it is written to."""
         place = statement(call)
-        around = self.varying.around(file, call, files=True)
+        around = self.ways.around(file, call, files=True)
         for above in chain(call):
             if isinstance(above, FUNCTIONS):
                 break
@@ -136,13 +136,13 @@ class Downloads:
             node = block[at]
             if isinstance(node, ast.If) and self._asks_and_leaves(file, node):
                 first, asked = at, asked | _names(node.test)
-            elif isinstance(node, ast.Assign) and self.varying.asks_files(file, node.value) and _stored(node) & asked:
+            elif isinstance(node, ast.Assign) and self.ways.asks_files(file, node.value) and _stored(node) & asked:
                 first = at
         return block[first : index + 1]
 
     def _asks_and_leaves(self, file: File, node: ast.If) -> bool:
         leaves = any(isinstance(each, (ast.Return, ast.Break, ast.Continue)) for each in own_nodes(node))
-        return leaves and self.varying.asks_files(file, node.test)
+        return leaves and self.ways.asks_files(file, node.test)
 
     def _together(self, file: File, nodes: list[ast.stmt]) -> bool:
         """True for code that trains, makes an optimizer, wraps a model or starts the process group."""

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from transplt.edits.rewrite import rendered
 from transplt.fixers.distributed.bench import Bench
 from transplt.fixers.distributed.downloads import Downloads
-from transplt.fixers.distributed.once import WRITES, happens_once, opens_to_write, written_place
 from transplt.fixers.distributed.own_names import Own, places_of, write_names
-from transplt.fixers.distributed.varying import runs_in_worker
 from transplt.fixers.distributed.waits import write_waits
 from transplt.program.acting import acts
+from transplt.program.outputs import WRITES, happens_once, opens_to_write, written_place
 from transplt.program.program import Function, enclosing_function
 from transplt.program.reached import reached_functions
+from transplt.program.ways import runs_in_worker
 from transplt.syntax.asks import arguments_of, begins, block_of, by_place, keyword_of, last_name
 from transplt.syntax.files import names_and_attributes
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
@@ -235,7 +235,7 @@ class Effects:
     def _wait_behind(self, node: ast.stmt) -> None:
         """All ranks wait for data that rank 0 writes before training: they may read them next."""
         bench = self.bench
-        if bench.training.in_region(bench.file, node) or not bench.verdict.varying.alike(bench.file, node):
+        if bench.training.in_region(bench.file, node) or not bench.alike(node):
             return
         place: ast.stmt = node
         while isinstance(above := parent(place), ast.stmt) and not isinstance(above, (*FUNCTIONS, ast.ClassDef)):

@@ -62,7 +62,7 @@ def _evaluates_alone(bench: Bench, call: ast.Call) -> bool:
 
 def _average(bench: Bench, effects: Effects, block: list[ast.stmt], readers: list[ast.Name]) -> None:
     """Average before the first reader of a block; readers in conditions of their own are averaged there."""
-    apart = [node for node in readers if id(node) not in bench.verdict.varying.same]
+    apart = [node for node in readers if id(node) not in bench.verdict.ways.varying.same]
     if apart:
         bench.remark(
             apart[0],

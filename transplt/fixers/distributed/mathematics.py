@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.carried import carried
+from transplt.program.carried import carried
 from transplt.program.program import Function
 from transplt.program.wraps import buffers_apart
 from transplt.syntax.asks import begins, by_place, last_name

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.once import opens_to_write, written_place
+from transplt.program.outputs import opens_to_write, written_place
 from transplt.program.program import File, Program, Variable
 from transplt.syntax.asks import arguments_of, by_place, last_name
 from transplt.syntax.scan import FUNCTIONS
@@ -82,7 +82,7 @@ def write_names(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
             continue
         if not any(isinstance(each, ast.Call) and _named(bench.file, each) for each in ast.walk(node.value)):
             continue
-        if after_start(node) and bench.verdict.varying.alike(bench.file, node):
+        if after_start(node) and bench.alike(node):
             name = bench.call("of_first")
             bench.put_around(node.value, "NPU343", "all ranks write to and read from what rank 0 names so", name)
         else:

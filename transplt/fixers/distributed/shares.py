@@ -207,7 +207,7 @@ def _is_fixed(bench: Bench, sums: list[ast.AugAssign], node: ast.expr, seen: set
     counted = _counted(node)
     if counted is None or last_name(counted) in ("sampler", "batch_sampler"):
         return False
-    return not bench.verdict.varying.varies(bench.file, counted) and not loaders_of(bench.program, bench.file, counted)
+    return not bench.varies(counted) and not loaders_of(bench.program, bench.file, counted)
 
 
 def _counted(node: ast.expr) -> ast.expr | None:

@@ -12,20 +12,19 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transplt.fixers.distributed.carried import carried
 from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares, shuffles
-from transplt.fixers.distributed.varying import Varying
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.cards import chosen_card, is_cpu_device, on_card
+from transplt.program.carried import carried
 from transplt.program.imports import imports_of
 from transplt.program.layers import dropped_output, leaves_layers_out
 from transplt.program.loaders import Shares, evaluating_calls, readings
-from transplt.program.losses import loss_readers
 from transplt.program.models import Models, is_optimizer, spelled
 from transplt.program.optimizers import OptimizerStep, find_optimizers, find_steps, optimizer_calls
 from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
 from transplt.program.values import values_of
+from transplt.program.ways import Ways, ways_through
 from transplt.program.wraps import Wrap, before_wrap, early_uses
 from transplt.syntax.asks import arguments_of, begins, by_place, call_of, keyword_of, last_name, string_of
 from transplt.syntax.files import names_and_attributes
@@ -57,7 +56,7 @@ class Verdict:
     refusals: list[Refusal]
     averaging: str
     steps: list[OptimizerStep]
-    varying: Varying
+    ways: Ways
     shares: Shares
     unused: frozenset[Variable] = frozenset()
 
@@ -66,13 +65,13 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     """The verdict on a program."""
     steps = find_steps(models.program)
     found = shares(models.training)
-    varying = _varying(models, steps, evaluating_calls(models.training, found))
-    _leave_whole(models, varying, found)
-    refusals = [*_without_card(models), *_numbers(models), *_parts(varying), *_foreign(models)]
+    ways = ways_through(models.training, steps, evaluating_calls(models.training, found))
+    _leave_whole(models, ways, found)
+    refusals = [*_without_card(models), *_numbers(models), *_parts(ways), *_foreign(models)]
     refusals += [*_by_hand(models, steps), *_on_host(models)]
-    refusals += [] if refusals else _peeks(models, varying, found)
+    refusals += [] if refusals else _peeks(ways, found)
     passes = find_passes(models)
-    why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps) or _wrapped_apart(varying, wraps)
+    why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps) or _wrapped_apart(ways, wraps)
     if not why and any(step.closure is not None for step in steps):
         why = "a closure works out the loss anew, and what it returns decides the step"
     if why and not steps and not refusals:
@@ -83,13 +82,13 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
         refusals += _targets(models, why)
     if why:
         refusals += [*_data_parallel(models, why), *_beside_optimizers(models)]
-    return Verdict(refusals, why, steps, varying, found, frozenset() if why else _unused(models, passes))
+    return Verdict(refusals, why, steps, ways, found, frozenset() if why else _unused(models, passes))
 
 
-def _leave_whole(models: Models, varying: Varying, found: Shares) -> None:
+def _leave_whole(models: Models, ways: Ways, found: Shares) -> None:
     """Take loaders out of the shares whose data are drawn by each rank, or whose batches have to follow one another."""
     for key, loader in found.loaders.items():
-        if key in found.places and any(varying.varies(loader.file, each) for each in arguments_of(loader.call)):
+        if key in found.places and any(ways.varying.varies(loader.file, each) for each in arguments_of(loader.call)):
             found.whole[key] = DRAWN
         elif key in found.places and not shuffles(loader.call):
             loops = [(file, loop) for file, loop, every in models.training.loops if loader in every]
@@ -97,21 +96,6 @@ def _leave_whole(models: Models, varying: Varying, found: Shares) -> None:
                 found.whole[key] = FOLLOWING
     for key in found.whole:
         found.places.pop(key, None)
-
-
-def _varying(models: Models, steps: list[OptimizerStep], evaluating: frozenset[int]) -> Varying:
-    """What differs between ranks when the ranks take the mean of each loss that is read where all of them come by."""
-    training = models.training
-    readers = [
-        (file, node)
-        for file in models.program.files
-        for _, nodes in loss_readers(training, file)
-        for node in nodes
-        if not any(isinstance(above, ast.While) and node in ast.walk(above.test) for above in chain(node))
-    ]  # what `while` reads is read anew in each round: no line in front of it has taken the mean
-    first = Varying(training, steps, {id(node) for _, node in readers}, evaluating)
-    same = {id(node) for file, node in readers if first.alike(file, node)}
-    return first if len(same) == len(readers) else Varying(training, steps, same, evaluating)
 
 
 # --- what stands in the way ------------------------------------------------------------------------------------------
@@ -152,15 +136,15 @@ def _card(file: File, node: ast.expr, number: object) -> Refusal:
     return Refusal(file, node, why, "write 'cuda', the card of the rank, and run transplt again", "NPU335")
 
 
-def _parts(varying: Varying) -> Iterator[Refusal]:
-    for file, node in varying.partings():
+def _parts(ways: Ways) -> Iterator[Refusal]:
+    for file, node in ways.partings():
         yield Refusal(
             file,
             node,
             "this differs between ranks, and steps or backward passes hang on it: ranks would wait for ever",
             "let all ranks decide alike, by what they all have: arguments, counters, a value reduced over the ranks",
         )
-    for file, value in varying.rates():
+    for file, value in ways.rates():
         yield Refusal(
             file,
             value,
@@ -169,12 +153,12 @@ def _parts(varying: Varying) -> Iterator[Refusal]:
         )
 
 
-def _peeks(models: Models, varying: Varying, found: Shares) -> Iterator[Refusal]:
+def _peeks(ways: Ways, found: Shares) -> Iterator[Refusal]:
     """What only some ranks may read of a loader that is shared out: their orders would not be those of the others."""
     if not found.places:
         return
-    for reading in readings(models.training):
-        if id(reading.loader.call) in found.places and not varying.alike(reading.file, reading.node):
+    for reading in readings(ways.training):
+        if id(reading.loader.call) in found.places and not ways.alike(reading.file, reading.node):
             why = "not every rank may come by here, and the ranks draw the order of each pass over this loader together"
             yield Refusal(
                 reading.file, reading.node, why, "read it on all ranks, or give this place a loader of its own"
@@ -304,10 +288,10 @@ def _unseen_optimizer(models: Models, steps: list[OptimizerStep]) -> str:
     return ""
 
 
-def _wrapped_apart(varying: Varying, wraps: dict[Variable, Wrap]) -> str:
+def _wrapped_apart(ways: Ways, wraps: dict[Variable, Wrap]) -> str:
     """A wrapper that only some ranks would make, for which they wait for each other."""
     for wrap in wraps.values():
-        if not varying.alike(wrap.file, wrap.after):
+        if not ways.alike(wrap.file, wrap.after):
             return f"not every rank may come by where {wrap.name} has to be wrapped"
     return ""
 

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable, Iterable
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.once import opens_to_write, writes_file
-from transplt.fixers.distributed.varying import ASKS
 from transplt.program.loops import excludes, loops_around
+from transplt.program.outputs import opens_to_write, writes_file
 from transplt.program.program import File, Program, enclosing_function
+from transplt.program.varying import ASKS
 from transplt.syntax.asks import arguments_of, begins, by_place, ends, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
@@ -115,7 +115,7 @@ def _is_elif(node: ast.stmt, above: ast.If) -> bool:
 
 
 def _wait_for(bench: Bench, node: ast.stmt, call: ast.Call) -> None:
-    if not bench.verdict.varying.alike(bench.file, node) or not bench.fits(node):
+    if not bench.alike(node) or not bench.fits(node):
         why, do = "rank 0 may not have written this yet", "call npu_port.wait() before it, on all ranks"
         bench.left(call, why, do, code="NPU344")
         return
@@ -124,8 +124,8 @@ def _wait_for(bench: Bench, node: ast.stmt, call: ast.Call) -> None:
 
 
 def _wait_in(bench: Bench, node: ast.If, branch: list[ast.stmt], *, waited: bool) -> None:
-    varying = bench.verdict.varying  # all ranks have asked when the first of them writes: they come here alike
-    if not varying.alike(bench.file, node) or varying.varies(bench.file, node.test) or not bench.fits(branch[0]):
+    # All ranks have asked when the first of them writes: they come here alike.
+    if not bench.alike(node) or bench.varies(node.test) or not bench.fits(branch[0]):
         why, do = "rank 0 may write this before another rank asks for it", "let all ranks ask first: npu_port.wait()"
         bench.left(node.test, why, do, code="NPU344")
         return

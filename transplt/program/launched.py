@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from transplt.fixers.distributed.recognise import Setup
 from transplt.program.program import File, Program, enclosing_function
+from transplt.program.setups import Setup
 from transplt.syntax.asks import keyword_of, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain
 
