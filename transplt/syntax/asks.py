@@ -30,6 +30,15 @@ def is_dotted(node: ast.AST) -> bool:
     return root_name(node) is not None
 
 
+def is_plain(node: ast.expr) -> bool:
+    """True for a name, its attributes, and entries under a constant key: nothing that runs when it is read."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return is_plain(node.value)
+    return isinstance(node, ast.Name)
+
+
 def dotted(node: ast.AST) -> list[ast.expr]:
     """A Name and the Attributes stacked on it, innermost first: `a`, `a.b`, `a.b.c`."""
     assert isinstance(node, ast.expr)

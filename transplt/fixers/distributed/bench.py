@@ -13,6 +13,7 @@ from transplt.edits.writer import Writer
 from transplt.fixers.distributed.verdict import Verdict, runs_elsewhere
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Variable
+from transplt.program.share_sums import SharedFile
 from transplt.program.start import Start
 from transplt.program.training import Training
 from transplt.program.wraps import Wrap
@@ -39,6 +40,11 @@ class Bench(Writer):
     @property
     def training(self) -> Training:
         return self.models.training
+
+    @property
+    def own(self) -> SharedFile:
+        """The file, with how the data of its program are shared out."""
+        return SharedFile(self.verdict.ways, self.verdict.shares, self.file)
 
     def alike(self, node: ast.AST) -> bool:
         """True for code of the file by which all ranks come as often."""

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from transplt.edits.rewrite import rendered
 from transplt.fixers.distributed.bench import Bench
 from transplt.fixers.distributed.downloads import Downloads
-from transplt.fixers.distributed.own_names import Own, places_of, write_names
+from transplt.fixers.distributed.own_names import write_names
 from transplt.fixers.distributed.waits import write_waits
 from transplt.program.acting import acts
 from transplt.program.outputs import WRITES, happens_once, opens_to_write, written_place
+from transplt.program.own_paths import Own, places_of
 from transplt.program.program import Function, enclosing_function
 from transplt.program.reached import reached_functions
 from transplt.program.ways import runs_in_worker

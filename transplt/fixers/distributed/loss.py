@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.counted import remark_counted
+from transplt.fixers.distributed.counted import remark_counted, write_lengths
 from transplt.fixers.distributed.effects import Effects
-from transplt.fixers.distributed.shares import write_lengths
 from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.losses import loss_readers
