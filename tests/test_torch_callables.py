@@ -15,8 +15,8 @@ from tests.test_program_values import program_of
 from tests.test_startup import imported
 from transplt.fixers.amp.reading import runs_network
 from transplt.fixers.codemods.data_parallel import _name_of
-from transplt.fixers.distributed.checks import _asked
 from transplt.precision.calls import _RANDOM
+from transplt.program.module_reads import _asked
 from transplt.program.seeding import seeded
 from transplt.program.trained import handed_on
 from transplt.rules.tables import read_table

@@ -11,7 +11,15 @@ from transplt.fixers.distributed.downloads import Downloads
 from transplt.fixers.distributed.own_names import write_names
 from transplt.fixers.distributed.waits import write_waits
 from transplt.program.acting import acts
-from transplt.program.outputs import WRITES, happens_once, opens_to_write, written_place
+from transplt.program.outputs import (
+    PROGRESS,
+    WRITERS,
+    happens_once,
+    holds_writer,
+    only_writes,
+    opens_to_write,
+    written_place,
+)
 from transplt.program.own_paths import Own, places_of
 from transplt.program.program import Function, enclosing_function
 from transplt.program.reached import reached_functions
@@ -24,16 +32,6 @@ from transplt.trees.expressions import and_also, only_if
 
 _CODE = "NPU343"
 _MESSAGE = "once, by rank 0"
-_TQDM = frozenset(
-    {"tqdm.tqdm", "tqdm.trange", "tqdm.auto.tqdm", "tqdm.auto.trange", "tqdm.notebook.tqdm", "tqdm.std.tqdm"}
-)
-_WRITERS = frozenset(
-    {
-        "torch.utils.tensorboard.SummaryWriter",
-        "torch.utils.tensorboard.writer.SummaryWriter",
-        "tensorboardX.SummaryWriter",
-    }
-)
 _ELSEWHERE = ("Dataset", "Module", "Function", "Sampler", "Loss")
 
 
@@ -101,16 +99,17 @@ class Effects:
             call = item.context_expr
             if not isinstance(call, ast.Call) or not opens_to_write(call) or self._is_own(call, call.args[0]):
                 return False
-        if not self.runs_after_start(node) or not all(_only_writes(inner) for inner in node.body):
+        if not self.runs_after_start(node) or not all(only_writes(inner) for inner in node.body):
             return False
         written = [call for inner in node.body for call in ast.walk(inner) if isinstance(call, ast.Call)]
         return not any(acts(self.bench.models, self.bench.file, each) for call in written for each in call.args)
 
     def _is_effect(self, call: ast.Call) -> bool:
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         known = happens_once(self.bench.file, call)
-        if not known and owner is not None and "writer" in last_name(owner).lower():
-            known = last_name(call.func) in ("close", "flush") and self._is_writer(owner)
+        if not known and isinstance(call.func, ast.Attribute) and call.func.attr in ("close", "flush"):
+            owner = call.func.value
+            named = "writer" in last_name(owner).lower()
+            known = named and holds_writer(self.bench.program, self.bench.file, owner)
         return known and self.runs_after_start(call) and not self._is_own(call, written_place(self.bench.file, call))
 
     def _is_own(self, call: ast.Call, path: ast.expr | None) -> bool:
@@ -192,7 +191,7 @@ class Effects:
         bench = self.bench
         for call in bench.file.scan.calls:
             name = bench.file.names.qualified(call.func)
-            if name in _TQDM and keyword_of(call, "disable") is None and self.runs_after_start(call):
+            if name in PROGRESS and keyword_of(call, "disable") is None and self.runs_after_start(call):
                 bench.change(
                     call,
                     _CODE,
@@ -204,7 +203,7 @@ class Effects:
     def _writers(self) -> None:
         bench = self.bench
         for call in bench.file.scan.calls:
-            if bench.file.names.qualified(call.func) not in _WRITERS:
+            if bench.file.names.qualified(call.func) not in WRITERS:
                 continue
             stored = parent(call)
             slot = bench.program.slot(bench.file, stored.targets[0]) if isinstance(stored, ast.Assign) else None
@@ -253,13 +252,6 @@ class Effects:
             return True
         return isinstance(call, ast.Call) and isinstance(parent(call), ast.Expr) and self._is_effect(call)
 
-    def _is_writer(self, owner: ast.expr) -> bool:
-        slot = self.bench.program.slot(self.bench.file, owner)
-        for value in self.bench.program.values.get(slot, ()) if slot else ():
-            if isinstance(value.node, ast.Call) and value.file.names.qualified(value.node.func) in _WRITERS:
-                return True
-        return False
-
     def _runs(self) -> None:
         bench = self.bench
         for call in bench.file.scan.calls:
@@ -301,15 +293,6 @@ def _saves_itself(node: ast.AST, function: ast.AST | None, bases: list[str]) -> 
 
 def _in_worker(function: Function) -> bool:
     return runs_in_worker(function) or function.name in ("__len__", "forward")
-
-
-def _only_writes(node: ast.stmt) -> bool:
-    """True for a statement that does nothing but write, in loops and conditions too."""
-    if isinstance(node, (ast.For, ast.If)):
-        return all(_only_writes(inner) for inner in [*node.body, *node.orelse])
-    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
-        return False
-    return last_name(node.value.func) in WRITES
 
 
 def _calls(node: ast.expr) -> bool:

@@ -24,12 +24,12 @@ from transplt.program.models import Models, is_optimizer, spelled
 from transplt.program.optimizers import OptimizerStep, find_optimizers, find_steps, optimizer_calls
 from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
+from transplt.program.unwrapped import frozen_later, handed_over, made_anew, state_elsewhere
 from transplt.program.values import values_of
 from transplt.program.ways import Ways, ways_through
-from transplt.program.wraps import Wrap, before_wrap, early_uses
-from transplt.syntax.asks import arguments_of, begins, by_place, call_of, keyword_of, last_name, string_of
-from transplt.syntax.files import names_and_attributes
-from transplt.syntax.scan import chain, parent, statement
+from transplt.program.wraps import Wrap, early_uses
+from transplt.syntax.asks import arguments_of, by_place, keyword_of, last_name, string_of
+from transplt.syntax.scan import parent, statement
 
 _TALKING = frozenset({"patch_replication_callback", "SynchronizedBatchNorm1d", "SynchronizedBatchNorm2d"})
 _BY_HAND = (
@@ -309,15 +309,15 @@ def _why_averaging(models: Models, wraps: dict[Variable, Wrap], passes: Passes) 
             return f"the place where {name} has to be wrapped cannot be seen"
         if not wrap.in_place and len({enclosing_function(node) for _, node in stores_of(program, origin)}) > 1:
             return f"{name} is made in several places"
-        if not wrap.in_place and (node := _made_anew(models, wrap)) is not None:
+        if not wrap.in_place and (node := made_anew(models, wrap)) is not None:
             return f"{name} is made anew in line {node.lineno}, and trained again"
         if any(isinstance(value.node, ast.Constant) for value in program.values.get(origin, ())):
             return f"{name} may be None"
         if early_uses(models, wrap):
             return f"{name} is used by a function before it can be wrapped"
-        if not wrap.in_place and (node := _handed_over(models, wrap)) is not None:
+        if not wrap.in_place and (node := handed_over(models, wrap)) is not None:
             return f"{name} is handed over in line {node.lineno} before it can be wrapped"
-        if _frozen_later(models, wrap):
+        if frozen_later(models, wrap):
             return f"parameters of {name} are frozen or freed after it can be wrapped"
         if wrap.in_place and runs_elsewhere(program, wrap.file):
             return f"{wrap.file.path} is part of other scripts, whose checkpoints DataParallel names"
@@ -341,89 +341,9 @@ def _why_averaging(models: Models, wraps: dict[Variable, Wrap], passes: Passes) 
             return f"an output of {name} is thrown away in line {dropped.lineno}, and its layers get no gradients there"
         if origin not in passes.run:
             return f"{name} is not seen to run where it trains"
-        if (line := _state_elsewhere(models, origin)) is not None:
+        if (line := state_elsewhere(models, origin)) is not None:
             return f"{line} reads the state of {name} through an object that cannot be followed"
     return ""
-
-
-def _made_anew(models: Models, wrap: Wrap) -> ast.expr | None:
-    """Where another model is made under the name of one that was wrapped, and trained behind that: the wrapper would
-    exchange the gradients of the first."""
-    for file, node in stores_of(models.program, wrap.origin):
-        if file is not wrap.file or before_wrap(file, node, wrap):
-            continue
-        here = [loop for at, loop in models.training.regions if at is file]
-        same = [loop for loop in here if enclosing_function(loop) is enclosing_function(node)]
-        calls = [call for call in file.scan.calls if enclosing_function(call) is enclosing_function(node)]
-        later = [call for call in calls if begins(call) > begins(node) and models.training.runs(file, call)]
-        if later or any(begins(loop) > begins(node) or loop in chain(node) for loop in same):
-            return node
-    return None
-
-
-def _state_elsewhere(models: Models, origin: Variable) -> str | None:
-    """Where the state of a model is read or loaded through an object whose class is not known: with what names?"""
-    for file in models.program.files:
-        for word in ("state_dict", "load_state_dict"):
-            for node in file.scan.attributes.get(word, ()):
-                owner = node.value
-                same = isinstance(owner, ast.Attribute) and owner.attr == origin[2] and origin[0] == "self"
-                if same and models.program.slot(file, owner) is None:
-                    return f"line {node.lineno} of {file.path}"
-    return None
-
-
-def _handed_over(models: Models, wrap: Wrap) -> ast.expr | None:
-    """Where an object is made of the bare model before it is wrapped, such as a loss, an average or a trainer."""
-    program = models.program
-    for node in names_and_attributes(wrap.file):
-        if not isinstance(node.ctx, ast.Load) or program.slot(wrap.file, node) != wrap.origin:
-            continue
-        if not before_wrap(wrap.file, node, wrap):
-            continue
-        above = parent(node)
-        if isinstance(above, ast.keyword):
-            above = parent(above)
-        if isinstance(above, ast.Call) and above.func is not node:
-            made = program.callee(wrap.file, above)
-            stored = isinstance(statement(above), ast.Assign)
-            name = wrap.file.names.qualified(above.func) or ""
-            if isinstance(made, ast.ClassDef) or (
-                stored and name.startswith("torch.nn.") and name not in DATA_PARALLEL
-            ):
-                return node
-    return None
-
-
-def _frozen_later(models: Models, wrap: Wrap) -> bool:
-    """True when what is trained of a model changes behind the place where it is wrapped."""
-    program = models.program
-    for file in program.files:
-        for store in [*file.scan.stores, *file.scan.attributes.get("requires_grad_", ())]:
-            if store.attr not in ("requires_grad", "requires_grad_"):
-                continue
-            nodes: list[ast.expr] = [store.value]
-            for above in chain(store):
-                if isinstance(above, (ast.For, ast.AsyncFor)):
-                    nodes.append(above.iter)
-            inner = [each for node in nodes for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute))]
-            if not any(program.slot(file, each) in (wrap.origin, *_same(models, wrap.origin)) for each in inner):
-                continue
-            if isinstance(store.ctx, ast.Load) and call_of(store) is None:
-                continue
-            if not before_wrap(file, store, wrap) and not _in_class_of(store):
-                return True
-    return False
-
-
-def _same(models: Models, origin: Variable) -> list[Variable]:
-    return [slot for slot, first in models.wrapped.items() if first == origin]
-
-
-def _in_class_of(node: ast.AST) -> bool:
-    """True inside of a model: what it freezes of itself when it is made."""
-    function = enclosing_function(node)
-    return function is not None and function.name == "__init__"
 
 
 # --- parameters that a step may leave out ----------------------------------------------------------------------------
