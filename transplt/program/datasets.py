@@ -9,6 +9,8 @@ from transplt.program.training import Loader
 from transplt.program.values import values_of
 from transplt.syntax.asks import keyword_of
 
+_SAMPLERS = (("sampler", 3), ("batch_sampler", 4))
+
 
 def iterates(program: Program, loader: Loader) -> bool:
     """True for a loader over a stream of samples, which has no sampler that knows how many there are."""
@@ -32,15 +34,14 @@ def stream_of(program: Program, loader: Loader) -> tuple[File, ast.ClassDef] | N
 def shuffles(call: ast.Call) -> bool:
     """True for a loader that is told to shuffle, or may be."""
     value = keyword_of(call, "shuffle") or (call.args[2] if len(call.args) > 2 else None)
-    stars = any(keyword.arg is None for keyword in call.keywords)
-    own = any(sampler_of(call, name, index) is not None for name, index in (("sampler", 3), ("batch_sampler", 4)))
-    return stars or own or (value is not None and not (isinstance(value, ast.Constant) and not value.value))
+    told = value is not None and not (isinstance(value, ast.Constant) and not value.value)
+    return told or has_own_sampler(call) or any(keyword.arg is None for keyword in call.keywords)
 
 
-def sampler_of(call: ast.Call, name: str, index: int) -> ast.expr | None:
-    """What a loader is given as its sampler or batch sampler; None also for the None that is written out."""
-    value = keyword_of(call, name) or (call.args[index] if len(call.args) > index else None)
-    return None if isinstance(value, ast.Constant) and value.value is None else value
+def has_own_sampler(call: ast.Call) -> bool:
+    """True for a loader that is given a sampler or a batch sampler, and not a None that is written out."""
+    given = (keyword_of(call, name) or next(iter(call.args[at:]), None) for name, at in _SAMPLERS)
+    return any(value is not None and not (isinstance(value, ast.Constant) and value.value is None) for value in given)
 
 
 def dataset_of(call: ast.Call) -> ast.expr | None:

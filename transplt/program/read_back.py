@@ -10,7 +10,7 @@ from transplt.program.outputs import opens_to_write, writes_file
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.training import Training
 from transplt.program.varying import ASKS
-from transplt.syntax.asks import arguments_of, begins, by_place, ends, last_name, place_in_block
+from transplt.syntax.asks import arguments_of, begins, by_place, ends, is_elif, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -104,14 +104,10 @@ def _first_to_ask(training: Training, file: File, node: ast.stmt, path: str, sav
         leaving = [each for each in before if isinstance(each.body[-1], _LEAVES) and path in ast.unparse(each.test)]
         if path and leaving and behind_training(training, file, leaving[0], saved):
             node = _outside(leaving[0])
-        elif isinstance(above, ast.If) and (asks_for_file(above.test) or _is_elif(node, above)):
+        elif isinstance(above, ast.If) and (asks_for_file(above.test) or is_elif(node)):
             node = _outside(above)
         else:
             return node
-
-
-def _is_elif(node: ast.stmt, above: ast.If) -> bool:
-    return isinstance(node, ast.If) and node in above.orelse and node.col_offset == above.col_offset
 
 
 def asks_for_file(test: ast.expr) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transplt.program.datasets import dataset_of, iterates, sampler_of
+from transplt.program.datasets import dataset_of, has_own_sampler, iterates
 from transplt.program.loaders import Shares
 from transplt.program.loops import Loop
 from transplt.program.program import File, Program, Variable, enclosing_function, text_of
@@ -43,11 +43,8 @@ class SharedFile:
 
     def loops(self) -> list[Loop]:
         """The loops of the file whose loaders are all shared out."""
-        places = self.shares.places
         every = self.ways.training.loops
-        return [
-            loop for at, loop, loaders in every if at is self.file and all(id(each.call) in places for each in loaders)
-        ]
+        return [loop for at, loop, loaders in every if at is self.file and all(map(self.shares.has, loaders))]
 
 
 def by_length_of_all(own: SharedFile) -> Iterator[tuple[ast.expr | ast.stmt, ast.expr, str]]:
@@ -120,9 +117,8 @@ def _loader_of_sum(own: SharedFile, sums: list[ast.AugAssign], total: ast.expr, 
 def _has_share(own: SharedFile, loaders: tuple[Loader, ...]) -> bool:
     """True where one of some loaders is shared out, and all have as many samples as their sampler says: not those with
     a sampler of their own, and no stream."""
-    given = [sampler_of(each.call, name, at) for each in loaders for name, at in (("sampler", 3), ("batch_sampler", 4))]
-    counted = not any(given) and not any(iterates(own.program, loader) for loader in loaders)
-    return counted and any(id(loader.call) in own.shares.places for loader in loaders)
+    counted = not any(has_own_sampler(each.call) or iterates(own.program, each) for each in loaders)
+    return counted and any(map(own.shares.has, loaders))
 
 
 def _alike(own: SharedFile, loader: Loader) -> set[Variable]:

@@ -160,6 +160,13 @@ def is_main_guard(node: ast.stmt) -> bool:
     return names and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in both)
 
 
+def is_elif(node: ast.AST) -> bool:
+    """True for the `if` of an `elif`."""
+    above = parent(node)
+    below = isinstance(node, ast.If) and isinstance(above, ast.If) and node in above.orelse
+    return below and begins(node)[1] == begins(above)[1]
+
+
 def has_main_guard(tree: ast.Module) -> bool:
     """True for a file that does something where it is started, and not where it is imported."""
     return any(is_main_guard(node) for node in tree.body)

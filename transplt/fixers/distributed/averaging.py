@@ -43,7 +43,9 @@ def write_averages(bench: Bench) -> None:
     for every in blocks.values():
         for group in _before_trainings(bench, every):
             last = max((node for node, _ in group), key=ends)
-            _begin_alike(bench, last, [text_of(bench.file, target) for _, target in group])
+            optimizers = ", ".join(text_of(bench.file, target) for _, target in group)
+            lines = [f"{bench.call('alike')}({optimizers})"]
+            bench.after(last, lines, CODE, "all ranks begin with the parameters of rank 0")
     remark_rates(bench)
 
 
@@ -74,25 +76,16 @@ def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
     for later in block[block.index(node) + 1 :]:
         moved = later.value if isinstance(later, (ast.Expr, ast.Assign)) else None
         func = moved.func if isinstance(moved, ast.Call) else None
-        moves = isinstance(func, ast.Attribute) and func.attr in MOVES
-        if moves and isinstance(func, ast.Attribute) and bench.models.origin(bench.file, func.value) is not None:
-            node = later
+        if isinstance(func, ast.Attribute) and func.attr in MOVES:
+            node = later if bench.models.origin(bench.file, func.value) is not None else node
     return node
 
 
 def _target(call: ast.Call) -> ast.expr | None:
     """The variable that an optimizer is kept in."""
     above = parent(call)
-    if isinstance(above, ast.Assign) and len(above.targets) == 1:
-        target = above.targets[0]
-        return target if isinstance(target, (ast.Name, ast.Attribute)) else None
-    return None
-
-
-def _begin_alike(bench: Bench, after: ast.stmt, optimizers: list[str]) -> None:
-    """All ranks begin with the parameters of rank 0."""
-    lines = [f"{bench.call('alike')}({', '.join(optimizers)})"]
-    bench.after(after, lines, CODE, "all ranks begin with the parameters of rank 0")
+    target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
+    return target if isinstance(target, (ast.Name, ast.Attribute)) else None
 
 
 def _before_step(bench: Bench, step: OptimizerStep, done: set[tuple[int, str]]) -> None:

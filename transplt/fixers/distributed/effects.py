@@ -24,7 +24,7 @@ from transplt.program.own_paths import Own, places_of
 from transplt.program.program import Function, enclosing_function
 from transplt.program.reached import reached_functions
 from transplt.program.ways import runs_in_worker
-from transplt.syntax.asks import arguments_of, begins, block_of, by_place, keyword_of, last_name
+from transplt.syntax.asks import arguments_of, begins, block_of, by_place, is_elif, keyword_of, last_name
 from transplt.syntax.files import names_and_attributes
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
@@ -156,13 +156,10 @@ class Effects:
         only = isinstance(above, ast.If) and block is above.body and run == block and not above.orelse
         if only and isinstance(above, ast.If) and not (set(map(id, run)) & self.averaged):
             condition = bench.first
-            if not self._is_elif(above) and not _calls(above.test):
+            if not is_elif(above) and not _calls(above.test):
                 bench.change(above.test, _CODE, _MESSAGE, and_also(condition))
                 return
         bench.wrap(run, f"if {bench.first}:", _CODE, _MESSAGE)
-
-    def _is_elif(self, node: ast.If) -> bool:
-        return self.bench.file.source.line_text(node.lineno).lstrip().startswith("elif")
 
     def _acting(self, node: ast.stmt | None) -> list[ast.expr]:
         """The arguments of a print that do more than give a value: all ranks have to do that."""
@@ -177,7 +174,7 @@ class Effects:
         bench = self.bench
         for argument in self._acting(run[0]):
             text = rendered(bench.file.source, argument, [edit for edit in bench.edits if edit.rewrites])
-            if "\n" in text or isinstance(argument, ast.Starred):
+            if "\n" in text:
                 text = " ".join(line.strip() for line in text.splitlines())
             name = bench.new_name("value", "shown_value")
             bench.withdraw(argument)

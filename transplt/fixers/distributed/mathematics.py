@@ -53,7 +53,7 @@ def remark_mathematics(bench: Bench) -> None:
     if (norm := next(norms, None)) is not None:
         bench.remark(norm, *_NORM)
     for at, loop, loaders in bench.training.loops:
-        if at is file and any(id(loader.call) in bench.verdict.shares.places for loader in loaders):
+        if at is file and any(map(bench.verdict.shares.has, loaders)):
             for node in carried(bench.models, file, loop):
                 code, message, help_ = _CARRIED
                 bench.remark(node, code, message.format(name=node.id), help_)

@@ -32,6 +32,7 @@ from transplt.syntax.asks import arguments_of, by_place, keyword_of, last_name, 
 from transplt.syntax.scan import parent, statement
 
 _TALKING = frozenset({"patch_replication_callback", "SynchronizedBatchNorm1d", "SynchronizedBatchNorm2d"})
+_NO_CARD = ("nothing of this program is on a card", "move the model and the data to the card first: model.to(device)")
 _BY_HAND = (
     "parameters are changed by hand here, without an optimizer whose gradients could be averaged",
     "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
@@ -68,19 +69,20 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     found = shares(models.training)
     ways = ways_through(models.training, steps, evaluating_calls(models.training, found))
     _leave_whole(models, ways, found)
-    refusals = [*_without_card(models), *_numbers(models), *_parts(ways), *_foreign(models)]
-    refusals += [*_by_hand(models, steps), *_on_host(models)]
+    first = models.training.backwards[0]
+    refusals = [] if on_card(models.program) else [Refusal(*first, *_NO_CARD)]
+    refusals += [*_numbers(models), *_parts(ways), *_foreign(models), *_by_hand(models, steps), *_on_host(models)]
     refusals += [] if refusals else _peeks(ways, found)
     passes = find_passes(models)
     why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps) or _wrapped_apart(ways, wraps)
     if not why and any(step.closure is not None for step in steps):
         why = "a closure works out the loss anew, and what it returns decides the step"
     if why and not steps and not refusals:
-        file, call = models.training.backwards[0]
         help_ = "call optimizer.step() in the program of the main file, or average the gradients by hand"
-        refusals.append(Refusal(file, call, "where an optimizer makes its step cannot be seen", help_))
+        refusals.append(Refusal(*first, "where an optimizer makes its step cannot be seen", help_))
     if why and targets:
-        refusals += _targets(models, why)
+        help_ = "leave -t out: the gradients of all optimizers are averaged over the ranks then"
+        refusals.append(Refusal(*first, f"no model can be wrapped as -t asks: {why}", help_))
     if why:
         refusals += [*_data_parallel(models, why), *_beside_optimizers(models)]
     return Verdict(refusals, why, steps, ways, found, frozenset() if why else _unused(models, passes))
@@ -100,17 +102,6 @@ def _leave_whole(models: Models, ways: Ways, found: Shares) -> None:
 
 
 # --- what stands in the way ------------------------------------------------------------------------------------------
-
-
-def _without_card(models: Models) -> Iterator[Refusal]:
-    if not on_card(models.program):
-        file, call = models.training.backwards[0]
-        yield Refusal(
-            file,
-            call,
-            "nothing of this program is on a card",
-            "move the model and the data to the card first: model.to(device)",
-        )
 
 
 def _numbers(models: Models) -> Iterator[Refusal]:
@@ -159,11 +150,10 @@ def _peeks(ways: Ways, found: Shares) -> Iterator[Refusal]:
     if not found.places:
         return
     for reading in readings(ways.training):
-        if id(reading.loader.call) in found.places and not ways.alike(reading.file, reading.node):
+        if found.has(reading.loader) and not ways.alike(reading.file, reading.node):
             why = "not every rank may come by here, and the ranks draw the order of each pass over this loader together"
-            yield Refusal(
-                reading.file, reading.node, why, "read it on all ranks, or give this place a loader of its own"
-            )
+            help_ = "read it on all ranks, or give this place a loader of its own"
+            yield Refusal(reading.file, reading.node, why, help_)
 
 
 def _foreign(models: Models) -> Iterator[Refusal]:
@@ -175,8 +165,7 @@ def _foreign(models: Models) -> Iterator[Refusal]:
             relative = last.startswith("DataParallel") and name not in DATA_PARALLEL
             if relative or last in _TALKING:
                 yield _own_parallel(file, call, last)
-            elif keyword_of(call, "sparse") is not None and last.startswith("Embedding"):
-                value = keyword_of(call, "sparse")
+            elif last.startswith("Embedding") and (value := keyword_of(call, "sparse")) is not None:
                 if not isinstance(value, ast.Constant) or value.value:
                     yield Refusal(
                         file, call, "HCCL reduces no sparse gradients", "make this embedding with sparse=False"
@@ -244,16 +233,6 @@ def _on_host(models: Models) -> Iterator[Refusal]:
                 if held and all(is_cpu_device(at.names, value) for at, value in held):
                     why = "a part of what trains is put on the CPU here, and HCCL exchanges nothing that lies there"
                     yield Refusal(file, call, why, "put all of it on the card, and run transplt again")
-
-
-def _targets(models: Models, why: str) -> Iterator[Refusal]:
-    file, call = models.training.backwards[0]
-    yield Refusal(
-        file,
-        call,
-        f"no model can be wrapped as -t asks: {why}",
-        "leave -t out: the gradients of all optimizers are averaged over the ranks then",
-    )
 
 
 def _data_parallel(models: Models, why: str) -> Iterator[Refusal]:
