@@ -1,14 +1,21 @@
-"""Programs that run in several processes already: their set-up is migrated, and nothing is added to it."""
+"""Programs that run in several processes already: what sets them up, and the option without which they do not."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.program.frameworks import PROCESSES, taken_over
-from transplt.program.program import File, Program
+from transplt.program.program import File, Program, enclosing_function
 from transplt.program.ranks import helper_call
-from transplt.syntax.asks import by_place
+from transplt.syntax.asks import by_place, keyword_of, last_name, string_of
+from transplt.syntax.scan import FUNCTIONS, chain
+
+_BEGINS = "init_process_group"
+#: What says by its value that there is one process, or what starts the others.
+_NONE = frozenset({"none", "None", "", "single", "no"})
+_LAUNCHERS = ("pytorch", "torchrun", "torch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +42,70 @@ def setups(program: Program) -> list[Setup]:
             elif framework is not None:
                 found.append(Setup(file, node, framework.called, framework.spawns))
     return found
+
+
+# --- the option ------------------------------------------------------------------------------------------------------
+
+
+def option_needed(program: Program, setups: list[Setup]) -> tuple[File, ast.Call, str] | None:
+    """The call that states an option, and the option as it is given, where a process group is made with it alone."""
+    for setup in setups:
+        if setup.what.endswith(_BEGINS):
+            for test, holds in _conditions(program, setup.file, setup.node, set()):
+                if (found := _option(program, test, holds)) is not None:
+                    return found
+    return None
+
+
+def _conditions(program: Program, file: File, node: ast.AST, seen: set[ast.AST]) -> Iterator[tuple[ast.expr, bool]]:
+    """The conditions around a node, in its function and in those that call it, each with whether it has to hold."""
+    below: ast.AST = node
+    for above in chain(node):
+        if isinstance(above, FUNCTIONS):
+            break
+        if isinstance(above, ast.If) and below is not above.test:
+            yield above.test, below in above.body
+        below = above
+    function = enclosing_function(node)
+    if function is not None and function not in seen:
+        seen.add(function)
+        for at, call in program.call_sites.get(function, []):
+            yield from _conditions(program, at, call, seen)
+
+
+def _option(program: Program, test: ast.expr, holds: bool) -> tuple[File, ast.Call, str] | None:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _option(program, test.operand, not holds)
+    compared = isinstance(test, ast.Compare) and len(test.ops) == 1
+    named = test.left if isinstance(test, ast.Compare) and compared else test
+    name = last_name(named)
+    stated = _stated(program, name) if isinstance(named, (ast.Name, ast.Attribute)) else None
+    if stated is None or _worked_out(program, name):
+        return None
+    file, call, flag = stated
+    if not compared and holds and string_of(keyword_of(call, "action")) == "store_true":
+        return file, call, flag
+    other = string_of(test.comparators[0]) if isinstance(test, ast.Compare) else None
+    unequal = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq)
+    default, choices = string_of(keyword_of(call, "default")), keyword_of(call, "choices")
+    if other in _NONE and unequal is holds and default == other and isinstance(choices, (ast.List, ast.Tuple)):
+        known = [value for each in choices.elts if (value := string_of(each)) in _LAUNCHERS]
+        return (file, call, f"{flag} {known[0]}") if known else None
+    return None
+
+
+def _stated(program: Program, name: str) -> tuple[File, ast.Call, str] | None:
+    """`parser.add_argument("--name", ...)`, with the option as it is spelled."""
+    for file in program.files:
+        for call in file.scan.calls:
+            if last_name(call.func) == "add_argument":
+                flags = [flag for each in call.args if (flag := string_of(each) or "").startswith("--")]
+                found = string_of(keyword_of(call, "dest")) or (flags[0][2:].replace("-", "_") if flags else "")
+                if flags and found == name:
+                    return file, call, flags[0]
+    return None
+
+
+def _worked_out(program: Program, name: str) -> bool:
+    """True for what the program sets itself: `args.distributed = int(os.environ["WORLD_SIZE"]) > 1`."""
+    return any(node.attr == name for file in program.files for node in file.scan.stores)

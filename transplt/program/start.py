@@ -6,10 +6,10 @@ import ast
 import re
 from dataclasses import dataclass
 
+from transplt.program.drawing import SEEDED_BY, seeded
 from transplt.program.outputs import happens_once, opens_to_write
 from transplt.program.program import LOADERS, File, Function, Program
 from transplt.program.reached import reached_functions
-from transplt.program.seeding import SEEDED_BY, seeded
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import is_main_guard, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.program.filled import filled, read_whole
 from transplt.program.outputs import happens_once
 from transplt.program.program import Variable, text_of
-from transplt.program.share_sums import by_length_of_all, by_other_lengths
+from transplt.program.share_sums import by_length_of_all, by_other_lengths, filled, read_whole
 from transplt.syntax.asks import arguments_of, by_place
 from transplt.syntax.scan import chain
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.program.batches import memories, over_the_batch
-from transplt.program.carried import carried
+from transplt.program.batches import carried, memories, over_the_batch
 from transplt.program.wraps import buffers_apart
 from transplt.syntax.asks import by_place, last_name
 

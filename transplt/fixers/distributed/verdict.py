@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares
 from transplt.flow.callees import DATA_PARALLEL
+from transplt.program.batches import carried
 from transplt.program.cards import chosen_card, is_cpu_device, on_card
-from transplt.program.carried import carried
 from transplt.program.datasets import shuffles
 from transplt.program.imports import imports_of
 from transplt.program.layers import dropped_output, leaves_layers_out
