@@ -15,9 +15,9 @@ from tests.test_program_values import program_of
 from tests.test_startup import imported
 from transplt.fixers.amp.reading import runs_network
 from transplt.fixers.codemods.data_parallel import _name_of
-from transplt.fixers.distributed.checks import _asked
-from transplt.fixers.distributed.draws import seeded
 from transplt.precision.calls import _RANDOM
+from transplt.program.drawing import seeded
+from transplt.program.module_reads import _asked
 from transplt.program.trained import handed_on
 from transplt.rules.tables import read_table
 from transplt.rules.torch_callables import MODULE, TABLE, TENSOR, full_names, last_names, names_of

@@ -165,3 +165,16 @@ def chosen_card(file: File, call: ast.Call) -> ast.expr | None:
 
 def _is_number(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def text_with_number(node: ast.JoinedStr | ast.BinOp | ast.Call) -> ast.expr | None:
+    """The text of `f"cuda:{n}"`, `"cuda:" + str(n)`, `"cuda:%d" % n` and `"cuda:{}".format(n)`."""
+    text: ast.expr | None = None
+    if isinstance(node, ast.JoinedStr):
+        text = node.values[0] if len(node.values) == 2 else None
+    elif isinstance(node, ast.BinOp):
+        text = node.left if isinstance(node.op, (ast.Add, ast.Mod)) else None
+    elif isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        text = node.func.value
+    known = ("cuda:", "cuda:%d", "cuda:%s", "cuda:{}", "cuda:{:d}")
+    return text if isinstance(text, ast.Constant) and text.value in known else None

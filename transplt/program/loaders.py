@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from transplt.program.given import defaults, value_of
 from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, loop_head, loops_around, own_body
 from transplt.program.program import LOADERS, File, Function, Program, Value, Variable, enclosing_function
@@ -48,6 +49,10 @@ class Shares:
     places: dict[int, list[Share]]
     whole: dict[int, tuple[str, str]]
     evaluated: set[int]  # those that nothing trains with, in loops that train with others
+
+    def has(self, loader: Loader) -> bool:
+        """True for a loader that is shared out."""
+        return id(loader.call) in self.places
 
 
 def readings(training: Training) -> list[Reading]:
@@ -152,11 +157,11 @@ def _wanted(
     """Whether a call of a function wants it to train; None where that cannot be seen."""
     if without_gradients(call):
         return False
-    given: dict[str, ast.expr] = dict(_defaults(function))
+    given: dict[str, ast.expr] = dict(defaults(function))
     given |= {name: _made(program, file, value) for name, value in program.arguments(call, function)}
     unknown = False
     for test, holds in guards:
-        value = _value(test, given)
+        value = value_of(test, given)
         if value is not None and value is not holds:
             return False
         unknown |= value is None and any(isinstance(node, ast.Name) and node.id in given for node in ast.walk(test))
@@ -169,65 +174,6 @@ def _made(program: Program, file: File, value: ast.expr) -> ast.expr:
     calls = bool(held) and all(isinstance(each, ast.Call) for each in held)
     same = bool(held) and all(isinstance(each, ast.Constant) for each in held) and len({*map(ast.dump, held)}) == 1
     return held[0] if calls or same else value
-
-
-def _defaults(function: Function) -> Iterator[tuple[str, ast.expr]]:
-    arguments = function.args
-    plain = [*arguments.posonlyargs, *arguments.args]
-    for argument, value in zip(reversed(plain), reversed(arguments.defaults), strict=False):
-        yield argument.arg, value
-    for argument, given in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        if given is not None:
-            yield argument.arg, given
-
-
-def _value(test: ast.expr, given: Mapping[str, ast.expr]) -> bool | None:
-    """What a condition comes to with the arguments of a call; None where that cannot be seen."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _value(test.operand, given)
-        return None if inner is None else not inner
-    if isinstance(test, ast.BoolOp):
-        values = [_value(each, given) for each in test.values]
-        decides = isinstance(test.op, ast.Or)
-        if decides in values:
-            return decides
-        return None if None in values else not decides
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        return _compared(test, given)
-    known, value = _constant(test, given)
-    if known:
-        return bool(value)
-    return True if isinstance(test, ast.Name) and _is_made(given.get(test.id)) else None
-
-
-def _is_made(node: ast.expr | None) -> bool:
-    """True for a call of a class, by its name: an optimizer, a scaler."""
-    return isinstance(node, ast.Call) and last_name(node.func)[:1].isupper()
-
-
-def _compared(test: ast.Compare, given: Mapping[str, ast.expr]) -> bool | None:
-    op, right = test.ops[0], test.comparators[0]
-    known, value = _constant(test.left, given)
-    other_known, other = _constant(right, given)
-    if other_known and other is None and isinstance(op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
-        name = test.left.id if isinstance(test.left, ast.Name) else ""
-        if not known and name not in given:
-            return None
-        if not known and not _is_made(given.get(name)):
-            return None
-        return (value is None if known else False) == isinstance(op, (ast.Is, ast.Eq))
-    if not known or not other_known:
-        return None
-    if isinstance(op, (ast.Eq, ast.Is)):
-        return bool(value == other)
-    return bool(value != other) if isinstance(op, (ast.NotEq, ast.IsNot)) else None
-
-
-def _constant(node: ast.expr, given: Mapping[str, ast.expr]) -> tuple[bool, object]:
-    if isinstance(node, ast.Name):
-        held = given.get(node.id)
-        return (True, held.value) if isinstance(held, ast.Constant) else (False, None)
-    return (True, node.value) if isinstance(node, ast.Constant) else (False, None)
 
 
 def _under_key(

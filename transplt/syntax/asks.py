@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -28,6 +28,15 @@ def root_name(node: ast.AST) -> ast.Name | None:
 def is_dotted(node: ast.AST) -> bool:
     """True for `a` and `a.b.c`: read twice, they give the same without doing anything."""
     return root_name(node) is not None
+
+
+def is_plain(node: ast.expr) -> bool:
+    """True for a name, its attributes, and entries under a constant key: nothing that runs when it is read."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return is_plain(node.value)
+    return isinstance(node, ast.Name)
 
 
 def dotted(node: ast.AST) -> list[ast.expr]:
@@ -151,6 +160,13 @@ def is_main_guard(node: ast.stmt) -> bool:
     return names and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in both)
 
 
+def is_elif(node: ast.AST) -> bool:
+    """True for the `if` of an `elif`."""
+    above = parent(node)
+    below = isinstance(node, ast.If) and isinstance(above, ast.If) and node in above.orelse
+    return below and begins(node)[1] == begins(above)[1]
+
+
 def has_main_guard(tree: ast.Module) -> bool:
     """True for a file that does something where it is started, and not where it is imported."""
     return any(is_main_guard(node) for node in tree.body)
@@ -194,6 +210,16 @@ def following(node: ast.stmt) -> list[ast.stmt]:
     """The statements after one, in its own block."""
     block, index = place_in_block(node)
     return block[index + 1 :]
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and what it holds, without functions, classes and lambdas that it defines."""
+    pending = [node]
+    while pending:
+        at = pending.pop()
+        if not isinstance(at, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            yield at
+            pending.extend(ast.iter_child_nodes(at))
 
 
 def is_property(node: ast.AST) -> bool:

@@ -17,7 +17,7 @@ def write_checks(bench: Bench) -> None:
         if step.file is not bench.file or (id(place), text) in done:
             continue
         done.add((id(place), text))
-        if bench.fits(place) and bench.verdict.varying.alike(bench.file, step.call):
+        if bench.fits(place) and bench.alike(step.call):
             line = f"{bench.call('check_ranks')}({text}, every={every})"
             bench.after(place, [line], _CODE, f"every {every} steps the ranks are compared")
         else:

@@ -9,20 +9,19 @@ from __future__ import annotations
 import ast
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.data import plain_attribute
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.wrapping import remark_rates
 from transplt.program.cards import MOVES
 from transplt.program.evaluations import turns_to_evaluation
+from transplt.program.gradient_reads import first_reader, readers_apart
 from transplt.program.optimizers import OptimizerStep, optimizer_calls
 from transplt.program.program import enclosing_function, text_of
 from transplt.program.wraps import buffers_apart
-from transplt.syntax.asks import block_of, by_place, call_of, ends, last_name
-from transplt.syntax.scan import chain, parent, statement
+from transplt.syntax.asks import block_of, by_place, call_of, ends, is_plain
+from transplt.syntax.scan import parent, statement
 
 CODE = "NPU351"
 _MESSAGE = "the mean of the gradients over the ranks"
-_READS = ("clip_grad", "unscale_", "get_grad_norm", "grad_norm")
 
 
 def write_averages(bench: Bench) -> None:
@@ -36,7 +35,7 @@ def write_averages(bench: Bench) -> None:
     _before_first_steps(bench, done)
     blocks: dict[int, list[tuple[ast.stmt, ast.expr]]] = {}
     for call, target in targets:
-        if not bench.verdict.varying.alike(bench.file, call):
+        if not bench.alike(call):
             why = "not every rank may come by here, and all ranks have to begin with the same parameters"
             bench.left(call, why, "send those of rank 0 where all ranks come by: npu_port.alike(optimizer)")
         elif (node := _on_card_from(bench, call)) is not None:
@@ -44,7 +43,9 @@ def write_averages(bench: Bench) -> None:
     for every in blocks.values():
         for group in _before_trainings(bench, every):
             last = max((node for node, _ in group), key=ends)
-            _begin_alike(bench, last, [text_of(bench.file, target) for _, target in group])
+            optimizers = ", ".join(text_of(bench.file, target) for _, target in group)
+            lines = [f"{bench.call('alike')}({optimizers})"]
+            bench.after(last, lines, CODE, "all ranks begin with the parameters of rank 0")
     remark_rates(bench)
 
 
@@ -75,25 +76,16 @@ def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
     for later in block[block.index(node) + 1 :]:
         moved = later.value if isinstance(later, (ast.Expr, ast.Assign)) else None
         func = moved.func if isinstance(moved, ast.Call) else None
-        moves = isinstance(func, ast.Attribute) and func.attr in MOVES
-        if moves and isinstance(func, ast.Attribute) and bench.models.origin(bench.file, func.value) is not None:
-            node = later
+        if isinstance(func, ast.Attribute) and func.attr in MOVES:
+            node = later if bench.models.origin(bench.file, func.value) is not None else node
     return node
 
 
 def _target(call: ast.Call) -> ast.expr | None:
     """The variable that an optimizer is kept in."""
     above = parent(call)
-    if isinstance(above, ast.Assign) and len(above.targets) == 1:
-        target = above.targets[0]
-        return target if isinstance(target, (ast.Name, ast.Attribute)) else None
-    return None
-
-
-def _begin_alike(bench: Bench, after: ast.stmt, optimizers: list[str]) -> None:
-    """All ranks begin with the parameters of rank 0."""
-    lines = [f"{bench.call('alike')}({', '.join(optimizers)})"]
-    bench.after(after, lines, CODE, "all ranks begin with the parameters of rank 0")
+    target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
+    return target if isinstance(target, (ast.Name, ast.Attribute)) else None
 
 
 def _before_step(bench: Bench, step: OptimizerStep, done: set[tuple[int, str]]) -> None:
@@ -104,7 +96,7 @@ def _before_step(bench: Bench, step: OptimizerStep, done: set[tuple[int, str]]) 
                 bench.after(statement(call), [f"{name}({text})"], CODE, _MESSAGE)
                 _closure_loss(bench, step, call)
         return
-    for node in {id(each): each for each in (_first_reader(bench, step), *_readers_apart(bench, step))}.values():
+    for node in {id(each): each for each in (first_reader(bench.training, step), *readers_apart(step))}.values():
         if (id(node), text) not in done:
             done.add((id(node), text))
             bench.before(node, [f"{name}({text})"], CODE, _MESSAGE)
@@ -118,41 +110,6 @@ def _before_first_steps(bench: Bench, done: set[tuple[int, str]]) -> None:
         if step is not None and bench.training.in_region(bench.file, step) and (id(place), text) not in done:
             done.add((id(place), text))
             bench.before(place, [f"{bench.call('average')}({text})"], CODE, _MESSAGE)
-
-
-def _first_reader(bench: Bench, step: OptimizerStep) -> ast.stmt:
-    """The statement in front of a step from which on gradients are read: clipped, unscaled, looked at."""
-    node = statement(step.call)
-    block = block_of(node)
-    index = block.index(node)
-    backwards = {id(call) for _, call in bench.training.backwards}
-    first = index
-    for at in range(index - 1, -1, -1):
-        inner = list(ast.walk(block[at]))
-        if any(id(each) in backwards for each in inner):
-            break
-        if any(_reads_gradients(each) for each in inner):
-            first = at
-    return block[first]
-
-
-def _readers_apart(bench: Bench, step: OptimizerStep) -> list[ast.stmt]:
-    """Statements of the function of a step, outside of its block, that read gradients before it."""
-    found = []
-    block = block_of(statement(step.call))
-    for call in by_place(bench.file.scan.calls):
-        if enclosing_function(call) is enclosing_function(step.call) and _reads_gradients(call):
-            node = statement(call)
-            apart = node not in block and not any(above in block for above in chain(node))
-            if apart and call.lineno < step.call.lineno:
-                found.append(node)
-    return found
-
-
-def _reads_gradients(node: ast.AST) -> bool:
-    if isinstance(node, ast.Call):
-        return last_name(node.func).startswith(_READS)
-    return isinstance(node, ast.Attribute) and node.attr == "grad"
 
 
 def _closure_loss(bench: Bench, step: OptimizerStep, call: ast.Call) -> None:
@@ -187,9 +144,9 @@ def write_buffers(bench: Bench, effects: Effects) -> None:
         if call is None or not turns_to_evaluation(call) or _is_wrapped(bench, node.value):
             continue
         place = statement(call)
-        if not isinstance(place, (ast.Expr, ast.Assign)) or not plain_attribute(node.value) or not bench.fits(place):
+        if not isinstance(place, (ast.Expr, ast.Assign)) or not is_plain(node.value) or not bench.fits(place):
             continue
-        if effects.runs_after_start(call) and bench.verdict.varying.alike(bench.file, call):
+        if effects.runs_after_start(call) and bench.alike(call):
             lines = [f"{bench.call('buffers_of_first')}({text_of(bench.file, node.value)})"]
             bench.before(place, lines, CODE, "all ranks evaluate with the statistics of rank 0")
 

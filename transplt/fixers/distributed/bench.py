@@ -10,10 +10,11 @@ from transplt.edits.edit import Edit, Finds, Found
 from transplt.edits.groups import MANY_CARDS
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.fixers.distributed.start import Start
 from transplt.fixers.distributed.verdict import Verdict, runs_elsewhere
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Variable
+from transplt.program.share_sums import SharedFile
+from transplt.program.start import Start
 from transplt.program.training import Training
 from transplt.program.wraps import Wrap
 
@@ -39,6 +40,19 @@ class Bench(Writer):
     @property
     def training(self) -> Training:
         return self.models.training
+
+    @property
+    def own(self) -> SharedFile:
+        """The file, with how the data of its program are shared out."""
+        return SharedFile(self.verdict.ways, self.verdict.shares, self.file)
+
+    def alike(self, node: ast.AST) -> bool:
+        """True for code of the file by which all ranks come as often."""
+        return self.verdict.ways.alike(self.file, node)
+
+    def varies(self, node: ast.expr) -> bool:
+        """True for an expression of the file that may have another value on each rank."""
+        return self.verdict.ways.varying.varies(self.file, node)
 
     def left(
         self, node: ast.expr | ast.stmt, message: str, help_: str, code: str = LEFT, effort: Effort = Effort.LOW

@@ -6,22 +6,20 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from transplt.fixers.distributed.paths import Walk, begins_group, needs_group
 from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
+from transplt.program.module_reads import modules_of_unwrapped
 from transplt.program.optimizers import find_optimizers, find_steps
-from transplt.program.program import File, Program, Value, Variable
+from transplt.program.process_groups import Walk, begins_group, needs_group
+from transplt.program.program import File, Program, Variable
 from transplt.program.programs import programs_of
 from transplt.program.ranks import divided, helper_call
 from transplt.program.trained import handed_on
 from transplt.program.values import origins
-from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import begins, last_name
-from transplt.syntax.scan import FUNCTIONS, chain, statement
+from transplt.syntax.asks import last_name
+from transplt.syntax.scan import FUNCTIONS, statement
 
 _TRAINING = ("backward", "step")
-#: What may give back a wrapped model, by a part of its name.
-_WRAPPING = ("Parallel", "wrap", "prepare", "initialize", "compile", "deepcopy", "parallel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,56 +123,7 @@ def _is_average(function: ast.AST | None) -> bool:
     return said is not None and said.startswith("The gradients of these optimizers become their mean over the ranks")
 
 
-# --- .module ---------------------------------------------------------------------------------------------------------
-
-
 def _bare_modules(program: Program) -> Iterator[Problem]:
-    for file in program.files:
-        for node in sorted(file.scan.attributes.get("module", ()), key=begins):
-            slot = program.slot(file, node.value)
-            if slot is None or not isinstance(node.ctx, ast.Load) or _asked(node):
-                continue
-            leaves = list(_leaves(program, slot, set()))
-            if leaves and not any(_may_wrap(program, leaf) for leaf in leaves):
-                name = last_name(node.value)
-                yield Problem(file.path, node.lineno, f"{name}.module, and nothing wraps {name}")
-
-
-def _asked(node: ast.AST) -> bool:
-    """True where a condition around a node asks what it is: `model.module if hasattr(model, "module") else model`."""
-    tests = [above.test for above in (node, *chain(node)) if isinstance(above, (ast.If, ast.IfExp))]
-    tests += [above for above in chain(node) if isinstance(above, ast.BoolOp)]
-    inside = [inner for test in tests for inner in ast.walk(test)]
-    return any(isinstance(each, ast.Call) and last_name(each.func) in names_of("builtins", "asks") for each in inside)
-
-
-def _leaves(program: Program, slot: Variable, seen: set[Variable]) -> Iterator[Value | None]:
-    """The expressions from which a variable has its value; None for one that is not known."""
-    if slot in seen:
-        return
-    seen.add(slot)
-    values = program.values.get(slot)
-    if not values:
-        yield None
-    for value in values or ():
-        above = program.slot(value.file, value.node) if isinstance(value.node, (ast.Name, ast.Attribute)) else None
-        if above is not None and value.index is None:
-            yield from _leaves(program, above, seen)
-        else:
-            yield value if isinstance(value.node, ast.Call) and value.index is None else None
-
-
-def _may_wrap(program: Program, leaf: Value | None) -> bool:
-    if leaf is None or not isinstance(leaf.node, ast.Call):
-        return True
-    names = [last_name(call.func) for call in ast.walk(leaf.node) if isinstance(call, ast.Call)]
-    if any(part in name for part in _WRAPPING for name in names):
-        return True
-    made = program.callee(leaf.file, leaf.node)
-    if made is None:  # a class of another library may wrap
-        calls = [call for call in ast.walk(leaf.node) if isinstance(call, ast.Call)]
-        known = [leaf.file.names.qualified(call.func) or "" for call in calls]
-        return any(name and not name.startswith("torch.nn.") for name in known)
-    inside = [node for node in ast.walk(made) if isinstance(node, (ast.Attribute, ast.Call))]
-    called = any(last_name(node.func).endswith(("Parallel", "wrap")) for node in inside if isinstance(node, ast.Call))
-    return called or any(isinstance(node, ast.Attribute) and node.attr == "module" for node in inside)
+    for file, node in modules_of_unwrapped(program):
+        name = last_name(node.value)
+        yield Problem(file.path, node.lineno, f"{name}.module, and nothing wraps {name}")

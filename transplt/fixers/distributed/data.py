@@ -102,12 +102,3 @@ def _share(bench: Bench, place: Share) -> None:
         bench.after(place.stored, [f"{name} = {share}({name})"], _CODE, _MESSAGE)
     else:
         bench.put_around(place.loader, _CODE, _MESSAGE, share)
-
-
-def plain_attribute(node: ast.expr) -> bool:
-    """True for a name, its attributes, and entries under a constant key: nothing that runs when it is read."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        return plain_attribute(node.value)
-    return isinstance(node, ast.Name)

@@ -6,7 +6,7 @@ import ast
 import re
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.program.cards import chosen_card
+from transplt.program.cards import chosen_card, text_with_number
 from transplt.syntax.asks import block_of, by_place
 from transplt.syntax.scan import parent, statement
 from transplt.trees.calls import without_first, without_last
@@ -31,7 +31,7 @@ def claim(bench: Bench) -> None:
     for each in ast.walk(bench.file.scan.tree):
         if not isinstance(each, (ast.JoinedStr, ast.BinOp, ast.Call)) or isinstance(parent(each), ast.Compare):
             continue
-        if (part := _counted(each)) is not None:
+        if (part := text_with_number(each)) is not None:
             bench.work.taken.add(id(part))
             bench.change(each, _CODE, "a card by its number -> 'npu', the card of the rank", '"npu"', writes_npu=True)
     for call in bench.file.scan.calls:
@@ -42,21 +42,6 @@ def claim(bench: Bench) -> None:
             continue
         if (chosen := chosen_card(bench.file, call)) is not None:
             _choose(bench, call, chosen)
-
-
-def _counted(node: ast.JoinedStr | ast.BinOp | ast.Call) -> ast.expr | None:
-    """The text of `f"cuda:{n}"`, `"cuda:" + str(n)`, `"cuda:%d" % n` and `"cuda:{}".format(n)`."""
-    if isinstance(node, ast.JoinedStr):
-        text, rest = (node.values[0], len(node.values) == 2) if node.values else (None, False)
-    elif isinstance(node, ast.BinOp):
-        text, rest = node.left, isinstance(node.op, (ast.Add, ast.Mod))
-    else:
-        func = node.func
-        named = isinstance(func, ast.Attribute) and func.attr == "format"
-        text, rest = (func.value, True) if named and isinstance(func, ast.Attribute) else (None, False)
-    if not rest or not isinstance(text, ast.Constant):
-        return None
-    return text if text.value in ("cuda:", "cuda:%d", "cuda:%s", "cuda:{}", "cuda:{:d}") else None
 
 
 def _is_default(node: ast.Constant) -> bool:

@@ -10,39 +10,32 @@ import ast
 from collections.abc import Iterator
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.once import fetches, opens_to_write
-from transplt.fixers.distributed.varying import ASKS, own_nodes
+from transplt.program.downloads import (
+    download_calls,
+    fetching_functions,
+    names_in,
+    names_stored,
+    opens,
+    runs_later,
+    users,
+)
 from transplt.program.models import is_optimizer
 from transplt.program.program import File, enclosing_function
-from transplt.syntax.asks import block_of, by_place, keyword_of, last_name, place_in_block
+from transplt.syntax.asks import block_of, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _CODE, _LEFT = "NPU343", "NPU344"
 _MESSAGE = "the ranks of a host go one by one: the first downloads, the others find it"
-#: Parts of the names of what writes or unpacks what was fetched.
-_TAKES = ("write", "extract", "unpack", "unzip", "untar", "open", "save", "copy", "rename", "move", "content", "raise")
 AT_ONCE = "every rank downloads this at once"
 _DO = 'let the ranks go one by one: with npu_port.first_on_host("downloads"):'
-
-
-def _asks_to(call: ast.Call) -> bool:
-    value = keyword_of(call, "download")
-    return value is not None and not (isinstance(value, ast.Constant) and not value.value)
 
 
 class Downloads:
     """The downloads of a program, and what of the file on the bench stands under the lock."""
 
     def __init__(self, bench: Bench) -> None:
-        self.bench, self.varying, self.program = bench, bench.verdict.varying, bench.program
-        self.fetching = {
-            function
-            for file in self.program.files
-            for function in file.scan.functions
-            if function is not bench.start.function and function not in bench.training.functions
-            for call in ast.walk(function)
-            if isinstance(call, ast.Call) and fetches(file, call)
-        }
+        self.bench, self.ways, self.program = bench, bench.verdict.ways, bench.program
+        self.fetching = fetching_functions(bench.training, bench.start.function)
         self.regions: list[tuple[list[ast.stmt], ast.Call]] = []
         self.apart: list[ast.Call] = []  # in a lambda, or in what runs at another time than its statement
         self.left: list[tuple[ast.Call, str]] = []
@@ -68,15 +61,15 @@ class Downloads:
 
     def _plan(self) -> None:
         places: dict[int, tuple[list[ast.stmt], ast.Call]] = {}
-        for file, call in self._calls():
+        for file, call in download_calls(self.ways):
             if file is not self.bench.file:
                 continue
-            if _runs_later(call):
+            if runs_later(call):
                 self.apart.append(call)
                 continue
             place = self._place(file, call)
             run = self._from_what_asks(file, place)
-            run = [*(run if not self._together(file, run) else [place]), *_users(place, call)]
+            run = [*(run if not self._together(file, run) else [place]), *users(place, call)]
             if self._together(file, run):
                 self.left.append((call, "within what all ranks have to do together"))
             elif not self.bench.fits(*run) or any(isinstance(node, FUNCTIONS) for node in run):
@@ -91,37 +84,15 @@ class Downloads:
                 self.regions.append((run, call))
         self.regions = list(_joined(self.regions))
 
-    def _calls(self) -> Iterator[tuple[File, ast.Call]]:
-        """What downloads, and the calls of functions that do so where the caller has asked for files."""
-        seen: set[ast.AST] = set()
-        pending = [
-            (file, call)
-            for file in self.program.files
-            for call in by_place(file.scan.calls)
-            if _asks_to(call) or fetches(file, call)
-        ]
-        while pending:
-            file, call = pending.pop(0)
-            yield file, call
-            function = enclosing_function(call)
-            if function is None or function in seen:
-                continue
-            seen.add(function)
-            pending += [
-                (at, site)
-                for at, site in self.varying.sites(function)
-                if self.varying.around(at, site, files=True) or _decides(site)
-            ]
-
     def _place(self, file: File, call: ast.Call) -> ast.stmt:
         """The statement of a download, out to what asks for files around it, and to the file that it is written to."""
         place = statement(call)
-        around = self.varying.around(file, call, files=True)
+        around = self.ways.around(file, call, files=True)
         for above in chain(call):
             if isinstance(above, FUNCTIONS):
                 break
             asks = any(above is each for each in around) and isinstance(above, (ast.If, ast.While, ast.Try))
-            if (isinstance(above, ast.With) and _opens(above)) or (isinstance(above, ast.stmt) and asks):
+            if (isinstance(above, ast.With) and opens(above)) or (isinstance(above, ast.stmt) and asks):
                 place = above
         while isinstance(above := parent(place), ast.If) and place in above.orelse and isinstance(place, ast.If):
             place = above
@@ -130,19 +101,19 @@ class Downloads:
     def _from_what_asks(self, file: File, place: ast.stmt) -> list[ast.stmt]:
         """The statements up to a place from what leaves before it, or asks for files for it, on."""
         block, index = place_in_block(place)
-        asked = _names(place.test) if isinstance(place, (ast.If, ast.While)) else set[str]()
+        asked = names_in(place.test) if isinstance(place, (ast.If, ast.While)) else set[str]()
         first = index
         for at in range(index - 1, -1, -1):
             node = block[at]
             if isinstance(node, ast.If) and self._asks_and_leaves(file, node):
-                first, asked = at, asked | _names(node.test)
-            elif isinstance(node, ast.Assign) and self.varying.asks_files(file, node.value) and _stored(node) & asked:
+                first, asked = at, asked | names_in(node.test)
+            elif isinstance(node, ast.Assign) and self.ways.asks_files(file, node.value) and names_stored(node) & asked:
                 first = at
         return block[first : index + 1]
 
     def _asks_and_leaves(self, file: File, node: ast.If) -> bool:
         leaves = any(isinstance(each, (ast.Return, ast.Break, ast.Continue)) for each in own_nodes(node))
-        return leaves and self.varying.asks_files(file, node.test)
+        return leaves and self.ways.asks_files(file, node.test)
 
     def _together(self, file: File, nodes: list[ast.stmt]) -> bool:
         """True for code that trains, makes an optimizer, wraps a model or starts the process group."""
@@ -167,49 +138,6 @@ class Downloads:
                     seen.add(function)
                     pending += [(self.program.owner[function], item) for item in function.body]
         return False
-
-
-def _users(place: ast.stmt, call: ast.Call) -> list[ast.stmt]:
-    """The statements right behind a download that write or unpack what it gave, or the file that it made."""
-    names = _stored(place) | {name for given in call.args[1:] for name in _names(given)}
-    block, index = place_in_block(place)
-    last = index
-    for at, node in enumerate(block[index + 1 :], index + 1):
-        calls = {last_name(each.func).lower() for each in ast.walk(node) if isinstance(each, ast.Call)}
-        asks = isinstance(node, ast.If) and bool(calls & ASKS)
-        if not (asks or names & _names(node)) or not any(word in name for name in calls for word in _TAKES):
-            break
-        last, names = at, names | _stored(node)
-    return block[index + 1 : last + 1]
-
-
-def _opens(node: ast.With) -> bool:
-    return any(isinstance(each.context_expr, ast.Call) and opens_to_write(each.context_expr) for each in node.items)
-
-
-def _decides(call: ast.Call) -> bool:
-    """True for a call in the condition of an `if` or a loop."""
-    place = statement(call)
-    return isinstance(place, (ast.If, ast.While)) and any(each is call for each in ast.walk(place.test))
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-
-
-def _stored(node: ast.stmt) -> set[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    return {name for target in targets for name in _names(target)}
-
-
-def _runs_later(call: ast.Call) -> bool:
-    """True in a lambda and in a generator: what holds the call may run when its statement is done."""
-    for above in chain(call):
-        if isinstance(above, ast.stmt):
-            return False
-        if isinstance(above, (ast.Lambda, ast.GeneratorExp)):
-            return True
-    return False
 
 
 def _joined(regions: list[tuple[list[ast.stmt], ast.Call]]) -> Iterator[tuple[list[ast.stmt], ast.Call]]:

@@ -8,14 +8,23 @@ from collections.abc import Iterator
 from transplt.edits.rewrite import rendered
 from transplt.fixers.distributed.bench import Bench
 from transplt.fixers.distributed.downloads import Downloads
-from transplt.fixers.distributed.once import WRITES, happens_once, opens_to_write, written_place
-from transplt.fixers.distributed.own_names import Own, places_of, write_names
-from transplt.fixers.distributed.varying import runs_in_worker
+from transplt.fixers.distributed.own_names import write_names
 from transplt.fixers.distributed.waits import write_waits
 from transplt.program.acting import acts
+from transplt.program.outputs import (
+    PROGRESS,
+    WRITERS,
+    happens_once,
+    holds_writer,
+    only_writes,
+    opens_to_write,
+    written_place,
+)
+from transplt.program.own_paths import Own, places_of
 from transplt.program.program import Function, enclosing_function
 from transplt.program.reached import reached_functions
-from transplt.syntax.asks import arguments_of, begins, block_of, by_place, keyword_of, last_name
+from transplt.program.ways import runs_in_worker
+from transplt.syntax.asks import arguments_of, begins, block_of, by_place, is_elif, keyword_of, last_name
 from transplt.syntax.files import names_and_attributes
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
@@ -23,16 +32,6 @@ from transplt.trees.expressions import and_also, only_if
 
 _CODE = "NPU343"
 _MESSAGE = "once, by rank 0"
-_TQDM = frozenset(
-    {"tqdm.tqdm", "tqdm.trange", "tqdm.auto.tqdm", "tqdm.auto.trange", "tqdm.notebook.tqdm", "tqdm.std.tqdm"}
-)
-_WRITERS = frozenset(
-    {
-        "torch.utils.tensorboard.SummaryWriter",
-        "torch.utils.tensorboard.writer.SummaryWriter",
-        "tensorboardX.SummaryWriter",
-    }
-)
 _ELSEWHERE = ("Dataset", "Module", "Function", "Sampler", "Loss")
 
 
@@ -100,16 +99,17 @@ class Effects:
             call = item.context_expr
             if not isinstance(call, ast.Call) or not opens_to_write(call) or self._is_own(call, call.args[0]):
                 return False
-        if not self.runs_after_start(node) or not all(_only_writes(inner) for inner in node.body):
+        if not self.runs_after_start(node) or not all(only_writes(inner) for inner in node.body):
             return False
         written = [call for inner in node.body for call in ast.walk(inner) if isinstance(call, ast.Call)]
         return not any(acts(self.bench.models, self.bench.file, each) for call in written for each in call.args)
 
     def _is_effect(self, call: ast.Call) -> bool:
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         known = happens_once(self.bench.file, call)
-        if not known and owner is not None and "writer" in last_name(owner).lower():
-            known = last_name(call.func) in ("close", "flush") and self._is_writer(owner)
+        if not known and isinstance(call.func, ast.Attribute) and call.func.attr in ("close", "flush"):
+            owner = call.func.value
+            named = "writer" in last_name(owner).lower()
+            known = named and holds_writer(self.bench.program, self.bench.file, owner)
         return known and self.runs_after_start(call) and not self._is_own(call, written_place(self.bench.file, call))
 
     def _is_own(self, call: ast.Call, path: ast.expr | None) -> bool:
@@ -156,13 +156,10 @@ class Effects:
         only = isinstance(above, ast.If) and block is above.body and run == block and not above.orelse
         if only and isinstance(above, ast.If) and not (set(map(id, run)) & self.averaged):
             condition = bench.first
-            if not self._is_elif(above) and not _calls(above.test):
+            if not is_elif(above) and not _calls(above.test):
                 bench.change(above.test, _CODE, _MESSAGE, and_also(condition))
                 return
         bench.wrap(run, f"if {bench.first}:", _CODE, _MESSAGE)
-
-    def _is_elif(self, node: ast.If) -> bool:
-        return self.bench.file.source.line_text(node.lineno).lstrip().startswith("elif")
 
     def _acting(self, node: ast.stmt | None) -> list[ast.expr]:
         """The arguments of a print that do more than give a value: all ranks have to do that."""
@@ -177,7 +174,7 @@ class Effects:
         bench = self.bench
         for argument in self._acting(run[0]):
             text = rendered(bench.file.source, argument, [edit for edit in bench.edits if edit.rewrites])
-            if "\n" in text or isinstance(argument, ast.Starred):
+            if "\n" in text:
                 text = " ".join(line.strip() for line in text.splitlines())
             name = bench.new_name("value", "shown_value")
             bench.withdraw(argument)
@@ -191,7 +188,7 @@ class Effects:
         bench = self.bench
         for call in bench.file.scan.calls:
             name = bench.file.names.qualified(call.func)
-            if name in _TQDM and keyword_of(call, "disable") is None and self.runs_after_start(call):
+            if name in PROGRESS and keyword_of(call, "disable") is None and self.runs_after_start(call):
                 bench.change(
                     call,
                     _CODE,
@@ -203,7 +200,7 @@ class Effects:
     def _writers(self) -> None:
         bench = self.bench
         for call in bench.file.scan.calls:
-            if bench.file.names.qualified(call.func) not in _WRITERS:
+            if bench.file.names.qualified(call.func) not in WRITERS:
                 continue
             stored = parent(call)
             slot = bench.program.slot(bench.file, stored.targets[0]) if isinstance(stored, ast.Assign) else None
@@ -235,7 +232,7 @@ class Effects:
     def _wait_behind(self, node: ast.stmt) -> None:
         """All ranks wait for data that rank 0 writes before training: they may read them next."""
         bench = self.bench
-        if bench.training.in_region(bench.file, node) or not bench.verdict.varying.alike(bench.file, node):
+        if bench.training.in_region(bench.file, node) or not bench.alike(node):
             return
         place: ast.stmt = node
         while isinstance(above := parent(place), ast.stmt) and not isinstance(above, (*FUNCTIONS, ast.ClassDef)):
@@ -251,13 +248,6 @@ class Effects:
         if not isinstance(node.ctx, ast.Load):
             return True
         return isinstance(call, ast.Call) and isinstance(parent(call), ast.Expr) and self._is_effect(call)
-
-    def _is_writer(self, owner: ast.expr) -> bool:
-        slot = self.bench.program.slot(self.bench.file, owner)
-        for value in self.bench.program.values.get(slot, ()) if slot else ():
-            if isinstance(value.node, ast.Call) and value.file.names.qualified(value.node.func) in _WRITERS:
-                return True
-        return False
 
     def _runs(self) -> None:
         bench = self.bench
@@ -300,15 +290,6 @@ def _saves_itself(node: ast.AST, function: ast.AST | None, bases: list[str]) -> 
 
 def _in_worker(function: Function) -> bool:
     return runs_in_worker(function) or function.name in ("__len__", "forward")
-
-
-def _only_writes(node: ast.stmt) -> bool:
-    """True for a statement that does nothing but write, in loops and conditions too."""
-    if isinstance(node, (ast.For, ast.If)):
-        return all(_only_writes(inner) for inner in [*node.body, *node.orelse])
-    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
-        return False
-    return last_name(node.value.func) in WRITES
 
 
 def _calls(node: ast.expr) -> bool:

@@ -10,15 +10,14 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.distributed.bench import LEFT, hand_over, put_on_bench
 from transplt.fixers.distributed.devices import claim
-from transplt.fixers.distributed.launched import option_needed
-from transplt.fixers.distributed.recognise import Setup, setups
-from transplt.fixers.distributed.start import Start, find_start
 from transplt.fixers.distributed.verdict import Refusal, Verdict, judge
 from transplt.fixers.distributed.wrapping import claim_data_parallel
 from transplt.program.models import Models, find_models
 from transplt.program.program import Program, Variable, text_of
 from transplt.program.programs import programs_of
 from transplt.program.ranks import divided
+from transplt.program.setups import Setup, option_needed, setups
+from transplt.program.start import Start, find_start
 from transplt.program.training import Training, find_training
 from transplt.program.wraps import Wrap, find_wrap
 from transplt.syntax.files import File

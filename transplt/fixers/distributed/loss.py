@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.counted import remark_counted
+from transplt.fixers.distributed.counted import remark_counted, write_lengths
 from transplt.fixers.distributed.effects import Effects
-from transplt.fixers.distributed.shares import write_lengths
 from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.losses import loss_readers
@@ -62,7 +61,7 @@ def _evaluates_alone(bench: Bench, call: ast.Call) -> bool:
 
 def _average(bench: Bench, effects: Effects, block: list[ast.stmt], readers: list[ast.Name]) -> None:
     """Average before the first reader of a block; readers in conditions of their own are averaged there."""
-    apart = [node for node in readers if id(node) not in bench.verdict.varying.same]
+    apart = [node for node in readers if id(node) not in bench.verdict.ways.varying.same]
     if apart:
         bench.remark(
             apart[0],

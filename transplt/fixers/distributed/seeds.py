@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.drawing import drawing_loops, trains_last
-from transplt.fixers.distributed.varying import own_nodes
+from transplt.program.drawing import drawing_loops, trains_last
+from transplt.syntax.asks import own_nodes
 
 _CODE = "NPU347"
 _AGAIN = "what is made next is drawn alike again"

@@ -12,26 +12,27 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transplt.fixers.distributed.carried import carried
-from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares, shuffles
-from transplt.fixers.distributed.varying import Varying
+from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares
 from transplt.flow.callees import DATA_PARALLEL
+from transplt.program.batches import carried
 from transplt.program.cards import chosen_card, is_cpu_device, on_card
+from transplt.program.datasets import shuffles
 from transplt.program.imports import imports_of
 from transplt.program.layers import dropped_output, leaves_layers_out
 from transplt.program.loaders import Shares, evaluating_calls, readings
-from transplt.program.losses import loss_readers
 from transplt.program.models import Models, is_optimizer, spelled
 from transplt.program.optimizers import OptimizerStep, find_optimizers, find_steps, optimizer_calls
 from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
+from transplt.program.unwrapped import frozen_later, handed_over, made_anew, state_elsewhere
 from transplt.program.values import values_of
-from transplt.program.wraps import Wrap, before_wrap, early_uses
-from transplt.syntax.asks import arguments_of, begins, by_place, call_of, keyword_of, last_name, string_of
-from transplt.syntax.files import names_and_attributes
-from transplt.syntax.scan import chain, parent, statement
+from transplt.program.ways import Ways, ways_through
+from transplt.program.wraps import Wrap, early_uses
+from transplt.syntax.asks import arguments_of, by_place, keyword_of, last_name, string_of
+from transplt.syntax.scan import parent, statement
 
 _TALKING = frozenset({"patch_replication_callback", "SynchronizedBatchNorm1d", "SynchronizedBatchNorm2d"})
+_NO_CARD = ("nothing of this program is on a card", "move the model and the data to the card first: model.to(device)")
 _BY_HAND = (
     "parameters are changed by hand here, without an optimizer whose gradients could be averaged",
     "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
@@ -57,7 +58,7 @@ class Verdict:
     refusals: list[Refusal]
     averaging: str
     steps: list[OptimizerStep]
-    varying: Varying
+    ways: Ways
     shares: Shares
     unused: frozenset[Variable] = frozenset()
 
@@ -66,30 +67,31 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     """The verdict on a program."""
     steps = find_steps(models.program)
     found = shares(models.training)
-    varying = _varying(models, steps, evaluating_calls(models.training, found))
-    _leave_whole(models, varying, found)
-    refusals = [*_without_card(models), *_numbers(models), *_parts(varying), *_foreign(models)]
-    refusals += [*_by_hand(models, steps), *_on_host(models)]
-    refusals += [] if refusals else _peeks(models, varying, found)
+    ways = ways_through(models.training, steps, evaluating_calls(models.training, found), frozenset(models.wrapped))
+    _leave_whole(models, ways, found)
+    first = models.training.backwards[0]
+    refusals = [] if on_card(models.program) else [Refusal(*first, *_NO_CARD)]
+    refusals += [*_numbers(models), *_parts(ways), *_foreign(models), *_by_hand(models, steps), *_on_host(models)]
+    refusals += [] if refusals else _peeks(ways, found)
     passes = find_passes(models)
-    why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps) or _wrapped_apart(varying, wraps)
+    why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps) or _wrapped_apart(ways, wraps)
     if not why and any(step.closure is not None for step in steps):
         why = "a closure works out the loss anew, and what it returns decides the step"
     if why and not steps and not refusals:
-        file, call = models.training.backwards[0]
         help_ = "call optimizer.step() in the program of the main file, or average the gradients by hand"
-        refusals.append(Refusal(file, call, "where an optimizer makes its step cannot be seen", help_))
+        refusals.append(Refusal(*first, "where an optimizer makes its step cannot be seen", help_))
     if why and targets:
-        refusals += _targets(models, why)
+        help_ = "leave -t out: the gradients of all optimizers are averaged over the ranks then"
+        refusals.append(Refusal(*first, f"no model can be wrapped as -t asks: {why}", help_))
     if why:
         refusals += [*_data_parallel(models, why), *_beside_optimizers(models)]
-    return Verdict(refusals, why, steps, varying, found, frozenset() if why else _unused(models, passes))
+    return Verdict(refusals, why, steps, ways, found, frozenset() if why else _unused(models, passes))
 
 
-def _leave_whole(models: Models, varying: Varying, found: Shares) -> None:
+def _leave_whole(models: Models, ways: Ways, found: Shares) -> None:
     """Take loaders out of the shares whose data are drawn by each rank, or whose batches have to follow one another."""
     for key, loader in found.loaders.items():
-        if key in found.places and any(varying.varies(loader.file, each) for each in arguments_of(loader.call)):
+        if key in found.places and any(ways.varying.varies(loader.file, each) for each in arguments_of(loader.call)):
             found.whole[key] = DRAWN
         elif key in found.places and not shuffles(loader.call):
             loops = [(file, loop) for file, loop, every in models.training.loops if loader in every]
@@ -99,34 +101,7 @@ def _leave_whole(models: Models, varying: Varying, found: Shares) -> None:
         found.places.pop(key, None)
 
 
-def _varying(models: Models, steps: list[OptimizerStep], evaluating: frozenset[int]) -> Varying:
-    """What differs between ranks when the ranks take the mean of each loss that is read where all of them come by."""
-    training = models.training
-    readers = [
-        (file, node)
-        for file in models.program.files
-        for _, nodes in loss_readers(training, file)
-        for node in nodes
-        if not any(isinstance(above, ast.While) and node in ast.walk(above.test) for above in chain(node))
-    ]  # what `while` reads is read anew in each round: no line in front of it has taken the mean
-    held = frozenset(models.wrapped)
-    first = Varying(training, steps, {id(node) for _, node in readers}, evaluating, held)
-    same = {id(node) for file, node in readers if first.alike(file, node)}
-    return first if len(same) == len(readers) else Varying(training, steps, same, evaluating, held)
-
-
 # --- what stands in the way ------------------------------------------------------------------------------------------
-
-
-def _without_card(models: Models) -> Iterator[Refusal]:
-    if not on_card(models.program):
-        file, call = models.training.backwards[0]
-        yield Refusal(
-            file,
-            call,
-            "nothing of this program is on a card",
-            "move the model and the data to the card first: model.to(device)",
-        )
 
 
 def _numbers(models: Models) -> Iterator[Refusal]:
@@ -153,15 +128,15 @@ def _card(file: File, node: ast.expr, number: object) -> Refusal:
     return Refusal(file, node, why, "write 'cuda', the card of the rank, and run transplt again", "NPU335")
 
 
-def _parts(varying: Varying) -> Iterator[Refusal]:
-    for file, node in varying.partings():
+def _parts(ways: Ways) -> Iterator[Refusal]:
+    for file, node in ways.partings():
         yield Refusal(
             file,
             node,
             "this differs between ranks, and steps or backward passes hang on it: ranks would wait for ever",
             "let all ranks decide alike, by what they all have: arguments, counters, a value reduced over the ranks",
         )
-    for file, value in varying.rates():
+    for file, value in ways.rates():
         yield Refusal(
             file,
             value,
@@ -170,16 +145,15 @@ def _parts(varying: Varying) -> Iterator[Refusal]:
         )
 
 
-def _peeks(models: Models, varying: Varying, found: Shares) -> Iterator[Refusal]:
+def _peeks(ways: Ways, found: Shares) -> Iterator[Refusal]:
     """What only some ranks may read of a loader that is shared out: their orders would not be those of the others."""
     if not found.places:
         return
-    for reading in readings(models.training):
-        if id(reading.loader.call) in found.places and not varying.alike(reading.file, reading.node):
+    for reading in readings(ways.training):
+        if found.has(reading.loader) and not ways.alike(reading.file, reading.node):
             why = "not every rank may come by here, and the ranks draw the order of each pass over this loader together"
-            yield Refusal(
-                reading.file, reading.node, why, "read it on all ranks, or give this place a loader of its own"
-            )
+            help_ = "read it on all ranks, or give this place a loader of its own"
+            yield Refusal(reading.file, reading.node, why, help_)
 
 
 def _foreign(models: Models) -> Iterator[Refusal]:
@@ -191,8 +165,7 @@ def _foreign(models: Models) -> Iterator[Refusal]:
             relative = last.startswith("DataParallel") and name not in DATA_PARALLEL
             if relative or last in _TALKING:
                 yield _own_parallel(file, call, last)
-            elif keyword_of(call, "sparse") is not None and last.startswith("Embedding"):
-                value = keyword_of(call, "sparse")
+            elif last.startswith("Embedding") and (value := keyword_of(call, "sparse")) is not None:
                 if not isinstance(value, ast.Constant) or value.value:
                     yield Refusal(
                         file, call, "HCCL reduces no sparse gradients", "make this embedding with sparse=False"
@@ -262,16 +235,6 @@ def _on_host(models: Models) -> Iterator[Refusal]:
                     yield Refusal(file, call, why, "put all of it on the card, and run transplt again")
 
 
-def _targets(models: Models, why: str) -> Iterator[Refusal]:
-    file, call = models.training.backwards[0]
-    yield Refusal(
-        file,
-        call,
-        f"no model can be wrapped as -t asks: {why}",
-        "leave -t out: the gradients of all optimizers are averaged over the ranks then",
-    )
-
-
 def _data_parallel(models: Models, why: str) -> Iterator[Refusal]:
     for file in models.program.files:
         for call in by_place(file.scan.calls):
@@ -305,10 +268,10 @@ def _unseen_optimizer(models: Models, steps: list[OptimizerStep]) -> str:
     return ""
 
 
-def _wrapped_apart(varying: Varying, wraps: dict[Variable, Wrap]) -> str:
+def _wrapped_apart(ways: Ways, wraps: dict[Variable, Wrap]) -> str:
     """A wrapper that only some ranks would make, for which they wait for each other."""
     for wrap in wraps.values():
-        if not varying.alike(wrap.file, wrap.after):
+        if not ways.alike(wrap.file, wrap.after):
             return f"not every rank may come by where {wrap.name} has to be wrapped"
     return ""
 
@@ -325,15 +288,15 @@ def _why_averaging(models: Models, wraps: dict[Variable, Wrap], passes: Passes) 
             return f"the place where {name} has to be wrapped cannot be seen"
         if not wrap.in_place and len({enclosing_function(node) for _, node in stores_of(program, origin)}) > 1:
             return f"{name} is made in several places"
-        if not wrap.in_place and (node := _made_anew(models, wrap)) is not None:
+        if not wrap.in_place and (node := made_anew(models, wrap)) is not None:
             return f"{name} is made anew in line {node.lineno}, and trained again"
         if any(isinstance(value.node, ast.Constant) for value in program.values.get(origin, ())):
             return f"{name} may be None"
         if early_uses(models, wrap):
             return f"{name} is used by a function before it can be wrapped"
-        if not wrap.in_place and (node := _handed_over(models, wrap)) is not None:
+        if not wrap.in_place and (node := handed_over(models, wrap)) is not None:
             return f"{name} is handed over in line {node.lineno} before it can be wrapped"
-        if _frozen_later(models, wrap):
+        if frozen_later(models, wrap):
             return f"parameters of {name} are frozen or freed after it can be wrapped"
         if wrap.in_place and runs_elsewhere(program, wrap.file):
             return f"{wrap.file.path} is part of other scripts, whose checkpoints DataParallel names"
@@ -357,89 +320,9 @@ def _why_averaging(models: Models, wraps: dict[Variable, Wrap], passes: Passes) 
             return f"an output of {name} is thrown away in line {dropped.lineno}, and its layers get no gradients there"
         if origin not in passes.run:
             return f"{name} is not seen to run where it trains"
-        if (line := _state_elsewhere(models, origin)) is not None:
+        if (line := state_elsewhere(models, origin)) is not None:
             return f"{line} reads the state of {name} through an object that cannot be followed"
     return ""
-
-
-def _made_anew(models: Models, wrap: Wrap) -> ast.expr | None:
-    """Where another model is made under the name of one that was wrapped, and trained behind that: the wrapper would
-    exchange the gradients of the first."""
-    for file, node in stores_of(models.program, wrap.origin):
-        if file is not wrap.file or before_wrap(file, node, wrap):
-            continue
-        here = [loop for at, loop in models.training.regions if at is file]
-        same = [loop for loop in here if enclosing_function(loop) is enclosing_function(node)]
-        calls = [call for call in file.scan.calls if enclosing_function(call) is enclosing_function(node)]
-        later = [call for call in calls if begins(call) > begins(node) and models.training.runs(file, call)]
-        if later or any(begins(loop) > begins(node) or loop in chain(node) for loop in same):
-            return node
-    return None
-
-
-def _state_elsewhere(models: Models, origin: Variable) -> str | None:
-    """Where the state of a model is read or loaded through an object whose class is not known: with what names?"""
-    for file in models.program.files:
-        for word in ("state_dict", "load_state_dict"):
-            for node in file.scan.attributes.get(word, ()):
-                owner = node.value
-                same = isinstance(owner, ast.Attribute) and owner.attr == origin[2] and origin[0] == "self"
-                if same and models.program.slot(file, owner) is None:
-                    return f"line {node.lineno} of {file.path}"
-    return None
-
-
-def _handed_over(models: Models, wrap: Wrap) -> ast.expr | None:
-    """Where an object is made of the bare model before it is wrapped, such as a loss, an average or a trainer."""
-    program = models.program
-    for node in names_and_attributes(wrap.file):
-        if not isinstance(node.ctx, ast.Load) or program.slot(wrap.file, node) != wrap.origin:
-            continue
-        if not before_wrap(wrap.file, node, wrap):
-            continue
-        above = parent(node)
-        if isinstance(above, ast.keyword):
-            above = parent(above)
-        if isinstance(above, ast.Call) and above.func is not node:
-            made = program.callee(wrap.file, above)
-            stored = isinstance(statement(above), ast.Assign)
-            name = wrap.file.names.qualified(above.func) or ""
-            if isinstance(made, ast.ClassDef) or (
-                stored and name.startswith("torch.nn.") and name not in DATA_PARALLEL
-            ):
-                return node
-    return None
-
-
-def _frozen_later(models: Models, wrap: Wrap) -> bool:
-    """True when what is trained of a model changes behind the place where it is wrapped."""
-    program = models.program
-    for file in program.files:
-        for store in [*file.scan.stores, *file.scan.attributes.get("requires_grad_", ())]:
-            if store.attr not in ("requires_grad", "requires_grad_"):
-                continue
-            nodes: list[ast.expr] = [store.value]
-            for above in chain(store):
-                if isinstance(above, (ast.For, ast.AsyncFor)):
-                    nodes.append(above.iter)
-            inner = [each for node in nodes for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute))]
-            if not any(program.slot(file, each) in (wrap.origin, *_same(models, wrap.origin)) for each in inner):
-                continue
-            if isinstance(store.ctx, ast.Load) and call_of(store) is None:
-                continue
-            if not before_wrap(file, store, wrap) and not _in_class_of(store):
-                return True
-    return False
-
-
-def _same(models: Models, origin: Variable) -> list[Variable]:
-    return [slot for slot, first in models.wrapped.items() if first == origin]
-
-
-def _in_class_of(node: ast.AST) -> bool:
-    """True inside of a model: what it freezes of itself when it is made."""
-    function = enclosing_function(node)
-    return function is not None and function.name == "__init__"
 
 
 # --- parameters that a step may leave out ----------------------------------------------------------------------------

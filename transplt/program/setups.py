@@ -1,19 +1,50 @@
-"""The option without which a program that is distributed already makes no process group."""
+"""Programs that run in several processes already: what sets them up, and the option without which they do not."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from transplt.fixers.distributed.recognise import Setup
+from transplt.program.frameworks import PROCESSES, taken_over
 from transplt.program.program import File, Program, enclosing_function
-from transplt.syntax.asks import keyword_of, last_name, string_of
+from transplt.program.ranks import helper_call
+from transplt.syntax.asks import by_place, keyword_of, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain
 
 _BEGINS = "init_process_group"
 #: What says by its value that there is one process, or what starts the others.
 _NONE = frozenset({"none", "None", "", "single", "no"})
 _LAUNCHERS = ("pytorch", "torchrun", "torch")
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What sets up several processes: a call, or the base of a class. `spawns` when it starts them itself."""
+
+    file: File
+    node: ast.expr
+    what: str
+    spawns: bool
+
+
+def setups(program: Program) -> list[Setup]:
+    """What sets up several processes in a program, by place."""
+    found = []
+    for file in program.files:
+        called: list[tuple[ast.expr, ast.expr]] = [(call, call.func) for call in file.scan.calls]
+        derived = [(base, base) for node in file.scan.classes for base in node.bases]
+        named = {node: file.names.qualified(name) for node, name in (*called, *derived)}
+        for node in by_place(named):
+            framework = taken_over(PROCESSES, named[node] or "")
+            if isinstance(node, ast.Call) and helper_call(file, node) == "start":
+                found.append(Setup(file, node, "npu_port.start", False))
+            elif framework is not None:
+                found.append(Setup(file, node, framework.called, framework.spawns))
+    return found
+
+
+# --- the option ------------------------------------------------------------------------------------------------------
 
 
 def option_needed(program: Program, setups: list[Setup]) -> tuple[File, ast.Call, str] | None:

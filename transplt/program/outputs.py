@@ -1,11 +1,12 @@
-"""Calls that write, print or log: of several processes one does them."""
+"""Calls that write, print or log."""
 
 from __future__ import annotations
 
 import ast
 
+from transplt.program.program import File, Program
+from transplt.program.values import assigned
 from transplt.syntax.asks import keyword_of, last_name
-from transplt.syntax.files import File
 
 _FULL = frozenset(
     "torch.save print numpy.save numpy.savez numpy.savez_compressed numpy.savetxt json.dump pickle.dump yaml.dump "
@@ -21,8 +22,16 @@ _LAST = frozenset(
     "add_image add_images add_figure add_graph add_histogram add_text add_hparams add_embedding add_video add_audio "
     "set_postfix set_description".split()
 )
-WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
+_WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
 _SHOWS = frozenset("sys.stdout.write sys.stderr.write click.echo click.secho typer.echo typer.secho".split())
+#: Progress bars, and writers of TensorBoard.
+PROGRESS = frozenset(
+    "tqdm.tqdm tqdm.trange tqdm.auto.tqdm tqdm.auto.trange tqdm.notebook.tqdm tqdm.std.tqdm".split()
+)
+WRITERS = frozenset(
+    "torch.utils.tensorboard.SummaryWriter torch.utils.tensorboard.writer.SummaryWriter "
+    "tensorboardX.SummaryWriter".split()
+)
 _LOG = frozenset("debug info warning error critical log exception".split())
 _FETCHES = frozenset(
     "urllib.request.urlretrieve urllib.request.urlopen wget.download gdown.download requests.get".split()
@@ -83,3 +92,18 @@ def happens_once(file: File, call: ast.Call) -> bool:
     spelled = last_name(owner).lower()
     logs = last in _LOG and "log" in spelled
     return logs or (last == "write" and spelled in ("tqdm", "f_log", "logfile", "log_file"))
+
+
+def only_writes(node: ast.stmt) -> bool:
+    """True for a statement that does nothing but write, in loops and conditions too."""
+    if isinstance(node, (ast.For, ast.If)):
+        return all(only_writes(inner) for inner in [*node.body, *node.orelse])
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return False
+    return last_name(node.value.func) in _WRITES
+
+
+def holds_writer(program: Program, file: File, node: ast.expr) -> bool:
+    """True for a variable that holds a writer of TensorBoard."""
+    made = ((at, value) for at, value in assigned(program, file, node) if isinstance(value, ast.Call))
+    return any(at.names.qualified(value.func) in WRITERS for at, value in made)

@@ -1,4 +1,7 @@
-"""The loops in which each rank draws for itself: over epochs or data, and none in which something is made anew."""
+"""What is drawn at random: whether a program seeds it, and the loops in which each rank draws for itself.
+
+These go over epochs or data, and nothing is made anew in them.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,23 @@ from transplt.program.optimizers import optimizer_calls
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.reached import functions_run_in
 from transplt.program.training import Training
+from transplt.rules.torch_callables import full_names
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import chain
 
+#: The functions that seed the generators of a package.
+SEEDED_BY = {
+    "torch": full_names("seeds"),
+    "numpy": frozenset({"numpy.random.seed"}),
+    "random": frozenset({"random.seed"}),
+}
 _DEEPEST = 20
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def seeded(program: Program, names: frozenset[str] = SEEDED_BY["torch"]) -> bool:
+    """True when a program calls one of some functions that seed."""
+    return any(file.names.qualified(call.func) in names for file in program.files for call in file.scan.calls)
 
 
 def drawing_loops(training: Training) -> list[tuple[File, Loop]]:

@@ -1,27 +1,19 @@
-"""What differs between the ranks: what is read from a share of the data or drawn, and all that comes of it.
-
-A condition on such a value sends ranks different ways. That is harmless around a print; around a backward pass, a step
-or a collective the other ranks wait for ever, or train apart.
-"""
+"""What differs between the ranks: what is read from a share of the data or drawn, and all that comes of it."""
 
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Iterator
 
-from transplt.fixers.distributed.drawing import drawing_loops
+from transplt.program.drawing import drawing_loops
 from transplt.program.environments import is_environment
 from transplt.program.evaluations import if_training, in_evaluation
 from transplt.program.loops import counts, loops_around
-from transplt.program.optimizers import OptimizerStep
 from transplt.program.program import File, Function, Program, Variable, enclosing_function
-from transplt.program.ranks import divides
 from transplt.program.reached import functions_run_in
 from transplt.program.stores import bound_since
 from transplt.program.training import Training
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import arguments_of, last_name, place_in_block
+from transplt.syntax.asks import arguments_of, last_name, own_nodes
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: What asks for files. Ranks that ask one after the other, while one of them writes, may get different answers.
@@ -37,13 +29,6 @@ _GENERATORS = frozenset(
 )
 KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
 _ASKS = names_of("builtins", "asks")
-_ENDS = frozenset({"exit", "_exit", "quit"})
-#: What is raised on all ranks alike.
-_EVERYWHERE = frozenset(
-    "KeyboardInterrupt SystemExit StopIteration ImportError ModuleNotFoundError FileNotFoundError AttributeError "
-    "NameError NotImplementedError".split()
-)
-_MISSING = frozenset({"FileNotFoundError"})
 _NO_DRAWS = frozenset({"seed", "default_rng", "getstate", "setstate", "get_state", "set_state"})
 
 
@@ -54,7 +39,6 @@ class Varying:
     def __init__(
         self,
         training: Training,
-        steps: list[OptimizerStep],
         same: set[int],
         evaluating: frozenset[int] = frozenset(),
         models: frozenset[Variable] = frozenset(),
@@ -65,16 +49,14 @@ class Varying:
         self._evaluated: Varying | None = None
         self._draws_if_training = any(b"self.training" in file.source.utf8 for file in training.program.files)
         self.slots: dict[Variable, list[ast.AST]] = {}  # with the nodes from which on they differ
-        self.steps = {id(step.call) for step in steps}
         self.sharded = {id(loop) for _, loop, loaders in training.loops if loaders}
         self.drawing = drawing_loops(training)
         self.inside = {
             function for file, loop in self.drawing for function in functions_run_in(self.program, file, loop)
         }
-        self._nodes = [(file, node) for file in self.program.files for node in ast.walk(file.scan.tree)]
+        self.nodes = [(file, node) for file in self.program.files for node in ast.walk(file.scan.tree)]
         self._asked: set[ast.AST] = set()
         self._returns: dict[ast.AST, bool] = {}
-        self._files: _OfFiles | None = None
         given = {
             self.program.parameter_slot(function, arg.arg)
             for file in self.program.files
@@ -147,7 +129,7 @@ class Varying:
     def _of_all(self) -> Varying:
         """What differs where no loop goes over a share: in a function that is given what all ranks go through."""
         if self._whole is None:
-            self._whole = _Whole(self.training, [], self.same, models=self.models)
+            self._whole = _Whole(self.training, self.same, models=self.models)
         return self._whole
 
     def _as_run_by(self, file: File, call: ast.Call) -> Varying:
@@ -155,7 +137,7 @@ class Varying:
         if not self._draws_if_training or not in_evaluation(file.scan, call):
             return self
         if self._evaluated is None:
-            self._evaluated = _Evaluated(self.training, [], self.same, self.evaluating, self.models)
+            self._evaluated = _Evaluated(self.training, self.same, self.evaluating, self.models)
         return self._evaluated
 
     def _passes_on(self, function: Function) -> bool:
@@ -227,9 +209,9 @@ class Varying:
                 self._returns.clear()
             for slot, values in self.program.values.items():
                 for value in () if slot in without else values:
-                    if self.varies(value.file, value.node) or self._under(value.file, value.node):
+                    if self.varies(value.file, value.node) or self.is_under(value.file, value.node):
                         self._add(slot, value.node)
-            for file, node in self._nodes:
+            for file, node in self.nodes:
                 self._bound(file, node)
 
     def _bound(self, file: File, node: ast.AST) -> None:
@@ -249,7 +231,7 @@ class Varying:
             if self.varies(file, node.iter):
                 self._mark(file, node.target)
         elif isinstance(node, ast.AugAssign):
-            if self.varies(file, node.value) or self._under(file, node):
+            if self.varies(file, node.value) or self.is_under(file, node):
                 self._mark(file, node.target)
         elif isinstance(node, ast.Assign):
             for target in node.targets:
@@ -259,7 +241,7 @@ class Varying:
             if self.program.callee(file, node) is not None:
                 return  # what a method of the program keeps, it assigns
             kept = any(self.varies(file, each) for each in node.args if not isinstance(each, ast.Starred))
-            if kept or self._under(file, node):
+            if kept or self.is_under(file, node):
                 self._mark(file, node.func.value)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "next" and node.args:
             stored = statement(node)
@@ -284,7 +266,7 @@ class Varying:
         if not any(each is source for each in known):
             known.append(source)
 
-    def _under(self, file: File, node: ast.AST) -> bool:
+    def is_under(self, file: File, node: ast.AST) -> bool:
         """True for what is assigned under a condition that differs between ranks."""
         for above in chain(node):
             if isinstance(above, FUNCTIONS):
@@ -292,200 +274,6 @@ class Varying:
             if isinstance(above, (ast.If, ast.While)) and self.varies(file, above.test):
                 return not any(inner is node for inner in ast.walk(above.test))
         return False
-
-    # --- ways --------------------------------------------------------------------------------------------------------
-
-    def alike(self, file: File, node: ast.AST, *, files: bool = False) -> bool:
-        """True when all ranks come by a node as often, as far as its own function and its callers show.
-
-        All ranks find the same files, unless one of them writes meanwhile: `files` is true where this may be.
-        """
-        apart = self.around(file, node, files=files)
-        return not apart and self.called_alike(enclosing_function(node), files=files)
-
-    def called_alike(self, function: Function | None, seen: set[ast.AST] | None = None, *, files: bool) -> bool:
-        """True when all ranks call a function as often, as far as its callers in sight show."""
-        seen = set() if seen is None else seen
-        if function is None or function in seen:
-            return True
-        seen.add(function)
-        if runs_in_worker(function):
-            return False  # there is no process group
-        return all(
-            not self.around(at, call, files=files) and self.called_alike(enclosing_function(call), seen, files=files)
-            for at, call in self.sites(function)
-        )
-
-    def sites(self, function: Function) -> list[tuple[File, ast.Call]]:
-        """The calls in sight of a function, of a constructor those that make an object."""
-        found = list(self.program.call_sites.get(function, ()))
-        if function.name == "__init__":
-            for made, calls in self.program.call_sites.items():
-                if isinstance(made, ast.ClassDef) and self.program.constructor(made) is function:
-                    found += calls
-        return found
-
-    def around(self, file: File, node: ast.AST, *, files: bool) -> list[ast.AST]:
-        """What of a node's own function may bring one rank to the node and another one past it, innermost first:
-        conditions (with `files` those on files, too), loops, `try`, lambdas, and the function itself where it may have
-        returned before.
-        """
-        found: list[ast.AST] = []
-        below = node
-        for above in chain(node):
-            if isinstance(below, ast.stmt):
-                found += self._left_before(file, below, files=files)
-            if isinstance(above, FUNCTIONS):
-                break
-            if self._sends_past(file, above, node, files=files):
-                found.append(parent(above) if isinstance(above, ast.ExceptHandler) else above)
-            below = above
-        return found
-
-    def _sends_past(self, file: File, above: ast.AST, node: ast.AST, *, files: bool) -> bool:
-        if isinstance(above, (ast.If, ast.While, ast.IfExp)):
-            return self._apart(file, above.test, files=files)
-        if isinstance(above, (ast.For, ast.AsyncFor)):
-            counted = id(above) not in self.sharded and node is not above.iter
-            return counted and self._rounds_apart(file, above.iter, files=files)
-        if isinstance(above, ast.Try):
-            last = above.finalbody[:1]
-            ended = bool(last) and getattr(node, "lineno", 0) >= last[0].lineno
-            everywhere = _EVERYWHERE - _MISSING if files else _EVERYWHERE
-            parts = not ended and any(_may_part(each, everywhere) for each in above.handlers)
-            return parts and self._goes_on(above, set())
-        if isinstance(above, ast.Match):
-            return self._apart(file, above.subject, files=files)
-        if isinstance(node, ast.Call):  # what stands in an expression is lifted out of it, a call is not
-            if isinstance(above, ast.BoolOp):
-                before = itertools.takewhile(lambda each: each is not node and each not in chain(node), above.values)
-                return any(self._apart(file, each, files=files) for each in before)
-            if isinstance(above, ast.comprehension):
-                return any(self._apart(file, each, files=files) for each in above.ifs)
-            if isinstance(above, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-                tests = [each for generator in above.generators for each in generator.ifs]
-                heads = [generator.iter for generator in above.generators]
-                return any(self._apart(file, each, files=files) for each in tests) or any(
-                    self._rounds_apart(file, each, files=files) for each in heads
-                )
-        if isinstance(above, ast.ExceptHandler):
-            kinds = above.type.elts if isinstance(above.type, ast.Tuple) else [above.type]
-            everywhere = _EVERYWHERE - _MISSING if files else _EVERYWHERE
-            return above.type is None or any(last_name(kind) not in everywhere for kind in kinds)
-        return isinstance(above, ast.Lambda)
-
-    def _left_before(self, file: File, node: ast.stmt, *, files: bool) -> list[ast.AST]:
-        """The loop or function that a rank may have left above a statement, by a condition in the same block."""
-        if isinstance(node, FUNCTIONS):
-            return []
-        block, place = place_in_block(node)
-        around = loops_around(node)
-        found: list[ast.AST] = []
-        for test in (inner for item in block[:place] for inner in own_nodes(item) if isinstance(inner, ast.If)):
-            leaving = [each for each in own_nodes(test) if isinstance(each, (ast.Return, ast.Break, ast.Continue))]
-            function = enclosing_function(node)
-            trains = function in self.training.functions  # what has no files then does not train at all
-            if not leaving or not self._apart(file, test.test, files=files and not trains):
-                continue
-            if function is not None and any(isinstance(each, ast.Return) for each in leaving):
-                found.append(function)
-            found += [loop for loop in around for each in leaving if loops_around(each)[:1] == [loop]]
-        return found
-
-    def _apart(self, file: File, test: ast.expr, *, files: bool) -> bool:
-        """True for a condition that differs between ranks, or asks for the rank, or (with `files`) for files."""
-        return self.varies(file, test) or divides(test) or (files and self.asks_files(file, test))
-
-    def _rounds_apart(self, file: File, over: ast.expr, *, files: bool) -> bool:
-        """True for what a loop may go round more often over on one rank, or (with `files`) what hangs on files."""
-        return self._counts_apart(file, over) or (files and self.asks_files(file, over))
-
-    def asks_files(self, file: File, node: ast.expr) -> bool:
-        """True for what hangs on files that may be there, or not yet."""
-        if self._files is None:
-            self._files = _OfFiles(self.training, [], set())
-        return self._files.varies(file, node)
-
-    def _counts_apart(self, file: File, node: ast.expr) -> bool:
-        """True for a loop that may go round more often on one rank: to a number, or over what is kept now and then."""
-        if isinstance(node, ast.Call):
-            name = last_name(node.func)
-            if name == "range":
-                return any(self.varies(file, argument) for argument in node.args)
-            inner = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
-            return any(self._counts_apart(file, argument) for argument in inner)
-        slot = self.program.slot(file, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
-        return any(self._under(file, source) for source in self.slots.get(slot, ())) if slot else False
-
-    def partings(self) -> Iterator[tuple[File, ast.expr | ast.stmt]]:
-        """The conditions, loops and handlers that send ranks different ways around what they have to do together."""
-        for file, node in self._nodes:
-            if isinstance(node, (ast.If, ast.While)) and self.varies(file, node.test):
-                if self._parts(file, node):
-                    yield file, node.test
-            elif isinstance(node, (ast.For, ast.AsyncFor)) and id(node) not in self.sharded:
-                if self._counts_apart(file, node.iter) and self._together(file, node.body):
-                    yield file, node.iter
-            elif isinstance(node, ast.Try):
-                handlers = [handler for handler in node.handlers if _may_part(handler)]
-                trains = self._together(file, node.body) and self._goes_on(node, set())
-                if any(trains or self._parts(file, handler) for handler in handlers):
-                    yield file, node
-
-    def _goes_on(self, node: ast.AST, seen: set[ast.AST]) -> bool:
-        """True when something runs behind a statement: in its function, or where that is called."""
-        if loops_around(node):
-            return True
-        function = enclosing_function(node)
-        for above in [node, *chain(node)]:
-            if isinstance(above, FUNCTIONS):
-                break
-            block, place = place_in_block(above) if isinstance(above, ast.stmt) else ([], 0)
-            if any(not isinstance(item, (ast.Return, ast.Pass)) for item in block[place + 1 :]):
-                return True
-        if function is None or function in seen:
-            return False
-        seen.add(function)
-        return any(self._goes_on(statement(call), seen) for _, call in self.program.call_sites.get(function, []))
-
-    def _parts(self, file: File, node: ast.If | ast.While | ast.ExceptHandler) -> bool:
-        if self._together(file, [*node.body, *getattr(node, "orelse", [])]):
-            return True
-        if isinstance(node, ast.While):
-            return False
-        for inner in ast.walk(node):
-            if isinstance(inner, (ast.Break, ast.Continue)):
-                loop = next(iter(loops_around(inner)), None)
-                if loop is not None and loop not in ast.walk(node) and self._together(file, loop.body):
-                    return True
-            elif isinstance(inner, ast.Return) and (function := enclosing_function(node)) is not None:
-                rest = [item for item in function.body if (item.end_lineno or 0) >= node.lineno]
-                if enclosing_function(inner) is function and self._together(file, rest):
-                    return True
-        return False
-
-    def _together(self, file: File, body: list[ast.stmt]) -> bool:
-        """True for statements that make a step or a backward pass, or call what does."""
-        pending: list[ast.AST] = list(body)
-        while pending:
-            node = pending.pop()
-            if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
-                continue
-            if isinstance(node, ast.Call) and (id(node) in self.steps or self.training.runs(file, node)):
-                return True
-            pending.extend(ast.iter_child_nodes(node))
-        return False
-
-    def rates(self) -> Iterator[tuple[File, ast.expr]]:
-        """Values that set a learning rate and differ between ranks."""
-        for file, node in self._nodes:
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
-                if "sched" in last_name(node.func.value).lower() and node.args and self.varies(file, node.args[0]):
-                    yield file, node.args[0]
-            elif isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
-                key = target.slice
-                if isinstance(key, ast.Constant) and key.value == "lr" and self.varies(file, node.value):
-                    yield file, node.value
 
 
 class _Whole(Varying):
@@ -506,14 +294,14 @@ class _Evaluated(Varying):
         return False if if_training(call) else super()._begins(file, call)
 
 
-class _OfFiles(_Whole):
+class OfFiles(_Whole):
     """What hangs on files. All ranks see the same where nobody writes them meanwhile: no barrier may count on it."""
 
-    def __init__(self, training: Training, steps: list[OptimizerStep], same: set[int]) -> None:
+    def __init__(self, training: Training) -> None:
         words = [word.encode() for word in ASKS]
         self.asks = any(word in file.source.utf8 for file in training.program.files for word in words)
         if self.asks:
-            super().__init__(training, steps, same)
+            super().__init__(training, set())
 
     def varies(self, file: File, node: ast.expr | None) -> bool:
         return self.asks and super().varies(file, node)
@@ -547,21 +335,6 @@ def _forward_draws(program: Program) -> bool:
     )
 
 
-def runs_in_worker(function: Function) -> bool:
-    """True for what the workers of a loader run, by its name."""
-    return function.name in ("__getitem__", "worker_init_fn") or "collate" in function.name
-
-
-def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and what it holds, without functions and lambdas that it defines."""
-    pending = [node]
-    while pending:
-        at = pending.pop()
-        if not isinstance(at, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
-            yield at
-            pending.extend(ast.iter_child_nodes(at))
-
-
 def _bindings(node: ast.AST) -> tuple[list[ast.expr], ast.expr | None]:
     """What a node binds, and to what."""
     if isinstance(node, ast.Assign):
@@ -582,16 +355,3 @@ def _may_follow(node: ast.AST, source: ast.AST) -> bool:
         return True
     around = loops_around(node)
     return any(above in around for above in chain(source))
-
-
-def _may_part(handler: ast.ExceptHandler, everywhere: frozenset[str] = _EVERYWHERE) -> bool:
-    """True for a handler that may run on some ranks only, and behind which the program goes on.
-
-    Not so where it raises or ends the program, and where what it catches happens on all ranks: the end of the data.
-    """
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    if handler.type is not None and all(last_name(kind) in everywhere for kind in kinds):
-        return False
-    last = handler.body[-1]
-    call = last.value if isinstance(last, ast.Expr) else None
-    return not isinstance(last, ast.Raise) and not (isinstance(call, ast.Call) and last_name(call.func) in _ENDS)

@@ -6,8 +6,8 @@ import ast
 import re
 from dataclasses import dataclass
 
-from transplt.fixers.distributed.draws import SEEDED_BY, seeded
-from transplt.fixers.distributed.once import happens_once, opens_to_write
+from transplt.program.drawing import SEEDED_BY, seeded
+from transplt.program.outputs import happens_once, opens_to_write
 from transplt.program.program import LOADERS, File, Function, Program
 from transplt.program.reached import reached_functions
 from transplt.rules.torch_callables import MODULE, names_of

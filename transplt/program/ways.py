@@ -1,0 +1,264 @@
+"""In which ways the ranks come by the code of a program: whether all of them do, and as often.
+
+A condition on a value that differs sends ranks different ways. That is harmless around a print; around a backward
+pass, a step or a collective the other ranks wait for ever, or train apart.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from transplt.program.loops import loops_around
+from transplt.program.losses import loss_readers
+from transplt.program.optimizers import OptimizerStep
+from transplt.program.program import File, Function, Variable, enclosing_function
+from transplt.program.ranks import divides
+from transplt.program.training import Training
+from transplt.program.varying import OfFiles, Varying
+from transplt.syntax.asks import last_name, own_nodes, place_in_block
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+
+_ENDS = frozenset({"exit", "_exit", "quit"})
+#: What is raised on all ranks alike.
+_EVERYWHERE = frozenset(
+    "KeyboardInterrupt SystemExit StopIteration ImportError ModuleNotFoundError FileNotFoundError AttributeError "
+    "NameError NotImplementedError".split()
+)
+_MISSING = frozenset({"FileNotFoundError"})
+
+
+class Ways:
+    """The ways of the ranks through a program, by what varies between them."""
+
+    def __init__(self, varying: Varying, steps: list[OptimizerStep]) -> None:
+        self.varying, self.training, self.program = varying, varying.training, varying.program
+        self.steps = {id(step.call) for step in steps}
+        self._files: OfFiles | None = None
+
+    def alike(self, file: File, node: ast.AST, *, files: bool = False) -> bool:
+        """True when all ranks come by a node as often, as far as its own function and its callers show.
+
+        All ranks find the same files, unless one of them writes meanwhile: `files` is true where this may be.
+        """
+        apart = self.around(file, node, files=files)
+        return not apart and self.called_alike(enclosing_function(node), files=files)
+
+    def called_alike(self, function: Function | None, seen: set[ast.AST] | None = None, *, files: bool) -> bool:
+        """True when all ranks call a function as often, as far as its callers in sight show."""
+        seen = set() if seen is None else seen
+        if function is None or function in seen:
+            return True
+        seen.add(function)
+        if runs_in_worker(function):
+            return False  # there is no process group
+        return all(
+            not self.around(at, call, files=files) and self.called_alike(enclosing_function(call), seen, files=files)
+            for at, call in self.sites(function)
+        )
+
+    def sites(self, function: Function) -> list[tuple[File, ast.Call]]:
+        """The calls in sight of a function, of a constructor those that make an object."""
+        found = list(self.program.call_sites.get(function, ()))
+        if function.name == "__init__":
+            for made, calls in self.program.call_sites.items():
+                if isinstance(made, ast.ClassDef) and self.program.constructor(made) is function:
+                    found += calls
+        return found
+
+    def around(self, file: File, node: ast.AST, *, files: bool) -> list[ast.AST]:
+        """What of a node's own function may bring one rank to the node and another one past it, innermost first:
+        conditions (with `files` those on files, too), loops, `try`, lambdas, and the function itself where it may have
+        returned before.
+        """
+        found: list[ast.AST] = []
+        below = node
+        for above in chain(node):
+            if isinstance(below, ast.stmt):
+                found += self._left_before(file, below, files=files)
+            if isinstance(above, FUNCTIONS):
+                break
+            if self._sends_past(file, above, node, files=files):
+                found.append(parent(above) if isinstance(above, ast.ExceptHandler) else above)
+            below = above
+        return found
+
+    def _sends_past(self, file: File, above: ast.AST, node: ast.AST, *, files: bool) -> bool:
+        if isinstance(above, (ast.If, ast.While, ast.IfExp)):
+            return self._apart(file, above.test, files=files)
+        if isinstance(above, (ast.For, ast.AsyncFor)):
+            counted = id(above) not in self.varying.sharded and node is not above.iter
+            return counted and self._rounds_apart(file, above.iter, files=files)
+        if isinstance(above, ast.Try):
+            last = above.finalbody[:1]
+            ended = bool(last) and getattr(node, "lineno", 0) >= last[0].lineno
+            parts = not ended and any(_may_part(each, files=files) for each in above.handlers)
+            return parts and self._goes_on(above, set())
+        if isinstance(above, ast.Match):
+            return self._apart(file, above.subject, files=files)
+        if isinstance(node, ast.Call):  # what stands in an expression is lifted out of it, a call is not
+            if isinstance(above, ast.BoolOp):
+                before = itertools.takewhile(lambda each: each is not node and each not in chain(node), above.values)
+                return any(self._apart(file, each, files=files) for each in before)
+            if isinstance(above, ast.comprehension):
+                return any(self._apart(file, each, files=files) for each in above.ifs)
+            if isinstance(above, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+                tests = [each for generator in above.generators for each in generator.ifs]
+                heads = [generator.iter for generator in above.generators]
+                return any(self._apart(file, each, files=files) for each in tests) or any(
+                    self._rounds_apart(file, each, files=files) for each in heads
+                )
+        if isinstance(above, ast.ExceptHandler):
+            return _may_run_apart(above, files=files)
+        return isinstance(above, ast.Lambda)
+
+    def _left_before(self, file: File, node: ast.stmt, *, files: bool) -> list[ast.AST]:
+        """The loop or function that a rank may have left above a statement, by a condition in the same block."""
+        if isinstance(node, FUNCTIONS):
+            return []
+        block, place = place_in_block(node)
+        around = loops_around(node)
+        found: list[ast.AST] = []
+        for test in (inner for item in block[:place] for inner in own_nodes(item) if isinstance(inner, ast.If)):
+            leaving = [each for each in own_nodes(test) if isinstance(each, (ast.Return, ast.Break, ast.Continue))]
+            function = enclosing_function(node)
+            trains = function in self.training.functions  # what has no files then does not train at all
+            if not leaving or not self._apart(file, test.test, files=files and not trains):
+                continue
+            if function is not None and any(isinstance(each, ast.Return) for each in leaving):
+                found.append(function)
+            found += [loop for loop in around for each in leaving if loops_around(each)[:1] == [loop]]
+        return found
+
+    def _apart(self, file: File, test: ast.expr, *, files: bool) -> bool:
+        """True for a condition that differs between ranks, or asks for the rank, or (with `files`) for files."""
+        return self.varying.varies(file, test) or divides(test) or (files and self.asks_files(file, test))
+
+    def _rounds_apart(self, file: File, over: ast.expr, *, files: bool) -> bool:
+        """True for what a loop may go round more often over on one rank, or (with `files`) what hangs on files."""
+        return self._counts_apart(file, over) or (files and self.asks_files(file, over))
+
+    def asks_files(self, file: File, node: ast.expr) -> bool:
+        """True for what hangs on files that may be there, or not yet."""
+        if self._files is None:
+            self._files = OfFiles(self.training)
+        return self._files.varies(file, node)
+
+    def _counts_apart(self, file: File, node: ast.expr) -> bool:
+        """True for a loop that may go round more often on one rank: to a number, or over what is kept now and then."""
+        if isinstance(node, ast.Call):
+            name = last_name(node.func)
+            if name == "range":
+                return any(self.varying.varies(file, argument) for argument in node.args)
+            inner = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
+            return any(self._counts_apart(file, argument) for argument in inner)
+        slot = self.program.slot(file, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        sources = self.varying.slots.get(slot, ()) if slot else ()
+        return any(self.varying.is_under(file, source) for source in sources)
+
+    def partings(self) -> Iterator[tuple[File, ast.expr | ast.stmt]]:
+        """The conditions, loops and handlers that send ranks different ways around what they have to do together."""
+        for file, node in self.varying.nodes:
+            if isinstance(node, (ast.If, ast.While)) and self.varying.varies(file, node.test):
+                if self._parts(file, node):
+                    yield file, node.test
+            elif isinstance(node, (ast.For, ast.AsyncFor)) and id(node) not in self.varying.sharded:
+                if self._counts_apart(file, node.iter) and self._together(file, node.body):
+                    yield file, node.iter
+            elif isinstance(node, ast.Try):
+                handlers = [handler for handler in node.handlers if _may_part(handler)]
+                trains = self._together(file, node.body) and self._goes_on(node, set())
+                if any(trains or self._parts(file, handler) for handler in handlers):
+                    yield file, node
+
+    def _goes_on(self, node: ast.AST, seen: set[ast.AST]) -> bool:
+        """True when something runs behind a statement: in its function, or where that is called."""
+        if loops_around(node):
+            return True
+        function = enclosing_function(node)
+        for above in [node, *chain(node)]:
+            if isinstance(above, FUNCTIONS):
+                break
+            block, place = place_in_block(above) if isinstance(above, ast.stmt) else ([], 0)
+            if any(not isinstance(item, (ast.Return, ast.Pass)) for item in block[place + 1 :]):
+                return True
+        if function is None or function in seen:
+            return False
+        seen.add(function)
+        return any(self._goes_on(statement(call), seen) for _, call in self.program.call_sites.get(function, []))
+
+    def _parts(self, file: File, node: ast.If | ast.While | ast.ExceptHandler) -> bool:
+        if self._together(file, [*node.body, *getattr(node, "orelse", [])]):
+            return True
+        if isinstance(node, ast.While):
+            return False
+        for inner in ast.walk(node):
+            if isinstance(inner, (ast.Break, ast.Continue)):
+                loop = next(iter(loops_around(inner)), None)
+                if loop is not None and loop not in ast.walk(node) and self._together(file, loop.body):
+                    return True
+            elif isinstance(inner, ast.Return) and (function := enclosing_function(node)) is not None:
+                rest = [item for item in function.body if (item.end_lineno or 0) >= node.lineno]
+                if enclosing_function(inner) is function and self._together(file, rest):
+                    return True
+        return False
+
+    def _together(self, file: File, body: list[ast.stmt]) -> bool:
+        """True for statements that make a step or a backward pass, or call what does."""
+        calls = (node for item in body for node in own_nodes(item) if isinstance(node, ast.Call))
+        return any(id(call) in self.steps or self.training.runs(file, call) for call in calls)
+
+    def rates(self) -> Iterator[tuple[File, ast.expr]]:
+        """Values that set a learning rate and differ between ranks."""
+        for file, node in self.varying.nodes:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
+                scheduled = "sched" in last_name(node.func.value).lower() and bool(node.args)
+                if scheduled and self.varying.varies(file, node.args[0]):
+                    yield file, node.args[0]
+            elif isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
+                key = target.slice
+                if isinstance(key, ast.Constant) and key.value == "lr" and self.varying.varies(file, node.value):
+                    yield file, node.value
+
+
+def ways_through(
+    training: Training, steps: list[OptimizerStep], evaluating: frozenset[int], models: frozenset[Variable]
+) -> Ways:
+    """The ways through a program in which the ranks take the mean of each loss that is read where all of them come by.
+
+    `models` hold what an optimizer trains. What `while` reads is read anew in each round: no line in front of it has
+    taken the mean.
+    """
+    readers = [
+        (file, node)
+        for file in training.program.files
+        for _, nodes in loss_readers(training, file)
+        for node in nodes
+        if not any(isinstance(above, ast.While) and node in ast.walk(above.test) for above in chain(node))
+    ]
+    first = Ways(Varying(training, {id(node) for _, node in readers}, evaluating, models), steps)
+    same = {id(node) for file, node in readers if first.alike(file, node)}
+    return first if len(same) == len(readers) else Ways(Varying(training, same, evaluating, models), steps)
+
+
+def runs_in_worker(function: Function) -> bool:
+    """True for what the workers of a loader run, by its name."""
+    return function.name in ("__getitem__", "worker_init_fn") or "collate" in function.name
+
+
+def _may_run_apart(handler: ast.ExceptHandler, *, files: bool) -> bool:
+    """True for a handler that may run on some ranks only: not where what it catches happens on all of them, such as the
+    end of the data."""
+    everywhere = _EVERYWHERE - _MISSING if files else _EVERYWHERE
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return handler.type is None or any(last_name(kind) not in everywhere for kind in kinds)
+
+
+def _may_part(handler: ast.ExceptHandler, *, files: bool = False) -> bool:
+    """The same of one behind which the program goes on: it neither raises nor ends the program."""
+    if not _may_run_apart(handler, files=files):
+        return False
+    last = handler.body[-1]
+    call = last.value if isinstance(last, ast.Expr) else None
+    return not isinstance(last, ast.Raise) and not (isinstance(call, ast.Call) and last_name(call.func) in _ENDS)
