@@ -119,6 +119,29 @@ def test_portable_style_calls_it_and_writes_no_class(project: Path, tmp_path: Pa
     assert "npu_port.py" not in files and b"torch.nn.DataParallel(net)" in files["models/net.py"]
 
 
+VAE = """\
+import torch
+import torch.nn.functional as F
+
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Sigmoid()).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for x in torch.rand(3, 8, 4):
+    x = x.cuda()
+    optimizer.zero_grad()
+    loss = F.binary_cross_entropy(model(x), x)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_what_mixed_precision_calls_is_written(tmp_path: Path) -> None:
+    (tmp_path / "proj").mkdir()
+    (tmp_path / "proj" / "train.py").write_text(VAE)
+    files = tree(migrated(tmp_path / "proj", tmp_path / "out", "--amp", "native"))
+    assert b"npu_port.in_float32(F.binary_cross_entropy)" in files["train.py"]
+    assert files["npu_port.py"].decode() == helper_text(["Float32Sigmoid", "in_float32"])
+
+
 def test_what_nobody_asked_for_twice(project: Path, tmp_path: Path) -> None:
     (project / "npu_port.py").write_text("x = 1\n")
     files = tree(migrated(project, tmp_path / "out"))

@@ -12,6 +12,7 @@ from transplt.program import passes
 WRAPPED = "= npu_port.wrap("
 AVERAGED = "npu_port.average(optimizer)"
 STARTED = "npu_port.start()"
+OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
 
 
 def loop(body: str, head: str = "for epoch in range(3):\n    for x in loader:\n") -> str:
@@ -115,6 +116,44 @@ def test_a_closure_averages_what_decides_its_step() -> None:
     ) in found and found.count(AVERAGED) == 1
 
 
+FIT = """\
+class Fit{bases}:
+    def __init__(self):
+        self.model = net().cuda()
+        self.optimizer = torch.optim.LBFGS({trained}.parameters())
+
+    def closure(self):
+        loss = self.model(self.x).sum()
+        loss.backward()
+        return loss
+
+    def run(self):
+        for epoch in range(3):
+            for self.x in loader:
+                self.optimizer.step(self.closure)
+"""
+
+
+def test_a_closure_may_be_a_method() -> None:
+    fit = FIT.format(bases="", trained="self.model")
+    found = output(script(model=fit, loop="Fit().run()").replace(OPTIMIZER, ""))
+    assert (
+        "        loss.backward()\n        npu_port.average(self.optimizer)\n"
+        "        mean_loss = npu_port.mean_over_ranks(loss)\n        return mean_loss\n"
+    ) in found and WRAPPED not in found
+
+
+@pytest.mark.parametrize(
+    ("bases", "trained", "alike"),
+    [("", "self.model", True), ("(Base)", "self.model", True), ("(torch.nn.Module)", "self", False)],
+)
+def test_ranks_begin_alike_where_a_class_makes_the_model(bases: str, trained: str, alike: bool) -> None:
+    """A class of modules goes to the card later, with its optimizer in it."""
+    fit = FIT.format(bases=bases, trained=trained)
+    found = output(script(model=f"from project import Base\n\n{fit}", loop="Fit().run()").replace(OPTIMIZER, ""))
+    assert ("npu_port.alike(self.optimizer)\n" in found) is alike
+
+
 def test_a_network_that_is_not_called_is_averaged_with_the_others() -> None:
     third = "encoder = net.encoder.cuda()\nsecond = torch.optim.SGD(encoder.parameters(), lr=0.1)"
     body = "encoder.encode(model(x)).backward()\noptimizer.step()\nsecond.step()"
@@ -162,6 +201,23 @@ def test_a_layer_that_a_forward_pass_may_leave_out(body: str, unused: bool) -> N
     source = script(head=MODEL.format(body=body), model="model = Net().cuda()")
     found = output(source.replace("model(x).backward()", "model(x).backward(); optimizer.step()"))
     assert WRAPPED in found and ("find_unused_parameters=True" in found) is unused
+
+
+@pytest.mark.parametrize(
+    ("beside", "averaged"),
+    [
+        ("criterion(model(x), model.b)", True),
+        ("model(x) * model.b.weight.exp().mean()", True),
+        ("criterion(model(x))", False),
+        ("model(x) * net.b", True),  # whatever has a parameter of that name
+    ],
+)
+def test_a_parameter_that_the_loss_reads_beside_the_forward_pass(beside: str, averaged: bool) -> None:
+    """A wrapper that looks for unused parameters takes it for one, and stops when it gets a gradient."""
+    head = MODEL.format(body="return self.a(x)")
+    body = loop(f"({beside}).backward()\noptimizer.step()")
+    found = output(script(head=head, model="model = Net().cuda()", loop=body))
+    assert (AVERAGED in found, WRAPPED in found) == (averaged, not averaged)
 
 
 def test_a_program_too_long_to_follow_is_averaged(monkeypatch: pytest.MonkeyPatch) -> None:

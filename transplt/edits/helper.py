@@ -14,6 +14,7 @@ from transplt.base.finding import Level
 from transplt.edits.edit import AtTop, Beside, Edit, Found
 from transplt.edits.helper_import import import_line, imported_as
 from transplt.edits.helper_inline import Inline
+from transplt.edits.helper_source import public_names
 from transplt.edits.lines import blank_lines_above
 from transplt.edits.work import Work
 from transplt.flow.helper_place import NAME, Place, place_of
@@ -65,6 +66,7 @@ def helper(
     `at` is the node that calls it: functions that stand in the file stand above it, or there is no text to call. `code`
     and `message` are those of the record of functions that go into the file itself.
     """
+    assert name in public_names(), f"{name} would not be written"
     given = work.once(_given)
     if given.place is None:
         return _inline(work, given, name, Edit(AtTop(), code, message, "", level, group=group, asked=asked), at)

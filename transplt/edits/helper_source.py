@@ -19,9 +19,9 @@ from transplt.syntax.scopes import Binding
 PACKAGE = "transplt.helper"
 #: What a project may call; the rest is what these need.
 _CALLED = (
-    "OneCardDataParallel alike average bare buffers_of_first check_ranks first_on_host is_first mean_over_ranks "
-    "of_first one_by_one own_draws rank same_draws save shard show start sum_over_ranks wait world_size wrap "
-    "written_aside"
+    "Float32Sigmoid OneCardDataParallel alike average bare buffers_of_first check_ranks first_on_host in_float32 "
+    "is_first mean_over_ranks of_first one_by_one own_draws rank same_draws save shard show start sum_over_ranks wait "
+    "world_size wrap written_aside"
 ).split()
 
 

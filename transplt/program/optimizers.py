@@ -87,11 +87,11 @@ def _stepped(program: Program, file: File, call: ast.Call) -> OptimizerStep | No
     made = [value for _, value in values_of(program, file, call.func.value) if isinstance(value, ast.Call)]
     scales = any(last_name(value.func).endswith("GradScaler") for value in made)
     if call.args and (scales or "scaler" in last_name(call.func.value).lower()):
-        return OptimizerStep(file, call, call.args[0], _closure(file, call))
+        return OptimizerStep(file, call, call.args[0], _closure(program, file, call))
     return optimizer_stepped(program, file, call)
 
 
-def _closure(file: File, call: ast.Call) -> Function | None:
+def _closure(program: Program, file: File, call: ast.Call) -> Function | None:
     given = [*call.args, *([value] if (value := keyword_of(call, "closure")) is not None else [])]
     for argument in given:
         if isinstance(argument, ast.Name):
@@ -99,6 +99,10 @@ def _closure(file: File, call: ast.Call) -> Function | None:
             for binding in found[1] if found else ():
                 if isinstance(binding.node, FUNCTIONS):
                     return binding.node
+        elif isinstance(argument, ast.Attribute):
+            method = program.definition(file, argument)
+            if isinstance(method, FUNCTIONS):
+                return method
     return None
 
 
@@ -128,12 +132,13 @@ def optimizer_stepped(program: Program, file: File, call: ast.Call) -> Optimizer
     func = call.func
     if not isinstance(func, ast.Attribute) or func.attr != "step" or not is_optimizer_object(program, file, func.value):
         return None
-    return OptimizerStep(file, call, func.value, _closure(file, call))
+    return OptimizerStep(file, call, func.value, _closure(program, file, call))
 
 
 def is_closure(program: Program, file: File, function: Function) -> bool:
     """True for a function that is given to an optimizer's step."""
-    calls = (call for use in file.scan.names.get(function.name, ()) if isinstance(call := parent(use), ast.Call))
+    uses = (*file.scan.names.get(function.name, ()), *file.scan.attributes.get(function.name, ()))
+    calls = (call for use in uses if isinstance(call := parent(use), ast.Call))
     steps = (optimizer_stepped(program, file, call) for call in calls)
     return any(step is not None and step.closure is function for step in steps)
 

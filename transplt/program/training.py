@@ -86,6 +86,8 @@ class Training:
                 found = file.names.lookup(argument.id, file.scan.scope_of(argument))
                 if found is not None and any(binding.node in self.functions for binding in found[1]):
                     return True
+            elif isinstance(argument, ast.Attribute) and self.program.definition(file, argument) in self.functions:
+                return True
         return False
 
     def in_region(self, file: File, node: ast.AST) -> bool:

@@ -17,8 +17,8 @@ from transplt.program.gradient_reads import first_reader, readers_apart
 from transplt.program.optimizers import OptimizerStep, optimizer_calls
 from transplt.program.program import enclosing_function, text_of
 from transplt.program.wraps import buffers_apart
-from transplt.syntax.asks import block_of, by_place, call_of, ends, is_plain
-from transplt.syntax.scan import parent, statement
+from transplt.syntax.asks import block_of, by_place, call_of, ends, is_plain, last_name
+from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 CODE = "NPU351"
 _MESSAGE = "the mean of the gradients over the ranks"
@@ -69,8 +69,10 @@ def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
     A module that makes its own optimizer goes to the card later. All ranks have drawn the same parameters then.
     """
     function, node = enclosing_function(call), statement(call)
-    own = any(isinstance(each, ast.Name) and each.id == "self" for given in call.args for each in ast.walk(given))
-    if function is not None and function.name == "__init__" and own and isinstance(parent(function), ast.ClassDef):
+    own = [parent(each) for given in call.args for each in ast.walk(given) if getattr(each, "id", "") == "self"]
+    whole = any(call_of(each) is not None for each in own)  # self.parameters()
+    cls = parent(function) if function is not None and function.name == "__init__" else None
+    if isinstance(cls, ast.ClassDef) and own and (whole or _is_module(cls)):
         return None
     block = block_of(node)
     for later in block[block.index(node) + 1 :]:
@@ -79,6 +81,12 @@ def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
         if isinstance(func, ast.Attribute) and func.attr in MOVES:
             node = later if bench.models.origin(bench.file, func.value) is not None else node
     return node
+
+
+def _is_module(cls: ast.ClassDef) -> bool:
+    """True for a class of modules: by what it derives from, or since it has a forward pass."""
+    forward = any(isinstance(each, FUNCTIONS) and each.name == "forward" for each in cls.body)
+    return forward or any(last_name(base).endswith("Module") for base in cls.bases)
 
 
 def _target(call: ast.Call) -> ast.expr | None:

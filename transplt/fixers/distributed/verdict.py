@@ -75,6 +75,8 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     refusals += [] if refusals else _peeks(ways, found)
     passes = find_passes(models)
     why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps) or _wrapped_apart(ways, wraps)
+    unused = frozenset[Variable]() if why else _unused(models, passes)
+    why = why or _read_beside(models.program, unused)
     if not why and any(step.closure is not None for step in steps):
         why = "a closure works out the loss anew, and what it returns decides the step"
     if why and not steps and not refusals:
@@ -85,7 +87,7 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
         refusals.append(Refusal(*first, f"no model can be wrapped as -t asks: {why}", help_))
     if why:
         refusals += [*_data_parallel(models, why), *_beside_optimizers(models)]
-    return Verdict(refusals, why, steps, ways, found, frozenset() if why else _unused(models, passes))
+    return Verdict(refusals, why, steps, ways, found, frozenset() if why else unused)
 
 
 def _leave_whole(models: Models, ways: Ways, found: Shares) -> None:
@@ -326,6 +328,25 @@ def _why_averaging(models: Models, wraps: dict[Variable, Wrap], passes: Passes) 
 
 
 # --- parameters that a step may leave out ----------------------------------------------------------------------------
+
+
+def _read_beside(program: Program, unused: frozenset[Variable]) -> str:
+    """Why a wrapper that looks for unused parameters fails, empty where it does not: it takes those for unused that the
+    program reads beside the forward pass (a temperature, weights of losses), and they get a gradient after all."""
+    held = {
+        target.attr
+        for file in program.files
+        for call in file.scan.calls
+        if unused and (file.names.qualified(call.func) or "").startswith("torch.nn.")
+        if isinstance(stored := parent(call), ast.Assign)
+        for target in stored.targets
+        if isinstance(target, ast.Attribute)
+    }
+    for file in program.files if held else ():
+        for node in by_place(each for name in held for each in file.scan.attributes.get(name, ())):
+            if isinstance(node.ctx, ast.Load) and not (isinstance(node.value, ast.Name) and node.value.id == "self"):
+                return f"{ast.unparse(node)} is read in line {node.lineno}, beside the forward pass"
+    return ""
 
 
 def _unused(models: Models, passes: Passes) -> frozenset[Variable]:
