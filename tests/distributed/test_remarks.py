@@ -119,3 +119,20 @@ def test_a_loader_that_is_read_through_an_open_bar(bar: str) -> None:
     loop = f"for epoch in range(3):\n    with {bar} as bar:\n        for x in bar:\n            model(x).backward()"
     result = distributed(script(head="import click\nfrom alive_progress import alive_it", loop=loop))
     assert not left(result) and "\nloader = npu_port.shard(loader)\n" in result.data.decode()
+
+
+def test_a_network_that_steps_in_some_rounds_accumulates_nothing() -> None:
+    """Each pass has its own step, as in a WGAN."""
+    loop = """\
+for epoch in range(3):
+    for i, x in enumerate(loader):
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+        if i % 3 == 0:
+            second.zero_grad()
+            critic(x).sum().backward()
+            second.step()
+"""
+    made = "model = net().cuda()\ncritic = net().cuda()\nsecond = torch.optim.SGD(critic.parameters(), lr=0.1)"
+    assert left(distributed(script(model=made, loop=loop))) == []

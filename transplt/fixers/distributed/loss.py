@@ -162,10 +162,11 @@ def write_accumulation(bench: Bench) -> None:
 
 
 def _is_conditional_step(bench: Bench, node: ast.stmt) -> bool:
-    """`if (i + 1) % n == 0: optimizer.step()`."""
+    """`if (i + 1) % n == 0: optimizer.step()`; with a backward pass of its own in it, it goes on from no other."""
     tests = list(ast.walk(node.test)) if isinstance(node, ast.If) else []
     counted = any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod) for each in tests)
-    return counted and any(node in chain(step.call) for step in bench.verdict.steps)
+    own = any(node in chain(call) for _, call in bench.training.backwards)
+    return counted and not own and any(node in chain(step.call) for step in bench.verdict.steps)
 
 
 def _without_sync(bench: Bench, loop: Loop, step: ast.If, backward: int) -> None:
