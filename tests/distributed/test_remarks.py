@@ -136,3 +136,28 @@ for epoch in range(3):
 """
     made = "model = net().cuda()\ncritic = net().cuda()\nsecond = torch.optim.SGD(critic.parameters(), lr=0.1)"
     assert left(distributed(script(model=made, loop=loop))) == []
+
+
+@pytest.mark.parametrize(
+    ("same", "distance", "remarked"),
+    [
+        ("y[:, None] == y[None, :]", "torch.cdist(emb, emb)", True),
+        ("y.unsqueeze(0) == y.unsqueeze(1)", "emb @ emb.t()", True),
+        ("y[:, None] != y[None]", "(emb[:, None] - emb[None, :]).norm(dim=2)", True),
+        # Against what is no sample of the batch; positions; no distance.
+        ("y[:, None] == classes[None, :]", "(emb[:, None] - centers[None, :]).norm(dim=2)", False),
+        ("torch.arange(8)", "position[:, None] - position[None, :]", False),
+        ("y[:, None] == y[None, :]", "emb.norm()", False),
+    ],
+)
+def test_the_hardest_of_a_batch(same: str, distance: str, remarked: bool) -> None:
+    loop = f"""\
+for epoch in range(3):
+    for x, y in loader:
+        emb = model(x)
+        same = {same}
+        distance = {distance}
+        (distance * same).max(1).values.mean().backward()
+        optimizer.step()
+"""
+    assert bool(said(distributed(script(loop=loop)), "NPU353")) is remarked

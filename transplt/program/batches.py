@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from transplt.program.loops import Loop
 from transplt.program.models import Models
 from transplt.program.program import Function
-from transplt.syntax.asks import begins, by_place, last_name
+from transplt.syntax.asks import begins, by_place, last_name, own_nodes
 from transplt.syntax.files import File
 from transplt.syntax.scan import FUNCTIONS, chain
 
@@ -31,18 +31,47 @@ def memories(file: File) -> Iterator[ast.expr]:
 
 
 def over_the_batch(file: File) -> Iterator[ast.expr]:
-    """Products of samples with all others of their batch, in functions that tell each from the others."""
-    for function in file.scan.functions:
-        inside = list(ast.walk(function))
-        apart = any(isinstance(node, ast.Call) and last_name(node.func) in _APART for node in inside)
-        products = [node for node in inside if isinstance(node, ast.expr) and _compares(file, node)]
-        if apart and products and not _attends(function):
+    """Products of samples with all others of their batch, in functions and at the top, where these are told apart."""
+    top = [node for statement in file.scan.tree.body for node in own_nodes(statement)]
+    for inside in (*(list(ast.walk(function)) for function in file.scan.functions if not _attends(function)), top):
+        labels = any(_compares_labels(node) for node in inside)
+        apart = labels or any(isinstance(node, ast.Call) and last_name(node.func) in _APART for node in inside)
+        products = [node for node in inside if isinstance(node, ast.expr) and _compares(file, node, labels)]
+        if apart and products:
             yield min(products, key=begins)
 
 
-def _compares(file: File, node: ast.expr) -> bool:
+def _compares_labels(node: ast.AST) -> bool:
+    """True for `y[:, None] == y[None, :]`."""
+    if not isinstance(node, ast.Compare) or len(node.comparators) != 1:
+        return False
+    return isinstance(node.ops[0], (ast.Eq, ast.NotEq)) and _are_one(node.left, node.comparators[0])
+
+
+def _are_one(left: ast.expr, right: ast.expr) -> bool:
+    """True for one thing along two axes: `y[:, None]` and `y[None, :]`."""
+    sides = _turned(left), _turned(right)
+    return sides[0] is not None and sides[1] is not None and ast.dump(sides[0]) == ast.dump(sides[1])
+
+
+def _turned(node: ast.expr) -> ast.expr | None:
+    """What is laid along another axis: `y` of `y[:, None]`, `y.unsqueeze(1)` and `y.t()`; None for anything else."""
+    if isinstance(node, ast.Subscript) and any(
+        isinstance(each, ast.Constant) and each.value is None for each in ast.walk(node.slice)
+    ):
+        return node.value
+    turns = ("unsqueeze", "view", "reshape", "t", "expand")
+    func = node.func if isinstance(node, ast.Call) else None
+    return func.value if isinstance(func, ast.Attribute) and func.attr in turns else None
+
+
+def _compares(file: File, node: ast.expr, labels: bool) -> bool:
+    """Whether each sample meets each other one; by a difference only where labels are compared, since positions are
+    taken from one another, too."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return _is_turned(node.right)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        return labels and _are_one(node.left, node.right)
     if not isinstance(node, ast.Call):
         return False
     name = file.names.qualified(node.func) or ""
