@@ -83,14 +83,20 @@ def migrate(script: Script, corpus: Path, place: Path) -> tuple[Path, Outcome]:
     return folder, Outcome(script, "converted", exchange, whole="NPU340" in codes, fetched="NPU344" in codes)
 
 
+def _copied(script: Script, folder: Path, name: str) -> Path:
+    """The folder of the main file in a copy of what was written, with what stands in for packages."""
+    place = folder.with_name(name) / "a" / "b"
+    shutil.copytree(folder, place, ignore=shutil.ignore_patterns(".transplt", "change_list.csv"))
+    here = (place / script.main).parent
+    with_stubs(here, script)
+    return here
+
+
 def run(script: Script, folder: Path, outcome: Outcome) -> None:
     """Run what was written with two processes and with one."""
     ranks = {}
     for world, plain in ((2, False), (2, True), (1, True)) if script.same or script.even else ((2, False),):
-        place = folder.with_name(f"run{world}{plain}") / "a" / "b"
-        shutil.copytree(folder, place, ignore=shutil.ignore_patterns(".transplt", "change_list.csv"))
-        here = (place / script.main).parent
-        with_stubs(here, script)
+        here = _copied(script, folder, f"run{world}{plain}")
         times = 2 if (world, plain) == (1, True) and not outcome.whole else 1
         arguments = arguments_of(script, 4 * times)
         told = any("{batch}" in each for each in script.arguments)
@@ -124,10 +130,7 @@ def run(script: Script, folder: Path, outcome: Outcome) -> None:
 def start(script: Script, folder: Path, outcome: Outcome) -> None:
     """Start what was written with one, two and four processes, from two seeds each."""
     for world, seed in ((world, seed) for world in (1, 2, 4) for seed in SEEDS):
-        place = folder.with_name(f"start{world}-{seed}") / "a" / "b"
-        shutil.copytree(folder, place, ignore=shutil.ignore_patterns(".transplt", "change_list.csv"))
-        here = (place / script.main).parent
-        with_stubs(here, script)
+        here = _copied(script, folder, f"start{world}-{seed}")
         ranks = run_ranks(
             here, Path(script.main).name, arguments_of(script, 4), world=world, timeout=SECONDS, seed=seed
         )

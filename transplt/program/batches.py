@@ -50,11 +50,11 @@ def _compares_labels(node: ast.AST) -> bool:
 
 def _are_one(left: ast.expr, right: ast.expr) -> bool:
     """True for one thing along two axes: `y[:, None]` and `y[None, :]`."""
-    sides = _turned(left), _turned(right)
+    sides = _laid_out(left), _laid_out(right)
     return sides[0] is not None and sides[1] is not None and ast.dump(sides[0]) == ast.dump(sides[1])
 
 
-def _turned(node: ast.expr) -> ast.expr | None:
+def _laid_out(node: ast.expr) -> ast.expr | None:
     """What is laid along another axis: `y` of `y[:, None]`, `y.unsqueeze(1)` and `y.t()`; None for anything else."""
     if isinstance(node, ast.Subscript) and any(
         isinstance(each, ast.Constant) and each.value is None for each in ast.walk(node.slice)
