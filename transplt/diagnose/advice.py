@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from packaging.version import InvalidVersion, Version
-
 from transplt.diagnose.host import LIBRARIES, MANAGERS, Host
 from transplt.rules.tables import read_table
 
@@ -80,8 +78,8 @@ def _torch_npu(host: Host) -> Check:
     if not host.torch_npu:
         do = f"pip install torch_npu=={wanted}" if wanted else "pip install torch_npu of torch's version"
         return Check("torch_npu", State.MISSING, "not installed in this Python", do)
-    ours, theirs = _parsed(host.torch), _parsed(host.torch_npu)
-    if ours and theirs and ours.release != theirs.release:
+    ours, theirs = _package(host.torch), _package(host.torch_npu)
+    if ours and theirs and ours[0] != theirs[0]:
         text = f"{host.torch_npu} does not belong to torch {host.torch}: their first three numbers must be the same"
         do = f"pip install torch_npu=={wanted}" if wanted else "install the pair of one version"
         return Check("torch_npu", State.WRONG, text, do)
@@ -180,15 +178,22 @@ def _variables(host: Host) -> list[Check]:
     return found
 
 
-def _parsed(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
+#: `2.1.0`, `2.1.0.post17`, `2.9.0rc1`, each with more behind a plus.
+_PACKAGE = re.compile(r"(\d+(?:\.\d+)*)(?:(a|b|rc)(\d+))?(?:\.post(\d+))?(?:\.dev\d+)?(?:\+.*)?")
+
+
+def _package(text: str) -> tuple[tuple[int, ...], int, int] | None:
+    """A package's version in the order of versions: its numbers, behind its candidates, and its repairs. None for what
+    is none. (A card pack brings this module to hosts that may lack `packaging`.)"""
+    match = _PACKAGE.fullmatch(text)
+    if match is None:
         return None
+    before = {"a": -300, "b": -200, "rc": -100}[match[2]] + int(match[3]) if match[2] else 0
+    return tuple(map(int, match[1].split("."))), before, int(match[4] or 0)
 
 
 def _older_package(mine: str, wanted: str) -> bool:
-    ours, theirs = _parsed(mine), _parsed(wanted)
+    ours, theirs = _package(mine), _package(wanted)
     return bool(ours and theirs and ours < theirs)
 
 

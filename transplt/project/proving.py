@@ -15,6 +15,7 @@ from transplt.project.tree import migrate_tree
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.launch.options import UsageError as CannotRun
 from transplt.proof.launch.warm import Warm
+from transplt.proof.prove.card_pack import Pack, check_pack, write_pack
 from transplt.proof.prove.command import for_output
 from transplt.proof.prove.projects import find_project
 from transplt.proof.prove.proof import Proof, between
@@ -26,7 +27,8 @@ _FAILED = (Word.DIFFERS, Word.STOPS)
 
 class Proving:
     """Proves what a migration wrote. `command` is the script and its arguments, as behind `python`; `stubs` and `data`
-    are those of `transplt prove`. Data that are not in the output are those of the input.
+    are those of `transplt prove`. Data that are not in the output are those of the input. `card_pack` names a folder:
+    the last result is packed into it for the card, and `pack` says what it holds.
 
     Raises UsageError where nothing can be run: no command, no torch, no such script.
     """
@@ -38,26 +40,36 @@ class Proving:
         progress: Callable[[str], None],
         stubs: tuple[str, ...] = (),
         data: tuple[str, ...] = (),
+        card_pack: str | None = None,
     ) -> None:
         self.options, self.progress, self.data = options, progress, data
         self.run = run_of(command, stubs)
-        self._proof(make_plan(options).source, None, ())  # reports at once what is missing
+        source = make_plan(options).source
+        self._proof(source, None, ())  # reports at once what is missing
+        self.to_pack = check_pack(Path(card_pack), source) if card_pack is not None else None
+        self.pack: Pack | None = None
 
     def migrate(self, migrate: Callable[[Plan], RunResult]) -> tuple[RunResult, Proof]:
         """Migrate, prove, and migrate again without the themes that fail; the last result, and its proof."""
+        result, proof, plan = self._migrate(migrate)
+        if self.to_pack is not None:
+            self.pack = pack_of(plan.source, plan.target, self.run, self.to_pack, self.progress, self.data)
+        return result, proof
+
+    def _migrate(self, migrate: Callable[[Plan], RunResult]) -> tuple[RunResult, Proof, Plan]:
         plan = make_plan(self.options)
         result = migrate(plan)
         proof = self._of(plan)
         themes = _themes(self.options)
         if proof.verdict.word not in _FAILED or not themes:
-            return result, proof
+            return result, proof, plan
         bad = self._to_blame(themes)
         if not bad:
-            return result, proof
+            return result, proof, plan
         wanted = _without(self.options, set(bad))
         taken = tuple((theme, self.run.script, str(verdict)) for theme, verdict in bad.items())
         plan = make_plan(replace(wanted, taken_back=taken, force=True, discard_edits=False))
-        return migrate(plan), self._of(plan)
+        return migrate(plan), self._of(plan), plan
 
     def _to_blame(self, themes: dict[str, tuple[str, ...]]) -> dict[str, Verdict]:
         """The themes that fail by themselves where the migration alone does not, and how; all where only together."""
@@ -118,6 +130,19 @@ def proof_between(
             return between(original, migrated, options, progress, warm).prove(worlds)
     except CannotRun as error:
         raise UsageError(f"--prove: {error}") from error
+
+
+def pack_of(
+    source: Path, target: Path, run: RunOptions, out: Path, progress: Callable[[str], None], data: tuple[str, ...] = ()
+) -> Pack:
+    """The card pack of what was written to `target`, in the new folder `out`. UsageError where it cannot be made."""
+    try:
+        options, _ = for_output(run, target)
+        original = find_project(source if source.is_dir() else source.parent, options.script, data)
+        migrated = replace(find_project(target, options.script, data), elsewhere=original.root)
+        return write_pack(migrated, options, out, progress)
+    except CannotRun as error:
+        raise UsageError(f"--card-pack: {error}") from error
 
 
 def _themes(options: Options) -> dict[str, tuple[str, ...]]:

@@ -13,6 +13,10 @@ from transplt.base.errors import UsageError
 from transplt.faces.cli.command import DONE, EXECUTOR, EXIT_ZERO, FIXERS, ISOLATED, JOBS, LEFT, RULES, to_stderr
 from transplt.faces.cli.completing import FILE, FOLDER, TuningNames
 
+#: Of the migration and of `port`.
+CARD_PACK = click.option(
+    "--card-pack", type=FOLDER, metavar="DIR", help="With --prove: write a folder to take to the machine with the card."
+)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -91,6 +95,7 @@ _OUTPUT = (
         help="With --prove: run FILE, or a ready one (`--stubs list` names them), beside it.",
     ),
     click.option("--data", multiple=True, metavar="PATH", help="With --prove: data that are linked, not copied."),
+    CARD_PACK,
     click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; write nothing."),
     click.option("--no-html", "page", is_flag=True, callback=_not, help="Leave out report.html."),
     click.option("--report-only", is_flag=True, help="Write the reports, without the migrated project."),
@@ -123,6 +128,7 @@ def migrate(
     prove: str | None,
     stubs: tuple[str, ...],
     data: tuple[str, ...],
+    card_pack: str | None,
     diff: bool,
     exit_zero: bool,
     verbose: int,
@@ -142,19 +148,19 @@ def migrate(
         raise UsageError("--diff writes nothing, and --report-only writes reports: give one of them")
     if prove is not None and (diff or options.report_only):
         raise UsageError("--prove runs what was written; it goes neither with --diff nor with --report-only")
-    if prove is None and (stubs or data):
-        raise UsageError("--stubs and --data are for what --prove runs")
+    if prove is None and (stubs or data or card_pack is not None):
+        raise UsageError("--stubs, --data and --card-pack are for what --prove runs")
     if not diff:
         from transplt.render.workbook_writer import import_writer
 
         import_writer()
-    proof = None
+    proof, proving = None, None
     with progress_bar(not quiet) as progress:
         if prove is not None:
             from transplt.project.proving import Proving
 
             print_step = lambda text: None if quiet else to_stderr(f"prove: {text} ...")  # noqa: E731
-            proving = Proving(options, prove, print_step, stubs, data)
+            proving = Proving(options, prove, print_step, stubs, data, card_pack)
             result, proof = proving.migrate(lambda plan: migrate_tree(plan, progress))
         else:
             plan = make_plan(options)
@@ -170,5 +176,7 @@ def migrate(
         from transplt.proof.prove.proof_text import as_text
 
         to_stderr(as_text(proof))
+        if proving is not None and proving.pack is not None:
+            to_stderr(f"card pack: {proving.pack}")
     failed = proof is not None and proof.verdict.word.value != "equal"
     return DONE if exit_zero else max(result.exit_code, LEFT if failed else DONE)

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
+from transplt.base.errors import UsageError
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE
-from transplt.faces.cli.migrate import edit_options
+from transplt.faces.cli.migrate import CARD_PACK, edit_options
 
 
 @click.command("port", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -23,10 +24,13 @@ from transplt.faces.cli.migrate import edit_options
     metavar="COMMAND",
     help="Run COMMAND ('train.py --epochs 1') before and after each decision, and compare.",
 )
+@CARD_PACK
 @edit_options
 @EXIT_ZERO
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
-def port_command(project: str, *, branch: str, command: str, exit_zero: bool, quiet: bool, **given: Any) -> int:
+def port_command(
+    project: str, *, branch: str, command: str, card_pack: str | None, exit_zero: bool, quiet: bool, **given: Any
+) -> int:
     """Migrate what PROJECT (a folder in a git repository) has committed, as a branch of small commits.
 
     One commit for each decision, with the reason in its message; on top a checklist of what is left, NPU_PORT.md. The
@@ -34,6 +38,8 @@ def port_command(project: str, *, branch: str, command: str, exit_zero: bool, qu
     result, `git branch -D npu-port` undoes it. Called again, it goes on from the tip of the branch, your commits
     included.
     """
+    if card_pack is not None and not command:
+        raise UsageError("--card-pack records what --prove runs; give both")
     from transplt.project.options import Options
     from transplt.project.port.port import port
 
@@ -42,6 +48,7 @@ def port_command(project: str, *, branch: str, command: str, exit_zero: bool, qu
         branch,
         command,
         lambda text: None if quiet else to_stderr(f"port: {text} ..."),
+        card_pack,
     )
     if not quiet:
         if not done.commits:

@@ -72,6 +72,15 @@ def begin(
     atexit.register(_stop)
 
 
+def hold_still(seed: int) -> None:
+    """Seed what draws, let it draw on the host, and turn dropout off; nothing is recorded."""
+    global _seed
+    _seed = seed
+    _drop_nothing()
+    _draw_on_the_host()
+    _seed_all(seed, False)
+
+
 def generator() -> Any:
     """A generator of the host with the seed of the probe, for what shuffles."""
     return torch.Generator().manual_seed(_seed)

@@ -39,8 +39,9 @@ from transplt.project.options import Options, find_source, make_plan
 from transplt.project.port import checklist
 from transplt.project.port.decisions import ON_REQUEST, Decision
 from transplt.project.port.steps import Changed, replays, steps_of
-from transplt.project.proving import proof_between, run_of
+from transplt.project.proving import pack_of, proof_between, run_of
 from transplt.project.tree import diff_tree, migrate_tree
+from transplt.proof.prove.card_pack import check_pack
 from transplt.render.cell import many
 from transplt.render.verdict import Verdict, Word
 from transplt.report.records import HELPER, RunResult
@@ -101,14 +102,20 @@ class _Branch:
         return self.tip
 
 
-def port(options: Options, branch: str, command: str, progress: Callable[[str], None]) -> Port:
-    """Makes the branch, or goes on with it. UsageError where there is no repository or no branch can be made."""
+def port(
+    options: Options, branch: str, command: str, progress: Callable[[str], None], card_pack: str | None = None
+) -> Port:
+    """Makes the branch, or goes on with it; `card_pack` names a folder, into which the tip is packed for the card.
+
+    UsageError where there is no repository or no branch can be made.
+    """
     project = find_source(Path(options.source))
     top = find_repository(project) if project.is_dir() else None
     if top is None:
         raise UsageError(f"{shown(project)} is no folder of a git repository; `transplt -i` migrates any folder")
     try:
-        return _port(project, Path(os.path.realpath(top)), options, branch, command, progress)
+        pack = check_pack(Path(card_pack), project) if card_pack is not None else None
+        return _port(project, Path(os.path.realpath(top)), options, branch, command, progress, pack)
     except FileNotFoundError as error:
         if shutil.which("git") is not None:  # such as no folder for temporary files
             raise CannotFinish(f"{reason(error)}; the branch is as it was") from error
@@ -118,7 +125,13 @@ def port(options: Options, branch: str, command: str, progress: Callable[[str], 
 
 
 def _port(
-    project: Path, top: Path, options: Options, branch: str, command: str, progress: Callable[[str], None]
+    project: Path,
+    top: Path,
+    options: Options,
+    branch: str,
+    command: str,
+    progress: Callable[[str], None],
+    card_pack: Path | None,
 ) -> Port:
     tip, head = _begin(top, branch)
     run = run_of(command) if command else None
@@ -159,6 +172,9 @@ def _port(
             grown.write({file.path: file.before for file in files})
             grown.tip, done.commits = tip or head, []
         _commit_checklist(grown, done, given, scratch)
+        if run is not None and card_pack is not None:
+            pack = pack_of(reference, grown.folder, run, card_pack, progress)
+            done.notes.append(f"card pack: {pack}")
         if done.commits:
             move_branch(top, branch, grown.tip, tip)
     if lacking:

@@ -135,8 +135,8 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "saves": options.reference is not None or options.trace is not None,
         "records": str(records),
         "stack_signal": STACK_SIGNAL,
-        "stubs": [_stub(name)[0] for name in options.stubs],
-        "pictures": {path: count for path, count in map(_stub, options.stubs) if count},
+        "stubs": [stub_of(name)[0] for name in options.stubs],
+        "pictures": {path: count for path, count in map(stub_of, options.stubs) if count},
         "watch": {os.path.realpath(file.path): file.watched for file in edited},
         "trace": _trace(options.trace, records.parent) if options.trace is not None else None,
         "dump": options.dump.as_config() if options.dump is not None and cuda is None else None,
@@ -162,7 +162,7 @@ def _events(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
-def _stub(given: str) -> tuple[str, int]:
+def stub_of(given: str) -> tuple[str, int]:
     """The file that `--stubs` means, and how many pictures each of its data sets has (0: as many as it likes)."""
     if Path(given).is_file():
         return str(Path(given).resolve()), 0

@@ -36,6 +36,12 @@ NPUS = click.option(
 DATA = click.option(
     "--data", multiple=True, metavar="PATH", help="A folder of data in the project that is linked, not copied."
 )
+CARD_PACK = click.option(
+    "--card-pack",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write a new folder to take to the machine with the card: what was computed here is tried there.",
+)
 TORCH_VERSION = click.option(
     "--torch-version",
     type=click.Choice(TORCH_VERSIONS),

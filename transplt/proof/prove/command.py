@@ -13,7 +13,7 @@ from transplt.base.errors import shown
 from transplt.base.settings import DEFAULT_TORCH_VERSION
 from transplt.disk.replace import write_asked_for
 from transplt.proof.launch.options import RunOptions, Trace, UsageError
-from transplt.proof.launch.shared_options import DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
+from transplt.proof.launch.shared_options import CARD_PACK, DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
 
 if TYPE_CHECKING:
     from transplt.proof.launch.interpreter import Versions
@@ -91,6 +91,7 @@ Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 intern
     metavar="FILE",
     help="Write a page with the curves, and put the result into report.html of the migrated folder.",
 )
+@CARD_PACK
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
 @click.argument("original", type=click.Path(exists=True, path_type=Path))
 @click.argument("migrated", type=click.Path(exists=True, path_type=Path))
@@ -112,6 +113,7 @@ def prove_command(
     no_cache: bool,
     json_path: Path | None,
     html_path: Path | None,
+    card_pack: Path | None,
     exit_zero: bool,
     original: Path,
     migrated: Path,
@@ -125,7 +127,9 @@ def prove_command(
 
     try:
         again = command_line(context)
-        code = prove(original, migrated, options, _worlds(nproc), again, data, json_path, html_path, no_cache=no_cache)
+        code = prove(
+            original, migrated, options, _worlds(nproc), again, data, json_path, html_path, card_pack, no_cache=no_cache
+        )
     except UsageError as error:
         click.echo(f"Error: {error}", err=True)
         return 2
@@ -141,12 +145,14 @@ def prove(
     data: tuple[str, ...] = (),
     json_path: Path | None = None,
     html_path: Path | None = None,
+    card_pack: Path | None = None,
     *,
     no_cache: bool = False,
 ) -> int:
     """Prove, report, and return the exit code. `command` is what makes the proof again. UsageError when no run can be
     started."""
     from transplt.proof.launch.warm import Warm
+    from transplt.proof.prove.card_pack import check_pack, write_pack
     from transplt.proof.prove.known import Known
     from transplt.proof.prove.page import render_page
     from transplt.proof.prove.projects import find_projects
@@ -161,6 +167,7 @@ def prove(
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"no such folder for the report: {shown(path.parent)}.")
     before, after = find_projects(original, migrated, options.script, data)
+    pack = check_pack(card_pack, before.root, after.root) if card_pack is not None else None
     options, versions = for_output(options, after.root)
     made = setup(command, options, versions, worlds, (str(original), str(migrated)), (before, after))
     known = None if no_cache else Known.of_user(versions)
@@ -168,6 +175,7 @@ def prove(
         say = partial(click.echo, err=True)
         prover = between(before, after, options, lambda text: say(f"transplt prove: {text} ..."), warm, known)
         proof = prover.prove(worlds)
+    torchrun = prover.migrated.torchrun
     text, record = as_text(proof), as_json(proof, made)
     click.echo(text)  # before files that may not be written
     if json_path is not None:
@@ -176,6 +184,9 @@ def prove(
         write_asked_for(html_path, render_page(proof, record))
         told = f"$ {visible(command)}\n{text}"
         add_proof(after.root, str(proof.verdict.word), proof.verdict.sentence, told, _seen(proof))
+    if pack is not None:
+        written = write_pack(after, options, pack, lambda text: say(f"transplt prove: {text} ..."), torchrun=torchrun)
+        say(f"card pack: {written}")
     return 0 if proof.verdict.word is Word.EQUAL else 1
 
 
