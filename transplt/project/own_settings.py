@@ -6,20 +6,17 @@ import os
 from collections.abc import Mapping
 
 from transplt.base.errors import UsageError, reason, shown
+from transplt.base.settings_folder import settings_folder
 from transplt.base.text.regular_file import SETTINGS, read_regular
 from transplt.base.text.toml import parse_toml
 
 
 def own_fixers(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The names under `fixers`, none where there is no such file. UsageError for one that is wrong.
-
-    The file lies below `XDG_CONFIG_HOME` (an absolute path, as its standard asks) or `~/.config`.
-    """
-    given = environment.get("XDG_CONFIG_HOME", "")
-    top = given if os.path.isabs(given) else os.path.join(environment.get("HOME", ""), ".config")
-    path = os.path.join(top, "transplt", "settings.toml")
-    if not os.path.isabs(path):
+    """The names under `fixers`, none where there is no such file. UsageError for one that is wrong."""
+    folder = settings_folder(environment)
+    if not folder:
         return ()
+    path = os.path.join(folder, "settings.toml")
     try:
         table = parse_toml(read_regular(path, SETTINGS).decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):

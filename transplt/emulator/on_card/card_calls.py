@@ -1,7 +1,7 @@
 """One call of an operator as JSON: what it was given, without the contents of tensors; and arguments drawn from that.
 
-Part of a card pack. A tensor is its type, shape, strides where they are not those of a contiguous one, whether it lay on
-the card, the lowest and the highest of its values, and of whole numbers whether all are different, and their order.
+Part of a card pack. A tensor is its type, shape, strides where they are not those of a contiguous one, whether it lay
+on the card, the lowest and the highest of its values, and of whole numbers whether all are different, and their order.
 """
 
 from __future__ import annotations

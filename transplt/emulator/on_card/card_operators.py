@@ -19,7 +19,9 @@ import torch
 SEED = 1234
 #: How far a result may be off: as a share of itself, and of the root mean square of all results beside it. float32 has
 #: room for the 10 bits of HF32, with which the card computes convolutions.
-TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-3, "complex64": 2e-3, "float16": 5e-3, "bfloat16": 3e-2}
+TOLERANCES = {
+    "float64": 1e-9, "complex128": 1e-9, "float32": 2e-3, "complex64": 2e-3, "float16": 5e-3, "bfloat16": 3e-2,
+}  # fmt: skip
 
 
 def _card() -> Any:
@@ -153,7 +155,7 @@ def _still_computes(card: Any) -> bool:
     try:
         one = torch.ones(4).to("npu") + 1
         card.synchronize()
-        return one.cpu().tolist() == [2.0] * 4
+        return bool(one.cpu().tolist() == [2.0] * 4)
     except Exception:
         return False
 

@@ -178,7 +178,7 @@ def _off(
             if theirs is None or ours is None:
                 agrees = theirs is ours
             elif not math.isfinite(theirs):
-                agrees = theirs == ours or theirs != theirs and ours != ours
+                agrees = theirs == ours or (theirs != theirs and ours != ours)
             else:
                 agrees = abs(ours - theirs) <= TOLERANCES[kind][half] * max(abs(theirs), least)
             if not agrees:
@@ -221,7 +221,7 @@ def main(out: str) -> int:
     """All parts, and the file: 0 where all that was compared holds, 1 otherwise."""
     settings, recorded = _read("pack.json"), _read("recorded.json")
     result: dict[str, Any] = {"format": FORMAT, "kind": "transplt card result", "pack": settings}
-    result["date"] = datetime.datetime.now(datetime.timezone.utc).date().isoformat()  # noqa: UP017  # Python 3.8
+    result["date"] = datetime.datetime.now(datetime.timezone.utc).date().isoformat()  # not datetime.UTC: older Pythons
     print("1. the host\n")
     with tempfile.TemporaryDirectory() as folder:
         result["host"] = host(folder)

@@ -14,6 +14,7 @@ from transplt.base.text.cuda_words import WORDS
 from transplt.engine.analysis.advice import advice_on
 from transplt.engine.analysis.affinity import form_of
 from transplt.fixers.tunings.table import tunings
+from transplt.rules import own_card
 from transplt.rules import support_tables as tables
 from transplt.rules.host_settings import host_settings
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
@@ -45,10 +46,20 @@ def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
         _rules, _support, _names, _codemods, _variable, _option, _host, _package, _kernel, _faster, _advice, _tuning,
-        _word, _module,
+        _word, _module, _own_card,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
     return [*found, *_pages(name)] if found else []
+
+
+def _own_card(name: str) -> Iterator[Fact]:
+    """What an operator of PyTorch, with its overload or without, did on the user's own card."""
+    if "::" in name:
+        for each in own_card.outcomes():
+            if name in (each.operator, each.operator.partition(".")[0]):
+                origin = each.origin
+                where = f"{origin.card}, torch {origin.torch}, CANN {origin.cann or 'not known'}, {origin.date}"
+                yield Fact("On your own card", f"{each.operator} {each} ({where})", f"card-read {origin.file}")
 
 
 def resolved(name: str) -> str:

@@ -67,6 +67,7 @@ LAZY_COMMANDS = {
         "Say where the time goes, from a profiler run or host logs.",
     ),
     "doctor": ("transplt.faces.cli.doctor:doctor", "Say whether this host can train on NPUs; changes nothing."),
+    "card-read": ("transplt.faces.cli.card_read:card_read", "Say what held on the card, from what a pack sent back."),
     "mcp": ("transplt.faces.cli.mcp:mcp", "Serve agents over MCP: check, migrate, prove."),
     "lsp": ("transplt.faces.cli.lsp:lsp", "Serve an editor over LSP: findings, fixes, pages."),
     "explain": ("transplt.faces.cli.explain:explain", "Explain a code, an API, a variable or a package."),

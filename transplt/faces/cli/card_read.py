@@ -1,0 +1,67 @@
+"""`transplt card-read`: reads what a card pack sent back, keeps what it says of operators, prints, returns the exit
+code."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
+from transplt.faces.cli.completing import FILE
+
+if TYPE_CHECKING:
+    from transplt.rules.own_card import Outcome
+
+
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("file", type=FILE, metavar="FILE")
+@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
+@EXIT_ZERO
+def card_read(file: str, *, as_json: bool, exit_zero: bool) -> int:
+    """Say what held on the card, from the file that a card pack sent back, and keep what its operators did.
+
+    The pack is what `transplt prove --card-pack DIR` writes. What operators did goes to operators-on-this-card.json in
+    the folder of your settings. Exits with 1 when something differs, failed or is missing on that host.
+    """
+    from transplt.diagnose.card_report import result_json, result_text
+    from transplt.diagnose.card_result import BrokenResult, read_result
+    from transplt.rules.own_card import outcomes
+
+    try:
+        result = read_result(file, Path(file).name)
+    except OSError as error:
+        raise UsageError(f"cannot read {shown(file)}: {reason(error)}") from error
+    except BrokenResult as error:
+        raise UsageError(f"{shown(file)} is no result of a card pack: {error}") from error
+    new = result.outcomes()
+    written = _keep([*outcomes()], new) if new else ""
+    if as_json:
+        click.echo(json.dumps(result_json(result, written, len(new)), indent=1))
+    else:
+        click.echo(result_text(result), nl=False)
+    if written:
+        to_stderr(f"{len(new)} outcomes of operators are kept in {shown(written)}")
+    elif not as_json:
+        to_stderr("nothing is kept of it")
+    return LEFT if result.left and not exit_zero else DONE
+
+
+def _keep(known: list[Outcome], new: list[Outcome]) -> str:
+    """Write the table; its path. UsageError for a user without a folder for settings."""
+    from transplt.disk.replace import write_whole
+    from transplt.rules.own_card import as_bytes, merged, table_path
+
+    path = table_path()
+    if path is None:
+        raise UsageError("there is no folder for settings: set XDG_CONFIG_HOME or HOME")
+    try:
+        os.makedirs(path.parent, exist_ok=True)
+        write_whole(path, as_bytes(merged(known, new)))
+    except OSError as error:
+        raise CannotFinish(f"cannot write {shown(path)}: {reason(error)}") from error
+    return str(path)
