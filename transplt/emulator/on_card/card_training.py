@@ -172,7 +172,7 @@ def _stand_ins(settings: dict[str, Any]) -> None:
         return
     sys.path.insert(0, os.path.join(HERE, "stubs"))
     for name in settings["stubs"]:
-        path = os.path.join(HERE, "stubs", name)
+        path = os.path.join(HERE, "stand_ins", name)
         module = types.ModuleType("transplt_stub_" + os.path.splitext(name)[0])
         module.__file__ = path
         sys.modules[module.__name__] = module

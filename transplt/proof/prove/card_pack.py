@@ -125,10 +125,12 @@ def _fill(stage: Staging, migrated: Project, options: RunOptions, torchrun: bool
     shutil.copyfile(_PACKAGE / "precision" / "instrument" / "transplt_probe.py", scripts / "transplt_probe.py")
     _bring_host_modules(scripts / "lib" / "transplt")
     stubs = [runner.stub_of(name) for name in options.stubs]
+    if stubs:
+        (scripts / "stand_ins").mkdir()
     for path, _ in stubs:
-        shutil.copyfile(path, scripts / "stubs" / Path(path).name)
+        shutil.copyfile(path, scripts / "stand_ins" / Path(path).name)
     if any(Path(path).parent == runner.READY_STUBS for path, _ in stubs):
-        shutil.copytree(runner.READY_STUBS / "packages", scripts / "stubs" / "packages")
+        shutil.copytree(runner.READY_STUBS / "packages", scripts / "stand_ins" / "packages")
     settings = {
         "format": FORMAT, "made_by": f"transplt {__version__}", "torch_version": options.torch_version,
         "main": migrated.main, "arguments": [*options.arguments], "data": [*migrated.data],
