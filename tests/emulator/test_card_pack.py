@@ -139,6 +139,11 @@ def test_calls_are_recorded_with_types_shapes_and_ranges(made: Path) -> None:
 
 
 @pytest.mark.torch
+def test_calls_are_drawn_again_and_judged(program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    assert program("card_calls.py").stdout == "ok\n"
+
+
+@pytest.mark.torch
 def test_on_the_same_card_all_holds(pack: Path) -> None:
     result = started(pack)
     assert {each["state"] for each in result["operators"]} <= {"equal", "ran"}

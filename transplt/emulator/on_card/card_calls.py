@@ -23,6 +23,7 @@ _DEPENDENT = (
 _DEPENDENT_BACK = ("_backward", "_backward_impl")
 #: These write one value to a place; where two may go there, any may win.
 _LAST_WINS = ("index_put", "_index_put_impl", "_unsafe_index_put", "scatter", "index_copy", "put")
+_JOINS = ("scatter_add", "scatter_reduce")
 #: Right results differ by a sign or an order.
 _FREE = ("_linalg_svd", "linalg_svd", "svd", "_linalg_eigh", "linalg_eigh", "linalg_eig", "linalg_qr", "geqrf", "qr")
 _HOUSEKEEPING = ("aten::_has_compatible_shallow_copy_type", "aten::set_", "aten::resize_", "aten::_resize_output_")
@@ -117,9 +118,12 @@ def _note_tensor(encoded: dict[str, Any], values: Any) -> None:
             if not (math.isfinite(encoded["lo"]) and math.isfinite(encoded["hi"])):
                 raise Unsayable("a tensor has values that are infinite or no numbers")
         return
+    if values.dtype is torch.bool:
+        encoded["true"] = int(values.sum())  # a result may have as many elements
+        return
     plain = values.reshape(-1).long()
     encoded["lo"], encoded["hi"] = int(plain.min()), int(plain.max())
-    if plain.numel() > 1 and values.dtype is not torch.bool:
+    if plain.numel() > 1:
         encoded["distinct"] = plain.unique().numel() == plain.numel()
         steps = plain[1:] - plain[:-1]
         encoded["order"] = int(bool((steps >= 0).all())) - int(bool((steps <= 0).all()))
@@ -130,7 +134,8 @@ def not_drawn(call: dict[str, Any]) -> str:
     name, given = bare(call["op"]), [*_tensors(call["args"]), *_tensors(list(call["kwargs"].values()))]
     if name.startswith(_DEPENDENT) and name.endswith(_DEPENDENT_BACK):
         return "its tensors depend on one another"
-    if name.startswith(_LAST_WINS) and not any(each is True for each in (*call["args"], *call["kwargs"].values())):
+    accumulates = name.startswith(_JOINS) or any(each is True for each in (*call["args"], *call["kwargs"].values()))
+    if name.startswith(_LAST_WINS) and not accumulates:
         places = [each for each in given if each["T"] in ("int64", "int32")]
         if name.startswith("scatter") and isinstance(call["args"][2], dict):
             places = [call["args"][2]]
@@ -209,6 +214,8 @@ def _drawn(value: dict[str, Any], generator: Any) -> tuple[Any, list[int], list[
             chosen = torch.rand(values.shape, generator=generator) < value["-inf"]
             values[chosen] = -math.inf
         return (torch.view_as_complex(values.view(-1, 2)) if dtype.is_complex else values).to(dtype), shape, stride
+    if dtype is torch.bool:
+        return torch.randperm(size, generator=generator) < value.get("true", size // 2), shape, stride
     if value.get("distinct") and 1 < size <= high - low + 1 <= MOST_ELEMENTS:
         whole = torch.randperm(high - low + 1, generator=generator)[:size] + low
     else:

@@ -211,6 +211,8 @@ def record() -> int:
     """Make the recording: what `transplt prove --card-pack` asks for on the emulated card."""
     with tempfile.TemporaryDirectory() as folder:
         steps, ended = training(folder, _read("pack.json"), "--calls")
+    for step in steps:
+        del step["seconds"]  # of another machine, and others each time
     recorded = {"steps": steps, "calls": [], "left": [], **ended}
     with open(os.path.join(PACK, "recorded.json"), "w", encoding="utf-8") as file:
         json.dump(recorded, file)
