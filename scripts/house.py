@@ -27,7 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "transplt"
 #: What runs in the user's processes.
 APART = {
-    "emulator": "the emulated `torch_npu` and the stand-in for CUDA: in the scripts that `transplt run` starts",
+    "emulator": "the emulated `torch_npu` and the stand-in for CUDA: in the scripts that `transplt run` starts; what a "
+    "card pack does on the card (`on_card/`)",
     "helper": "the functions of which `npu_port.py` is made: read as text, and run where the migrated program runs",
 }
 PAGE = ROOT / "docs" / "architecture.md"

@@ -284,3 +284,26 @@ def test_prove_and_a_migration_write_packs(two: Path) -> None:
         assert '"npu"' in (two / name / "program" / "train.py").read_text() or ".npu()" in (
             two / name / "program" / "train.py"
         ).read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_port_packs_the_tip_of_its_branch(two: Path) -> None:
+    for words in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm first"):
+        subprocess.run(["git", "-C", "cuda", *words.split()], check=True)
+    for name in ("user.name", "user.email"):
+        subprocess.run(["git", "-C", "cuda", "config", name, "a@b"], check=True)
+    words = ["port", "cuda", "--prove", "train.py", "--card-pack", "pack"]
+    done = CliRunner().invoke(transplt, words, standalone_mode=False)
+    assert done.return_value == 0 and "2 training steps" in done.output, done.output
+    told = subprocess.run(["git", "-C", "cuda", "show", "npu-port:train.py"], check=True, capture_output=True).stdout
+    assert (two / "pack" / "program" / "train.py").read_bytes() == told
+
+
+@pytest.mark.parametrize(
+    "words", [["-i", "cuda", "-o", "out", "--card-pack", "pack"], ["port", "cuda", "--card-pack", "pack"]]
+)
+def test_a_pack_goes_with_a_proof(words: list[str], two: Path) -> None:
+    done = CliRunner().invoke(transplt, words, standalone_mode=False)
+    assert isinstance(done.exception, UsageError) and "--prove" in str(done.exception)
+    assert {path.name for path in two.iterdir()} == {"cuda"}
