@@ -26,7 +26,7 @@ from build_tables import write  # noqa: E402
 Entry = dict[str, Any]
 
 FOLDER = "docs/zh/custom_APIs/torch_npu/"
-_PAGE = re.compile(r"(（beta）)?torch_npu-(_?npu_\w+)\.md")
+_PAGE = re.compile(r"(\uff08beta\uff09)?torch_npu-(_?npu_\w+)\.md")
 #: The products of a page's first table, as this project calls their cards.
 _CARDS = (
     ("Ascend 950", "950"),

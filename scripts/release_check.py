@@ -5,9 +5,9 @@
     each of both: into a fresh environment with nothing else   ->  a sample migrates to what is expected
 
 Needs git and hatchling here, and pip's index for what transplt itself needs. The archives bear SOURCE_DATE_EPOCH, else
-the day of the commit. With -o they are put there. With --release the changelog has to name the day of this version, and
-HEAD its tag (`v1.2.3`), and no package of rules/support/third_party.json may have been read more than half a year before
-that day; without it such packages are counted. Exits with 1 and says why when anything does not hold.
+the day of the commit. With -o they are put there. With --release the changelog has to name the day of this version,
+HEAD its tag (`v1.2.3`), and no package of rules/support/third_party.json may have been read more than half a year
+before that day; without it such packages are counted. Exits with 1 and says why when anything does not hold.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.regen_samples import SAMPLES, golden_files  # noqa: E402
 from transplt import __version__  # noqa: E402
-
 
 #: Months after which what a row says of a package has to be read again.
 _MONTHS = 6
@@ -125,7 +124,7 @@ def check_installed(archive: Path, scratch: Path) -> None:
 
 
 def aged(packages: list[dict[str, str]], day: str) -> list[str]:
-    """The names of packages that were last read (`checked`: 2026-07) more than half a year before a day (2027-02-03)."""
+    """The names of packages last read (`checked`: 2026-07) more than half a year before a day (2027-02-03)."""
 
     def months(date: str) -> int:
         year, month = date.split("-")[:2]

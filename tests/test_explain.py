@@ -86,7 +86,9 @@ def test_versions_and_sources() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["torch.cuda.amp.autcast", "torch.cuda.nothing", "CUDA_VISIBLE", "x", "", "torch.no.such", "../schema", "tensorflow.keras.Model"]
+    "name",
+    ["torch.cuda.amp.autcast", "torch.cuda.nothing", "CUDA_VISIBLE", "x", "", "torch.no.such", "../schema",
+     "tensorflow.keras.Model"],
 )
 def test_nothing_is_known_of_other_names(name: str) -> None:
     assert facts_of(name) == []

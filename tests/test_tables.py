@@ -328,14 +328,17 @@ def test_the_operators_that_are_documented_for_torch_npu() -> None:
         ("| <term>Atlas A2 训练系列产品</term> | √ |\n| <term>Ascend 950DT</term> | x |\n", {"cards": ["A2"]}),
         ("| Ascend 950PR | √ |\n| Atlas 推理系列产品 | √ |\n", {"cards": ["950", "310P"]}),
         (
-            "> 该接口计划废弃，可以使用`torch.sort`接口进行替换。\n| Atlas 训练系列产品 | √ |\n",
+            "> 该接口计划废弃\uff0c可以使用`torch.sort`接口进行替换。\n| Atlas 训练系列产品 | √ |\n",
             {"cards": ["910"], "deprecated": True, "instead": ["torch.sort"]},
         ),
         (
-            "> 该接口计划废弃，可以使用tensor.to()接口进行替换。\n| Atlas 训练系列产品 | √ |\n",
+            "> 该接口计划废弃\uff0c可以使用tensor.to()接口进行替换。\n| Atlas 训练系列产品 | √ |\n",
             {"cards": ["910"], "deprecated": True, "instead": ["torch.Tensor.to"]},
         ),
-        ("> 该接口计划废弃，底层算子不再维护。\n| Atlas 训练系列产品 | √ |\n", {"cards": ["910"], "deprecated": True}),
+        (
+            "> 该接口计划废弃\uff0c底层算子不再维护。\n| Atlas 训练系列产品 | √ |\n",
+            {"cards": ["910"], "deprecated": True},
+        ),
         ("> 使用torch.sort时请注意。\n| Atlas 训练系列产品 | √ |\n", {"cards": ["910"]}),
     ],
 )

@@ -273,7 +273,7 @@ def _package(name: str) -> Iterator[Fact]:
     held = package_holding(name)
     if held is not None:
         note = function_notes().get(name, "")
-        yield Fact("Package", f"nothing is recorded of {name} itself; it is part of {held[1]}" if not note else note)
+        yield Fact("Package", note or f"nothing is recorded of {name} itself; it is part of {held[1]}")
         yield _row_fact(held[0])
 
 
