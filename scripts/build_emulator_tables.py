@@ -184,10 +184,11 @@ def silent_table(rules: Path) -> dict[str, Any]:
         called = [f"npu::{name.removeprefix('torch_npu.')}" for name in row["operators"] if _OF_NPU.match(name)]
         names = [*called, *(name for name in row.get("also", ()) if name.startswith("aten::"))]
         if names and "when" in row:
-            message = f"{{name}} is known to give wrong numbers without an error: {row['wrong']} where {row['condition']}"
+            said = f"{row['wrong']} where {row['condition']}"
             rows.append({
                 "names": names, "when": row["when"], "cards": row.get("cards", []), "code": "NPU736",
-                "message": message, "help": f"{row['do']}; {row['source']}",
+                "message": f"{{name}} is known to give wrong numbers without an error: {said}",
+                "help": f"{row['do']}; {row['source']}",
             })  # fmt: skip
     return {"rows": rows}
 

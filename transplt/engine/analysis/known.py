@@ -21,6 +21,7 @@ from transplt.rules.packages import function_notes, package_holding, packages, w
 from transplt.rules.pages import all_codes, load
 from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_set import Table, builtin_rules, parse_rules
+from transplt.rules.silent_errors import CODE, errors_of, silent_errors
 from transplt.rules.tables import read_table
 from transplt.rules.versions import in_order
 
@@ -44,8 +45,8 @@ class Fact:
 def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
-        _rules, _support, _operator, _names, _codemods, _variable, _option, _host, _package, _kernel, _faster, _advice,
-        _tuning, _word, _module,
+        _rules, _support, _operator, _names, _silent, _codemods, _variable, _option, _host, _package, _kernel, _faster,
+        _advice, _tuning, _word, _module,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
     return [*found, *_pages(name)] if found else []
@@ -60,7 +61,8 @@ def resolved(name: str) -> str:
     if wanted and facts_of(wanted):
         return wanted
     names = known_names()
-    for each in (f"torch.{wanted}", wanted.upper(), wanted.lower()):
+    triton = f"triton.language.{wanted[3:]}" if wanted.startswith("tl.") else ""
+    for each in (f"torch.{wanted}", triton, wanted.upper(), wanted.lower()):
         if each in names or each in tables.modules():
             return each
     same = [each for each in names if each.rpartition(".")[2] == wanted]
@@ -92,6 +94,7 @@ def known_names() -> tuple[str, ...]:
     found |= {*_variables(), *tunings(), *read_table("support/tunings.json")["targets"], *_exists()}
     found |= {key for row in packages() for key in _keys_of(row)} | {*function_notes()}
     found |= {*read_table("support/npu_operators.json")["operators"]}
+    found |= {name for row in silent_errors() for name in row.operators}
     found |= {name for row in kernels() for name in (row["name"], *row["operators"], *row["modules"])}
     return tuple(sorted(found))
 
@@ -199,6 +202,12 @@ def _names(name: str) -> Iterator[Fact]:
             yield Fact("torch_npu", f"{each} is there", source, versions=_exists()[each])
 
 
+def _silent(name: str) -> Iterator[Fact]:
+    for row in errors_of(name):
+        text = f"{row.text()}; {row.do}" + (f"; {row.more()}" if row.more() else "")
+        yield Fact("Wrong without an error", text, row.source, CODE)
+
+
 def _codemods(name: str) -> Iterator[Fact]:
     for key, row in read_table("support/codemod_facts.json").items():
         if key == name or key.startswith(f"{name}(") or key == f'string "{name}"':
@@ -273,7 +282,7 @@ def _package(name: str) -> Iterator[Fact]:
     held = package_holding(name)
     if held is not None:
         note = function_notes().get(name, "")
-        yield Fact("Package", note or f"nothing is recorded of {name} itself; it is part of {held[1]}")
+        yield Fact("Package", note or f"{name} is part of {held[1]}, which has a row")
         yield _row_fact(held[0])
 
 

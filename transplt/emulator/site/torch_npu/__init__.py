@@ -23,8 +23,17 @@ from . import _engine, npu  # noqa: E402
 torch._register_device_module("npu", npu)
 torch.utils.generate_methods_for_privateuse1_backend(for_storage=False)
 _engine.install()
-from . import _autocast, _collectives, _generators, _parallel, _patches, _profiling, _sharing  # noqa: E402
-from . import _silent, _storages  # noqa: E402
+from . import (  # noqa: E402
+    _autocast,
+    _collectives,
+    _generators,
+    _parallel,
+    _patches,
+    _profiling,
+    _sharing,
+    _silent,
+    _storages,
+)
 
 _patches.install()
 _storages.install()
