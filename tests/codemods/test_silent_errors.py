@@ -66,10 +66,6 @@ def test_it_is_not_used_again(lines: tuple[str, ...]) -> None:
         (("old = tl.atomic_add(x + o, 1)", "tl.store(y + old, 1)"), "value-of-an-atomic-add"),
         (("v = tl.load(x + o, mask=o < n)", "tl.store(y, tl.sum(v, axis=0))"), "load-without-other"),
         (("v = tl.load(x + o, o < n)", "tl.store(y, tl.max(v, 0))"), "load-without-other"),
-        (
-            ("v = tl.load(x + o, mask=o < n, other=0.0)", "tl.store(y, tl.dot(v, tl.load(z)))"),
-            "other-before-dot",
-        ),
         (("tl.store(y, tl.flip(tl.cumsum(tl.load(x), 0), 0))",), "flip-of-a-cumsum"),
         (("c = tl.cumsum(tl.load(x), 0)", "tl.store(y, tl.flip(c, 0))"), "flip-of-a-cumsum"),
         (("p = tl.make_block_ptr(x, (n, 60), (60, 1), (0, 0), (64, 64), (1, 0))",), "block-pointers-of-odd-widths"),

@@ -137,10 +137,6 @@ def _mask_without_other(work: Work, call: ast.Call) -> bool:
     return _masked(call) and not other and _reduced(work, call, _REDUCTIONS)
 
 
-def _masked_load_into_dot(work: Work, call: ast.Call) -> bool:
-    return _masked(call) and keyword_of(call, "other") is not None and _reduced(work, call, {f"{_TRITON}dot"})
-
-
 def _flip_of_cumsum(work: Work, call: ast.Call) -> bool:
     given = call.args[0] if call.args else None
     if isinstance(given, ast.Call):
@@ -161,7 +157,6 @@ _PATTERNS: dict[str, Callable[[Work, ast.Call], bool]] = {
     "left-operand-used-again": _left_operand_used_again,
     "load-after-store": _load_after_store,
     "mask-without-other": _mask_without_other,
-    "masked-load-into-dot": _masked_load_into_dot,
     "flip-of-cumsum": _flip_of_cumsum,
     "half-precision-signature": _half_precision_signature,
 }
@@ -218,7 +213,7 @@ def _target(call: ast.Call) -> str:
     return ""
 
 
-def _reduced(work: Work, call: ast.Call, by: frozenset[str] | set[str]) -> bool:
+def _reduced(work: Work, call: ast.Call, by: frozenset[str]) -> bool:
     """Whether what a load gives goes into one of the functions `by` of the same kernel, as it is."""
     name, function = _target(call), _kernel(call)
     if not name or function is None:
