@@ -5,13 +5,15 @@ usage: python scripts/build_emulator_tables.py
 Facts: torch_npu_api (public names of some torch_npu wheels), custom_ops (npu_* operators of all wheels), cuda_to_npu
 (which wheels have a torch.npu name) and operators (those with an NPU kernel). The output is small and the same for the
 same input: a name maps to a bit mask over the list of torch versions. Limits are rules/support/card_limits.json, and
-what the rules say of names that an NPU does not have, or that do nothing there: a run says it in the same words.
+what the rules say of names that an NPU does not have, or that do nothing there: a run says it in the same words. The
+errors that say nothing are those of rules/support/silent_errors.json that arguments decide.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,7 @@ empty empty_like empty_strided full hamming_window hann_window is_pinned is_set_
 record_stream resize resize_as set squeeze _to_copy _to_sparse tril_indices triu_indices unfold unsqueeze view
 _copy_from_and_resize flatten_dense_tensors _lazy_clone _copy_from _has_compatible_shallow_copy_type
 """.split()
+_OF_NPU = re.compile(r"torch_npu\.npu_\w+$")
 _NOISE = {
     "os",
     "re",
@@ -174,6 +177,22 @@ def limits_table(rules: Path) -> dict[str, Any]:
     return {**table, "versions": list(VERSIONS), "calls": dict(sorted(calls.items()))}
 
 
+def silent_table(rules: Path) -> dict[str, Any]:
+    """Rows of silent errors that the emulated card can decide: `names` of operators, tests, cards, message, help."""
+    rows = []
+    for row in json.loads((rules / "support" / "silent_errors.json").read_bytes())["errors"]:
+        called = [f"npu::{name.removeprefix('torch_npu.')}" for name in row["operators"] if _OF_NPU.match(name)]
+        names = [*called, *(name for name in row.get("also", ()) if name.startswith("aten::"))]
+        if names and "when" in row:
+            said = f"{row['wrong']} where {row['condition']}"
+            rows.append({
+                "names": names, "when": row["when"], "cards": row.get("cards", []), "code": "NPU736",
+                "message": f"{{name}} is known to give wrong numbers without an error: {said}",
+                "help": f"{row['do']}; {row['source']}",
+            })  # fmt: skip
+    return {"rows": rows}
+
+
 def write(path: Path, table: dict[str, Any]) -> None:
     data = json.dumps(table, separators=(",", ":"), sort_keys=False).encode()
     path.write_bytes(gzip.compress(data, 9, mtime=0))
@@ -185,6 +204,7 @@ def main(tables: Path = TABLES, rules: Path = ROOT / "rules") -> None:
     write(tables / "names.json.gz", names_table())
     write(tables / "operators.json.gz", operators_table())
     write(tables / "limits.json.gz", limits_table(rules))
+    write(tables / "silent.json.gz", silent_table(rules))
 
 
 if __name__ == "__main__":

@@ -5,14 +5,16 @@
     each of both: into a fresh environment with nothing else   ->  a sample migrates to what is expected
 
 Needs git and hatchling here, and pip's index for what transplt itself needs. The archives bear SOURCE_DATE_EPOCH, else
-the day of the commit. With -o they are put there. With --release the changelog has to name the day of this version, and
-HEAD its tag (`v1.2.3`). Exits with 1 and says why when anything does not hold.
+the day of the commit. With -o they are put there. With --release the changelog has to name the day of this version,
+HEAD its tag (`v1.2.3`), and no package of rules/support/third_party.json may have been read more than half a year
+before that day; without it such packages are counted. Exits with 1 and says why when anything does not hold.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -20,6 +22,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,6 +30,9 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.regen_samples import SAMPLES, golden_files  # noqa: E402
 from transplt import __version__  # noqa: E402
+
+#: Months after which what a row says of a package has to be read again.
+_MONTHS = 6
 
 
 class Wrong(Exception):
@@ -117,6 +123,26 @@ def check_installed(archive: Path, scratch: Path) -> None:
     print(f"{archive.name}: installed with {len(names.splitlines()) - 1} packages beside it, and migrates a sample")
 
 
+def aged(packages: list[dict[str, str]], day: str) -> list[str]:
+    """The names of packages last read (`checked`: 2026-07) more than half a year before a day (2027-02-03)."""
+
+    def months(date: str) -> int:
+        year, month = date.split("-")[:2]
+        return 12 * int(year) + int(month)
+
+    return [row["name"] for row in packages if months(day) - months(row["checked"]) > _MONTHS]
+
+
+def check_packages(day: str, release: bool) -> None:
+    """Says how many packages have to be read again; for a release there may be none."""
+    packages = json.loads((ROOT / "rules" / "support" / "third_party.json").read_bytes())["packages"]
+    old = aged(packages, day)
+    if old and release:
+        raise Wrong(f"{len(old)} packages were read more than {_MONTHS} months before {day}: read them again and date "
+                    f"them (`checked`): {', '.join(old)}")  # fmt: skip
+    print(f"packages: {len(old)} of {len(packages)} were read more than {_MONTHS} months before {day}")
+
+
 def check_release() -> None:
     heading = re.search(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     if heading is None or not re.fullmatch(rf"{re.escape(__version__)} - \d{{4}}-\d\d-\d\d", heading[1]):
@@ -138,6 +164,7 @@ def main() -> int:
         if options.release:
             check_release()
         day = os.environ.get("SOURCE_DATE_EPOCH") or run("git", "log", "-1", "--format=%ct", cwd=ROOT).strip()
+        check_packages(time.strftime("%Y-%m-%d", time.gmtime(int(day))), options.release)
         with tempfile.TemporaryDirectory(prefix="transplt-release-") as name:
             scratch = Path(name)
             wheel, sdist = sorted(reproducible(scratch, files, day), key=lambda path: path.suffix != ".whl")

@@ -48,6 +48,32 @@ def told(name: str) -> list[tuple[str, str, str]]:
         ("flash_attn", "Package", "", "instead: torch_npu.npu_fusion_attention"),
         ("flash-attn", "Package", "", "(import flash_attn): replacement"),
         ("apex", "Finding", "NPU511", "adapted to Ascend"),
+        ("deepspeed.ops.adam.FusedAdam", "Package", "", "DeepSpeed's own builder for NPUs"),
+        ("deepspeed.ops.adam.FusedAdam", "Package", "", "accelerator auto-detected"),
+        ("torch_cluster.fps", "Package", "", "mx_driving.furthest_point_sampling has a similar meaning"),
+        ("pytorch3d.ops.anything", "Package", "", "pytorch3d.ops.anything is part of pytorch3d, which has a row"),
+        ("pytorch3d.ops.anything", "Package", "", "pytorch3d (import pytorch3d): unsupported"),
+        ("mmcv.ops.nms3d", "Kernel", "", "on NPU mx_driving.nms3d(boxes, scores, iou_threshold)"),
+        ("flash_attn.flash_attn_interface.flash_attn_func", "Package", "", "is part of flash_attn"),
+        ("apex.normalization.FusedLayerNorm", "Package", "", "is part of apex.normalization"),
+        ("triton.language.dot", "Wrong without an error", "NPU736", "the left operand is overwritten"),
+        ("triton.language.dot", "Package", "", "triton.language.dot is part of triton"),
+        ("torch.nn.functional.gelu", "Wrong without an error", "NPU736", "computed with tanh"),
+        ("flag_gems.enable", "Wrong without an error", "NPU736", ""),
+        (
+            "torch_npu.npu_fused_infer_attention_score",
+            "Wrong without an error",
+            "NPU736",
+            "not applied to keys from position 512",
+        ),
+        ("triton", "Package", "", "3.2.1 (CANN 9.0)"),
+        ("vllm", "Package", "", "device= and --device are gone since vllm 0.10"),
+        ("megatron.core", "Package", "", "MegatronAdaptor (import megatron_adaptor"),
+        ("ultralytics", "Package", "", "since 8.4.111 for training"),
+        ("ultralytics", "Package", "", "read in 2026-11"),
+        ("torch_npu.npu_mrope", "Operator of torch_npu", "", "documented for A3, A2"),
+        ("torch_npu.npu_indexing", "Operator of torch_npu", "", "to be removed"),
+        ("torch_npu.npu_sort_v2", "Operator of torch_npu", "", "named in its place: torch.sort"),
         ("fused-optimizer", "Tuning", "NPU750", "--tune fused-optimizer"),
         ("nccl", "Word", "NPU602", "a word of CUDA"),
         ("nccl", "Form", "", 'string "nccl" becomes "hccl"'),
@@ -70,7 +96,9 @@ def test_versions_and_sources() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["torch.cuda.amp.autcast", "torch.cuda.nothing", "CUDA_VISIBLE", "x", "", "torch.no.such", "../schema"]
+    "name",
+    ["torch.cuda.amp.autcast", "torch.cuda.nothing", "CUDA_VISIBLE", "x", "", "torch.no.such", "../schema",
+     "tensorflow.keras.Model"],
 )
 def test_nothing_is_known_of_other_names(name: str) -> None:
     assert facts_of(name) == []
@@ -85,6 +113,10 @@ def test_nothing_is_known_of_other_names(name: str) -> None:
         ("scaled_dot_product_attention", "torch.nn.functional.scaled_dot_product_attention"),
         ("cuda_visible_devices", "CUDA_VISIBLE_DEVICES"),
         ("NCCL", "NCCL"),
+        ("flash_attn_with_kvcache", "flash_attn.flash_attn_with_kvcache"),
+        ("fps", "torch_cluster.fps"),
+        ("npu_mrope", "torch_npu.npu_mrope"),
+        ("tl.dot", "triton.language.dot"),
         ("step", ""),
         ("torch.cuda.amp.autcast", ""),
     ],

@@ -12,6 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from scripts.build_packages import package_rules
+from scripts.npu_operators import read_page
+from scripts.release_check import aged
 from scripts.table_decisions import EXTRA
 from transplt.base.finding import Level
 from transplt.base.settings import TORCH_VERSIONS, Settings
@@ -278,7 +280,7 @@ def test_the_table_of_packages() -> None:
     for each in (names, distributions, imports):
         assert sorted(set(each)) == sorted(each)
     keys = {"name", "pip", "import", "status", "quiet", "since", "first", "replacement", "note", "source", "confidence"}
-    keys |= {"part_of"}
+    keys |= {"part_of", "functions", "checked"}
     for row in rows:
         assert set(row) <= keys, row["name"]
         assert row["status"] in table["_meta"]["status"], row["name"]
@@ -289,6 +291,60 @@ def test_the_table_of_packages() -> None:
         assert all(name == normalised(name) for name in row["pip"]), row["name"]
         assert all(re.fullmatch(r"[A-Za-z_]\w*(\.\w+)*", name) for name in row["import"]), row["name"]
         assert re.fullmatch(r"\d+(\.\d+)+", row.get("first", "1.0")), row["name"]
+        assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", row["checked"]), row["name"]
+        assert not row.get("functions") or row["import"], row["name"]
+
+
+@pytest.mark.parametrize(
+    ("checked", "day", "old"),
+    [
+        ("2026-07", "2026-07-31", False),
+        ("2026-07", "2027-01-31", False),
+        ("2026-07", "2027-02-01", True),
+        ("2026-12", "2027-06-30", False),
+        ("2026-11", "2027-06-01", True),
+    ],
+)
+def test_a_package_is_to_be_read_again_after_half_a_year(checked: str, day: str, old: bool) -> None:
+    """Of a day that is given: this test says the same on every day. The day of a release is in release_check.py."""
+    assert aged([{"name": "a", "checked": checked}], day) == (["a"] if old else [])
+
+
+def test_the_operators_that_are_documented_for_torch_npu() -> None:
+    """All pages of op-plugin, in our words, with the cards of the page."""
+    operators = read_table("support/npu_operators.json")["operators"]
+    assert len(operators) == 163
+    cards = {"950", "A3", "A2", "200I A2", "910", "310P"}
+    for name, row in operators.items():
+        assert re.fullmatch(r"torch_npu\._?npu_\w+", name)
+        assert row["for"].isascii() and row["cards"] and set(row["cards"]) <= cards, name
+        assert "instead" not in row or row["deprecated"], name
+        assert all(re.fullmatch(r"torch(_npu)?(\.\w+)+", each) for each in row.get("instead", ())), name
+
+
+@pytest.mark.parametrize(
+    ("page", "fact"),
+    [
+        ("| <term>Atlas A2 训练系列产品</term> | √ |\n| <term>Ascend 950DT</term> | x |\n", {"cards": ["A2"]}),
+        ("| Ascend 950PR | √ |\n| Atlas 推理系列产品 | √ |\n", {"cards": ["950", "310P"]}),
+        (
+            "> 该接口计划废弃\uff0c可以使用`torch.sort`接口进行替换。\n| Atlas 训练系列产品 | √ |\n",
+            {"cards": ["910"], "deprecated": True, "instead": ["torch.sort"]},
+        ),
+        (
+            "> 该接口计划废弃\uff0c可以使用tensor.to()接口进行替换。\n| Atlas 训练系列产品 | √ |\n",
+            {"cards": ["910"], "deprecated": True, "instead": ["torch.Tensor.to"]},
+        ),
+        (
+            "> 该接口计划废弃\uff0c底层算子不再维护。\n| Atlas 训练系列产品 | √ |\n",
+            {"cards": ["910"], "deprecated": True},
+        ),
+        ("> 使用torch.sort时请注意。\n| Atlas 训练系列产品 | √ |\n", {"cards": ["910"]}),
+    ],
+)
+def test_a_page_of_an_operator_is_read(page: str, fact: dict[str, object]) -> None:
+    assert read_page(page, beta=False) == fact
+    assert read_page(page, beta=True) == fact | {"beta": True}
 
 
 def test_the_rules_for_packages_are_built_from_the_table() -> None:

@@ -52,6 +52,19 @@ def test_json_and_project(call: Any, tmp_path: Path) -> None:
     assert error["foretold_by"] == ["NPU792", "NPU230"] and error["do"] and document["sources"][0]["lines"] == 4
 
 
+def test_known_silent_errors_of_an_operator_that_a_failure_names(call: Any, tmp_path: Path) -> None:
+    line = "    out = torch_npu.npu_fused_infer_attention_score(q, k, v)"
+    (tmp_path / "a.log").write_text(LOG.replace("    step()", line))
+    _, out, _ = call("diagnose", "a.log")
+    assert "   silent    the mask is not applied to keys from position 512 on" in out and "(NPU736," in out
+    _, out, _ = call("diagnose", "a.log", "--json")
+    told = json.loads(out)["errors"][0]["silent_errors"]
+    assert told[0]["operators"] == ["torch_npu.npu_fused_infer_attention_score"]
+    assert all(each["what"] and each["do"] and each["source"].startswith("https://") for each in told)
+    (tmp_path / "a.log").write_text(LOG)
+    assert json.loads(call("diagnose", "a.log", "--json")[1])["errors"][0]["silent_errors"] == []
+
+
 def test_nothing_found(call: Any, tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("epoch 1\nWarning: Non finite check and unscale on NPU device!\n")
     code, out, _ = call("diagnose", "a.log")

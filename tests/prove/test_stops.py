@@ -11,7 +11,7 @@ import pytest
 
 from tests.prove.trainings import ROOT, trained
 from transplt.proof.launch.runner import ScriptRun
-from transplt.proof.prove.proof import Prover
+from transplt.proof.prove.proof import Proof, Prover
 from transplt.proof.prove.runs import Run, Stop
 from transplt.proof.prove.several import Several
 from transplt.proof.prove.training import Place
@@ -35,6 +35,10 @@ def _same(each: Run) -> Callable[..., Run]:
 
 
 def told(original: Run, migrated: Run) -> str:
+    return str(proven(original, migrated).verdict)
+
+
+def proven(original: Run, migrated: Run) -> Proof:
     project = SimpleNamespace(root=ROOT, distributed=False)
     sides = (
         SimpleNamespace(
@@ -42,7 +46,7 @@ def told(original: Run, migrated: Run) -> str:
         )
         for each in (original, migrated)
     )
-    return str(Prover(*sides, [], {}, lambda text: None).prove((1,)).verdict)  # type: ignore[arg-type]
+    return Prover(*sides, [], {}, lambda text: None).prove((1,))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -190,3 +194,13 @@ def test_the_same_reason(one: str, other: str, same: bool) -> None:
 
 def test_a_program_that_ends_stops_for_no_reason() -> None:
     assert not Stop("NameError", None).is_that_of(None)
+
+
+def test_known_silent_errors_are_remarks() -> None:
+    """What is equal on the CPU may not be so on the card: the proof says where an operator met such a condition."""
+    place = {"path": "net.py", "line": 7, "level": "info"}
+    gelu = {**place, "code": "NPU736", "message": "aten::gelu is known", "help": "do so"}
+    found = [gelu, gelu, {**gelu, "code": "NPU710"}]
+    proof = proven(run([{}]), replace(run([{}]), findings=found))
+    assert proof.verdict.word is Word.EQUAL
+    assert proof.parts[0].findings.remarks == ["net.py:7: aten::gelu is known (NPU736): do so"]

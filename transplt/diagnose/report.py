@@ -11,6 +11,7 @@ from transplt.diagnose.stacks import Frame, Project, own_frame
 from transplt.render.cell import labelled, many, shortened, visible
 from transplt.rules.errors import LATE, KnownError
 from transplt.rules.pages import load
+from transplt.rules.silent_errors import CODE, SilentError, errors_named_in
 
 FORMAT = 1
 _MARGIN, _MOST_TEXT = 13, 300
@@ -89,9 +90,17 @@ def _failure(number: int, failure: Failure, project: Project | None) -> Iterator
     if error is not None and error.predicted_by:
         for index, code in enumerate(error.predicted_by):
             yield from labelled("foretold" if index == 0 else "", f"{code}: {load(code).title}")
+    for index, row in enumerate(_silent(failure)):
+        yield from labelled("silent" if index == 0 else "", f"{row.text()}; {row.do} ({CODE}, {row.source})")
     if failure.beside:
         beside = ", ".join(each.code or each.name for each in failure.beside.values())
         yield from labelled("with it", f"{beside} (transplt explain says more)")
+
+
+def _silent(failure: Failure) -> tuple[SilentError, ...]:
+    """What is known of operators that the failure names: numbers that they give wrong without an error."""
+    said = [failure.head.text, *failure.head.around, *(frame.source for frame in failure.first.frames)]
+    return errors_named_in("\n".join(said))
 
 
 def _where(failure: Failure) -> str:
@@ -147,6 +156,10 @@ def _failure_table(failure: Failure, project: Project | None) -> dict[str, Any]:
             "path": visible(frame.path), "line": frame.line, "function": visible(frame.function),
             "text": visible(frame.source),
         },
+        "silent_errors": [
+            {"operators": [*row.operators], "what": row.text(), "do": row.do, "source": row.source}
+            for row in _silent(failure)
+        ],
         "with_it": [_name_and_title(each) for each in failure.beside.values()],
         "source": error.source if error else "",
     }  # fmt: skip

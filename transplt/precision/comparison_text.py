@@ -6,6 +6,7 @@ from transplt.base.errors import UsageError, shown
 from transplt.precision.compare import Comparison
 from transplt.precision.detail import Detail
 from transplt.precision.elements import elements, numpy_or_sentence
+from transplt.precision.known_silent import known_lines, rows_called
 from transplt.precision.match import Match, pairs
 from transplt.precision.record import Tensor, named
 from transplt.render.cell import figure, visible
@@ -37,6 +38,13 @@ def ranks_text(found: Comparison) -> str:
     if len(rows) > _MOST_RANKS:
         text += f"  and {len(rows) - _MOST_RANKS} ranks more\n"
     return text
+
+
+def known_at(detail: Detail) -> list[str]:
+    """What is known of the operator that diverged first: wrong numbers that an NPU gives without an error."""
+    verdict = detail.compared.verdict
+    rows = [each.row for each in detail.matched.model]
+    return known_lines(rows_called(rows, [verdict.name])) if verdict is not None else []
 
 
 def one_operator(detail: Detail, name: str, top: int) -> str:

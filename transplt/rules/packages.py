@@ -53,6 +53,24 @@ def package_imported_as(module: str) -> dict[str, Any] | None:
     return _by_import().get(module)
 
 
+def package_holding(name: str) -> tuple[dict[str, Any], str] | None:
+    """The row of the package that a dotted name such as `mmcv.ops.nms3d` lies in, and the prefix that has the row.
+
+    The longest prefix counts. None for a name that has a row of its own, for one of torch, and where nothing is known.
+    """
+    head = name
+    while head := head.rpartition(".")[0]:
+        row = _by_import().get(head)
+        if row is not None:
+            return None if head == "torch" or name in _by_import() else (row, head)
+    return None
+
+
+def function_notes() -> dict[str, str]:
+    """Full names of the functions and classes that rows name, with what is known of each beyond its package's row."""
+    return {f"{row['import'][0]}.{name}": note for row in packages() for name, note in row.get("functions", {}).items()}
+
+
 @cache
 def _by_import() -> dict[str, dict[str, Any]]:
     return {name: row for row in packages() for name in row["import"]}

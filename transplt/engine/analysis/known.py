@@ -18,10 +18,11 @@ from transplt.rules import own_card
 from transplt.rules import support_tables as tables
 from transplt.rules.host_settings import host_settings
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
-from transplt.rules.packages import packages, what_to_do
+from transplt.rules.packages import function_notes, package_holding, packages, what_to_do
 from transplt.rules.pages import all_codes, load
 from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_set import Table, builtin_rules, parse_rules
+from transplt.rules.silent_errors import CODE, errors_of, silent_errors
 from transplt.rules.tables import read_table
 from transplt.rules.versions import in_order
 
@@ -45,8 +46,8 @@ class Fact:
 def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
-        _rules, _support, _names, _codemods, _variable, _option, _host, _package, _kernel, _faster, _advice, _tuning,
-        _word, _module, _own_card,
+        _rules, _support, _operator, _names, _silent, _codemods, _variable, _option, _host, _package, _kernel, _faster,
+        _advice, _tuning, _word, _module, _own_card,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
     return [*found, *_pages(name)] if found else []
@@ -71,7 +72,8 @@ def resolved(name: str) -> str:
     if wanted and facts_of(wanted):
         return wanted
     names = known_names()
-    for each in (f"torch.{wanted}", wanted.upper(), wanted.lower()):
+    triton = f"triton.language.{wanted[3:]}" if wanted.startswith("tl.") else ""
+    for each in (f"torch.{wanted}", triton, wanted.upper(), wanted.lower()):
         if each in names or each in tables.modules():
             return each
     same = [each for each in names if each.rpartition(".")[2] == wanted]
@@ -101,7 +103,9 @@ def known_names() -> tuple[str, ...]:
     found |= {rule.old for _, table in _rule_tables() for rule in table}
     found |= {*_options(), *(setting.name for setting in host_settings())}
     found |= {*_variables(), *tunings(), *read_table("support/tunings.json")["targets"], *_exists()}
-    found |= {key for row in packages() for key in _keys_of(row)}
+    found |= {key for row in packages() for key in _keys_of(row)} | {*function_notes()}
+    found |= {*read_table("support/npu_operators.json")["operators"]}
+    found |= {name for row in silent_errors() for name in row.operators}
     found |= {name for row in kernels() for name in (row["name"], *row["operators"], *row["modules"])}
     return tuple(sorted(found))
 
@@ -186,12 +190,33 @@ def _exists() -> dict[str, tuple[str, ...]]:
     return found
 
 
+def _operator(name: str) -> Iterator[Fact]:
+    table = read_table("support/npu_operators.json")
+    row = table["operators"].get(name)
+    if row is None:
+        return
+    parts = [row["for"], f"documented for {', '.join(row['cards'])}"]
+    parts += ["its interface may change (beta)"] if row.get("beta") and not row.get("deprecated") else []
+    parts += ["to be removed, its kernel is no longer maintained"] if row.get("deprecated") else []
+    parts += [f"named in its place: {', '.join(row['instead'])}"] if "instead" in row else []
+    source = f"{table['_meta']['source']} (rules/support/npu_operators.json)"
+    yield Fact("Operator of torch_npu", "; ".join(parts), source)
+    if name not in _exists():
+        yield Fact("Operator of torch_npu", "in none of the wheels of torch_npu that were read")
+
+
 def _names(name: str) -> Iterator[Fact]:
     source = f"{read_table('support/npu_names.json')['source']} (rules/support/npu_names.json)"
     news = [fact.text.removeprefix("becomes ").partition(" ")[0].rstrip(";") for fact in _rules(name)]
     for each in dict.fromkeys([name, *news]):
         if each in _exists():
             yield Fact("torch_npu", f"{each} is there", source, versions=_exists()[each])
+
+
+def _silent(name: str) -> Iterator[Fact]:
+    for row in errors_of(name):
+        text = f"{row.text()}; {row.do}" + (f"; {row.more()}" if row.more() else "")
+        yield Fact("Wrong without an error", text, row.source, CODE)
 
 
 def _codemods(name: str) -> Iterator[Fact]:
@@ -262,18 +287,29 @@ def _keys_of(row: dict[str, Any]) -> set[str]:
 
 def _package(name: str) -> Iterator[Fact]:
     wanted = name.lower().replace("_", "-")
-    meanings = read_table("support/third_party.json")["_meta"]["status"]
     for row in packages():
         if wanted in {key.lower().replace("_", "-") for key in _keys_of(row)}:
-            imports = f" (import {', '.join(row['import'])})" if row["import"] else ""
-            parts = [f"{row['name']}{imports}: {row['status'].replace('_', ' ')}, {meanings[row['status']]}"]
-            parts += [f"since {row['since']}"] if row.get("since") else []
-            parts += [what_to_do(row)] if what_to_do(row) else []
-            yield Fact("Package", f"{'; '.join(parts)}; confidence: {row['confidence']}", row["source"])
+            yield _row_fact(row)
+    held = package_holding(name)
+    if held is not None:
+        note = function_notes().get(name, "")
+        yield Fact("Package", note or f"{name} is part of {held[1]}, which has a row")
+        yield _row_fact(held[0])
+
+
+def _row_fact(row: dict[str, Any]) -> Fact:
+    meanings = read_table("support/third_party.json")["_meta"]["status"]
+    imports = f" (import {', '.join(row['import'])})" if row["import"] else ""
+    parts = [f"{row['name']}{imports}: {row['status'].replace('_', ' ')}, {meanings[row['status']]}"]
+    parts += [f"since {row['since']}"] if row.get("since") else []
+    parts += [what_to_do(row)] if what_to_do(row) else []
+    checked = f"confidence: {row['confidence']}, read in {row['checked']}"
+    return Fact("Package", f"{'; '.join(parts)}; {checked}", row["source"])
 
 
 def _kernel(name: str) -> Iterator[Fact]:
-    row = kernel_called(name) or kernel_in_module(name)
+    last = name.rpartition(".")[2] if package_holding(name) is not None else name
+    row = kernel_called(last) or kernel_in_module(name)
     if row is None:
         return
     source = f"{row['source']} (rules/support/kernels.json)"

@@ -42,7 +42,7 @@ def compare(
     behind the last backward pass has no counterpart or other inputs, 2 when they cannot be compared.
     """
     from transplt.precision.compare import compare as compared
-    from transplt.precision.comparison_text import by_ptdbg, one_operator, ranks_text
+    from transplt.precision.comparison_text import by_ptdbg, known_at, one_operator, ranks_text
     from transplt.precision.detail import Detail
     from transplt.precision.dumps import open_dump
     from transplt.precision.output import FORMATS, check_target, write
@@ -67,6 +67,8 @@ def compare(
         click.echo(by_ptdbg(detail, verdict=False))
     if text := ranks_text(found):
         click.echo(text, nl=False)
+    for line in known_at(detail):
+        click.echo(line)
     if not no_advice:
         click.echo(f"\n{detail.advice}", nl=False)
     if output is not None:

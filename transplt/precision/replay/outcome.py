@@ -12,6 +12,7 @@ from transplt.precision.distance import TOLERANCES
 from transplt.precision.dumps import open_dump
 from transplt.precision.files import read_json
 from transplt.precision.judge import output_difference
+from transplt.precision.known_silent import known_lines, rows_called
 from transplt.precision.record import API, Part, Record, Row, Tensor, UnusableDump
 from transplt.precision.replay.plan import Plan
 from transplt.precision.table import Line, lines
@@ -38,6 +39,8 @@ class Outcome:
     left: list[tuple[str, str, str]]  #: as Plan.left
     stacks: Mapping[str, tuple[str, ...]]
     differing: list[Differing] = field(default_factory=list)
+    #: What is known of operators that differ: each a line about numbers that an NPU gives wrong without an error.
+    known: list[str] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
     #: Of the rows that differ from another dump: those that compute otherwise, that only pass on, and those of which
     #: nobody knows. None without another dump.
@@ -101,6 +104,7 @@ def outcome(plan: Plan, part: Part, replayed: Replayed, given: float | None = No
     order = {row.name: number for number, (row, _, _) in enumerate(_expected(plan))}
     found.differing.sort(key=lambda each: order[each.row])
     found.lines.sort(key=lambda line: order[line.operator])
+    found.known = known_lines(rows_called([call.row for call in plan.calls], (each.row for each in found.differing)))
     for number, line in enumerate(found.lines):
         line.index = number
     return found

@@ -53,6 +53,7 @@ def replay_text(found: Outcome) -> str:
     lines += [f"  {_difference_text(found, each)}" for each in found.differing[1:_MOST]]
     if len(found.differing) > _MOST:
         lines.append(f"  and {len(found.differing) - _MOST} rows more")
+    lines += found.known
     if found.beside is not None:
         own, passed, unknown = found.beside
         total = len(own) + len(passed) + len(unknown)
@@ -99,6 +100,7 @@ def replay_json(found: Outcome) -> dict[str, Any]:
             {"name": visible(each.row), "how": visible(each.how), "place": place(_frames(found, each.row))}
             for each in found.differing
         ],
+        "known": found.known,
         "failed": [{"name": visible(name), "error": visible(error)} for name, error in found.failed],
         "left_out": [
             {"name": visible(name), "why": visible(f"{clause}: {detail}" if detail else clause)}

@@ -16,6 +16,7 @@ from transplt.proof.launch.stacks import stood
 from transplt.render.cell import visible
 from transplt.render.proofs import Seen, proofs
 from transplt.render.verdict import Verdict
+from transplt.rules.silent_errors import CODE as SILENT
 
 SCHEMA_VERSION = 2
 
@@ -212,6 +213,9 @@ def as_text(report: Report, limit: int = 20) -> str:
             place = f"{error['path']}:{error['line']}: " if error.get("path") else ""
             rank = f"rank {process['rank']}: " if process["rank"] is not None else ""
             lines.append(f"  {rank}{place}{error['reason']}")
+    if silent := [_finding_line(f) for f in report.findings if f["code"] == SILENT]:
+        lines.append(f"  operators with known silent errors, under their conditions: {len(silent)}")
+        lines += _cut([f"  {line}" for line in silent], limit)
     lines.append(f"  npu operators: {_operators(report)}")
     if report.lines.get("known"):
         executed, never = report.lines["executed"], report.lines["never_executed"]

@@ -19,6 +19,7 @@ from transplt.proof.prove.several import Several, has_groups
 from transplt.proof.prove.unseeded import as_started
 from transplt.render.cell import many
 from transplt.render.verdict import Verdict, Word, gravest
+from transplt.rules.silent_errors import CODE as SILENT
 
 
 @dataclass
@@ -63,7 +64,7 @@ class Prover:
                 self.announce(f"the migrated program with {world} processes")
                 proof.parts += Several(self.original, self.migrated, self.announce).parts(world, reference)
         proof.parts[:] = [self._pointed(part) for part in proof.parts]
-        proof.parts[0].findings.remarks += _notes(reference, alone)
+        proof.parts[0].findings.remarks += [*_notes(reference, alone), *_silent(alone)]
         if all(part.verdict.word in (Word.EQUAL, Word.RUNS) for part in proof.parts):
             self.announce("the migrated program as its user starts it")
             started = as_started(self.original, self.migrated, tuple(sorted({*worlds} & {1} | {worlds[-1]})))
@@ -110,3 +111,11 @@ def between(
 def _notes(*runs: Run) -> list[str]:
     """What the hosts of the runs have to say of themselves, such as how large the data sets are that a stub gives."""
     return [*dict.fromkeys(note for run in runs for process in run.outcome.processes for note in process["notes"])]
+
+
+def _silent(run: Run) -> list[str]:
+    """Where the migrated program reached an operator with a known silent error, under its condition: what is equal
+    here may not be so on the card."""
+    found = [each for each in run.findings if each["code"] == SILENT]
+    lines = (f"{each['path']}:{each['line']}: {each['message']} ({SILENT}): {each['help']}" for each in found)
+    return [*dict.fromkeys(lines)]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from npu_emulator import names
+from npu_emulator import names, silent
 
 from .._kernel import count
 from . import activation, attention, layout, loss, moe, norm
@@ -30,6 +30,7 @@ def _needs_npu(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 if isinstance(tensor, torch.Tensor) and tensor.device.type != "npu":
                     raise RuntimeError(f"[emulated npu] {name}: expected npu tensors, got one on {tensor.device}")
         count("npu::" + name)
+        silent.look("npu::" + name, lambda: silent.named(function, args, kwargs))
         with torch.autocast("npu", enabled=False):  # a kernel takes its tensors as they come
             return function(*args, **kwargs)
 

@@ -1,0 +1,222 @@
+"""Operators that are known to give wrong numbers on an NPU without an error, where the code meets their condition.
+
+Facts: rules/support/silent_errors.json, each from a public thread. A row is told once for a file, at its first place.
+`pattern` of a row names one of the functions below, which say whether a call stands in code of that form.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from transplt.base.finding import Level
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.rules.silent_errors import CODE, Given, SilentError, holds, silent_errors
+from transplt.syntax.asks import by_place, ends, hides_arguments, keyword_of, string_of
+from transplt.syntax.scan import parent
+
+#: A text of each operator that is told of: of those of Triton the name of the package.
+_WORDS = (
+    "triton", "npu_fused_infer_attention_score", "flag_gems", "graph", "mindiesd", "_native_npu_attention",
+    "sdpa_attention_forward", "flash_attn_npu", "bgmv_expand_slice",
+)  # fmt: skip
+fixer = Fixer(
+    __name__, code=CODE, needs=tuple(word.encode() for word in _WORDS), words=tuple(w for w in _WORDS if w != "graph")
+)
+_TRITON = "triton.language."
+_REDUCTIONS = frozenset(f"{_TRITON}{name}" for name in ("sum", "max", "min", "argmax", "argmin", "cumsum", "dot"))
+_GRAPHS = frozenset({"torch.npu.graph", "torch_npu.npu.graph", "torch.cuda.graph"})
+_HALVES = frozenset({"fp16", "bf16"})
+#: Tensors that an operator of torch_npu takes by position before anything that a test asks for.
+_LEADING = 3
+_MOST_LINES = 5
+
+
+@fixer.on(ast.Module)
+def silent(work: Work, module: ast.Module) -> Finds:
+    """Report each row that the file meets."""
+    for row in silent_errors():
+        if row.check == "never":
+            continue
+        met = by_place(_met(work, row))
+        if not met:
+            continue
+        called = work.names.qualified(_function(met[0]))
+        name = called if called in row.operators else row.operators[0]
+        lines = list(dict.fromkeys(node.lineno for node in met[1:] if node.lineno != met[0].lineno))
+        also = f" (also in {'line' if len(lines) == 1 else 'lines'} {_listed(lines)})" if lines else ""
+        message = f"{name} is known to give wrong numbers without an error: {row.text()}{also}"
+        more = row.more()
+        help_text = f"{row.do}; {row.source}" + (f" ({more})" if more else "")
+        yield work.note(met[0], CODE, message, level=Level.INFO, api=name, help=help_text)
+
+
+def _listed(lines: list[int]) -> str:
+    shown = ", ".join(map(str, lines[:_MOST_LINES]))
+    return f"{shown} ..." if len(lines) > _MOST_LINES else shown
+
+
+def _function(node: ast.expr | ast.stmt) -> ast.AST:
+    return node.func if isinstance(node, ast.Call) else node
+
+
+def _met(work: Work, row: SilentError) -> Iterator[ast.Call | ast.AugAssign]:
+    if row.pattern == "augmented-assignment-in-with":
+        yield from _augmented(work)
+        return
+    for call in work.calls_by_name(row.operators):
+        if row.pattern:
+            if _PATTERNS[row.pattern](work, call):
+                yield call
+        elif not row.when or _told(row, holds(row, lambda name, call=call: _given(call, name))):  # type: ignore[misc]
+            yield call
+
+
+def _told(row: SilentError, answer: bool | None) -> bool:
+    return answer is True or (answer is None and row.check == "maybe")
+
+
+def _given(call: ast.Call, name: str) -> Given | None:
+    """What the source says of an argument that is given by its name."""
+    value = keyword_of(call, name)
+    if value is None:
+        return Given() if hides_arguments(call) or len(call.args) > _LEADING else None
+    return Given(known=True, value=value.value) if isinstance(value, ast.Constant) else Given()
+
+
+# --- patterns: True where a call stands in code of that form ---------------------------------------------------------
+
+
+def _result_used(work: Work, call: ast.Call) -> bool:
+    return not isinstance(parent(call), ast.Expr)
+
+
+def _left_operand_used_again(work: Work, call: ast.Call) -> bool:
+    """The tile is read behind `tl.dot`, or in the next round of a loop, before it is set anew."""
+    tile = call.args[0] if call.args else keyword_of(call, "input")
+    function = _kernel(call)
+    if not isinstance(tile, ast.Name) or function is None:
+        return False
+    uses = by_place(node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == tile.id)
+    stored = _target(call) == tile.id  # the statement itself sets it, after it was read
+    later = [node for node in uses if (node.lineno, node.col_offset) >= ends(call)]
+    if later and not stored and isinstance(later[0].ctx, ast.Load):
+        return True
+    loop = _loop(call, function)
+    if loop is None:
+        return False
+    within = {id(node) for node in ast.walk(loop)}
+    return not any(id(node) in within and isinstance(node.ctx, ast.Store) for node in uses)
+
+
+def _load_after_store(work: Work, call: ast.Call) -> bool:
+    """`tl.load` of an address that `tl.store` wrote before it in the kernel, with nothing of it set between them."""
+    function = _kernel(call)
+    address = _address(call)
+    if function is None or address is None:
+        return False
+    names = {node.id for node in ast.walk(address) if isinstance(node, ast.Name)}
+    for store in _calls(work, function, f"{_TRITON}store"):
+        written = _address(store)
+        if written is None or ends(store) > (call.lineno, call.col_offset) or ast.dump(written) != ast.dump(address):
+            continue
+        between = (node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id in names)
+        if not any(
+            isinstance(node.ctx, ast.Store) and ends(store) <= (node.lineno, node.col_offset) <= ends(call)
+            for node in between
+        ):
+            return True
+    return False
+
+
+def _mask_without_other(work: Work, call: ast.Call) -> bool:
+    """A masked load whose other lanes come into a reduction or a product."""
+    other = keyword_of(call, "other") is not None or len(call.args) > 2
+    return _masked(call) and not other and _reduced(work, call, _REDUCTIONS)
+
+
+def _flip_of_cumsum(work: Work, call: ast.Call) -> bool:
+    given = call.args[0] if call.args else None
+    if isinstance(given, ast.Call):
+        return work.names.qualified(given.func) == f"{_TRITON}cumsum"
+    function = _kernel(call)
+    if not isinstance(given, ast.Name) or function is None:
+        return False
+    return any(_target(each) == given.id for each in _calls(work, function, f"{_TRITON}cumsum"))
+
+
+def _half_precision_signature(work: Work, call: ast.Call) -> bool:
+    signature = keyword_of(call, "signature")
+    return isinstance(signature, ast.Dict) and any(string_of(value) in _HALVES for value in signature.values)
+
+
+_PATTERNS: dict[str, Callable[[Work, ast.Call], bool]] = {
+    "result-used": _result_used,
+    "left-operand-used-again": _left_operand_used_again,
+    "load-after-store": _load_after_store,
+    "mask-without-other": _mask_without_other,
+    "flip-of-cumsum": _flip_of_cumsum,
+    "half-precision-signature": _half_precision_signature,
+}
+
+
+def _augmented(work: Work) -> Iterator[ast.AugAssign]:
+    """`x += y` in a block that is captured as a graph."""
+    for call in work.calls_by_name(_GRAPHS):
+        block = parent(parent(call))
+        if isinstance(block, ast.With):
+            yield from (node for each in block.body for node in ast.walk(each) if isinstance(node, ast.AugAssign))
+
+
+# --- questions about a kernel ----------------------------------------------------------------------------------------
+
+
+def _kernel(node: ast.AST) -> ast.FunctionDef | None:
+    """The function that a call stands in."""
+    while not isinstance(node, ast.Module):
+        node = parent(node)
+        if isinstance(node, ast.FunctionDef):
+            return node
+    return None
+
+
+def _loop(node: ast.AST, function: ast.FunctionDef) -> ast.For | ast.While | None:
+    """The innermost loop of the function around a node."""
+    while node is not function:
+        node = parent(node)
+        if isinstance(node, (ast.For, ast.While)):
+            return node
+    return None
+
+
+def _calls(work: Work, function: ast.FunctionDef, name: str) -> list[ast.Call]:
+    return [call for call in work.calls_by_name({name}) if _kernel(call) is function]
+
+
+def _address(call: ast.Call) -> ast.expr | None:
+    return call.args[0] if call.args else keyword_of(call, "pointer")
+
+
+def _masked(call: ast.Call) -> bool:
+    return keyword_of(call, "mask") is not None or len(call.args) > 1
+
+
+def _target(call: ast.Call) -> str:
+    """The name that a statement gives the result of a call, alone or cast (`x = tl.load(...).to(...)`); else empty."""
+    above = parent(call)
+    while isinstance(above, (ast.Attribute, ast.Call)) and not isinstance(above, ast.stmt):
+        above = parent(above)
+    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
+        return above.targets[0].id
+    return ""
+
+
+def _reduced(work: Work, call: ast.Call, by: frozenset[str]) -> bool:
+    """Whether what a load gives goes into one of the functions `by` of the same kernel, as it is."""
+    name, function = _target(call), _kernel(call)
+    if not name or function is None:
+        return False
+    calls = [each for each in work.calls_by_name(by) if _kernel(each) is function]
+    return any(isinstance(argument, ast.Name) and argument.id == name for each in calls for argument in each.args)
