@@ -23,7 +23,17 @@ from . import _engine, npu  # noqa: E402
 torch._register_device_module("npu", npu)
 torch.utils.generate_methods_for_privateuse1_backend(for_storage=False)
 _engine.install()
-from . import _autocast, _collectives, _generators, _parallel, _patches, _profiling, _sharing, _storages  # noqa: E402
+from . import (  # noqa: E402
+    _autocast,
+    _collectives,
+    _generators,
+    _optimizer_state,
+    _parallel,
+    _patches,
+    _profiling,
+    _sharing,
+    _storages,
+)
 
 _patches.install()
 _storages.install()
@@ -33,6 +43,7 @@ _parallel.install(npu)
 _autocast.install()
 _collectives.install()
 _profiling.install()
+_optimizer_state.install()
 from . import _operators, contrib, distributed, optim, profiler, utils  # noqa: E402
 from .npu._format import Format  # noqa: E402
 
