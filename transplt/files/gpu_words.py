@@ -169,4 +169,5 @@ def beside_tokens(findings: Sequence[Finding], words: Sequence[Finding]) -> list
         for each in findings
     ]
     taken = {each.span.line for each in findings}
-    return sorted([*joined, *(word for word in words if word.code == OF_MEMORY or word.span.line not in taken)], key=lambda each: each.sort_key())
+    alone = (word for word in words if word.code == OF_MEMORY or word.span.line not in taken)
+    return sorted([*joined, *alone], key=lambda each: each.sort_key())

@@ -1,7 +1,8 @@
 """How much of each card's memory is state of optimizers, and what of the peak: for the report of the run.
 
 State is counted by the storages of its npu tensors, each once, behind the first step and where an optimizer gets more
-entries. A peak that lies in a step counts with the state that is there when the step is over: an optimizer makes it first.
+entries. A peak that lies in a step counts with the state that is there when the step is over: an optimizer makes it
+first.
 """
 
 from __future__ import annotations
