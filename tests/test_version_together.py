@@ -128,6 +128,9 @@ TOGETHER: list[tuple[Tree, str, str, str]] = [
         "Dockerfile.cu124 asks for torch==2.5.1",
         "Dockerfile.cu118 torch==2.3.1; Dockerfile.cu124 torch==2.5.1",
     ),
+    # a folder that is called like a file
+    ({"requirements.txt": "torch\n", "dockerfile/Dockerfile": "RUN pip install torch==2.4.0\n"}, "2.4",
+     "dockerfile/Dockerfile asks for torch==2.4.0", ""),
     # a script that installs, and the service of a compose file
     ({"install.sh": "pip install torch==2.4.0\n", "train.sh": "pip install torch==2.1.0\n"}, "2.4",
      "install.sh asks for torch==2.4.0", ""),

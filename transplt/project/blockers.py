@@ -70,20 +70,22 @@ def _refused() -> tuple[dict[str, str], ...]:
 
 
 @cache
-def _spellings() -> re.Pattern[bytes]:
-    """How a file spells a name that some version lacks: behind the last part of its owner, or as what is imported."""
+def _spellings() -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
+    """How a file spells a name that some version lacks: behind the last part of its owner, or as what is imported. With
+    each that last part, which is looked for first: that is faster by far than the expression."""
     every = []
     for name in _lacking():
         *_, owner, last = name.split(".")
-        every.append(rf"{re.escape(owner)}\.{re.escape(last)}|import[ \t][^\n]*\b{re.escape(last)}")
-    return re.compile(rf"\b(?:{'|'.join(every)})\b".encode())
+        spelled = rf"\b{re.escape(owner)}\.{re.escape(last)}\b|import[ \t][^\n]*\b{re.escape(last)}\b"
+        every.append((last.encode(), re.compile(spelled.encode())))
+    return tuple(every)
 
 
 def _may_stop(data: bytes) -> bool:
     """False for a file that is not worth parsing."""
     if b"torch" not in data:
         return False
-    return _spellings().search(data) is not None or any(
+    return any(last in data and spelled.search(data) is not None for last, spelled in _spellings()) or any(
         row.get("keyword", "").encode() in data and row["name"].rpartition(".")[2].encode() in data
         for row in _refused()
     )

@@ -22,7 +22,8 @@ PROJECT_FILES = (
 LOCK_FILES = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
 #: Folders beside the project in which such files lie, too.
 _FOLDERS = (
-    "requirements", "conda", "env", "envs", "environment", "environments", "docker", "dockerfiles", ".devcontainer",
+    "requirements", "conda", "env", "envs", "environment", "environments", "docker", "dockerfile", "dockerfiles",
+    ".devcontainer",
 )  # fmt: skip
 _YAML = (".yml", ".yaml")
 _DOCKER = re.compile(r"(?:.+[-_.])?(?:docker|container)file(?:[-_.].+)?|(?:docker-)?compose(?:[-_.].*)?\.ya?ml")
@@ -148,9 +149,9 @@ def _included(name: str, text: str, folder: Path) -> Iterator[str]:
 
 def _files(folder: Path) -> Iterator[str]:
     names = _names(folder)
-    inner = [f"{each}/{name}" for each in _FOLDERS if each in names for name in _names(folder / each)]
+    inner = [f"{each}/{name}" for each in names if each.lower() in _FOLDERS for name in _names(folder / each)]
     inner += [f"{each}/{name}" for each in inner if "." not in each for name in _names(folder / each)]
-    every = [*names, *inner]
+    every = [name for name in (*names, *inner) if "." in name or not (folder / name).is_dir()]
     listed = [name for name in every if name.endswith((".txt", ".in")) and kind_of(name, b"") is FileKind.REQUIREMENTS]
     yield from sorted(listed, key=lambda name: ("constraint" in name, "/" in name, len(name), name))
     yield from (name for name in PROJECT_FILES if name in names)
