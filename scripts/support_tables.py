@@ -25,6 +25,7 @@ def build_support(
     api = fact_store.wheel_modules()
     write(support / "codemod_facts.json", codemod)
     write(support / "versions.json", _releases())
+    write(support / "companions.json", _companions())
     write(support / "modules.json", {"modules": _modules(api)})
     write(support / "npu_names.json", _names(facts, api, fact_store.custom_ops()))
     write(support / "env_vars.json", _variables())
@@ -39,6 +40,21 @@ def _releases() -> Entry:
         "torch": {version: {key: row.get(key, "") for key in keys} for version, row in releases.items()},
         "verdicts": {version: published[version] for version in releases},
     }
+
+
+def _companions() -> Entry:
+    """Packages whose releases go with one torch; of torchvision and torchaudio the newer ones stand with the releases.
+
+    `0.20.1` of these stands for `0.20.*`, and a torchaudio that goes with several torches is in the row of each.
+    """
+    facts = fact_store.read("companions")
+    packages = {name: dict(rows) for name, rows in facts["packages"].items()}
+    for version, row in fact_store.versions().items():
+        for name in ("torchvision", "torchaudio"):
+            if row[name]:
+                packages[name][version] = [f"{fact_store.minor(row[name])}.*"]
+    sources = {**facts["sources"], "from 2.1 on": fact_store.read("versions")["source"]}
+    return {"sources": sources, **{key: facts[key] for key in ("older", "same", "weak")}, "packages": packages}
 
 
 def _modules(api: Entry) -> list[str]:

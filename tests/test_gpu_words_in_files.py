@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from transplt.base.finding import Finding, Level
+from transplt.base.settings import Settings, TorchTarget
 from transplt.files.gpu_words import beside_tokens, gpu_word_findings
 from transplt.files.kind import kind_of
+from transplt.files.other_file import migrate_other
 from transplt.files.tokens import MAX_FINDINGS
 from transplt.rules.pages import load
 from transplt.rules.tables import rules_dir
@@ -47,6 +49,15 @@ FOUND = [
     ("GPUs of Slurm", "run.sh", "NPU280", "salloc -G 8<"),
     ("GPUs of Slurm", "c.yaml", "NPU280", "hydra:\n  launcher:\n    gpus_per_node: 8<\n    timeout_min: 60"),
     ("GPUs of Slurm", "c.yaml", "NPU280", "gres: gpu:8<"),
+    ("a card with 80 GB", "run.sh", "NPU295", "#!/bin/bash\n#SBATCH --constraint=a100_80gb<"),
+    ("a card with 80 GB", "run.sh", "NPU295", "sbatch -C 'a100&gpu80g' job.sh<"),
+    ("a card with 80 GB", "pod.yaml", "NPU295",
+     "spec:\n  nodeSelector:\n    nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB<"),
+    ("a card with 80 GB", "pod.yaml", "NPU295",
+     "nodeSelector:\n  cloud.google.com/gke-accelerator: nvidia-h100-80gb<"),
+    ("a card with 80 GB", "pod.yaml", "NPU295",
+     "affinity:\n  matchExpressions:\n    - key: nvidia.com/gpu.product\n      values:\n"
+     "        - NVIDIA-H100-80GB-HBM3<"),
     ("GPUs of a batch system", "run.pbs", "NPU280", "#PBS -l select=1:ncpus=8:ngpus=4<"),
     ("GPUs of docker", "run.sh", "NPU280", "docker run --rm \\\n  --gpus all \\<\n  image python a.py"),
     ("GPUs of docker", "run.sh", "NPU280", "sudo docker run --gpus '\"device=0,1\"' image<"),
@@ -95,6 +106,11 @@ QUIET = [
     ("run.sh", "#SBATCH --gres=npu:8\n#SBATCH --ntasks=8"),
     ("run.sh", "docker run --device /dev/davinci0 image python a.py --gpus 2"),
     ("run.sh", "docker build --build-arg gpus=all ."),
+    ("run.sh", "#SBATCH --constraint=a100_40gb\n#SBATCH --constraint=v100-180gb\n#SBATCH --constraint=a100"),
+    ("run.sh", "srun python a.py --constraint 80gb\npython b.py --constraint=80gb -C 80gb"),
+    ("run.sh", "# runs on 8 A100 with 80GB\necho 'needs H100 80GB'"),
+    ("vllm.yaml", "gpu_memory_utilization: 0.9"),
+    ("pod.yaml", "spec:\n  nodeSelector:\n    nvidia.com/gpu.product: NVIDIA-A100-SXM4-40GB"),
     ("run.sh", "python a.py --tf32 False --load_in_8bit False --load_in_4bit=False --optim adamw_torch"),
     ("run.sh", "python a.py --optimizer sgd --attn_implementation sdpa"),
     ("run.sh", "python a.py --accelerator cpu trainer=ddp trainer.accelerator=auto"),
@@ -181,6 +197,36 @@ def test_the_pinned_version_decides() -> None:
     (finding,) = words("run.sh", "accelerate launch --multi_gpu a.py\n", (("accelerate", "==0.20.3"),))
     assert finding.level is Level.MANUAL
     assert "accelerate>=0.21.0" in finding.help
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "codes"),
+    [
+        ("run.sh", "srun --gres=gpu:a100-80gb:4 a\n", ["NPU280", "NPU295"]),
+        ("run.sh", "srun --gres=gpu:nvidia_a100_80gb_pcie:4 a\n", ["NPU280", "NPU295"]),
+        ("run.sh", "srun --gres=gpu:h100:8 a\n", ["NPU280", "NPU295"]),
+        ("run.sh", "srun --gres=gpu:a100:8 a\n", ["NPU280"]),
+        ("run.sh", "srun --gres=gpu:h1000:8 a\n", ["NPU280"]),
+        ("sky.yaml", "resources:\n  accelerators: A100-80GB:8\n", ["NPU280", "NPU295"]),
+        ("sky.yaml", "resources:\n  accelerators: A100:8\n", ["NPU280"]),
+    ],
+)
+def test_how_large_a_card_is_stands_beside_that_it_is_a_gpu(name: str, text: str, codes: list[str]) -> None:
+    assert sorted(each.code for each in words(name, text)) == codes
+
+
+def test_the_memory_is_said_where_the_place_is_known_otherwise() -> None:
+    text = b"kind: Pod\nspec:\n  nodeSelector:\n    nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB\n"
+    result, _ = migrate_other(text, "pod.yaml", kind_of("pod.yaml", text), Settings(), TorchTarget("2.8", ""))
+    assert [(each.code, each.span.line) for each in result.findings] == [("NPU854", 3), ("NPU295", 4)]
+
+
+def test_the_example_of_the_page_of_memory() -> None:
+    page = (Path(rules_dir()) / "diagnostics" / "NPU295.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    assert [(each.code, each.level) for each in words("run.sh", text) if each.code != "NPU280"] == [
+        ("NPU295", Level.INFO)
+    ]
 
 
 @pytest.mark.parametrize("code", ["NPU284", "NPU285", "NPU286"])

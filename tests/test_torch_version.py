@@ -65,12 +65,12 @@ NONE = "for which there is no torch_npu: this is the"
 @pytest.mark.parametrize(
     ("specifier", "version", "why"),
     [
-        ("==1.8.1", OLDEST, f"{NONE} oldest that has one"),
-        ("==1.13.1+cu117", OLDEST, f"{NONE} oldest that has one"),
-        ("==2.0.1", OLDEST, f"{NONE} oldest that has one"),
-        ("<2.0", OLDEST, f"{NONE} oldest that has one"),
-        (">=1.8,<1.12", OLDEST, f"{NONE} oldest that has one"),
-        ("~=1.13.1", OLDEST, f"{NONE} oldest that has one"),
+        ("==1.8.1", NEWEST, f"{NONE} newest of those with the fewest blockers"),
+        ("==1.13.1+cu117", NEWEST, f"{NONE} newest of those with the fewest blockers"),
+        ("==2.0.1", NEWEST, f"{NONE} newest of those with the fewest blockers"),
+        ("<2.0", NEWEST, f"{NONE} newest of those with the fewest blockers"),
+        (">=1.8,<1.12", NEWEST, f"{NONE} newest of those with the fewest blockers"),
+        ("~=1.13.1", NEWEST, f"{NONE} newest of those with the fewest blockers"),
         (">=1.8", NEWEST, "of which this is the newest with a torch_npu"),
         (">2.0", NEWEST, "of which this is the newest with a torch_npu"),
         (f"=={NEWEST}.0", NEWEST, ""),
@@ -88,9 +88,9 @@ def test_a_version_that_the_tables_do_not_have_is_named(tmp_path: Path, specifie
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("torch==1.4", ["1.5", "1.6", "1.7", "1.8", "2.0"]),
-        ("torch==1.8.1", ["2.0"]),
-        ("torch==2.0.1", []),
+        ("torch==1.4", ["1.5", "1.6", "1.7", "1.8", "2.0", "2.6"]),
+        ("torch==1.8.1", ["2.0", "2.6"]),
+        ("torch==2.0.1", ["2.6"]),
         ("torch>=1.8", ["2.0", "2.6"]),
         ("torch==2.4.0", []),
         ("torch==2.99", []),
@@ -109,11 +109,11 @@ def test_the_summary_and_the_log_say_what_changed(tmp_path: Path) -> None:
     (project / "requirements.txt").write_text("torch==1.8.1\n")
     (project / "train.py").write_text("import torch\ntorch.zeros(1).cuda()\n")
     done = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path)
-    said = "requirements.txt asks for torch==1.8.1, for which there is no torch_npu: this is the oldest that has one"
-    assert f"for torch {OLDEST} ({said})" in done.stderr
+    said = f"requirements.txt asks for torch==1.8.1, {NONE} newest of those with the fewest blockers"
+    assert f"for torch {NEWEST} ({said})" in done.stderr
     assert "    changed in torch 2.0: torch._six" in done.stderr
     log = (tmp_path / "out" / "old_msft" / "msFmkTranspltlog.txt").read_text()
-    assert f"torch {OLDEST} ({said})" in log
+    assert f"torch {NEWEST} ({said})" in log
     assert "\nchanged in torch 2.0: torch._six" in log
 
 
@@ -176,7 +176,7 @@ def test_every_kind_of_file(tmp_path: Path, name: str, text: str) -> None:
     ("name", "text"),
     [
         ("Dockerfile", "# RUN pip install torch==2.4.0\nRUN echo torch==2.4.0\n"),
-        ("Dockerfile", "FROM nvidia/cuda:12.1.0\nRUN pip install torch torchvision==0.19\n"),
+        ("Dockerfile", "FROM nvidia/cuda:12.1.0\nRUN pip install torch torchmetrics==0.19\n"),
         ("Dockerfile", "RUN pip install pytorch-lightning==2.4.0 torch-scatter==2.1.2\n"),
         ("Dockerfile", "FROM nvcr.io/nvidia/pytorch:22.11-py3\n"),
         ("uv.lock", LOCK.format("torchvision", "2.4.1")),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.checking.conftest import FIXED, TRAIN, Call, commit_all, git
+from transplt.base.settings import DEFAULT_TORCH_VERSION
 
 FIRST = """train.py:2:1: NPU403 [*] import torch_npu
   |
@@ -423,12 +424,16 @@ def test_fix_removes_ignore_comments_that_ignore_nothing(project: Path, call: Ca
 
 def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: Call) -> None:
     (project / "requirements.txt").write_text("torch==1.8.1\n")
-    says = "requirements.txt asks for torch==1.8.1, for which there is no torch_npu: this is the oldest that has one"
+    says = (
+        "requirements.txt asks for torch==1.8.1, for which there is no torch_npu: "
+        "this is the newest of those with the fewest blockers"
+    )
     _, _, err = call("check", "train.py")
-    assert err.startswith(f"looked at for torch 2.1: {says}\n  changed in torch 2.0: ")
+    assert err.startswith(f"looked at for torch {DEFAULT_TORCH_VERSION}: {says}\n  changed in torch 2.0: ")
     assert err.count("1.8.1") == 1
     _, out, _ = call("check", "--output-format", "json")
-    assert json.loads(out)["summary"]["torch"] == [{"version": "2.1", "why": says, "gap": True}]
+    row = {"version": DEFAULT_TORCH_VERSION, "why": says, "gap": True, "weighed": []}
+    assert json.loads(out)["summary"]["torch"] == [row]
 
 
 @pytest.mark.parametrize("pin", ["torch>=1.8", "torch==2.6.*", "numpy"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
+from transplt.base.finding import Finding
+
 #: Minor versions of PyTorch that a migration can aim at (of torch_npu for 2.2 no wheel was read).
 TORCH_VERSIONS = (
     "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13", "2.14",
@@ -22,6 +24,8 @@ class TorchTarget:
 
     `gap` says that the project pins a version for which there is no torch_npu; this is the nearest that has one.
     `changes` are sentences on what PyTorch changed between the version that the project was written for and this one.
+    `weighed` are lines on what the files of the project ask for, where more than one does, and on what else decided;
+    `disagreements` are findings of files that exclude each other.
     """
 
     version: str
@@ -31,6 +35,8 @@ class TorchTarget:
     release: str = ""
     changes: tuple[str, ...] = ()
     gap: bool = False
+    weighed: tuple[str, ...] = ()
+    disagreements: tuple[Finding, ...] = ()
 
     @property
     def pin(self) -> str:

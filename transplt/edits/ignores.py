@@ -14,10 +14,12 @@ from transplt.edits.work import Work
 from transplt.rules.pages import is_prefix, nearest_code
 
 MISSPELT, UNKNOWN, UNUSED = "NPU610", "NPU611", "NPU612"
-#: Prefixes of codes that come from a theme, an analysis or a user's rule, or speak of us: a run without them cannot say
-#: that a comment is in vain. `tests/test_ignore_comments.py` holds this against the sources.
+#: Prefixes of codes that come from a theme, an analysis, a user's rule or the sum of a project's files, or speak of us:
+#: a run without them cannot say that a comment is in vain. `tests/test_ignore_comments.py` holds this against the
+#: sources.
 ON_REQUEST = (
-    "NPU0", "NPU33", "NPU34", "NPU35", "NPU407", "NPU513", "NPU52", "NPU556", "NPU557", "NPU61", "NPU7", "NPU99",
+    "NPU0", "NPU33", "NPU34", "NPU35", "NPU407", "NPU513", "NPU52", "NPU556", "NPU557", "NPU61", "NPU7", "NPU846",
+    "NPU99",
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from transplt.base.text.requirement import NAME, Requirement, requirement_in
 from transplt.base.text.toml import parse_toml
 from transplt.base.text.toml_places import ITEM, TomlValue, toml_values
 from transplt.files.install_commands import install_commands
-from transplt.files.kind import FileKind
+from transplt.files.kind import FileKind, is_environment
 
 LOCK_FILES = re.compile(r"(?:poetry|uv|pdm|pipfile|pixi|conda)\.lock|pylock(?:\..*)?\.toml|conda-lock\.ya?ml")
 #: Sections of an environment of conda, and the list of what builds a project.
@@ -39,6 +39,8 @@ _LONGEST = 200
 def requirements_of(text: str, path: str, kind: FileKind) -> list[Requirement]:
     """The packages that a file asks for, in the order of trust; none for a file that asks for none."""
     name = path.rpartition("/")[2].lower()
+    if kind is FileKind.CONFIG and name.endswith((".yml", ".yaml")) and is_environment(text.encode("utf-8", "replace")):
+        return list(_conda(text))
     if kind in INSTALLING:
         return list(_installed(text)) if any(word in text for word in ("install", " add ", "create")) else []
     if name == "setup.py":

@@ -25,14 +25,16 @@ _KEYS = frozenset({FileKind.CONFIG, FileKind.DOCKER, FileKind.REQUIREMENTS})
 #: What every file with such a word holds, in any case.
 _HINTS = Marked(
     r"gpu|flash_att|[48]bit|tf32|paged_|bnb|lamb\b|lion\b|accelerators|reduce-overhead|max-autotune|apex|\bamp\b"
-    r"|sparse_att|xformers|device=|srun|sbatch|salloc",
+    r"|sparse_att|xformers|device=|srun|sbatch|salloc|80gb",
     *r"gpu flash_att 4bit 8bit tf32 paged_ bnb lamb\b lion\b accelerators reduce-overhead max-autotune apex".split(),
-    *r"\bamp\b sparse_att xformers device= srun sbatch salloc".split(),
+    *r"\bamp\b sparse_att xformers device= srun sbatch salloc 80gb".split(),
 )
 #: The rest of a word that is cut off, and what parts the name of a flag from its value.
 _WORD_END = re.compile(r"[^\s\"'\\;|&]*")
 _PARTS = re.compile(r"[\s=]+")
 _MAX_SHOWN = 120
+#: A remark of its own, whatever else is said of its line: how much memory the card has that is asked for.
+OF_MEMORY = "NPU295"
 #: What is longer is data: no program is configured by it.
 _LONGEST_CONFIG = 1_000_000
 _MAKE = ("makefile", "gnumakefile")
@@ -167,4 +169,5 @@ def beside_tokens(findings: Sequence[Finding], words: Sequence[Finding]) -> list
         for each in findings
     ]
     taken = {each.span.line for each in findings}
-    return sorted([*joined, *(word for word in words if word.span.line not in taken)], key=lambda each: each.sort_key())
+    alone = (word for word in words if word.code == OF_MEMORY or word.span.line not in taken)
+    return sorted([*joined, *alone], key=lambda each: each.sort_key())

@@ -47,6 +47,9 @@ _TEMPLATE = re.compile(r".+\.py\.(in|j2|jinja2?|tmpl|tpl|template|mako)")
 _DOCKER = re.compile(r"(.*[-_.])?(docker|container)file([-_.].*)?|(docker-)?compose([-_.].*)?\.ya?ml")
 _SHELL_LINE = re.compile(rb"#!.*\b(ba|z|k|da|a|c)?sh\b")
 _PYTHON_LINE = re.compile(rb"#!.*\bpython")
+#: An environment of conda has a list of packages at its top, and channels, or Python or pip among the packages.
+_ENVIRONMENT = re.compile(rb"^dependencies:[ \t]*(?:#[^\n]*)?\r?\n(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*-[ \t]", re.M)
+_OF_CONDA = re.compile(rb"^channels:|^[ \t]*-[ \t]+[\"']?(?:[\w./-]+::)?(?:python|pip)(?=[ \t\r\n<>=!~:\"']|\Z)", re.M)
 #: JSON that is longer than this is data, and no configuration.
 LONGEST_JSON = 2_000_000
 #: A file that has a NUL this early is binary.
@@ -64,6 +67,8 @@ def kind_of(path: str, data: bytes) -> FileKind:
         return FileKind.REQUIREMENTS
     if _TEMPLATE.fullmatch(name):
         return FileKind.SCRIPT
+    if name.endswith((".yml", ".yaml")) and is_environment(data):
+        return FileKind.REQUIREMENTS
     if name in _NAMES:
         return _NAMES[name]
     suffix = name[name.rfind(".") :] if "." in name else ""
@@ -77,3 +82,14 @@ def kind_of(path: str, data: bytes) -> FileKind:
         if _SHELL_LINE.match(line):
             return FileKind.SHELL
     return FileKind.PROSE
+
+
+def is_environment(data: bytes) -> bool:
+    """True for the text of an environment of conda, whatever its file is called.
+
+    >>> is_environment(b"channels: [pytorch]\\ndependencies:\\n  - pytorch=1.8\\n")
+    True
+    >>> is_environment(b"dependencies:\\n  - name: redis\\n")  # a chart of Helm
+    False
+    """
+    return b"dependencies:" in data and _ENVIRONMENT.search(data) is not None and _OF_CONDA.search(data) is not None

@@ -8,7 +8,7 @@ from transplt.base.text.cuda_words import WORD, Token
 from transplt.engine.account import Cover, cause_of, taken_away
 from transplt.engine.own_words import ignored
 from transplt.files.document import Document, text_of
-from transplt.files.gpu_words import beside_tokens, gpu_word_findings
+from transplt.files.gpu_words import OF_MEMORY, beside_tokens, gpu_word_findings
 from transplt.files.ignore_lines import ignore_line_findings
 from transplt.files.kind import FileKind
 from transplt.files.npu_twin import has_npu_twin
@@ -90,5 +90,9 @@ def _known(text: bytes, done: Rewritten) -> Known:
 
 
 def _not_reported(findings: list[Finding], known: Known) -> list[Finding]:
-    """The findings of places that nobody else speaks of."""
-    return [each for each in findings if known(each.span.start, max(each.span.end, each.span.start + 1)) is None]
+    """The findings of places that nobody else speaks of, and remarks on memory."""
+
+    def is_news(each: Finding) -> bool:
+        return each.code == OF_MEMORY or known(each.span.start, max(each.span.end, each.span.start + 1)) is None
+
+    return [each for each in findings if is_news(each)]

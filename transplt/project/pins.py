@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from transplt.base.errors import reason
 from transplt.base.text.regular_file import LOCKS, REQUIREMENTS, read_regular
-from transplt.base.text.requirement import normalised
+from transplt.base.text.requirement import Requirement, normalised
 from transplt.files.dependency_files import requirements_of
 from transplt.files.kind import FileKind, kind_of
 
@@ -18,53 +20,149 @@ PROJECT_FILES = (
     "Pipfile", "pixi.toml", "Pipfile.lock",
 )  # fmt: skip
 LOCK_FILES = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
-_IMAGE = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(?:[\w.-]+/)*pytorch:(\d\.\d+(?:\.\d+)?)", re.IGNORECASE | re.MULTILINE)
+#: Folders beside the project in which such files lie, too.
+_FOLDERS = (
+    "requirements", "conda", "env", "envs", "environment", "environments", "docker", "dockerfile", "dockerfiles",
+    ".devcontainer",
+)  # fmt: skip
+_YAML = (".yml", ".yaml")
+_DOCKER = re.compile(r"(?:.+[-_.])?(?:docker|container)file(?:[-_.].+)?|(?:docker-)?compose(?:[-_.].*)?\.ya?ml")
+#: The section of what a container begins with.
+IMAGE = "image"
+#: Scripts that install, by their names.
+_INSTALLS = re.compile(r"(?:.*[-_.])?(?:install|setup|env|environment|requirements)(?:[-_.].*)?\.(?:sh|bash)")
+_IMAGE = re.compile(
+    r"^\s*(?:FROM\s+(?:--\S+\s+)*|image:\s*[\"']?)(?:[\w.-]+/)*pytorch:(\d\.\d+(?:\.\d+)?)",
+    re.IGNORECASE | re.MULTILINE,
+)
+#: `ARG PYTORCH="1.6.0"`: what stands for `${PYTORCH}` below it unless a build says otherwise.
+_ARGUMENT = re.compile(r"^\s*ARG\s+(\w+)=[\"']?([\w.+-]+)[\"']?\s*$", re.IGNORECASE | re.MULTILINE)
+#: `-r requirements/train.txt`, `--constraint=versions.txt`, in a file of requirements or behind a command.
+_INCLUDED = re.compile(r"(?:^|(?<=[\s\"']))(?:-r|-c|--requirements?|--constraint)(?:[ \t]+|=|(?=\w))([\w./-]+)", re.M)
+#: So many files are read on behalf of others.
+_MOST_INCLUDED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What a file asks for of a package: `path` is relative to the project, `specifier` never empty.
+
+    `at` are the characters of its name in the text of the file; (0, 0) where the reader does not know. `line` counts
+    from 1. `text` is the file's.
+    """
+
+    path: str
+    package: str
+    specifier: str
+    marker: str
+    section: str
+    at: tuple[int, int]
+    text: str
+
+    @property
+    def line(self) -> int:
+        return self.text.count("\n", 0, self.at[0]) + 1
 
 
 def asked_versions(root: Path, packages: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Packages with the versions that the project at `root` asks for (`==4.46.0`), of each the first one found."""
     found: dict[str, str] = {}
-    for _, package, specifier in pins(root, packages, []):
-        found.setdefault(package, specifier)
+    for pin in pins(root, packages, []):
+        found.setdefault(pin.package, pin.specifier)
     return tuple(sorted(found.items()))
 
 
-def pins(root: Path, packages: Iterable[str], unread: list[str]) -> Iterator[tuple[str, str, str]]:
-    """(file, package, specifier, never empty) of some packages in the order of trust; files are relative to `root`.
+def pins(root: Path, packages: Iterable[str], unread: list[str]) -> Iterator[Pin]:
+    """What the files of a project ask for of some packages, in the order of trust.
 
-    Requirement files come first, then what describes the project, environments, containers, and lock files, which hold
-    what a tool chose. A container image of PyTorch counts as `pytorch`. `unread` gets why files are passed over.
+    Requirement files come first, each with those that it includes, then what describes the project, environments of
+    conda under any name, containers, scripts that install, and lock files, which hold what a tool chose. A container
+    image of PyTorch counts as `pytorch`. `unread` gets why files are passed over.
     """
     wanted = {normalised(package): package for package in packages}
     folder = root if root.is_dir() else root.parent
-    for name in _files(folder):
+    waiting, known, included = list(_files(folder)), set[str](), 0
+    while waiting:
+        name = waiting.pop(0)
+        if name in known:
+            continue
+        known.add(name)
         try:
             limit = LOCKS if name.endswith(".lock") else REQUIREMENTS
             text = read_regular(folder / name, limit).decode("utf-8", "replace")
         except OSError as error:
             unread.append(f"{name} is not read: {reason(error)}")
             continue
-        kind = kind_of(name, b"")
-        if kind is FileKind.DOCKER and "pytorch" in wanted:
-            yield from ((name, wanted["pytorch"], f"=={image[1]}") for image in _IMAGE.finditer(text))
-        for asked in requirements_of(text, name, kind):
-            package = wanted.get(normalised(asked.name))
-            if package is not None and (specifier := asked.specifier):
-                yield name, package, specifier
+        yield from _of_file(name, text, wanted)
+        if included < _MOST_INCLUDED:
+            more = [each for each in _included(name, text, folder) if each not in known]
+            included += len(more)
+            waiting[:0] = more
+
+
+def _of_file(name: str, text: str, wanted: dict[str, str]) -> Iterator[Pin]:
+    kind = kind_of(name, text[:4096].encode("utf-8", "replace")) if name.endswith(_YAML) else kind_of(name, b"")
+    if kind is FileKind.CONFIG:
+        return  # no environment: the commands of a workflow are not the project's
+    if kind is FileKind.DOCKER:
+        text = _with_arguments(text)
+        if "pytorch" in wanted:
+            for image in _IMAGE.finditer(text):
+                yield Pin(name, wanted["pytorch"], f"=={image[1]}", "", IMAGE, image.span(1), text)
+    for asked in requirements_of(text, name, kind):
+        package = wanted.get(normalised(asked.name))
+        if package is not None and (specifier := asked.specifier):
+            yield Pin(name, package, specifier, asked.marker, asked.section, _place(asked, text), text)
+
+
+def _place(asked: Requirement, text: str) -> tuple[int, int]:
+    """Where a requirement stands; one of a setup.py is looked for by its words."""
+    if asked.end:
+        return asked.start, asked.end
+    at = re.search(rf"(?<![\w.-]){re.escape(asked.name)}(?=[ \t]*{re.escape(asked.versions.strip()[:3])})", text)
+    return at.span() if at is not None else (0, 0)
+
+
+def _with_arguments(text: str) -> str:
+    """The text of a Dockerfile with the defaults of its arguments in the place of their names, line by line."""
+    values = dict(_ARGUMENT.findall(text)) if "$" in text else {}
+    if not values:
+        return text
+    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda found: values.get(found[1] or found[2], found.group()), text)
+
+
+def _included(name: str, text: str, folder: Path) -> Iterator[str]:
+    """The files of requirements that a file includes and that the project has: from its folder, else from the top."""
+    if name.endswith((".lock", ".toml", ".py", ".cfg")):
+        return
+    for match in _INCLUDED.finditer(text):
+        if text[text.rfind("\n", 0, match.start()) + 1 : match.start()].lstrip().startswith("#"):
+            continue
+        for base in dict.fromkeys((os.path.dirname(name), "")):
+            path = os.path.normpath(os.path.join(base, match[1])).replace(os.sep, "/")
+            if path.startswith(("..", "/")) or kind_of(path, b"") is not FileKind.REQUIREMENTS:
+                continue
+            if (folder / path).is_file():
+                yield path
+                break
 
 
 def _files(folder: Path) -> Iterator[str]:
     names = _names(folder)
-    listed = [name for name in names if re.fullmatch(r"(requirements|constraints).*\.(txt|in)", name)]
-    if "requirements" in names:
-        listed += [f"requirements/{name}" for name in _names(folder / "requirements") if name.endswith((".txt", ".in"))]
-    yield from sorted(listed, key=lambda name: (name.startswith("constraints"), len(name), name))
+    inner = [f"{each}/{name}" for each in names if each.lower() in _FOLDERS for name in _names(folder / each)]
+    inner += [f"{each}/{name}" for each in inner if "." not in each for name in _names(folder / each)]
+    every = [name for name in (*names, *inner) if "." in name or not (folder / name).is_dir()]
+    listed = [name for name in every if name.endswith((".txt", ".in")) and kind_of(name, b"") is FileKind.REQUIREMENTS]
+    yield from sorted(listed, key=lambda name: ("constraint" in name, "/" in name, len(name), name))
     yield from (name for name in PROJECT_FILES if name in names)
-    inner = [f"docker/{name}" for name in _names(folder / "docker")] if "docker" in names else []
-    for name in (*names, *inner):
-        if re.fullmatch(r"(docker/)?(Dockerfile|Containerfile)([.-].+)?|(docker/)?.+\.(d|D)ockerfile", name):
-            yield name
+    yield from (name for name in every if name.endswith(_YAML) and not _is_docker(name) and name not in LOCK_FILES)
+    yield from (name for name in every if _is_docker(name))
+    yield from (name for name in names if _INSTALLS.fullmatch(name.lower()))
     yield from (name for name in LOCK_FILES if name in names)
+
+
+def _is_docker(path: str) -> bool:
+    return _DOCKER.fullmatch(path.lower().rpartition("/")[2]) is not None
 
 
 def _names(folder: Path) -> list[str]:

@@ -1,16 +1,28 @@
-"""The torch that a migration aims at: what was asked for, else what the project pins (`pins.py`), else the newest."""
+"""The torch that a migration aims at: what was asked for, else what the files of the project allow together.
+
+That is the newest version with a torch_npu that all of them allow (`asks.py`). Where they exclude each other, it is the
+one that the most allow, then those that are trusted first (`disagreements.py` reports it). Where a project pins
+a version for which there is no torch_npu, it is the one with the fewest blockers (`blockers.py`), the newest of these.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from transplt.base.errors import UsageError
 from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, TorchTarget
-from transplt.project.pins import pins
+from transplt.project.asks import NEWER, Ask, Voice, asks_in, voices
+from transplt.project.disagreements import disagreements
 from transplt.rules.releases import release_of
-from transplt.rules.versions import version_key
+from transplt.rules.versions import spans, version_key
+
+_NEWEST = TORCH_VERSIONS[-1]
+_NONE = "for which there is no torch_npu"
+#: So many asks, and so many blockers, are spelled out.
+_MOST_ASKS, _MOST_BLOCKERS = 8, 3
 
 
 def choose_target(root: Path, asked: str | None, configured: str | None = None) -> TorchTarget:
@@ -23,18 +35,13 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
     if configured is not None:
         return _target(check_version(configured), "[tool.transplt] in pyproject.toml")
     unread: list[str] = []
-    open_above: tuple[str, Asked] | None = None
-    for path, _, requirement in pins(root, ("torch", "pytorch"), unread):
-        pin = read_pin(requirement)
-        if pin is None:
-            continue
-        reason = f"{path} asks for torch{requirement}"
-        if pin.pinned:
-            return _of_pin(reason, pin)
-        open_above = open_above or (reason, pin)
-    if open_above is not None:
-        return _of_pin(*open_above)
-    return _target(DEFAULT_TORCH_VERSION, "; ".join(("the default: no requirement file pins torch", *unread)))
+    found = voices(root, unread)
+    if not found:
+        return _target(DEFAULT_TORCH_VERSION, "; ".join(("the default: no requirement file pins torch", *unread)))
+    target = _together(root, found)
+    asks = list(asks_in(found))
+    weighed = [f"weighed: {_listed(asks)}"] if len(asks) > 1 else []
+    return replace(target, weighed=(*weighed, *target.weighed), disagreements=disagreements(found, target.version))
 
 
 def check_version(text: str) -> str:
@@ -46,51 +53,62 @@ def check_version(text: str) -> str:
     return match[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a requirement asks for: the newest version with a torch_npu that it allows (empty: none of them),
-    a version that it names as text, and whether it bounds one from above."""
-
-    allowed: str
-    named: str
-    pinned: bool
-
-
-def read_pin(specifier: str) -> Asked | None:
-    """What a specifier asks for; None for one that is none, or names no version (`!=2.1` alone)."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        wanted = SpecifierSet(specifier)
-        parts = [(part.operator, part.version.removesuffix(".*")) for part in wanted if part.operator != "!="]
-        named = [Version(version) for _, version in parts]
-    except (InvalidSpecifier, InvalidVersion):
-        return None
-    if not named:
-        return None
-    pinned = any(operator in ("==", "===", "~=", "<", "<=") for operator, _ in parts)
-    exact = {version.release[:2] for (operator, text), version in zip(parts, named, strict=True)
-             if operator in ("==", "===") and len(version.release) > 1}  # fmt: skip
-    floors = [version for (operator, _), version in zip(parts, named, strict=True) if operator in (">=", ">", "~=")]
-    name = ".".join(map(str, (*(max(floors) if floors and not exact else min(named)).release, 0)[:2]))
-    for version in reversed(TORCH_VERSIONS):
-        fits = version_key(version) in exact if exact else any(wanted.contains(f"{version}.{n}") for n in range(10))
-        if fits:
-            return Asked(version, name, pinned)
-    return Asked("", name, pinned)
+def _together(root: Path, found: Sequence[Voice]) -> TorchTarget:
+    """The target that follows from what was found."""
+    best = max(_score(found, version) for version in TORCH_VERSIONS)
+    tied = [version for version in TORCH_VERSIONS if _score(found, version) == best]
+    heard = [voice for voice in found if tied[-1] in voice.allowed]
+    gaps = [voice for voice in found if not voice.with_npu]
+    # What bounds a version that there is decides; an open bound beside a version that there is not does not.
+    if not gaps or any(voice.pinned and voice.direct for voice in heard):
+        return _of_voices(heard or found, tied[-1])
+    first = next((voice for voice in gaps if voice.direct), gaps[0]).asks[0]
+    why = f"{first.pin.path} asks for {first.text}, {_NONE}: this is the newest"
+    if NEWER in first.read.allowed:
+        return replace(_target(tied[-1], f"{why} that has one"), gap=True)
+    version, counted = _fewest_blockers(root, tied)
+    target = _target(version, f"{why} of those with the fewest blockers", first.read.named)
+    return replace(target, gap=True, weighed=counted)
 
 
-def _of_pin(reason: str, asked: Asked) -> TorchTarget:
-    oldest, newest = TORCH_VERSIONS[0], TORCH_VERSIONS[-1]
-    if asked.allowed and asked.pinned:
-        return _target(asked.allowed, reason)
-    if asked.allowed:
-        return _target(asked.allowed, f"{reason}, of which this is the newest with a torch_npu", asked.named)
-    older = version_key(asked.named) < version_key(oldest)
-    nearest, end = (oldest, "oldest") if older else (newest, "newest")
-    why = f"{reason}, for which there is no torch_npu: this is the {end} that has one"
-    return replace(_target(nearest, why, asked.named if older else ""), gap=True)
+def _score(found: Sequence[Voice], version: str) -> tuple[int, tuple[bool, ...], int, tuple[bool, ...]]:
+    """How many requirements of torch allow a version, and which, in the order of trust; the same of packages beside it.
+    """
+    own = tuple(version in voice.allowed for voice in found if voice.direct)
+    beside = tuple(version in voice.allowed for voice in found if not voice.direct)
+    return sum(own), own, sum(beside), beside
+
+
+def _of_voices(heard: Sequence[Voice], version: str) -> TorchTarget:
+    """The target that some voices allow: the reason is the first that bounds it, else the first."""
+    bounding = [voice for voice in heard if voice.pinned and voice.with_npu[-1:] == (version,)]
+    bounding = bounding or [voice for voice in heard if voice.pinned]
+    ask = (bounding or list(heard))[0].ask_for(version)
+    reason = f"{ask.pin.path} asks for {ask.text}"
+    if ask.read.pinned:
+        return _target(version, reason)
+    return _target(version, f"{reason}, of which this is the newest with a torch_npu", ask.read.named)
+
+
+def _fewest_blockers(root: Path, versions: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The version with the fewest blockers, the newest of these, and a line that says what was counted, if any was."""
+    from transplt.project.blockers import blockers
+
+    held = blockers(root)
+    count = {version: sum(version in stops for stops in held.values()) for version in versions}
+    best = min(versions, key=lambda version: (count[version], -TORCH_VERSIONS.index(version)))
+    telling = [(what, stops) for what, stops in held.items() if set(versions) & set(stops) and best not in stops]
+    if not telling:
+        return best, ()
+    named = [f"{what} (torch {spans([each for each in versions if each in stops])})" for what, stops in telling]
+    more = f" and {len(named) - _MOST_BLOCKERS} more" if len(named) > _MOST_BLOCKERS else ""
+    return best, (f"blockers of other versions: {'; '.join(named[:_MOST_BLOCKERS])}{more}",)
+
+
+def _listed(asks: Sequence[Ask]) -> str:
+    """`requirements.txt torch>=1.5.0; Dockerfile torch==1.5 (no torch_npu)`."""
+    shown = [f"{ask.pin.path} {ask.weighed}" for ask in asks[:_MOST_ASKS]]
+    return "; ".join([*shown, *([f"and {len(asks) - _MOST_ASKS} more"] if len(asks) > _MOST_ASKS else [])])
 
 
 def _target(version: str, why: str, written_for: str = "") -> TorchTarget:

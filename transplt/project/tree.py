@@ -17,6 +17,7 @@ from transplt.disk.mirror import WriteError, write_file
 from transplt.disk.publish import Staging, check_output, make_folders, publish, set_folder_modes, staging
 from transplt.disk.walk import Entry, Inventory, walk
 from transplt.project.asked_for import with_what_asks
+from transplt.project.disagreements import with_disagreements
 from transplt.project.helper_files import changed_by_user, keep_beside, with_helpers
 from transplt.project.kept_back import kept_back
 from transplt.project.options import Plan
@@ -220,6 +221,7 @@ def _worked_through(
     records = with_helpers(records, _paths(found), out, patches=patches)
     if not plan.single and not survey:
         records = with_what_asks(records, plan.source, plan.torch)
+        records = with_disagreements(records, plan.torch.disagreements, plan.settings)
     unread += [unread_finding(path, why) for path, why in found.unreadable]
     if plan.single and unread:
         raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].help}")

@@ -83,7 +83,7 @@ def document(summary: Summary) -> dict[str, Any]:
         "version": transplt.__version__,
         "format": _FORMAT,
         "project": result.name,
-        "torch": {"version": result.target.version, "why": result.target.why},
+        "torch": {"version": result.target.version, "why": result.target.why, "weighed": [*result.target.weighed]},
         "hardware": result.settings.hardware,
         "counts": summary.counts,
         "versions": {
@@ -159,6 +159,7 @@ def _one(summary: Summary) -> Iterator[str]:
     statuses = summary.statuses
     why, card = visible(result.target.why), result.settings.hardware
     yield f"{visible(result.name)}: torch {result.target.version} ({why}) on {card}"
+    yield from (f"  {visible(line)}" for line in result.target.weighed)
     yield f"  {len(result.python_files)} Python files, {len(summary.apis)} APIs of torch in use"
     yield (
         f"  APIs: {statuses['yes'] + statuses['host']} supported, {statuses['limited']} with a documented limit, "

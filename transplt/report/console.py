@@ -91,6 +91,7 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
         "nothing": "nothing was written",
     }[result.written]
     yield f"  for torch {target.version} ({visible(target.why)}) with {npu}{cann}"
+    yield from (f"    {visible(line)}" for line in target.weighed)
     yield from (f"    changed in {change}" for change in target.changes)
     failed = len(result.failed) + len(result.unread)
     changed = sum(record.changed for record in result.python_files)

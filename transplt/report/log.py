@@ -20,6 +20,7 @@ def _lines(result: RunResult) -> Iterator[str]:
     yield f"transplt {transplt.__version__}: {visible(result.name)}"
     npu, cann = target.torch_npu or "not known", target.cann or "not known"
     yield f"torch {target.version} ({visible(target.why)}), torch_npu {npu}, CANN {cann}"
+    yield from map(visible, target.weighed)
     yield from (f"changed in {change}" for change in target.changes)
     yield (
         f"options: style={settings.style} specify_device={settings.specify_device} similar={settings.similar} "

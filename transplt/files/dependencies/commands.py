@@ -12,8 +12,8 @@ from transplt.base.finding import Effort, Level
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.files.dependencies.codes import ADDED, CUDA_OUT, INDEX, MOVED, NOT_ADDED, added_help, in_bytes, shifted
-from transplt.files.dependencies.editor import is_for_others
 from transplt.files.dependencies.indexes import has_cpu_index, index_changes, names_cuda_index
+from transplt.files.dependencies.others import is_for_others
 from transplt.files.dependencies.versions import (
     BUILDS,
     TORCH,

@@ -8,6 +8,7 @@ and `loss.data[0]` ("invalid index of a 0-dim tensor", torch 0.5 and newer).
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -41,16 +42,20 @@ fixer = Fixer(
 @fixer.on(ast.Call, name=tuple(_calls()))
 def refused(work: Work, call: ast.Call) -> Finds:
     """Report a call that the torch of the migration refuses."""
-    name = work.names.qualified(call.func)
+    for row in refusals(work.names.qualified(call.func), call):
+        if _since(row["since"], work.settings.torch_version):
+            yield work.note(call.func, fixer.code, row["message"], api=row["name"], help=row["help"])
+
+
+def refusals(name: str | None, call: ast.Call) -> Iterator[dict[str, Any]]:
+    """The rows of the table that a call of the full name `name` meets; each says `since` which torch it is refused."""
     for row in _calls().get(name or "", ()):
-        if not _since(row["since"], work.settings.torch_version):
-            continue
         if "lacks" in row:
             wrong = lacks(call, row["lacks"], row["index"]) is True
         else:
             wrong = "called" in row or keyword_of(call, row["keyword"]) is not None
         if wrong:
-            yield work.note(call.func, fixer.code, row["message"], api=row["name"], help=row["help"])
+            yield row
 
 
 def _since(first: str, version: str) -> bool:

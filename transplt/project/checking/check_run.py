@@ -64,7 +64,7 @@ def check_paths(
     for project in projects:
         files, unread = _looked_at(project, ignores, fix, diff, step, cache if since is None else None, options.jobs)
         if since is None:
-            files = _with_what_asks(files, project, ignores)
+            files = _with_disagreements(_with_what_asks(files, project, ignores), project, ignores)
         unread += [unread_finding(path, why) for path, why in project.unreadable]
         result = _joined(result, project, sorted(files, key=lambda each: each.path), unread)
         wanted = [entry.path for entry in project.wanted]
@@ -114,6 +114,18 @@ def _with_what_asks(files: list[CheckedFile], project: CheckedProject, ignores: 
     if finding is None or not finding.open or finding.code.startswith(off or ("-",)):
         return files
     return [each if each.path != first.path else replace(each, findings=(*each.findings, finding)) for each in files]
+
+
+def _with_disagreements(files: list[CheckedFile], project: CheckedProject, ignores: _Ignores) -> list[CheckedFile]:
+    """The files, with what their project says of torch against itself."""
+    settings = _settings(project, ignores, False, False)
+    found: dict[str, list[Finding]] = {}
+    for finding in project.torch.disagreements:
+        if not finding.code.startswith(settings.ignored_codes(finding.path) or ("-",)):
+            found.setdefault(finding.path, []).append(finding)
+    return [
+        replace(each, findings=(*each.findings, *found[each.path])) if each.path in found else each for each in files
+    ]
 
 
 def _only_changed(project: CheckedProject, since: str) -> None:

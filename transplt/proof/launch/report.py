@@ -11,6 +11,7 @@ from typing import Any
 from transplt.proof.launch.edits import Migration
 from transplt.proof.launch.host import too_small
 from transplt.proof.launch.judging import Facts, judge, reasons
+from transplt.proof.launch.memory import Use, in_words, uses
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.launch.stacks import stood
 from transplt.render.cell import visible
@@ -40,6 +41,7 @@ class Report:
     code: int = 0
     seconds: float = 0.0
     actions: list[dict[str, Any]] = field(default_factory=list)
+    memory: list[Use] = field(default_factory=list)
 
     @property
     def seen(self) -> list[Seen]:
@@ -72,6 +74,7 @@ class Report:
                 "distinct": len(self.operators),
                 "counts": dict(sorted(self.operators.items())),
             },
+            "memory": [use.as_json() for use in self.memory],
             "migrated_lines": self.lines,
             "processes": self.processes,
             "dynamic_shapes": self.shapes,
@@ -134,6 +137,7 @@ def build(
         reference,
         outcome.code,
         outcome.seconds,
+        memory=uses(outcome.processes),
     )
 
 
@@ -217,6 +221,7 @@ def as_text(report: Report, limit: int = 20) -> str:
         lines.append(f"  operators with known silent errors, under their conditions: {len(silent)}")
         lines += _cut([f"  {line}" for line in silent], limit)
     lines.append(f"  npu operators: {_operators(report)}")
+    lines += [f"  memory: {told}" for told in [in_words(report.memory)] if told]
     if report.lines.get("known"):
         executed, never = report.lines["executed"], report.lines["never_executed"]
         lines.append(f"  migrated lines: {len(executed)} ran, {len(never)} never did" + (":" if never else ""))

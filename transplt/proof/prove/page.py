@@ -25,6 +25,7 @@ def render_page(proof: Proof, record: dict[str, Any]) -> bytes:
         command=visible(record["command"]),
         made=record["made"],
         seconds=f"{proof.seconds:.0f}",
+        memory=proof.memory,
         versions=visible(", ".join(f"{name} {version}" for name, version in versions.items())),
         settings=visible(", ".join(_setting(*each) for each in record["settings"].items() if each[1] != [])),
         programs=[

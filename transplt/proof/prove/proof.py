@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from transplt.proof.launch.memory import in_words, uses
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.warm import Warm
 from transplt.proof.prove import loaders
@@ -24,10 +25,12 @@ from transplt.rules.silent_errors import CODE as SILENT
 
 @dataclass
 class Proof:
-    """All comparisons of two programs. The verdict is the gravest of theirs, and names what was not compared."""
+    """All comparisons of two programs. The verdict is the gravest of theirs, and names what was not compared. `memory`
+    is what the migrated program held of its card, in words."""
 
     parts: list[Part] = field(default_factory=list)
     seconds: float = 0.0
+    memory: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -54,6 +57,7 @@ class Prover:
         self.announce("the migrated program on the emulated npu")
         order = Replay(loaders.global_batches(reference.trainings[:1]), every=False)
         alone = self.migrated.run(replay=order)
+        proof.memory = in_words(uses(alone.outcome.processes))
         if 1 in worlds or not has_groups(alone):
             one = OneProcess(self.original, self.migrated, self.ways, self.inserted, self.announce)
             proof.parts.append(one.part(reference, alone, order))

@@ -43,6 +43,7 @@ def footer(result: CheckResult, styled: bool, fixing: bool) -> Iterator[str]:
     baseline = f", {known} more in the baseline" if known else ""
     for target in dict.fromkeys(target for target in result.torch if target.gap):
         yield f"looked at for torch {target.version}: {visible(target.why)}"
+        yield from (f"  {visible(line)}" for line in target.weighed)
         yield from (f"  changed in {change}" for change in target.changes)
     yield from result.notes
     if fixing and result.fixed:

@@ -29,7 +29,10 @@ def render_json(result: CheckResult) -> str:
             "known": len(result.items) - len(result.new),
             "fixed": result.fixed,
             "tokens": asdict(result.tokens),
-            "torch": [{"version": each.version, "why": each.why, "gap": each.gap} for each in result.torch],
+            "torch": [
+                {"version": each.version, "why": each.why, "gap": each.gap, "weighed": [*each.weighed]}
+                for each in result.torch
+            ],
         },
         "findings": [finding_table(item) for item in (*result.items, *result.info)],
         "actions": [action_object(action) for action in actions_of(known)],

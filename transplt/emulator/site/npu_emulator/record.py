@@ -32,6 +32,7 @@ class Record:
         self.notes: dict[str, int] = {}
         self.saves: list[dict[str, Any]] = []
         self.shapes: list[dict[str, Any]] = []
+        self.memory: list[dict[str, int]] = []
         self.exception: dict[str, Any] | None = None
         self.leaving: dict[str, Any] | None = None
         self.rank: str | None = None
@@ -81,6 +82,7 @@ class Record:
             "notes": self.notes,
             "saves": self.saves,
             "shapes": self.shapes,
+            "memory": self.memory,
             "seconds": round(time.time() - self.started, 3),
         }
 

@@ -27,6 +27,7 @@ from . import (  # noqa: E402
     _autocast,
     _collectives,
     _generators,
+    _optimizer_state,
     _parallel,
     _patches,
     _profiling,
@@ -44,6 +45,7 @@ _autocast.install()
 _collectives.install()
 _profiling.install()
 _silent.install()
+_optimizer_state.install()
 from . import _operators, contrib, distributed, optim, profiler, utils  # noqa: E402
 from .npu._format import Format  # noqa: E402
 

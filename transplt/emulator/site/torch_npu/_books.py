@@ -27,6 +27,10 @@ _PAD, _BLOCK = 32, 512
 #: Bytes held now, and at most since `reset_peak`, by card.
 held = [0] * config.npus
 peaks = [0] * config.npus
+#: The most that a card held, whatever was reset, what optimizers keep (`_optimizer_state`), and that at the most.
+most = [0] * config.npus
+states = [0] * config.npus
+states_at_most = [0] * config.npus
 #: Share of the card's memory that a process may take, where it set one, and what that comes to, by card.
 fractions: dict[int, float] = {}
 allowed = [TOTAL] * config.npus
@@ -49,7 +53,8 @@ def _gone(memory: _Memory) -> None:
     held[memory.index] -= memory.size
 
 
-def _rounded(size: int) -> int:
+def rounded(size: int) -> int:
+    """The bytes of the card that `size` bytes take."""
     return (size + _PAD + _BLOCK - 1) // _BLOCK * _BLOCK
 
 
@@ -63,7 +68,7 @@ def enter(tensor: Any, index: int) -> None:
     known = _live.get(address)
     if known is not None and known() is not None:
         return
-    size = _rounded(size)
+    size = rounded(size)
     if held[index] + size > allowed[index]:
         reserve(size, index)
     memory = _live[address] = _Memory(storage, _gone)
@@ -71,6 +76,8 @@ def enter(tensor: Any, index: int) -> None:
     held[index] += size
     if held[index] > peaks[index]:
         peaks[index] = held[index]
+        if held[index] > most[index]:
+            most[index], states_at_most[index] = held[index], states[index]
 
 
 def reserve(size: int, index: int) -> None:

@@ -1,0 +1,80 @@
+"""Files of a project that ask for versions of torch of which none is the other: findings with both places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from transplt.base.finding import Effort, Finding, Level, Span
+from transplt.base.settings import Settings
+from transplt.base.text.ignore_comments import ignore_comments
+from transplt.project.asks import Ask, Voice
+from transplt.report.records import FileRecord
+
+CODE = "NPU846"
+
+
+def disagreements(found: Sequence[Voice], version: str) -> tuple[Finding, ...]:
+    """A finding for each voice that leaves no version of torch to those before it, at its place; it names the other's.
+
+    Two files have one between them, however many packages differ. `version` is the one that is chosen all the same. A
+    comment in its line may switch it off.
+    """
+    findings = []
+    agreed: list[Voice] = []
+    told = set[tuple[str, str]]()
+    for voice in found:
+        common = voice.allowed.intersection(*(each.allowed for each in agreed))
+        if common:
+            agreed.append(voice)
+            continue
+        other = next((each for each in agreed if not each.allowed & voice.allowed), agreed[-1])
+        files = (voice.asks[0].pin.path, other.asks[0].pin.path)
+        if files in told and files[0] != files[1]:
+            continue
+        told.add(files)
+        if not _is_switched_off(voice.asks[0]):
+            findings.append(_finding(voice.asks[0], other.asks[0], version))
+    return tuple(findings)
+
+
+def _finding(here: Ask, there: Ask, version: str) -> Finding:
+    place = f"line {there.pin.line}" if there.pin.path == here.pin.path else f"{there.pin.path}, line {there.pin.line}"
+    return Finding(
+        path=here.pin.path,
+        span=_span(here),
+        code=CODE,
+        level=Level.MANUAL,
+        message=f"no version of torch is both {here.text} and {there.text} ({place})",
+        api="torch",
+        effort=Effort.LOW,
+        help=f"find out with which of them it runs; this is for torch {version}, --torch-version takes another",
+    )
+
+
+def _is_switched_off(ask: Ask) -> bool:
+    line = ask.pin.text.split("\n")[ask.pin.line - 1].encode("utf-8", "replace")
+    return any(comment.holds_for(CODE) for comment in ignore_comments(line))
+
+
+def _span(ask: Ask) -> Span:
+    """The place of the name of a requirement, in bytes and in characters of its line."""
+    text, (start, end) = ask.pin.text, ask.pin.at
+    column = start - (text.rfind("\n", 0, start) + 1) + 1
+    first = len(text[:start].encode("utf-8", "replace"))
+    last = first + len(text[start:end].encode("utf-8", "replace"))
+    return Span(ask.pin.line, column, ask.pin.line, column + end - start, first, last)
+
+
+def with_disagreements(
+    records: Iterable[FileRecord], findings: Sequence[Finding], settings: Settings
+) -> list[FileRecord]:
+    """The records, with the findings of their files that the settings do not switch off."""
+    heard = [each for each in findings if not each.code.startswith(settings.ignored_codes(each.path) or ("-",))]
+    return [_with(record, [each for each in heard if each.path == record.path]) for record in records]
+
+
+def _with(record: FileRecord, findings: Sequence[Finding]) -> FileRecord:
+    if not findings:
+        return record
+    return replace(record, findings=tuple(sorted([*record.findings, *findings], key=Finding.sort_key)))

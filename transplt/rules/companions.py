@@ -1,0 +1,55 @@
+"""Packages of which a release goes with one torch: torchvision, torchaudio, xformers; rules/support/companions.json."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from transplt.base.settings import TORCH_VERSIONS
+from transplt.rules.tables import read_table
+
+#: The patches that `0.20.*` stands for.
+_PATCHES = 10
+
+
+@cache
+def _table() -> Any:
+    return read_table("support/companions.json")
+
+
+@cache
+def torch_minors() -> tuple[str, ...]:
+    """The minor versions of torch, oldest first: those before torch_npu, and those that have one."""
+    return (*_table()["older"], *TORCH_VERSIONS)
+
+
+@cache
+def companions() -> frozenset[str]:
+    """The packages that say which torch goes with them, by their normalised names."""
+    return frozenset(_table()["packages"]) | frozenset(_table()["same"])
+
+
+def has_torchs_numbers(package: str) -> bool:
+    """True for a package whose releases have the numbers of torch."""
+    return package in _table()["same"]
+
+
+def is_weak(package: str) -> bool:
+    """True for a package that does install beside another torch than the one it goes with."""
+    return package in _table()["weak"]
+
+
+def torch_beside(package: str, allows: Callable[[str], bool]) -> frozenset[str]:
+    """The minor versions of torch with which a release that `allows` is true for goes; empty where none is known."""
+    rows = _table()["packages"].get(package, {}).items()
+    return frozenset(torch for torch, releases in rows if any(map(allows, _spelled_out(tuple(releases)))))
+
+
+@cache
+def _spelled_out(releases: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(
+        release.replace("*", str(patch))
+        for release in releases
+        for patch in range(_PATCHES if release.endswith("*") else 1)
+    )
