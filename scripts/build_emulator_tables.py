@@ -1,12 +1,13 @@
-"""Builds the emulator's tables: names and operators from the facts in scripts/facts/, limits from rules/.
+"""Builds the emulator's tables: names and operators from the facts in scripts/facts/, limits and types from rules/.
 
 usage: python scripts/build_emulator_tables.py
 
 Facts: torch_npu_api (public names of some torch_npu wheels), custom_ops (npu_* operators of all wheels), cuda_to_npu
 (which wheels have a torch.npu name) and operators (those with an NPU kernel). The output is small and the same for the
-same input: a name maps to a bit mask over the list of torch versions. Limits are rules/support/card_limits.json, and
-what the rules say of names that an NPU does not have, or that do nothing there: a run says it in the same words. The
-errors that say nothing are those of rules/support/silent_errors.json that arguments decide.
+same input: a name maps to a bit mask over the list of torch versions. Limits are rules/support/card_limits.json, types
+rules/support/card_types.json, and what the rules say of names that an NPU does not have, or that do nothing there: a run
+says it in the same words. The errors that say nothing are those of rules/support/silent_errors.json that arguments
+decide.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ def limits_table(rules: Path) -> dict[str, Any]:
     """The table of limits, without its sources, and `calls`: name -> rows of (mask, code, message, help)."""
     table: dict[str, Any] = json.loads((rules / "support" / "card_limits.json").read_bytes())
     del table["_meta"]
-    groups = ("operators", "collectives", "reductions", "shapes")
+    groups = ("casts", "collectives", "reductions", "shapes")
     for row in (*table["cards"].values(), *(row for group in groups for row in table[group])):
         del row["source"]
     calls: dict[str, list[list[Any]]] = {}
@@ -193,6 +194,12 @@ def silent_table(rules: Path) -> dict[str, Any]:
     return {"rows": rows}
 
 
+def types_table(rules: Path) -> dict[str, Any]:
+    """The table of types, without its sources."""
+    table: dict[str, Any] = json.loads((rules / "support" / "card_types.json").read_bytes())
+    return {key: table[key] for key in ("places", "lists", "rows", "operators")}
+
+
 def write(path: Path, table: dict[str, Any]) -> None:
     data = json.dumps(table, separators=(",", ":"), sort_keys=False).encode()
     path.write_bytes(gzip.compress(data, 9, mtime=0))
@@ -205,6 +212,7 @@ def main(tables: Path = TABLES, rules: Path = ROOT / "rules") -> None:
     write(tables / "operators.json.gz", operators_table())
     write(tables / "limits.json.gz", limits_table(rules))
     write(tables / "silent.json.gz", silent_table(rules))
+    write(tables / "types.json.gz", types_table(rules))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from .names import read_table, version_bit
 #: Every type a tensor of a training program may have.
 DTYPES = (
     "float64", "float32", "float16", "bfloat16", "complex32", "complex64", "complex128", "int64", "int32", "int16",
-    "int8", "uint8", "bool",
+    "int8", "uint8", "uint16", "uint32", "uint64", "bool",
 )  # fmt: skip
 _CANN = {
     "float64": "DT_DOUBLE", "float32": "DT_FLOAT", "float16": "DT_FLOAT16", "bfloat16": "DT_BFLOAT16",
@@ -39,6 +39,7 @@ class Limit:
     given: str = ""
     becomes: str = ""
     most: int = 0
+    argument: str = ""
 
     def message_for(self, dtype: str = "") -> str:
         """The message of the finding."""
@@ -48,7 +49,9 @@ class Limit:
         """The text of the error: the words of torch_npu (or `words`, where given), then ours."""
         taken = "".join(f"{_CANN.get(each, 'DT_' + each.upper())}," for each in self.takes) or self.given
         kind = _CANN.get(dtype, "DT_" + dtype.upper())
-        words = words or self.words.format(name=self.name, kernel=self.kernel, dt=kind, list=taken, most=self.most)
+        words = words or self.words.format(
+            name=self.name, kernel=self.kernel, dt=kind, list=taken, most=self.most, argument=self.argument or "self"
+        )
         return f"{words.rstrip('. ')}. {self.message_for(dtype)}: {self.help} [{self.code}]"
 
 
@@ -115,9 +118,9 @@ def _limits(group: str, prefix: str, by_kernel: bool) -> dict[str, tuple[Limit, 
 
 
 @cache
-def operators() -> dict[str, tuple[Limit, ...]]:
-    """Limits by the name of an aten operator, without overload."""
-    return _limits("operators", "aten::", by_kernel=False)
+def casts() -> dict[str, tuple[Limit, ...]]:
+    """Casts that give another type than was asked for, by the name of an aten operator, without overload."""
+    return _limits("casts", "aten::", by_kernel=False)
 
 
 @cache

@@ -26,15 +26,6 @@ first_use: list[Callable[[OperatorInfo, Any], None]] = []
 on_unsupported: list[Callable[[OperatorInfo], None]] = []
 
 
-def check_types(info: OperatorInfo, args: Any) -> None:
-    """RuntimeError when the card refuses the type of a tensor among `args`."""
-    refused = info.refused
-    assert refused is not None
-    for value in args:
-        if isinstance(value, _Tensor) and value.dtype in refused:
-            refused[value.dtype](value.dtype)
-
-
 def check_dimensions(info: OperatorInfo, args: Any) -> None:
     """RuntimeError when a tensor among `args`, or in a list of them, has more dimensions than the operator takes."""
     for value in args:
@@ -149,8 +140,8 @@ def boxed(op: Any, *args: Any, **kwargs: Any) -> Any:
     if hooks:
         for hook in hooks:
             hook(info, args, kwargs)
-    if info.refused is not None:
-        check_types(info, args)
+    if info.types is not None:
+        info.types(args, kwargs)
     if info.most:
         check_dimensions(info, args)
     if info.unsupported:

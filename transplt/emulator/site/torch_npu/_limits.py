@@ -17,10 +17,11 @@ from npu_emulator import limits
 from npu_emulator.config import config
 from npu_emulator.limits import Limit
 from npu_emulator.record import record
+from npu_emulator.types import types_of
 from npu_emulator.user_code import caller, kind, nearest
 
-from . import _kernel
-from ._kernel import CPU_KEYS, boxed, check_types, info_of
+from . import _kernel, _types
+from ._kernel import CPU_KEYS, boxed, info_of
 from ._kind import EMULATED, KEY, KIND
 
 #: Whether this process emulates a card with limits.
@@ -48,21 +49,23 @@ def _raise(limit: Limit, dtype: Any) -> NoReturn:
 def _judge(info: Any, op: Any) -> None:
     namespace, _, name = info.name.partition("::")
     if namespace == "aten":
-        found = limits.operators().get(name.partition(".")[0].rstrip("_"), ())
-        info.refused = refused(tuple(limit for limit in found if not limit.becomes))
+        info.types = _types.judge(name, info.arguments)
         for limit in limits.shapes().get(name.partition(".")[0].rstrip("_"), ()):
             info.most, info.too_many = limit.most, functools.partial(refuse, limit)
 
 
 def checked(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """An own kernel of the engine, behind the check of its types."""
-    if not ENFORCED or name not in limits.operators():
+    if not ENFORCED or not types_of(name):
         return kernel
-    info = info_of(getattr(_aten, name).default)
+    base, _, overload = name.partition(".")
+    info = info_of(getattr(getattr(_aten, base), overload or "default"))
+    if info.types is None:
+        return kernel
 
     @functools.wraps(kernel)
     def behind(*args: Any, **kwargs: Any) -> Any:
-        check_types(info, args)
+        info.types(args, kwargs)
         return kernel(*args, **kwargs)
 
     return behind
@@ -112,5 +115,5 @@ def install(library: Any) -> None:
         return
     _kernel.first_use.append(_judge)
     library.impl("mv", functools.partial(boxed, _aten.mv.default), KEY)  # or PyTorch makes addmv of it
-    for limit in limits.operators().get("_to_copy", ()):
+    for limit in limits.casts().get("_to_copy", ()):
         library.impl("_to_copy", _casts(limit), KEY)

@@ -43,9 +43,9 @@ class OperatorInfo:
         "number_positions",
         "pointwise",
         "random",
-        "refused",
         "results",
         "too_many",
+        "types",
         "unsupported",
         "written",
     )
@@ -81,8 +81,8 @@ class OperatorInfo:
             for r in schema.returns
         ]
         self.unsupported = False
-        #: Types of tensors that the card refuses here, each with what reports and raises it.
-        self.refused: dict[Any, Any] | None = None
+        #: What looks at the types of tensors before the operator runs, as (args, kwargs); None where nothing is known.
+        self.types: Any = None
         #: How many dimensions a tensor may have here (0: any number), and what reports and raises it.
         self.most = 0
         self.too_many: Any = None

@@ -1,0 +1,123 @@
+"""Reads which types the operators of an NPU take, from sources, into scripts/facts/card_types.json.
+
+    python scripts/read_card_types.py OP_PLUGIN OPS_NN OPS_MATH [--jobs N]
+
+The arguments are checkouts of Ascend/op-plugin, hicann/ops-nn and hicann/ops-math. Each operator that op-plugin registers
+is followed through op-plugin's function into the functions of CANN that it calls, with each type for each tensor, on
+each card (scripts/card_types/). What is refused on every way is kept, with CANN's function, its argument and its list,
+and what certainly runs on the AI CPU. What is not understood is left out. It takes some minutes for each card; nothing of
+the sources is compiled, run or copied but names of functions, arguments and types. Then run `build_all.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from build_card_types import INDICES  # noqa: E402
+from card_types import operators, sources  # noqa: E402
+from card_types.values import CHIPS  # noqa: E402
+
+from transplt.base.settings import TORCH_VERSIONS  # noqa: E402
+
+FACTS = ROOT / "scripts" / "facts" / "card_types.json"
+#: What is followed: every card with the newest torch, and one card with older ones.
+READ = [(TORCH_VERSIONS[-1], card) for card in CHIPS] + [(version, "910B") for version in (TORCH_VERSIONS[0], "2.8")]
+Row = dict[str, Any]
+
+
+def followed(folders: tuple[str, str, str], version: str, card: str) -> dict[str, dict[str, Row]]:
+    """operator -> argument -> what becomes of types, for one version and card."""
+    plugin, *cann = map(Path, folders)
+    major, minor = map(int, version.split("."))
+    trial = operators.Trial(sources.op_plugin(plugin, (major, minor)), sources.cann(*cann), CHIPS[card])
+    found: dict[str, dict[str, Row]] = {}
+    for operator in operators.registered(plugin, version):
+        for argument, dtype, outcome in operators.tried(operator, trial):
+            row = found.setdefault(operator.name, {}).setdefault(argument, {})
+            refusal = outcome.refusal
+            if refusal is None:
+                row.setdefault("cpu", []).append(dtype)
+                continue
+            row.setdefault("refuses", []).append(dtype)
+            if refusal.takes or "function" not in row:
+                row |= {"function": refusal.function, "argument": refusal.argument, "path": refusal.path}
+                row["takes"] = list(refusal.takes)
+    return {name: dict(kept(name, rows)) for name, rows in found.items()}
+
+
+def kept(name: str, rows: dict[str, Row]) -> Iterator[tuple[str, Row]]:
+    """Rows that can be true: no argument that is computed with refuses float32, and no output is told of."""
+    for argument, row in rows.items():
+        if argument in ("values", "out", "result", "self_out"):
+            continue
+        if argument not in INDICES and "float32" in row.get("refuses", ()):
+            print(f"{name}({argument}): not understood", file=sys.stderr)
+            continue
+        yield argument, row
+
+
+def head(folder: Path) -> str:
+    """The commit of a checkout and its date; empty for a folder without git."""
+    command = ["git", "-C", str(folder), "log", "-1", "--format=%h %cs"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def facts(folders: tuple[str, str, str], heads: list[str], jobs: int, wanted: list[tuple[str, ...]]) -> Row:
+    """All facts: operators -> argument -> list of rows, each with the versions and cards that it holds for."""
+    with ProcessPoolExecutor(jobs) as pool:
+        results = list(pool.map(followed, [folders] * len(wanted), *zip(*wanted, strict=True)))
+    found: dict[str, dict[str, list[Row]]] = {}
+    for (version, card), operators_of in zip(wanted, results, strict=True):
+        for name, rows in sorted(operators_of.items()):
+            for argument, row in rows.items():
+                listed = found.setdefault(name, {}).setdefault(argument, [])
+                row = {key: " ".join(value) if isinstance(value, list) else value for key, value in row.items()}
+                same = next((each for each in listed if {k: v for k, v in each.items() if k != "on"} == row), None)
+                if same is None:
+                    listed.append(same := {**row, "on": ""})
+                same["on"] = f"{same['on']} {version}:{card}".strip()
+    names = ("Ascend/op-plugin", "hicann/ops-nn", "hicann/ops-math")
+    return {
+        "_meta": {
+            "about": "What operators of torch make of types of tensors on an NPU, read from C++ by "
+            "scripts/read_card_types.py. `*`: all tensors that are computed with have the type. `refuses`: the call "
+            "fails; `takes`: the list of the source; `cpu`: it runs on the AI CPU of the card, right and slow. `on`: "
+            "the versions of torch and the cards that were followed.",
+            "sources": dict(zip(names, heads, strict=True)),
+            "followed": [f"{version}:{card}" for version, card in wanted],
+        },
+        "operators": dict(sorted(found.items())),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folders", nargs=3, type=Path, metavar="FOLDER")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", nargs="*", default=[], metavar="VERSION:CARD", help="not all of them, for a trial")
+    parser.add_argument("--heads", nargs=3, help="the commits, for folders without git")
+    arguments = parser.parse_args()
+    folders = tuple(str(folder) for folder in arguments.folders)
+    assert len(folders) == 3
+    wanted = [tuple(each.split(":")) for each in arguments.only] or READ
+    table = facts(folders, arguments.heads or [head(folder) for folder in arguments.folders], arguments.jobs, wanted)
+    operators_of = table.pop("operators")
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(rows)}" for name, rows in operators_of.items())
+    text = json.dumps(table, indent=1)[:-2] + f',\n "operators": {{\n{lines}\n }}\n}}\n'
+    FACTS.write_text(text, encoding="utf-8", newline="\n")
+    print(f"{len(operators_of)} operators: {FACTS.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

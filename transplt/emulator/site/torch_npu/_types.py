@@ -1,0 +1,92 @@
+"""Types that an operator refuses or that the AI CPU computes, looked at before it runs (`npu_emulator.types`)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from npu_emulator import limits
+from npu_emulator.limits import Limit
+from npu_emulator.record import record
+from npu_emulator.types import ALL, ANY, places, types_of
+from npu_emulator.user_code import nearest
+
+from ._kind import EMULATED, KIND
+
+#: What is known of a type: the limit that refuses it, or the name of the operator that the AI CPU computes.
+Known = dict[Any, Limit | str]
+
+
+def judge(operator: str, arguments: Sequence[str]) -> Callable[[Any, Any], None] | None:
+    """What looks at the tensors of a call of `aten::operator`; None where nothing is known of any type."""
+    found = types_of(operator)
+    rows: dict[str, Known] = {}
+    for argument, types in found.items():
+        known: Known = dict.fromkeys((_dtype(name) for name in types.on_cpu), types.limit.name)
+        known.update(dict.fromkeys((_dtype(name) for name in types.limit.refuses), types.limit))
+        known.pop(None, None)
+        rows[argument] = known
+    if not any(rows.values()):
+        return None
+    every = rows.get(ALL, {})
+    watched = [frozenset(_row(rows, name)) | (frozenset() if name in places() else every.keys()) for name in arguments]
+    return functools.partial(_glance, tuple(arguments), rows, watched)
+
+
+def _row(rows: dict[str, Known], argument: str) -> Known:
+    return rows.get(argument) or ({} if argument in places() else rows.get(ANY, {}))
+
+
+def _glance(
+    arguments: tuple[str, ...], rows: dict[str, Known], watched: list[frozenset[Any]], args: Any, kwargs: Any
+) -> None:
+    """Look closer only where a type occurs of which something is known: this is in the way of every call."""
+    for types, value in zip(watched, args, strict=False):
+        if types and (value.dtype in types if isinstance(value, torch.Tensor) else isinstance(value, (list, tuple))):
+            _look(arguments, rows, args, kwargs)
+            return
+    if kwargs:
+        _look(arguments, rows, args, kwargs)
+
+
+def _dtype(name: str) -> Any:
+    return getattr(torch, name, None)
+
+
+def _look(arguments: tuple[str, ...], rows: dict[str, Known], args: Any, kwargs: Any) -> None:
+    alike: set[Any] = set()
+    for name, value in (*zip(arguments, args, strict=False), *kwargs.items()):
+        row = _row(rows, name)
+        computed = name not in places()
+        for dtype in _dtypes(value):
+            if computed:
+                alike.add(dtype)
+            if dtype in row:
+                _tell(row[dtype], dtype)
+    if ALL in rows and len(alike) == 1:
+        (dtype,) = alike
+        if dtype in rows[ALL]:
+            _tell(rows[ALL][dtype], dtype)
+
+
+def _dtypes(value: Any) -> Iterator[Any]:
+    """The types of the tensors on the card in an argument."""
+    if isinstance(value, torch.Tensor):
+        if value.device.type == KIND:
+            yield value.dtype
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _dtypes(each) if isinstance(each, torch.Tensor) else ()
+
+
+def _tell(known: Limit | str, dtype: Any) -> None:
+    name = str(dtype).removeprefix("torch.")
+    if isinstance(known, Limit):
+        record.finding(nearest(5), known.code, known.message_for(name), known.help)
+        raise RuntimeError(f"{EMULATED} {known.error(name)}")
+    text = limits.text("ai cpu")
+    record.finding(
+        nearest(5), text.code, text.message.format(name=known, dtype=name, card=limits.card_title()), text.help, "info"
+    )

@@ -1,0 +1,70 @@
+"""Which types of tensors the operators of a card refuse, or compute on its AI CPU: rules/support/card_types.json.
+
+The emulated card reads the same table (`npu_emulator.types`). Facts of sources (see scripts/read_card_types.py): what is
+not in the table is not known to be refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from transplt.rules.tables import read_table
+
+#: Any argument that is computed with, and all of them together.
+ANY, ALL = "any", "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Types:
+    """What a function of CANN makes of the types of one argument: those that it refuses, the list in its source (empty
+    where none is printed), and those that the AI CPU computes."""
+
+    function: str
+    argument: str
+    refuses: frozenset[str]
+    takes: tuple[str, ...]
+    on_cpu: frozenset[str]
+    path: str
+
+    @property
+    def source(self) -> str:
+        return f"{self.function}: {self.path}"
+
+
+def _table() -> dict[str, Any]:
+    table: dict[str, Any] = read_table("support/card_types.json")
+    return table
+
+
+@cache
+def types_of(operator: str, card: str) -> dict[str, Types]:
+    """By argument, what an operator of ATen (`index.Tensor`; without overload where all are meant) does on a card."""
+    table = _table()
+    found = table["operators"].get(operator) or table["operators"].get(operator.partition(".")[0], {})
+    return {
+        argument: _types(table, row)
+        for argument, by_cards in found.items()
+        for cards, row in by_cards.items()
+        if card in cards.split()
+    }
+
+
+def _types(table: dict[str, Any], row: int) -> Types:
+    function, argument, *indices = table["rows"][row]
+    refuses, takes, on_cpu = (tuple(table["lists"][at].split()) if at >= 0 else () for at in indices)
+    return Types(function, argument, frozenset(refuses), takes, frozenset(on_cpu), table["paths"].get(function, ""))
+
+
+def refusal(operator: str, dtype: str, card: str, argument: str = ANY) -> Types | None:
+    """What refuses a tensor of this type as that argument of an operator; without one, as every one that is computed
+    with. None where no source says so."""
+    rows = types_of(operator, card)
+    wanted = (argument, ANY) if argument != ANY else (ANY, ALL, *rows)
+    places = _table()["places"]
+    for name in wanted:
+        row = rows.get(name)
+        if row is not None and dtype in row.refuses and (name not in places or argument == name):
+            return row
+    return None
