@@ -31,8 +31,8 @@ BY_HAND: tuple[tuple[dict[str, str], str, str, str], ...] = (
         {"mm": "aclnnMm", "bmm": "aclnnBatchMatMul", "addmm": "aclnnAddmm", "baddbmm": "aclnnBaddbmm", "mv": "aclnnMv"},
         _REST, _HALF,
         "ops-nn: matmul/common/op_host/op_api/matmul_util.cpp (CheckDtypeValid), mat_mul_v3/op_host/op_api/"
-        "aclnn_addmm.cpp, batch_mat_mul_v3/op_host/op_api/aclnn_baddbmm.cpp and aclnn_batch_matmul.cpp; op-plugin calls "
-        "them unchecked; documentation of torch_npu: torch.mm, torch.bmm, torch.addmm, torch.baddbmm, torch.mv",
+        "aclnn_addmm.cpp, batch_mat_mul_v3/op_host/op_api/aclnn_baddbmm.cpp and aclnn_batch_matmul.cpp; op-plugin "
+        "calls them unchecked; documentation of torch_npu: torch.mm, torch.bmm, torch.addmm, torch.baddbmm, torch.mv",
     ),
     (
         {"addmv": "aclnnAddmv"}, _COMPLEX, "",
@@ -51,8 +51,8 @@ BY_HAND: tuple[tuple[dict[str, str], str, str, str], ...] = (
         },
         _REST, _HALF,
         "ops-nn: norm/batch_norm_v3/op_host/op_api/aclnn_batch_norm.cpp, norm/layer_norm_v4/op_host/op_api/"
-        "aclnn_layer_norm.cpp, norm/group_norm/op_host/op_api/aclnn_group_norm.cpp, norm/batch_norm_elemt/op_host/op_api/"
-        "aclnn_batch_norm_elemt.cpp, norm/bn_training_reduce/op_api/aclnn_batch_norm_reduce.cpp",
+        "aclnn_layer_norm.cpp, norm/group_norm/op_host/op_api/aclnn_group_norm.cpp, norm/batch_norm_elemt/op_host/"
+        "op_api/aclnn_batch_norm_elemt.cpp, norm/bn_training_reduce/op_api/aclnn_batch_norm_reduce.cpp",
     ),
 )  # fmt: skip
 
@@ -93,11 +93,11 @@ def table(facts: Row) -> Row:
             operators[name] = {"any": {" ".join(CARDS): indexed(row)}}
     return {
         "_meta": {
-            "about": "Types of tensors that operators of an NPU refuse, or compute on the AI CPU of the card, right and "
-            "slow. operators -> argument (`*`: all tensors that are computed with have the type; `any`: any of them) -> "
-            "cards -> row: [function of CANN, its argument, types refused, list of types in the source, types on the AI "
-            "CPU], the last three as indices of `lists`, -1 for none. An operator, argument or type that is not here "
-            "is not known to be refused.",
+            "about": "Types of tensors that operators of an NPU refuse, or compute on the AI CPU of the card, right "
+            "and slow. operators -> argument (`*`: all tensors that are computed with have the type; `any`: any of "
+            "them) -> cards -> row: [function of CANN, its argument, types refused, list of types in the source, types "
+            "on the AI CPU], the last three as indices of `lists`, -1 for none. An operator, argument or type "
+            "that is not here is not known to be refused.",
             "sources": facts["_meta"]["sources"],
             "licence": "facts of sources under the CANN Open Software License 2.0 (CANN) and BSD-3-Clause (op-plugin)",
         },

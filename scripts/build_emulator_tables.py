@@ -5,8 +5,8 @@ usage: python scripts/build_emulator_tables.py
 Facts: torch_npu_api (public names of some torch_npu wheels), custom_ops (npu_* operators of all wheels), cuda_to_npu
 (which wheels have a torch.npu name) and operators (those with an NPU kernel). The output is small and the same for the
 same input: a name maps to a bit mask over the list of torch versions. Limits are rules/support/card_limits.json, types
-rules/support/card_types.json, and what the rules say of names that an NPU does not have, or that do nothing there: a run
-says it in the same words. The errors that say nothing are those of rules/support/silent_errors.json that arguments
+rules/support/card_types.json, and what the rules say of names that an NPU does not have, or that do nothing there: a
+run says it in the same words. The errors that say nothing are those of rules/support/silent_errors.json that arguments
 decide.
 """
 

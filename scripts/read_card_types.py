@@ -2,11 +2,11 @@
 
     python scripts/read_card_types.py OP_PLUGIN OPS_NN OPS_MATH [--jobs N]
 
-The arguments are checkouts of Ascend/op-plugin, hicann/ops-nn and hicann/ops-math. Each operator that op-plugin registers
-is followed through op-plugin's function into the functions of CANN that it calls, with each type for each tensor, on
-each card (scripts/card_types/). What is refused on every way is kept, with CANN's function, its argument and its list,
-and what certainly runs on the AI CPU. What is not understood is left out. It takes some minutes for each card; nothing of
-the sources is compiled, run or copied but names of functions, arguments and types. Then run `build_all.py`.
+The arguments are checkouts of Ascend/op-plugin, hicann/ops-nn and hicann/ops-math. Each operator that op-plugin
+registers is followed through op-plugin's function into the functions of CANN that it calls, with each type for each
+tensor, on each card (scripts/card_types/). What is refused on every way is kept, with CANN's function, its argument and
+its list, and what certainly runs on the AI CPU. What is not understood is left out. It takes some minutes a card;
+nothing of the sources is compiled, run or copied but names of functions, arguments and types. Then run `build_all.py`.
 """
 
 from __future__ import annotations

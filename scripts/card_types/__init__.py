@@ -1,1 +1,1 @@
-"""Which types the card's operators take, read from the C++ of CANN and of op-plugin: see `scripts/build_card_types.py`."""
+"""Which types the card's operators take, followed through the C++ of op-plugin and CANN (`read_card_types.py`)."""

@@ -30,12 +30,14 @@ from .values import (
 #: Methods of a tensor that give one of its type.
 _SAME = frozenset(
     "contiguous view reshape squeeze unsqueeze expand clone transpose permute detach narrow select slice flatten t "
-    "view_as expand_as alias begin end cbegin cend front back at as_strided masked_fill index_select value get data toTensor".split()
+    "view_as expand_as alias begin end cbegin cend front back at as_strided masked_fill index_select "
+    "value get data toTensor".split()
 )
-_MAKES = frozenset({
-    "apply_tensor_without_format", "apply_tensor", "apply_tensor_with_format", "empty", "zeros", "ones", "empty_like",
-    "zeros_like", "ones_like", "full", "full_like", "ApplyTensor", "ApplyTensorWithFormat", "apply_tensor_with_sizes",
-})  # fmt: skip
+_MAKES = frozenset(
+    "apply_tensor_without_format apply_tensor apply_tensor_with_format apply_tensor_with_sizes empty zeros ones full "
+    "empty_like zeros_like ones_like full_like ApplyTensor ApplyTensorWithFormat".split()
+)
+_LIKE = frozenset("Contiguous ViewCopy ReFormat Reshape Transpose UnsqueezeNd SqueezeNd BroadcastTo".split())
 _CASTS = frozenset({"npu_dtype_cast", "_npu_dtype_cast", "npu_dtype_cast_backward"})
 _OF_COMPLEX = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 
@@ -45,7 +47,8 @@ def name_in(node: Node) -> str:
     while node.type not in ("identifier", "field_identifier"):
         inner = node.child_by_field_name("declarator")
         if inner is None:
-            inner = next((each for each in node.named_children if "identifier" in each.type or "declarator" in each.type), None)
+            named = (each for each in node.named_children if "identifier" in each.type or "declarator" in each.type)
+            inner = next(named, None)
         if inner is None:
             return text_of(node)
         node = inner
@@ -134,7 +137,7 @@ def method(name: str, receiver: Value, arguments: list[Value], chip: Chip) -> Va
         return True
     if name == "Size" or (name == "size" and not arguments):
         return SOME
-    if name == "IsEmpty":  # an empty tensor is returned before anything is checked; what is said is of those that are not
+    if name == "IsEmpty":  # an empty tensor is returned before anything is checked; said is what holds for others
         return False
     if name == "is_complex":
         return receiver.dtype in COMPLEX if receiver.dtype else UNKNOWN
@@ -154,6 +157,12 @@ def method(name: str, receiver: Value, arguments: list[Value], chip: Chip) -> Va
     return receiver if name in _SAME else UNKNOWN
 
 
+def _dtype(value: Value) -> str | None:
+    if isinstance(value, Tensor):
+        return value.dtype
+    return value.name if isinstance(value, Dtype) else None
+
+
 def function(whole: str, arguments: list[Value], written: list[str], chip: Chip) -> Value | None:
     """What a function gives; None where nothing is known of it here, so that its source is to be followed."""
     name = whole.rpartition("::")[2]
@@ -169,9 +178,9 @@ def function(whole: str, arguments: list[Value], written: list[str], chip: Chip)
         return True
     if name in ("IsRegBase", "IsRegbase", "IsRegbaseArch", "is_ascend950_path"):
         return chip.arch == "DAV_3510"
-    if name in ("Cast", "CastOnlyForConvBackward", "CastTo") and len(arguments) >= 2 and isinstance(arguments[0], Tensor):
+    if name in ("Cast", "CastTo") and len(arguments) >= 2 and isinstance(arguments[0], Tensor):
         return Tensor(arguments[1].name if isinstance(arguments[1], Dtype) else None)
-    if name in ("Contiguous", "ViewCopy", "ReFormat", "Reshape", "Transpose", "UnsqueezeNd", "SqueezeNd", "BroadcastTo") and arguments:
+    if name in _LIKE and arguments:
         return arguments[0]
     if name == "PromoteType" and len(arguments) == 2:
         kind = promoted(*(each.name if isinstance(each, Dtype) else None for each in arguments))
@@ -185,8 +194,7 @@ def function(whole: str, arguments: list[Value], written: list[str], chip: Chip)
             return UNKNOWN
         return arguments[0].name in INTEGRAL or (arguments[1:2] == [True] and arguments[0].name == "bool")
     if name in ("result_type", "promote_types", "promoteTypes") and len(arguments) == 2:
-        kinds = [each.dtype if isinstance(each, Tensor) else each.name if isinstance(each, Dtype) else None for each in arguments]
-        kind = promoted(*kinds)
+        kind = promoted(*map(_dtype, arguments))
         return Dtype(kind) if kind else UNKNOWN
     if name == "result_type" and len(arguments) == 1 and isinstance(arguments[0], Tensor):
         return Dtype(arguments[0].dtype) if arguments[0].dtype else UNKNOWN

@@ -19,6 +19,9 @@ _DEEPEST = 24
 _MOST_STEPS = 20_000
 ON_CPU = "#cpu"
 #: Checks of types that refuse by themselves: the macros of op_error_check.h.
+_SAYS_NOTHING = (
+    "DO_COMPATIBILITY", "L0_DFX", "L2_DFX", "OP_LOG", "ADD_TO_LAUNCHER", "INFER_SHAPE", "TORCH_WARN",
+)  # fmt: skip
 _NOT_SUPPORTED = "OP_CHECK_DTYPE_NOT_SUPPORT"
 
 
@@ -68,7 +71,9 @@ class Follower:
     `enter(name, arguments)` is called where op-plugin calls a function of CANN, and answers as `call` does.
     """
 
-    def __init__(self, index: Index, chip: Chip, enter: Callable[[str, list[Value]], frozenset[str]] | None = None) -> None:
+    def __init__(
+        self, index: Index, chip: Chip, enter: Callable[[str, list[Value]], frozenset[str]] | None = None
+    ) -> None:
         self.index, self.chip, self.enter = index, chip, enter
         self.steps = 0
         self.names: list[str] = []
@@ -194,7 +199,8 @@ class Follower:
         return Flow(_merge(flow.env, other.env), flow.returned + other.returned, flow.refusals + other.refusals)
 
     def _loop(self, node: Node, env: Env, file: SourceFile) -> Flow:
-        """A loop over the tensors of a list is followed once, as if the list held one; others as if they may not run."""
+        """A loop over the tensors of a list is followed once, as if the list held one; others as if they might not run.
+        """
         for part in ("initializer", "condition", "update"):
             child = node.child_by_field_name(part)
             if child is not None and child.type == "declaration":
@@ -285,11 +291,11 @@ class Follower:
         if kind in ("parenthesized_expression", "reference_expression"):
             return self.value(node.named_children[0], env, file)
         if kind in ("pointer_expression", "unary_expression"):
-            inner = node.child_by_field_name("argument")
+            inner, sign = node.child_by_field_name("argument"), text_of(node.child_by_field_name("operator"))
             value = self.value(inner, env, file) if inner is not None else UNKNOWN
             if kind == "unary_expression":
-                return not value if text_of(node.child_by_field_name("operator")) == "!" and isinstance(value, bool) else UNKNOWN
-            taken = text_of(node.child_by_field_name("operator")) == "&" and not isinstance(value, Tensor)
+                return not value if sign == "!" and isinstance(value, bool) else UNKNOWN
+            taken = sign == "&" and not isinstance(value, Tensor)
             return UNKNOWN if taken else value
         if kind == "binary_expression":
             return self._binary(node, env, file)
@@ -403,7 +409,7 @@ class Follower:
         if name.startswith("ADD_TO_LAUNCHER_LIST_AICPU"):
             env[ON_CPU] |= {text_of(arguments[0])}
             return UNKNOWN
-        if name.startswith(("DO_COMPATIBILITY", "L0_DFX", "L2_DFX", "OP_LOG", "ADD_TO_LAUNCHER", "INFER_SHAPE", "TORCH_WARN")):
+        if name.startswith(_SAYS_NOTHING):
             return UNKNOWN
         values = [self.value(each, env, file) for each in arguments]
         found = builtin.function(whole, values, [text_of(each) for each in arguments], self.chip)
@@ -457,7 +463,8 @@ class Follower:
         where = where.removesuffix("GetWorkspaceSize")
         if name.startswith(_NOT_SUPPORTED) and len(arguments) >= 2:
             tensor, types = self.value(arguments[0], env, file), self.value(arguments[1], env, file)
-            if isinstance(tensor, Tensor) and tensor.dtype and isinstance(types, Types) and tensor.dtype not in types.names:
+            known = isinstance(tensor, Tensor) and tensor.dtype and isinstance(types, Types)
+            if known and tensor.dtype not in types.names:
                 raise Refusal(where, text_of(arguments[0]), tensor.dtype, types.names, file.path)
             return UNKNOWN
         if name == "OP_LOGE":
@@ -465,7 +472,7 @@ class Follower:
             if code == "ACLNN_ERR_PARAM_INVALID":
                 raise self._logged(where, arguments, env, file)
             return UNKNOWN
-        if name.startswith(("CHECK_RET", "CHECK_COND", "TORCH_CHECK")):
-            if arguments and self.value(arguments[0], env, file) is False:
-                raise Refusal(where, "", "", (), file.path)
+        checks = name.startswith(("CHECK_RET", "CHECK_COND", "TORCH_CHECK")) and arguments
+        if checks and self.value(arguments[0], env, file) is False:
+            raise Refusal(where, "", "", (), file.path)
         return UNKNOWN

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-
 from build_card_types import INDICES
+from ruamel.yaml import YAML
 
 from . import sources
 from .follow import ON_CPU, Follower, GivenUp, Refusal
@@ -35,12 +34,13 @@ class Operator:
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        return tuple(name for name, kind in self.parameters if kind.startswith("Tensor") and "!" not in kind.replace("(a!)", ""))
+        return tuple(name for name, kind in self.parameters if kind.startswith("Tensor"))
 
 
 def registered(folder: Path, version: str) -> Iterator[Operator]:
     """Operators that have a function of CANN behind them in a version of torch."""
-    table: dict[str, Any] = YAML(typ="safe").load((folder / "op_plugin/config/op_plugin_functions.yaml").read_text("utf-8"))
+    path = folder / "op_plugin" / "config" / "op_plugin_functions.yaml"
+    table: dict[str, Any] = YAML(typ="safe").load(path.read_text("utf-8"))
     order = table["all_version"]
     rows = {row["func"]: row for part in ("official", "symint") for row in table.get(part) or ()}.values()
     by_name = {row["func"].partition("(")[0]: row for row in rows}
@@ -225,7 +225,7 @@ def _expression(text: str) -> Any:
 
 def tried(operator: Operator, trial: Trial) -> Iterator[tuple[str, str, Outcome]]:
     """(argument, type, what becomes of it): each tensor alone, then (`*`) all that compute with one type."""
-    names = [name for name, kind in operator.parameters if kind.startswith("Tensor")]
+    names = operator.tensors
     same = [name for name in names if name not in INDICES and "out" not in name]
     for dtype in TRIED:
         for name in names:

@@ -215,9 +215,10 @@ class Index:
 
 
 def cann(*folders: Path) -> Index:
-    """CANN's operators, of checkouts of ops-nn and ops-math: what is checked (`aclnn_*.cpp`), what it is made of (`op_api/*.cpp`), and the common headers."""
+    """CANN's operators, of checkouts of ops-nn and ops-math: what is checked (`aclnn_*.cpp`), what that is made of
+    (`op_api/*.cpp`), and the common headers."""
     files = []
-    for folder, path in ((folder, path) for folder in folders for path in sorted(folder.rglob("*"))):
+    for folder, path in [(each, path) for each in folders for path in sorted(each.rglob("*"))]:
         name = path.relative_to(folder).as_posix()
         if not path.is_file() or _OTHER.search(name):
             continue

@@ -70,7 +70,8 @@ SOME: Final = Some()
 Value = Any
 
 #: The order of SocVersion, which sources compare by: opdev/platform.h of CANN.
-SOCS = ("ASCEND910", "ASCEND910B", "ASCEND910_93", "ASCEND950", "ASCEND910E", "ASCEND310", "ASCEND310P", "ASCEND310B")
+_SOCS = "910 910B 910_93 950 910E 310 310P 310B"
+SOCS = [f"ASCEND{name}" for name in _SOCS.split()]
 #: The cards, by the names that transplt gives them.
 CHIPS = {
     "910": Chip("DAV_1001", "ASCEND910"),
@@ -86,9 +87,10 @@ CANN = {
     "BOOL": "bool", "COMPLEX32": "complex32", "COMPLEX64": "complex64", "COMPLEX128": "complex128",
 }  # fmt: skip
 ATEN = {
-    "Float": "float32", "Half": "float16", "BFloat16": "bfloat16", "Double": "float64", "Char": "int8", "Short": "int16",
-    "Int": "int32", "Long": "int64", "Byte": "uint8", "UInt16": "uint16", "UInt32": "uint32", "UInt64": "uint64",
-    "Bool": "bool", "ComplexHalf": "complex32", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
+    "Float": "float32", "Half": "float16", "BFloat16": "bfloat16", "Double": "float64", "Char": "int8",
+    "Short": "int16", "Int": "int32", "Long": "int64", "Byte": "uint8", "UInt16": "uint16", "UInt32": "uint32",
+    "UInt64": "uint64", "Bool": "bool", "ComplexHalf": "complex32", "ComplexFloat": "complex64",
+    "ComplexDouble": "complex128",
 }  # fmt: skip
 #: The types that a tensor is tried with.
 TRIED = tuple(CANN.values())

@@ -1,7 +1,7 @@
 """Which types of tensors the operators of a card refuse, or compute on its AI CPU: rules/support/card_types.json.
 
-The emulated card reads the same table (`npu_emulator.types`). Facts of sources (see scripts/read_card_types.py): what is
-not in the table is not known to be refused.
+The emulated card reads the same table (`npu_emulator.types`). They are facts of sources (scripts/read_card_types.py):
+what is not in the table is not known to be refused.
 """
 
 from __future__ import annotations

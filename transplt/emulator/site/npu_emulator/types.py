@@ -1,4 +1,4 @@
-"""Types of tensors that operators of the chosen card refuse, or compute on its AI CPU: rules/support/card_types.json."""
+"""Types of tensors that operators of the chosen card refuse, or its AI CPU computes: rules/support/card_types.json."""
 
 from __future__ import annotations
 
