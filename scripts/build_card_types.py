@@ -35,6 +35,11 @@ BY_HAND: tuple[tuple[dict[str, str], str, str, str], ...] = (
         "calls them unchecked; documentation of torch_npu: torch.mm, torch.bmm, torch.addmm, torch.baddbmm, torch.mv",
     ),
     (
+        {"_index_put_impl_": "aclnnIndexPutImpl", "index_put_": "aclnnIndexPutImpl"}, _COMPLEX, "",
+        "ops-nn: index/index_put_v2/op_api/aclnn_index_put_impl.cpp (DTYPE_SUPPORT_LIST); a mask and one value go to "
+        "masked_fill_, which refuses them too: ops-math: conversion/masked_fill/op_api/aclnn_masked_fill_scalar.cpp",
+    ),
+    (
         {"addmv": "aclnnAddmv"}, _COMPLEX, "",
         "ops-nn: matmul/addmv/op_host/op_api/aclnn_addmv.cpp (addmvDtypeSupportList has float64 and integers)",
     ),
@@ -87,6 +92,13 @@ def table(facts: Row) -> Row:
                     by_cards[" ".join(cards)] = indexed(row)
             if by_cards:
                 operators.setdefault(name, {})[argument] = by_cards
+    kernels = fact_store.operators()["official"]
+    for name in [name for name in operators if name.endswith(("out", "_out"))]:
+        base, _, overload = name.partition(".")
+        functional = f"{base}.{overload[:-4]}" if overload.endswith("_out") else base
+        # PyTorch makes one of the other where torch_npu registers none (structured kernels).
+        if functional not in kernels and functional not in operators:
+            operators[functional] = {key: row for key, row in operators[name].items() if "out" not in key}
     for names, refuses, takes, path in BY_HAND:
         for name, function in names.items():
             row = {"function": function, "refuses": refuses, "takes": takes, "path": path}

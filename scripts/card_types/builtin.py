@@ -135,8 +135,8 @@ def method(name: str, receiver: Value, arguments: list[Value], chip: Chip) -> Va
         return Options(receiver.dtype)
     if name in ("defined", "has_value"):
         return True
-    if name == "Size" or (name == "size" and not arguments):
-        return SOME
+    if name in ("Size", "dim", "ndimension", "numel", "nelement") or (name == "size" and not arguments):
+        return SOME  # said is what holds for tensors that have dimensions and elements
     if name == "IsEmpty":  # an empty tensor is returned before anything is checked; said is what holds for others
         return False
     if name == "is_complex":

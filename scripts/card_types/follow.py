@@ -122,7 +122,8 @@ class Follower:
         self.steps += 1
         if self.steps > _MOST_STEPS:
             raise GivenUp
-        if node.type == "ERROR" or node.is_missing:
+        simple = node.type in ("expression_statement", "declaration", "return_statement")
+        if node.type == "ERROR" or node.is_missing or (simple and node.has_error):
             raise GivenUp(f"{file.path}:{node.start_point[0] + 1} is not read")
         try:
             return self._statement(node, env, file)

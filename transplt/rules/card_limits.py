@@ -43,6 +43,23 @@ def cards() -> tuple[str, ...]:
 
 
 @cache
+def documented_cards() -> tuple[str, ...]:
+    """The names under which the documentation of torch_npu speaks of cards: A2, A3, 950DT."""
+    return tuple(row["documented"] for row in _table()["cards"].values() if "documented" in row)
+
+
+def card_named(name: str) -> str:
+    """The card of either name: `A2` and `910B` are one."""
+    return next((card for card, row in _table()["cards"].items() if name in (card, row.get("documented"))), name)
+
+
+def documented_as(name: str) -> str:
+    """The name that the documentation has for a card of either name; that name itself where it has none."""
+    documented: str = _table()["cards"].get(card_named(name), {}).get("documented", name)
+    return documented
+
+
+@cache
 def collectives_under(key: str) -> frozenset[str]:
     """Names below torch.distributed that the limits with text `key` speak of."""
     return frozenset(name for row in _table()["collectives"] if row["text"] == key for name in row["kernels"])

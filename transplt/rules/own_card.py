@@ -97,6 +97,19 @@ def on_own_card(
     return max(found, key=lambda each: each.origin.date, default=None)
 
 
+def own_errors(
+    card: str, torch_version: str, environment: Mapping[str, str] = os.environ
+) -> dict[str, dict[str, str]]:
+    """Operator (`aten::add.Tensor`) -> types of its tensors, with commas -> the error of such a card of the user's own;
+    empty where the operator ran. The newest file wins. UsageError as for `on_own_card`."""
+    found: dict[str, dict[str, str]] = {}
+    for each in sorted(outcomes(environment), key=lambda one: one.origin.date):
+        if is_of(each.origin, card, torch_version):
+            error = "" if each.taken or each.ran is not Ran.RAISED else f"{each.message} ({each.origin.file})"
+            found.setdefault(each.operator, {})[",".join(each.dtypes)] = error
+    return found
+
+
 def is_of(origin: Origin, card: str, torch_version: str) -> bool:
     """Whether an outcome speaks of this card, or kind of cards, and this version of torch."""
     name, asked = origin.card.removeprefix("Ascend"), card.removeprefix("Ascend")

@@ -16,9 +16,17 @@ from transplt.base.text.regular_file import RECORDS, read_regular
 from transplt.faces.cli.command import DONE, EXECUTOR, EXIT_ZERO, ISOLATED, JOBS, LEFT, RULES, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.report.analysis_reports import DOCUMENT, RANKING
+from transplt.rules.card_limits import card_named, documented_as, documented_cards
 
 _FORMATS = ("table", "json", "csv")
-HARDWARE = ("A2", "A3", "950DT")
+#: The cards that the documentation of torch_npu tells apart, by its names and by those of `transplt run --card`.
+HARDWARE = click.option(
+    "--hardware",
+    type=click.Choice(tuple(dict.fromkeys((*documented_cards(), *map(card_named, documented_cards()))))),
+    default="A2",
+    callback=lambda _, __, name: documented_as(name),
+    help="The card: A2 and A3 are Atlas (A2).",
+)
 #: Folders in which projects keep their packages: what lies in them is imported without their name.
 _LAYOUTS = ("src", "python", "lib")
 
@@ -26,7 +34,7 @@ _LAYOUTS = ("src", "python", "lib")
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("paths", nargs=-1, type=FILE, required=True, metavar="PATH...")
 @click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
-@click.option("--hardware", type=click.Choice(HARDWARE), default="A2", help="The card: A2 and A3 are Atlas (A2).")
+@HARDWARE
 @click.option("-o", "--output", "out", metavar="DIR", help="Write a workbook, CSV files and JSON there.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="table", help="What is printed (table).")
 @click.option("--library", metavar="DIR", multiple=True, help="A saved analysis (-o) of a library that is imported.")

@@ -32,7 +32,7 @@ from transplt.faces.cli.completing import FILE
 @click.option("--memory-limit", default=4096, show_default=True, type=click.IntRange(256), help="MB a repository.")
 @click.option("--size-limit", default=2048, show_default=True, type=click.IntRange(1), help="MB of its files.")
 @click.option("--torch-version", metavar="X.Y", help="The torch to look at (what each project pins).")
-@click.option("--hardware", type=click.Choice(HARDWARE), default="A2", help="The card: A2 and A3 are Atlas (A2).")
+@HARDWARE
 @RULES
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
 @ISOLATED

@@ -18,7 +18,7 @@ from transplt.proof.launch.options import LIMITS, RunOptions, UsageError
 from transplt.proof.launch.shared_options import NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
 from transplt.proof.launch.warm import Warm
 from transplt.render.verdict import Word
-from transplt.rules.card_limits import cards
+from transplt.rules.card_limits import card_named, cards, documented_cards
 
 _HELP = """Run a migrated SCRIPT with ARGS on an emulated NPU, on the CPU of this machine.
 
@@ -48,8 +48,9 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
 @TORCH_VERSION
 @click.option(
     "--card",
-    type=click.Choice(cards()),
+    type=click.Choice(tuple(dict.fromkeys((*cards(), *documented_cards())))),
     default=cards()[0],
+    callback=lambda _, __, name: card_named(name),
     show_default=True,
     help="The card whose limits hold: types that operators and HCCL refuse, memory.",
 )

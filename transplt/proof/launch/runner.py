@@ -24,6 +24,7 @@ from transplt.proof.launch.edits import EditedFile
 from transplt.proof.launch.hangs import Watch
 from transplt.proof.launch.options import RunOptions, Trace, UsageError
 from transplt.proof.launch.warm import Forked, Warm
+from transplt.rules.own_card import own_errors
 
 _Process = subprocess.Popen[bytes] | Forked
 
@@ -127,6 +128,7 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "npus": options.npus,
         "torch_version": options.torch_version,
         "card": options.card,
+        "own": own_errors(options.card, options.torch_version),
         "cuda": cuda or options.cuda,
         "random": options.random,
         "probes": "info" if options.portable else "warning",

@@ -21,7 +21,8 @@ class Config:
     `cpu_fallback`: warn | error | ignore. `stack_signal` is answered with the stacks of all
     threads (0: never). `watch` maps a source file (real path) to the lines whose execution is recorded.
     `torch_version` is the minor version of the target torch_npu, `card` the card (of the table of limits) whose limits
-    hold. `trace`, for `transplt prove`: `seed` (None: nothing is held still); `inserted`, the lines, by real path, that
+    hold; `own`, what operators did on such a card of the user's own: operator -> types of its tensors -> the error
+    ("": it ran). `trace`, for `transplt prove`: `seed` (None: nothing is held still); `inserted`, the lines, by real path, that
     a port added; `steps` after which the script ends (0: its own end); `replay`, a file of indices that loaders give
     ("" for their own), all of them or, without `replay_all`, those with a DistributedSampler; `detail`, the step of
     which every line is recorded (1 is the first, 0 none); `left_out`, pairs of the number of an optimizer and its steps
@@ -35,6 +36,7 @@ class Config:
     npus: int = 8
     torch_version: str = "2.13"
     card: str = "910B"
+    own: dict[str, dict[str, str]] = field(default_factory=dict)
     cuda: str = "error"
     random: str = "npu"
     probes: str = "warning"

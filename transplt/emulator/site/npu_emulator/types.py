@@ -17,9 +17,9 @@ ANY, ALL = "any", "*"
 
 @dataclass(frozen=True)
 class Types:
-    """What one argument of an operator refuses, and which types run on the AI CPU there."""
+    """What one argument of an operator refuses (type -> limit), and which types run on the AI CPU there."""
 
-    limit: Limit
+    refuses: dict[str, Limit]
     on_cpu: frozenset[str]
 
 
@@ -50,8 +50,15 @@ def types_of(operator: str) -> dict[str, Types]:
 def _types(name: str, row: list[Any], lists: list[str]) -> Types:
     function, argument, *indices = row
     refuses, takes, on_cpu = (tuple(lists[at].split()) if at >= 0 else () for at in indices)
-    words = limits.text("operator" if takes else "operator without a list")
-    limit = Limit(
-        name, function, frozenset(refuses), words.code, words.words, words.message, words.help, takes, argument=argument
-    )
-    return Types(limit, frozenset(on_cpu))
+
+    def limit(listed: bool) -> Limit:
+        words = limits.text("operator" if listed else "operator without a list")
+        return Limit(
+            name, function, frozenset(refuses), words.code, words.words, words.message, words.help, takes,
+            argument=argument,
+        )  # fmt: skip
+
+    # A type of the list that is refused all the same is refused elsewhere, without it.
+    by_list, else_where = limit(listed=True), limit(listed=False)
+    refused = {each: by_list if takes and each not in takes else else_where for each in refuses}
+    return Types(refused, frozenset(on_cpu))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from npu_emulator import limits
+from npu_emulator.config import config
 from npu_emulator.limits import Limit
 from npu_emulator.record import record
 from npu_emulator.types import ALL, ANY, places, types_of
@@ -24,15 +25,18 @@ def judge(operator: str, arguments: Sequence[str]) -> Callable[[Any, Any], None]
     found = types_of(operator)
     rows: dict[str, Known] = {}
     for argument, types in found.items():
-        known: Known = dict.fromkeys((_dtype(name) for name in types.on_cpu), types.limit.name)
-        known.update(dict.fromkeys((_dtype(name) for name in types.limit.refuses), types.limit))
+        known: Known = dict.fromkeys(map(_dtype, types.on_cpu), f"aten::{operator.partition('.')[0]}")
+        known.update({_dtype(name): limit for name, limit in types.refuses.items()})
         known.pop(None, None)
         rows[argument] = known
+    own = config.own.get(f"aten::{operator}", {})
+    if any(own.values()):
+        return functools.partial(_look, tuple(arguments), rows, own)
     if not any(rows.values()):
         return None
     every = rows.get(ALL, {})
     watched = [frozenset(_row(rows, name)) | (frozenset() if name in places() else every.keys()) for name in arguments]
-    return functools.partial(_glance, tuple(arguments), rows, watched)
+    return functools.partial(_glance, tuple(arguments), rows, own, watched)
 
 
 def _row(rows: dict[str, Known], argument: str) -> Known:
@@ -40,22 +44,35 @@ def _row(rows: dict[str, Known], argument: str) -> Known:
 
 
 def _glance(
-    arguments: tuple[str, ...], rows: dict[str, Known], watched: list[frozenset[Any]], args: Any, kwargs: Any
+    arguments: tuple[str, ...],
+    rows: dict[str, Known],
+    own: dict[str, str],
+    watched: list[frozenset[Any]],
+    args: Any,
+    kwargs: Any,
 ) -> None:
     """Look closer only where a type occurs of which something is known: this is in the way of every call."""
     for types, value in zip(watched, args, strict=False):
         if types and (value.dtype in types if isinstance(value, torch.Tensor) else isinstance(value, (list, tuple))):
-            _look(arguments, rows, args, kwargs)
+            _look(arguments, rows, own, args, kwargs)
             return
     if kwargs:
-        _look(arguments, rows, args, kwargs)
+        _look(arguments, rows, own, args, kwargs)
 
 
 def _dtype(name: str) -> Any:
     return getattr(torch, name, None)
 
 
-def _look(arguments: tuple[str, ...], rows: dict[str, Known], args: Any, kwargs: Any) -> None:
+def _look(
+    arguments: tuple[str, ...], rows: dict[str, Known], own: dict[str, str], args: Any, kwargs: Any
+) -> None:
+    if own:
+        error = own.get(_written((*args, *(kwargs[name] for name in sorted(kwargs)))))
+        if error:
+            _raise_own(error)
+        if error is not None:
+            return
     alike: set[Any] = set()
     for name, value in (*zip(arguments, args, strict=False), *kwargs.items()):
         row = _row(rows, name)
@@ -71,10 +88,26 @@ def _look(arguments: tuple[str, ...], rows: dict[str, Known], args: Any, kwargs:
             _tell(rows[ALL][dtype], dtype)
 
 
+def _written(values: tuple[Any, ...]) -> str:
+    """The types of the tensors of a call as the file of a card writes them: in a list each type once."""
+    names: list[str] = []
+    for value in values:
+        tensors = [each for each in value if isinstance(each, torch.Tensor)] if isinstance(value, (list, tuple)) else ()
+        found = [value] if isinstance(value, torch.Tensor) else tensors
+        names += dict.fromkeys(str(each.dtype).removeprefix("torch.") for each in found)
+    return ",".join(names)
+
+
+def _raise_own(error: str) -> NoReturn:
+    text = limits.text("own card")
+    record.finding(nearest(5), text.code, text.message.format(error=error), text.help)
+    raise RuntimeError(f"{EMULATED} {error}")
+
+
 def _dtypes(value: Any) -> Iterator[Any]:
-    """The types of the tensors on the card in an argument."""
+    """The types of the tensors on the card in an argument; those without dimensions or elements go other ways."""
     if isinstance(value, torch.Tensor):
-        if value.device.type == KIND:
+        if value.device.type == KIND and value.dim() and value.numel():
             yield value.dtype
     elif isinstance(value, (list, tuple)):
         for each in value:
