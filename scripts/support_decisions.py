@@ -276,3 +276,29 @@ NO_OPERATORS = tuple(
     torch.jit.
     """.split()
 )
+#: Operators that are in no list of NPU kernels and need none -> why.
+NO_KERNEL_NEEDED = {
+    "pixel_shuffle": "PyTorch composes it for every device but the CPU",
+    "pixel_unshuffle": "PyTorch composes it for every device but the CPU",
+    "narrow_copy": "PyTorch composes it of narrow and clone for dense tensors of every device but the CPU",
+    **dict.fromkeys(
+        "_sparse_coo_tensor_with_dims_and_tensors _coalesced _indices _values _nnz _to_dense _dimI _dimV sparse_mask "
+        "_sparse_mask_projection copy_sparse_to_sparse sparse_resize_and_clear sparse_resize is_coalesced".split(),
+        "of sparse tensors, where torch_npu registers PyTorch's own function (torchnpugen/utils.py of Ascend/pytorch)",
+    ),
+}
+#: Operators that PyTorch comes to in one version and not in others -> the operator that serves where it does not, why.
+OTHER_WAY = {
+    "_thnn_fused_gru_cell": (
+        "gru", "torch.nn.GRU comes to aten::gru, which op-plugin has in each version; the cell of older torch is composed",
+    ),
+}
+#: APIs whose point is a type of numbers: that their operators have kernels says nothing of it.
+OF_TYPES = (
+    "torch.nn.Module.double torch.Tensor.double torch.Tensor.cdouble torch.Tensor.cfloat torch.Tensor.chalf torch.polar "
+    "torch.complex torch.Tensor.half torch.nn.Module.half"
+).split()
+#: APIs that ports name and do not use.
+NOT_WITNESSED = {
+    "torch.nn.DataParallel": "several GPUs in one process, a branch that ports do not take: they start a process a card",
+}
