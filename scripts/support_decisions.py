@@ -15,6 +15,7 @@ CONTRADICTED = {
     "torch.nn.MaxPool2d": "it is aten::max_pool2d_with_indices alone, which has an NPU kernel from 2.1 on",
     "torch.nn.MaxPool3d": "torch.nn.functional.max_pool3d is documented as supported, and it is nothing else",
     "torch.nn.AvgPool3d": "it is aten::avg_pool3d alone, which has an NPU kernel from 2.1 on",
+    "torch.nn.functional.embedding_bag": "torch.nn.EmbeddingBag is documented with a limit, and it is nothing else",
     "torch.nn.Module.npu": "defined by torch_npu itself",
     "torch.profiler.ProfilerActivity.name": "a property of every enumeration",
     "torch.distributed.fsdp.FullyShardedDataParallel.module": "an attribute of the wrapper",

@@ -20,12 +20,14 @@ from transplt.rules.versions import versions_of
 #: From so many ports on, their use of an API speaks against a documentation that nothing else confirms. Fewer may be
 #: branches that never run: torch.compile stands in four, cpp_extension.load in three, of the ports of 2023.
 ENOUGH_PORTS = 5
+#: Before an operator that was called with a sparse tensor, and for which torch_npu has none.
+_SPARSE = "sparse:"
 
 
 class Status(Enum):
     """What comes of the use of an API."""
 
-    STOPS = "no"  #: work: documented as unsupported, and nothing speaks against that
+    STOPS = "no"  #: work: documented as unsupported, and nothing speaks against that; or a sparse tensor that is refused
     DOUBTED = "doubted"  #: documented as unsupported, against kernels or ports: a remark
     ON_CPU = "on the CPU"  #: an operator without a kernel: torch_npu computes it on the host, with copies
     LIMITED = "limited"  #: documented with a limit
@@ -70,7 +72,7 @@ class Weighed:
 def _operators(names: tuple[str, ...]) -> str:
     """`its operator aten::poisson has`; of a sparse tensor where that is what lacks."""
     shown = [
-        f"aten::{name.removeprefix('sparse:')}" + (" of sparse tensors" if name.startswith("sparse:") else "")
+        f"aten::{name.removeprefix(_SPARSE)}" + (" of sparse tensors" if name.startswith(_SPARSE) else "")
         for name in names
     ]
     return f"its operator {shown[0]} has" if len(shown) == 1 else f"its operators {', '.join(shown)} have"
@@ -86,12 +88,14 @@ def weigh(api: str, version: str) -> Weighed:
     may_lack = tuple(name for name in maybe if not _has(name, version))
     executed, named, ports = reached is not None, tables.has_kernel(api, version), known_ports(api)
     return Weighed(
-        _status(api, version, row, bool(lacks), executed or named, ports),
+        _status(api, row, lacks, executed or named, ports),
         row, lacks, may_lack, executed, named, ports,
     )  # fmt: skip
 
 
-def _status(api: str, version: str, row: Support | None, lacks: bool, kernels: bool, ports: int) -> Status:
+def _status(api: str, row: Support | None, lacks: tuple[str, ...], kernels: bool, ports: int) -> Status:
+    if any(name.startswith(_SPARSE) for name in lacks):
+        return Status.STOPS  # torch_npu raises: there is no way to the CPU for a sparse tensor
     if row is not None and row.status == "no":
         if lacks:
             return Status.STOPS

@@ -30,8 +30,9 @@ _CARRIES = {"yes": "its values carry over", "partly": "some of its values carry 
 _TUNING = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MOST_PAGES = 8
 _VERDICTS = {
-    Status.STOPS: "it stops a program",
-    Status.DOUBTED: "the documentation alone is against it: a remark",
+    Status.STOPS: ("work: nothing speaks against that it is not supported", "NPU520"),
+    Status.DOUBTED: ("a remark: nothing but the documentation speaks against it", "NPU520"),
+    Status.ON_CPU: ("a remark: torch_npu computes it on the CPU", "NPU523"),
 }
 _MOST_BELOW = 12
 
@@ -184,19 +185,22 @@ def _weighed(api: str) -> Iterator[Fact]:
     """What the other witnesses say of an API, and what comes of it where that is not what the documentation says."""
     origin = "rules/support/witnesses.json"
     executed, ports = (f"{text} ({origin})" for text in (weighing.sources()["executed"], weighing.sources()["ports"]))
-    said: dict[Fact, list[str]] = {}
+    kernels: dict[str, list[str]] = {}
+    verdicts: dict[Status, list[str]] = {}
     for version in TORCH_VERSIONS:
         weighed = weighing.weigh(api, version)
         if weighed.executed or weighed.named:
-            text = replace(weighed, ports=0).witnesses[0]
-            said.setdefault(Fact("Kernels", text, executed if weighed.executed else origin), []).append(version)
-        if weighed.status in _VERDICTS:
-            said.setdefault(Fact("Verdict", _VERDICTS[weighed.status], code="NPU520"), []).append(version)
-    yield from (replace(fact, versions=tuple(versions)) for fact, versions in said.items())
+            kernels.setdefault(replace(weighed, ports=0).witnesses[0], []).append(version)
+        verdicts.setdefault(weighed.status, []).append(version)
+    for text, versions in kernels.items():
+        yield Fact("Kernels", text, executed, versions=tuple(versions))
     if reached := weighing.reaches(api):
         yield Fact("Kernels", f"it reaches {', '.join(f'aten::{name}' for name in reached)}", executed)
     if count := weighing.known_ports(api):
-        yield Fact("Ports", f"{count} ported programs that train on NPUs use it", ports)
+        yield Fact("Ports", f"{count} ported programs that train on NPUs use it" if count > 1 else "a port uses it", ports)
+    for status, (text, code) in _VERDICTS.items():
+        if status in verdicts:
+            yield Fact("Verdict", text, code=code, versions=tuple(verdicts[status]))
 
 
 @cache

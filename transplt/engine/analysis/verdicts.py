@@ -105,7 +105,9 @@ def _spoken(weighed: Weighed) -> str:
 def _unsupported(file: ScannedFile, use: Use, weighed: Weighed) -> Note:
     version = file.version
     message = _documented(use.api, version)
-    if weighed.lacks:
+    if weighed.row is None or weighed.row.status != "no":
+        message = f"{use.api} is refused: {_spoken(weighed)} with torch {version}"
+    elif weighed.lacks:
         message += f", and {_spoken(weighed)}"
     extent = file.extent(use.node)
     if file.receivers.loads_data(use.node):
