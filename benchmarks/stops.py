@@ -17,11 +17,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
-import known_ports  # noqa: E402
+import known_ports
 
-from transplt.engine.actions.actions import actions_of  # noqa: E402
-from transplt.project.options import Options, make_plan  # noqa: E402
-from transplt.project.tree import analyse_tree  # noqa: E402
+from transplt.engine.actions.actions import actions_of
+from transplt.project.options import Options, make_plan
+from transplt.project.tree import analyse_tree
 
 _SUPPORT = ("NPU520", "NPU521")
 

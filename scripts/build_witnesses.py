@@ -76,17 +76,18 @@ def table() -> dict[str, Any]:
     for api in sorted(apis):
         owner, _, name = api.rpartition(".")
         sure = " ".join(sorted(always[api] & lacks.keys()))
-        maybe = " ".join(sorted((some[api] & lacks.keys())))
+        maybe = " ".join(sorted(some[api] & lacks.keys()))
         key = sure + (f" | {maybe}" if maybe else "")
         groups.setdefault(owner, {}).setdefault(key.strip(), []).append(name)
     return {
         "_meta": {
-            "about": "executed: owner -> operators -> APIs that reach them, of those operators only that lack a kernel in "
-            "some version: reached with all arguments that were tried, then after | with some of them; under an empty text "
-            "the APIs whose operators all have kernels in each version. lacking: operator -> versions with a kernel. "
-            "reaches: all operators of the APIs that some documentation calls unsupported. ports: API -> in how many ports "
-            "that train it is used. sparse: an operator called with a sparse tensor.",
-            "executed": f"torch {executed['torch']}, {executed['date']}, on the emulated card (scripts/executed_apis.py)",
+            "about": "executed: owner -> operators -> APIs that reach them, of those operators only that lack a kernel "
+            "in some version: reached with all arguments that were tried, then after | with some of them; under an "
+            "empty text the APIs whose operators all have kernels in each version. lacking: operator -> versions with "
+            "a kernel. reaches: all operators of the APIs that some documentation calls unsupported. ports: API -> in "
+            "how many ports that train it is used. sparse: an operator called with a sparse tensor.",
+            "executed": f"torch {executed['torch']}, {executed['date']}, on the emulated card "
+            "(scripts/executed_apis.py)",
             "ports": f"{ports['source']} ({ports['date']}), {ports['ports']} ports",
             "left_out": "every third port, by the hash of its path: to measure on",
             "no_kernel_needed": NO_KERNEL_NEEDED,
@@ -96,7 +97,8 @@ def table() -> dict[str, Any]:
         },
         "lacking": {name: fact_store.ranged(held, TORCH_VERSIONS) for name, held in lacks.items()},
         "executed": {
-            owner: {key: " ".join(names) for key, names in sorted(held.items())} for owner, held in sorted(groups.items())
+            owner: {key: " ".join(names) for key, names in sorted(held.items())}
+            for owner, held in sorted(groups.items())
         },
         "reaches": {api: " ".join(sorted(always[api] | some[api])) for api in sorted(doubts & apis.keys())},
         "ports": {api: count for api, (count, _) in ports["apis"].items() if api not in NOT_WITNESSED},

@@ -46,12 +46,15 @@ def start() -> Any:
     sys.path.insert(0, str(ROOT / "transplt" / "emulator" / "site"))
     import torch
 
-    known, has, impl = operators_table()["aten"], torch._C._dispatch_has_kernel_for_dispatch_key, torch.library.Library.impl
+    known, impl = operators_table()["aten"], torch.library.Library.impl
+
+    def left(name: str) -> bool:
+        has = torch._C._dispatch_has_kernel_for_dispatch_key
+        return base_of(name) not in known and any(has(f"aten::{name}", key) for key in _COMPOSED)
 
     def own(library: Any, name: Any, kernel: Any, key: str = "", *args: Any, **more: Any) -> Any:
-        if isinstance(name, str) and library.ns == "aten" and key == "PrivateUse1" and base_of(name) not in known:
-            if any(has(f"aten::{name}", key) for key in _COMPOSED):
-                return None
+        if isinstance(name, str) and library.ns == "aten" and key == "PrivateUse1" and left(name):
+            return None
         return impl(library, name, kernel, key, *args, **more)
 
     torch.library.Library.impl = own  # type: ignore[method-assign]
@@ -271,11 +274,12 @@ def main(names: list[str]) -> None:
     reached = sorted(set().union(*executed.some.values()))
     whole = [name for name in operators_table()["aten"] if all_have(name, ("CompositeImplicitAutograd",))]
     table = {
-        "about": __doc__.partition("\n\n")[0] + " `runs`: APIs and operators. `always`: reached with all arguments that were tried, `some`: with "
-        "some of them; without overloads and the underscore of those that write. sparse: the operator was called with "
-        "a sparse tensor, and torch_npu has none for it. `composed`: PyTorch composes all overloads of others. `whole`: so it would "
-        "do with these, but some torch_npu has a kernel for them: it never comes to what an API of that name reached. "
-        "`failed`: what could not be executed, and why.",
+        "about": "What APIs of torch come to when they are executed on the emulated card (scripts/executed_apis.py). "
+        "`runs`: APIs and the operators that they reach, without overloads and the underscore of those that write: "
+        "`always` with all arguments that were tried, `some` with some of them. sparse: the operator was called with a "
+        "sparse tensor, and torch_npu has none for it. `composed`: PyTorch composes all overloads of others. `whole`: "
+        "so it would do with these, but some torch_npu has a kernel for them: it never comes to what an API of that "
+        "name reached. `failed`: what could not be executed, and why.",
         "torch": torch.__version__,
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "composed": " ".join(name for name in reached if composed(name)),

@@ -1,8 +1,8 @@
 """Calls of APIs for which torch's own tests have no samples; used by `executed_apis.py`.
 
-A recipe is what is prepared (before the recording) and what is called, as text: `torch`, `nn`, `F`, and these, made anew
-for each: `x` (3, 4) and `y` (3, 4) with gradients, `p` of them in (0, 1), `m` (4, 4), `n` integers (3,) below 4, `s`
-(5, 2, 4) a sequence, `img` (2, 3, 8, 8), `vol` (1, 2, 6, 6, 6), `net` a small model on the card with gradients.
+A recipe is what is prepared (before the recording) and what is called, as text: `torch`, `nn`, `F`, and these, made
+anew for each: `x` (3, 4) and `y` (3, 4) with gradients, `p` of them in (0, 1), `m` (4, 4), `n` integers (3,) below 4,
+`s` (5, 2, 4) a sequence, `img` (2, 3, 8, 8), `vol` (1, 2, 6, 6, 6), `net` a small model on the card with gradients.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ RECIPES: dict[str, tuple[str, str]] = {
     "torch.Tensor.exponential_": ("", "x.detach().exponential_()"),
     "torch.Tensor.cauchy_": ("", "x.detach().cauchy_()"),
     "torch.Tensor.log_normal_": ("", "x.detach().log_normal_()"),
-    "torch.Tensor.sparse_mask": ("mask = torch.eye(4).to('npu').to_sparse().coalesce()", "m.detach().sparse_mask(mask)"),
+    "torch.Tensor.sparse_mask": (
+        "mask = torch.eye(4).to('npu').to_sparse().coalesce()", "m.detach().sparse_mask(mask)",
+    ),
     "torch.Tensor.smm": ("a = torch.eye(4).to('npu').to_sparse()", "a.smm(m.detach())"),
     "torch.Tensor.sspaddmm": ("a = torch.eye(4).to('npu').to_sparse()", "a.sspaddmm(a, m.detach())"),
     "torch.Tensor.to_dense": ("a = torch.eye(4).to('npu').to_sparse()", "a.to_dense()"),
@@ -46,7 +48,8 @@ RECIPES: dict[str, tuple[str, str]] = {
     "torch.Tensor.row_indices": ("", "m.detach().to_sparse_csc().row_indices()"),
     "torch.Tensor.coalesce": ("a = torch.eye(4).to('npu').to_sparse()", "a.coalesce()"),
     "torch.sparse_coo_tensor": (
-        "i = torch.zeros(2, 3, dtype=torch.int64, device='npu')", "torch.sparse_coo_tensor(i, x.detach()[:, 0], (4, 4))",
+        "i = torch.zeros(2, 3, dtype=torch.int64, device='npu')",
+        "torch.sparse_coo_tensor(i, x.detach()[:, 0], (4, 4))",
     ),
     "torch.sparse.mm": ("a = torch.eye(4).to('npu').to_sparse()", "torch.sparse.mm(a, m.detach())"),
     "torch.sparse.addmm": ("a = torch.eye(4).to('npu').to_sparse()", "torch.sparse.addmm(m.detach(), a, m.detach())"),
@@ -131,7 +134,9 @@ RECIPES: dict[str, tuple[str, str]] = {
 
 #: Distributions: what is made of one, and the documented members of it that are run.
 DISTRIBUTIONS: dict[str, tuple[str, str]] = {
-    "bernoulli.Bernoulli": ("Bernoulli(p)", "entropy expand log_prob logits mean mode param_shape probs sample variance"),
+    "bernoulli.Bernoulli": (
+        "Bernoulli(p)", "entropy expand log_prob logits mean mode param_shape probs sample variance",
+    ),
     "binomial.Binomial": ("Binomial(5, p)", "sample log_prob"),
     "cauchy.Cauchy": ("Cauchy(x, p)", "cdf icdf"),
     "continuous_bernoulli.ContinuousBernoulli": (

@@ -112,9 +112,9 @@ def main(folder: Path) -> None:
             first.setdefault(api, name)
         print(f"{ports} {name}: {len(apis)}", file=sys.stderr)
     table: dict[str, Any] = {
-        "about": "Ports of Ascend/ModelZoo-PyTorch in which an API is used, outside of tests and documentation, with the "
-        "first of them; only APIs of which the documentation of some version says no or names a limit. Every third port "
-        "(sha256 of its path modulo 3 is 0) is left out, to measure on.",
+        "about": "Ports of Ascend/ModelZoo-PyTorch in which an API is used, outside of tests and documentation, with "
+        "the first of them; only APIs of which the documentation of some version says no or names a limit. Every third "
+        "port (sha256 of its path modulo 3 is 0) is left out, to measure on.",
         "source": f"Ascend/ModelZoo-PyTorch@{COMMIT[:8]}",
         "date": DATE,
         "ports": ports,

@@ -291,15 +291,16 @@ NO_KERNEL_NEEDED = {
 #: Operators that PyTorch comes to in one version and not in others -> the operator that serves where it does not, why.
 OTHER_WAY = {
     "_thnn_fused_gru_cell": (
-        "gru", "torch.nn.GRU comes to aten::gru, which op-plugin has in each version; the cell of older torch is composed",
+        "gru",
+        "torch.nn.GRU comes to aten::gru, which op-plugin has in each version; the cell of older torch is composed",
     ),
 }
 #: APIs whose point is a type of numbers: that their operators have kernels says nothing of it.
 OF_TYPES = (
-    "torch.nn.Module.double torch.Tensor.double torch.Tensor.cdouble torch.Tensor.cfloat torch.Tensor.chalf torch.polar "
-    "torch.complex torch.Tensor.half torch.nn.Module.half"
+    "torch.nn.Module.double torch.nn.Module.half torch.Tensor.double torch.Tensor.half torch.Tensor.cdouble "
+    "torch.Tensor.cfloat torch.Tensor.chalf torch.polar torch.complex"
 ).split()
 #: APIs that ports name and do not use.
 NOT_WITNESSED = {
-    "torch.nn.DataParallel": "several GPUs in one process, a branch that ports do not take: they start a process a card",
+    "torch.nn.DataParallel": "a branch that ports do not take: they start a process for each card",
 }

@@ -54,7 +54,7 @@ def test_unsupported(source: str, api: str, line: int) -> None:
         "import torch\nx = torch.ones(3)\nx = load()\nx.mode()\n",
         "import torch\nx = x.something()\nx.mode()\n",
         "import torch\ndef f(x: 'torch.nn.MultiLabelMarginLoss') -> torch.nn.MultiLabelMarginLoss: ...\n",
-        "import torch\ndef f(x: torch.nn.MultiLabelMarginLoss):\n    return isinstance(x, (torch.nn.MultiLabelMarginLoss, int))\n",
+        "from torch.nn import MultiLabelMarginLoss as L\ndef f(x: L):\n    return isinstance(x, (L, int))\n",
         "import torch\nclass poisson: ...\ntorch_poisson = poisson()\n",
         "import torch\nclass M(torch.nn.Module):\n    def share_memory(self): ...\n"
         "    def go(self):\n        self.share_memory()\n",
@@ -84,7 +84,9 @@ def test_data_loading_is_no_work() -> None:
 
 def test_a_later_version_is_named() -> None:
     (found,) = [
-        each for each in findings("import torch\ntorch.linalg.lstsq(x, y)\n", torch_version="2.1") if each.code == "NPU520"
+        each
+        for each in findings("import torch\ntorch.linalg.lstsq(x, y)\n", torch_version="2.1")
+        if each.code == "NPU520"
     ]
     assert found.effort is Effort.MEDIUM and "supported from torch 2." in found.help
 

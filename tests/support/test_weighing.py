@@ -22,7 +22,7 @@ from transplt.rules.weighing import Status, Weighed, known_ports, weigh
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
-from build_emulator_tables import operators_table  # noqa: E402
+from build_emulator_tables import operators_table
 
 #: API -> the operator that no torch_npu has a kernel for; documented as unsupported.
 WITHOUT_KERNEL = {
@@ -76,10 +76,11 @@ ON_CPU = {
     "torch.special.airy_ai": "special_airy_ai", "torch.special.zeta": "special_zeta", "torch.i0": "i0",
     "torch.nn.HuberLoss": "huber_loss", "torch.nn.functional.fractional_max_pool2d": "fractional_max_pool2d",
 }  # fmt: skip
-#: Documented as unsupported with torch 2.1, on programs that train on NPUs for years (Ascend/ModelZoo-PyTorch@6a2804a3).
+#: Documented as unsupported, in programs that train on NPUs for years (Ascend/ModelZoo-PyTorch@6a2804a3).
 FALSE_ALARMS = (
-    "torch.nn.utils.clip_grad_norm_", "torch.nn.GRU", "torch.nn.RNN", "torch.nn.MaxPool1d", "torch.nn.MultiheadAttention",
-    "torch.nn.AdaptiveMaxPool2d", "torch.nn.utils.rnn.pack_padded_sequence", "torch.nn.utils.rnn.pad_packed_sequence",
+    "torch.nn.utils.clip_grad_norm_", "torch.nn.GRU", "torch.nn.RNN", "torch.nn.MaxPool1d",
+    "torch.nn.MultiheadAttention", "torch.nn.AdaptiveMaxPool2d", "torch.nn.utils.rnn.pack_padded_sequence",
+    "torch.nn.utils.rnn.pad_packed_sequence",
     "torch.nn.functional.avg_pool3d", "torch.cdist", "torch.nn.functional.grid_sample", "torch.nn.ConvTranspose3d",
     "torch.nn.functional.gumbel_softmax",
 )  # fmt: skip
@@ -171,7 +172,10 @@ def test_a_version_counts() -> None:
             Weighed(Status.DOUBTED, executed=True, may_lack=("c",)),
             ("what its plain calls reach has NPU kernels (its operator aten::c has none)",),
         ),
-        (Weighed(Status.DOUBTED, named=True, ports=1), ("the operator of its name has an NPU kernel", "a port uses it")),
+        (
+            Weighed(Status.DOUBTED, named=True, ports=1),
+            ("the operator of its name has an NPU kernel", "a port uses it"),
+        ),
         (Weighed(Status.UNKNOWN), ()),
     ],
 )

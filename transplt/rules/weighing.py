@@ -27,7 +27,7 @@ _SPARSE = "sparse:"
 class Status(Enum):
     """What comes of the use of an API."""
 
-    STOPS = "no"  #: work: documented as unsupported, and nothing speaks against that; or a sparse tensor that is refused
+    STOPS = "no"  #: work: documented as unsupported, and nothing speaks for it; or a sparse tensor that is refused
     DOUBTED = "doubted"  #: documented as unsupported, against kernels or ports: a remark
     ON_CPU = "on the CPU"  #: an operator without a kernel: torch_npu computes it on the host, with copies
     LIMITED = "limited"  #: documented with a limit
@@ -109,7 +109,7 @@ def _status(api: str, row: Support | None, lacks: tuple[str, ...], kernels: bool
 
 
 def reaches(api: str) -> tuple[str, ...]:
-    """All operators that an API reached when it was executed; known for those that some documentation calls unsupported."""
+    """All operators that an API reached; known for those that the documentation of some version calls unsupported."""
     return tuple(_table()["reaches"].get(api, "").split())
 
 

@@ -197,7 +197,8 @@ def _weighed(api: str) -> Iterator[Fact]:
     if reached := weighing.reaches(api):
         yield Fact("Kernels", f"it reaches {', '.join(f'aten::{name}' for name in reached)}", executed)
     if count := weighing.known_ports(api):
-        yield Fact("Ports", f"{count} ported programs that train on NPUs use it" if count > 1 else "a port uses it", ports)
+        used = f"{count} ported programs that train on NPUs use it" if count > 1 else "a port uses it"
+        yield Fact("Ports", used, ports)
     for status, (text, code) in _VERDICTS.items():
         if status in verdicts:
             yield Fact("Verdict", text, code=code, versions=tuple(verdicts[status]))

@@ -50,7 +50,8 @@ def notes_of(file: ScannedFile, uses: list[Use], rules: RuleSet) -> list[Note]:
         elif weighed.status is Status.UNKNOWN:
             _add(quiet, UNVERIFIED, use, _unverified(use.api, file.version), "")
         elif weighed.status is Status.DOUBTED:
-            _add(quiet, UNSUPPORTED, use, f"{_documented(use.api, file.version)}, but {_spoken(weighed)}", _DOUBTED_HELP)
+            message = f"{_documented(use.api, file.version)}, but {_spoken(weighed)}"
+            _add(quiet, UNSUPPORTED, use, message, _DOUBTED_HELP)
         else:
             _limited(file, use, weighed, found, quiet)
         row = weighed.row
@@ -139,8 +140,10 @@ def _limited(
         message = f"{use.api}: {hit} is outside of what is documented for NPU with torch {spoken}"
         found.append(Note(file.extent(use.node), SURE, Level.MANUAL, message, use.api, limit, Effort.LOW))
     elif weighed.status is Status.ON_CPU:
-        message = f"{use.api} runs on the CPU, with copies there and back: {_spoken(weighed)} with torch {file.version}"
-        _add(quiet, ON_CPU, use, message, "; ".join([*([limit] if limit else []), "measure it where it is in the loop"]))
+        if not file.receivers.loads_data(use.node):
+            why = f"{_spoken(weighed)} with torch {file.version}"
+            message = f"{use.api} runs on the CPU, with copies there and back: {why}"
+            _add(quiet, ON_CPU, use, message, "; ".join(filter(None, (limit, "measure it where it is in the loop"))))
     elif row is not None and "cpu_fallback" in row.tags:
         message = f"{use.api} may run on the CPU, with copies there and back, with torch {spoken}"
         _add(quiet, ON_CPU, use, message, f"{limit}; measure it where it is in the loop")
