@@ -16,6 +16,11 @@ CONTRADICTED = {
     "torch.nn.MaxPool3d": "torch.nn.functional.max_pool3d is documented as supported, and it is nothing else",
     "torch.nn.AvgPool3d": "it is aten::avg_pool3d alone, which has an NPU kernel from 2.1 on",
     "torch.nn.functional.embedding_bag": "torch.nn.EmbeddingBag is documented with a limit, and it is nothing else",
+    **dict.fromkeys(
+        "torch.Tensor.share_memory_ torch.nn.Module.share_memory torch.Tensor.is_shared "
+        "torch.TypedStorage.share_memory_".split(),
+        "it is tensors of the host that are shared, and one of a card is returned as it is (torch/storage.py)",
+    ),
     "torch.nn.Module.npu": "defined by torch_npu itself",
     "torch.profiler.ProfilerActivity.name": "a property of every enumeration",
     "torch.distributed.fsdp.FullyShardedDataParallel.module": "an attribute of the wrapper",
@@ -249,6 +254,7 @@ HOST = tuple(
     torch._utils. torch._six. torch._utils_internal. torch._tensor. torch._jit_internal. torch._check
     torch._check_is_size
     torch._namedtensor_internals. torch._appdirs. torch._logging. torch._sources. torch._classes. torch._VF
+    torch.Tensor.share_memory_ torch.nn.Module.share_memory torch.Tensor.is_shared torch.TypedStorage.share_memory_
     torch.Tensor.device torch.Tensor.dtype torch.Tensor.shape torch.Tensor.layout torch.Tensor.names
     torch.Tensor.tolist torch.Tensor.dim torch.Tensor.type torch.Tensor.storage torch.Tensor.untyped_storage
     torch.Tensor.register_hook torch.Tensor.requires_grad_ torch.Tensor.grad_fn torch.Tensor.data_ptr

@@ -32,8 +32,8 @@ from transplt.base.finding import Effort, Level
             6,
         ),
         (
-            "import torch\nclass M(torch.nn.Module):\n    def go(self):\n        self.share_memory()\n",
-            "torch.nn.Module.share_memory",
+            "import torch\nclass M(torch.nn.Module):\n    def go(self):\n        self.ipu()\n",
+            "torch.nn.Module.ipu",
             4,
         ),
     ],
@@ -56,9 +56,9 @@ def test_unsupported(source: str, api: str, line: int) -> None:
         "import torch\ndef f(x: 'torch.nn.MultiLabelMarginLoss') -> torch.nn.MultiLabelMarginLoss: ...\n",
         "from torch.nn import MultiLabelMarginLoss as L\ndef f(x: L):\n    return isinstance(x, (L, int))\n",
         "import torch\nclass poisson: ...\ntorch_poisson = poisson()\n",
-        "import torch\nclass M(torch.nn.Module):\n    def share_memory(self): ...\n"
-        "    def go(self):\n        self.share_memory()\n",
-        "import torch\nfrom other import Base\nclass M(Base):\n    def go(self):\n        self.share_memory()\n",
+        "import torch\nclass M(torch.nn.Module):\n    def ipu(self): ...\n"
+        "    def go(self):\n        self.ipu()\n",
+        "import torch\nfrom other import Base\nclass M(Base):\n    def go(self):\n        self.ipu()\n",
         "from mytorch import torch\nclass A:\n    MultiLabelMarginLoss = 1\nA.MultiLabelMarginLoss\n",
         "# torch.poisson(1)\nx = 'torch.poisson'\n",
     ],

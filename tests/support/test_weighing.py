@@ -61,8 +61,8 @@ torch.nn.utils.rnn.PackedSequence.is_cuda torch.UntypedStorage.is_cuda torch.Typ
 torch.distributed.all_gather_multigpu torch.distributed.all_reduce_multigpu torch.distributed.broadcast_multigpu
 torch.distributed.reduce_multigpu torch.distributed.reduce_scatter_multigpu
 torch.nn.parallel.data_parallel torch.autograd.profiler.emit_nvtx torch.autograd.profiler.emit_itt
-torch.autograd.profiler.load_nvprof torch.Tensor.is_shared torch.Tensor.share_memory_ torch.nn.Module.share_memory
-torch.UntypedStorage.from_file torch.TypedStorage.share_memory_ torch.utils.cpp_extension.load
+torch.autograd.profiler.load_nvprof
+torch.UntypedStorage.from_file torch.utils.cpp_extension.load
 torch.utils.mobile_optimizer.optimize_for_mobile torch.distributed.pipeline.sync.Pipe
 torch.ao.nn.quantized.dynamic.Linear torch.ao.nn.quantizable.LSTM torch.ao.nn.qat.Linear
 """.split()
@@ -140,6 +140,7 @@ def test_what_ports_train_with_is_no_stop(api: str) -> None:
         ("torch.inverse", Status.WORKS),  # the same, but op-plugin has a kernel of that name
         ("torch.nn.functional.embedding_bag", Status.ON_CPU),  # a no that contradicts nn.EmbeddingBag
         ("torch.Size", Status.WORKS),
+        ("torch.Tensor.share_memory_", Status.WORKS),  # of the host's tensors
         ("torch.jit.trace", Status.UNKNOWN),
         ("torch.never_heard_of", Status.UNKNOWN),
         ("torch.nn.BatchNorm2d", Status.LIMITED),
@@ -203,7 +204,7 @@ def test_a_stop_names_its_operator() -> None:
 
 
 def test_the_documentation_alone_is_said_to_be_alone() -> None:
-    source = "import torch\nclass M(torch.nn.Module):\n    def go(self):\n        self.share_memory()\n"
+    source = "import torch\nclass M(torch.nn.Module):\n    def go(self):\n        self.ipu()\n"
     (found,) = [each for each in findings(source) if each.code == "NPU520"]
     assert found.level is Level.MANUAL and found.help.startswith("nothing but the documentation speaks of it")
 
