@@ -13,6 +13,7 @@ import build_api_support  # noqa: E402
 import build_emulator_tables  # noqa: E402
 import build_packages  # noqa: E402
 import build_tables  # noqa: E402
+import build_witnesses  # noqa: E402
 import npu_operators  # noqa: E402
 import torch_modules  # noqa: E402
 import tuning_facts  # noqa: E402
@@ -20,7 +21,9 @@ import tuning_facts  # noqa: E402
 
 def main(root: Path = ROOT) -> None:
     """Write all tables below `root` where they lie in the checkout."""
-    for builder in (build_tables, build_api_support, tuning_facts, build_packages, npu_operators):
+    for builder in (
+        build_tables, build_api_support, build_witnesses, tuning_facts, build_packages, npu_operators,
+    ):  # fmt: skip
         builder.main(root / "rules")
     torch_modules.main(root)
     build_emulator_tables.main(root / build_emulator_tables.TABLES.relative_to(ROOT), root / "rules")
