@@ -61,7 +61,8 @@ def kept(name: str, rows: dict[str, Row]) -> Iterator[tuple[str, Row]]:
     for argument, row in rows.items():
         if argument in ("values", "out", "result", "self_out"):
             continue
-        if argument not in INDICES and "float32" in row.get("refuses", ()):
+        wrong = "float32" in row.get("refuses", ()) and not (row["takes"] and "float32" not in row["takes"])
+        if argument not in INDICES and wrong:
             print(f"{name}({argument}): not understood", file=sys.stderr)
             continue
         yield argument, row

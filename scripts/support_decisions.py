@@ -15,6 +15,12 @@ CONTRADICTED = {
     "torch.nn.MaxPool2d": "it is aten::max_pool2d_with_indices alone, which has an NPU kernel from 2.1 on",
     "torch.nn.MaxPool3d": "torch.nn.functional.max_pool3d is documented as supported, and it is nothing else",
     "torch.nn.AvgPool3d": "it is aten::avg_pool3d alone, which has an NPU kernel from 2.1 on",
+    "torch.nn.functional.embedding_bag": "torch.nn.EmbeddingBag is documented with a limit, and it is nothing else",
+    **dict.fromkeys(
+        "torch.Tensor.share_memory_ torch.nn.Module.share_memory torch.Tensor.is_shared "
+        "torch.TypedStorage.share_memory_".split(),
+        "it is tensors of the host that are shared, and one of a card is returned as it is (torch/storage.py)",
+    ),
     "torch.nn.Module.npu": "defined by torch_npu itself",
     "torch.profiler.ProfilerActivity.name": "a property of every enumeration",
     "torch.distributed.fsdp.FullyShardedDataParallel.module": "an attribute of the wrapper",
@@ -248,6 +254,7 @@ HOST = tuple(
     torch._utils. torch._six. torch._utils_internal. torch._tensor. torch._jit_internal. torch._check
     torch._check_is_size
     torch._namedtensor_internals. torch._appdirs. torch._logging. torch._sources. torch._classes. torch._VF
+    torch.Tensor.share_memory_ torch.nn.Module.share_memory torch.Tensor.is_shared torch.TypedStorage.share_memory_
     torch.Tensor.device torch.Tensor.dtype torch.Tensor.shape torch.Tensor.layout torch.Tensor.names
     torch.Tensor.tolist torch.Tensor.dim torch.Tensor.type torch.Tensor.storage torch.Tensor.untyped_storage
     torch.Tensor.register_hook torch.Tensor.requires_grad_ torch.Tensor.grad_fn torch.Tensor.data_ptr
@@ -276,3 +283,30 @@ NO_OPERATORS = tuple(
     torch.jit.
     """.split()
 )
+#: Operators that are in no list of NPU kernels and need none -> why.
+NO_KERNEL_NEEDED = {
+    "pixel_shuffle": "PyTorch composes it for every device but the CPU",
+    "pixel_unshuffle": "PyTorch composes it for every device but the CPU",
+    "narrow_copy": "PyTorch composes it of narrow and clone for dense tensors of every device but the CPU",
+    **dict.fromkeys(
+        "_sparse_coo_tensor_with_dims_and_tensors _coalesced _indices _values _nnz _to_dense _dimI _dimV sparse_mask "
+        "_sparse_mask_projection copy_sparse_to_sparse sparse_resize_and_clear sparse_resize is_coalesced".split(),
+        "of sparse tensors, where torch_npu registers PyTorch's own function (torchnpugen/utils.py of Ascend/pytorch)",
+    ),
+}
+#: Operators that PyTorch comes to in one version and not in others -> the operator that serves where it does not, why.
+OTHER_WAY = {
+    "_thnn_fused_gru_cell": (
+        "gru",
+        "torch.nn.GRU comes to aten::gru, which op-plugin has in each version; the cell of older torch is composed",
+    ),
+}
+#: APIs whose point is a type of numbers: that their operators have kernels says nothing of it.
+OF_TYPES = (
+    "torch.nn.Module.double torch.nn.Module.half torch.Tensor.double torch.Tensor.half torch.Tensor.cdouble "
+    "torch.Tensor.cfloat torch.Tensor.chalf torch.polar torch.complex"
+).split()
+#: APIs that ports name and do not use.
+NOT_WITNESSED = {
+    "torch.nn.DataParallel": "a branch that ports do not take: they start a process for each card",
+}

@@ -37,6 +37,12 @@ _MAKES = frozenset(
     "apply_tensor_without_format apply_tensor apply_tensor_with_format apply_tensor_with_sizes empty zeros ones full "
     "empty_like zeros_like ones_like full_like ApplyTensor ApplyTensorWithFormat".split()
 )
+#: The order in which torch_npu compares chips (NpuVariables.h): the names in op-plugin, and the cards followed.
+_TORCH_ORDER = {
+    "ASCEND910": 102, "ASCEND310P": 202, "ASCEND910B": 221, "ASCEND910_93": 250, "ASCEND950": 260,
+    "Ascend310P1": 200, "Ascend910B1": 220, "Ascend310B1": 240, "Ascend310B4": 243, "Ascend910_9391": 250,
+    "Ascend950": 260,
+}  # fmt: skip
 _LIKE = frozenset("Contiguous ViewCopy ReFormat Reshape Transpose UnsqueezeNd SqueezeNd BroadcastTo".split())
 _CASTS = frozenset({"npu_dtype_cast", "_npu_dtype_cast", "npu_dtype_cast_backward"})
 _OF_COMPLEX = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
@@ -78,6 +84,8 @@ def constant(text: str) -> Value | None:
         return Dtype(ATEN[last[1:]])
     if owner.endswith("ScalarType") and last in ATEN:
         return Dtype(ATEN[last])
+    if owner.endswith("SocVersion") and last.startswith("Ascend"):
+        return _TORCH_ORDER.get(last, UNKNOWN)
     if owner.endswith(("NpuArch", "SocVersion")):
         return Word(owner.rpartition("::")[2], last)
     return None
@@ -112,6 +120,8 @@ def method(name: str, receiver: Value, arguments: list[Value], chip: Chip) -> Va
     """What a method gives."""
     if name in ("GetCurNpuArch",):
         return Word("NpuArch", chip.arch)
+    if name == "GetDimNum":
+        return SOME
     if name == "GetSocVersion":
         return Word("SocVersion", chip.soc)
     if name.startswith("AllocTensorList"):
@@ -170,6 +180,8 @@ def function(whole: str, arguments: list[Value], written: list[str], chip: Chip)
         given, types = arguments
         known = isinstance(given, Dtype) and isinstance(types, Types)
         return given.name in types.names if known else UNKNOWN
+    if whole.endswith("c10_npu::GetSocVersion"):
+        return _TORCH_ORDER[chip.soc]
     if name in ("GetCurrentPlatformInfo",):
         return chip
     if name in ("make_tuple", "tie", "make_pair"):

@@ -118,6 +118,8 @@ def _fits(operator: Operator, function: sources.Function) -> bool:
             return False
         if plain in ("int", "int[]") and "Dimname" in written:
             return False
+        if "Tensor" not in plain and written.endswith("Tensor"):
+            return False
         if plain not in _KINDS and "Tensor" in plain and "Tensor" not in written:
             return False
     return True

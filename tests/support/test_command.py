@@ -32,7 +32,7 @@ def train(loader):
     model = nn.DataParallel(nn.Linear(2, 2)).cuda()
     other = nn.parallel.DataParallel(model)
     for batch in loader:
-        loss = nn.RReLU()(model(batch.cuda()))
+        loss = nn.MultiLabelMarginLoss()(nn.RReLU()(model(batch.cuda())), batch)
         loss.backward()
         print(loss.item())
 """
@@ -78,7 +78,8 @@ def test_aliases_agree(project: Path) -> None:
     summary = summarize(analyse_tree(plan))
     uses = {use.api: (use.uses, use.status) for use in summary.apis}
     assert uses["torch.nn.DataParallel"] == (2, "converted")
-    assert uses["torch.nn.RReLU"] == (1, "no")
+    assert uses["torch.nn.RReLU"] == (1, "doubted")
+    assert uses["torch.nn.MultiLabelMarginLoss"] == (1, "no")
     assert uses["torch.poisson"] == (1, "no")
     assert not [each for each in summary.blockers if each.api == "torch.nn.DataParallel"]
 
@@ -88,7 +89,7 @@ def test_what_is_written(project: Path, tmp_path: Path) -> None:
     assert run(project, "-o", out, "-q") == 1
     rows = list(csv.DictReader(io.StringIO((out / "unsupported.csv").read_text())))
     assert {(row["file"], row["api"], row["code"]) for row in rows} >= {
-        ("train.py", "torch.nn.RReLU", "NPU520"),
+        ("train.py", "torch.nn.MultiLabelMarginLoss", "NPU520"),
         ("'=odd.py", "torch.poisson", "NPU520"),
     }
     document = json.loads((out / "analysis.json").read_text())
@@ -189,10 +190,13 @@ def test_what_is_refused(project: Path, tmp_path: Path) -> None:
 
 def test_version_advice() -> None:
     assert advise(["torch.abs"]).lowest == "2.1"
-    found = advise(["torch.cdist", "torch.abs"])
-    assert found.lowest > "2.1" and found.unsupported["2.1"] == ("torch.cdist",)
+    assert advise(["torch.cdist", "torch.nn.GRU"]).lowest == "2.1"  # the documentation alone is against them
+    found = advise(["torch.linalg.lstsq", "torch.abs"])
+    assert found.lowest > "2.1" and found.unsupported["2.1"] == ("torch.linalg.lstsq",)
     assert found.lowest in found.text()
-    none = advise(["torch.poisson", "torch.nn.RReLU", "torch.nn.RNN", "torch.std_mean", "torch.cdist"])
+    none = advise(
+        ["torch.poisson", "torch.heaviside", "torch.Tensor.mode", "torch.linalg.ldl_factor", "torch.linalg.lstsq"]
+    )
     assert none.lowest == "" and none.best > "2.1" and "and 1 more" in none.text()
 
 

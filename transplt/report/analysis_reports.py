@@ -163,8 +163,9 @@ def _one(summary: Summary) -> Iterator[str]:
     yield f"  {len(result.python_files)} Python files, {len(summary.apis)} APIs of torch in use"
     yield (
         f"  APIs: {statuses['yes'] + statuses['host']} supported, {statuses['limited']} with a documented limit, "
-        f"{statuses['no']} unsupported, {statuses['unverified']} unverified, {statuses['converted']} converted "
-        "or reported by the migration"
+        f"{statuses['on the CPU']} computed on the CPU, {statuses['no']} unsupported, {statuses['doubted']} "
+        f"unsupported by the documentation alone, {statuses['unverified']} unverified, {statuses['converted']} "
+        "converted or reported by the migration"
     )
     yield f"  {summary.versions.text()}"
     aim, spoken = result.target.version, published_for(result.target.version)

@@ -10,20 +10,21 @@ from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of, total_hours
 from transplt.engine.actions.effort import Blocker, FileEffort, blockers, effort_of, total
 from transplt.engine.analysis.sheets import SHEETS, analysis_sheet
-from transplt.engine.analysis.verdicts import judged, unverified
+from transplt.engine.analysis.verdicts import judged
 from transplt.engine.analysis.version_advice import VersionAdvice, advise
 from transplt.report.records import RunResult
 from transplt.rules import support_tables as tables
 from transplt.rules.rule_set import compile_rules
+from transplt.rules.weighing import Status, weigh
 
 
 @dataclass(frozen=True, slots=True)
 class ApiUse:
-    """One API of torch that the project uses: how often, and what the documentation has on it."""
+    """One API of torch that the project uses: how often, and what comes of it."""
 
     api: str
     uses: int
-    status: str  # yes, limited, no, unverified, host, converted
+    status: str  # of `weighing.Status`, or host, or converted
     limit: str = ""
 
 
@@ -97,9 +98,8 @@ def _api(api: str, count: int, result: RunResult) -> ApiUse:
     version = result.target.version
     if not judged(api, compile_rules(result.settings)):
         return ApiUse(api, count, "converted")
-    row = tables.verdict(api, version)
-    if row is not None:
-        return ApiUse(api, count, row.status, row.limit)
-    if unverified(api, version):
-        return ApiUse(api, count, "unverified")
-    return ApiUse(api, count, "host" if tables.runs_on_host(api) else "yes")
+    weighed = weigh(api, version)
+    status = weighed.status.value
+    if weighed.status is Status.WORKS and weighed.row is None and tables.runs_on_host(api):
+        status = "host"
+    return ApiUse(api, count, status, weighed.row.limit if weighed.row is not None else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -14,7 +14,7 @@ from transplt.base.text.cuda_words import WORDS
 from transplt.engine.analysis.advice import advice_on
 from transplt.engine.analysis.affinity import form_of
 from transplt.fixers.tunings.table import tunings
-from transplt.rules import own_card
+from transplt.rules import own_card, weighing
 from transplt.rules import support_tables as tables
 from transplt.rules.host_settings import host_settings
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
@@ -25,10 +25,16 @@ from transplt.rules.rule_set import Table, builtin_rules, parse_rules
 from transplt.rules.silent_errors import CODE, errors_of, silent_errors
 from transplt.rules.tables import read_table
 from transplt.rules.versions import in_order
+from transplt.rules.weighing import Status
 
 _CARRIES = {"yes": "its values carry over", "partly": "some of its values carry over", "no": "its values are different"}
 _TUNING = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MOST_PAGES = 8
+_VERDICTS = {
+    Status.STOPS: ("work: nothing speaks against that it is not supported", "NPU520"),
+    Status.DOUBTED: ("a remark: nothing but the documentation speaks against it", "NPU520"),
+    Status.ON_CPU: ("a remark: torch_npu computes it on the CPU", "NPU523"),
+}
 _MOST_BELOW = 12
 
 
@@ -100,7 +106,7 @@ def known_names() -> tuple[str, ...]:
     """All names that something is known of, sorted."""
     documented = read_table("support/api_support.json")["names"].items()
     found = {f"{owner}.{name}" for owner, names in documented for name in names}
-    found |= {rule.old for _, table in _rule_tables() for rule in table}
+    found |= {rule.old for _, table in _rule_tables() for rule in table} | weighing.executed_apis()
     found |= {*_options(), *(setting.name for setting in host_settings())}
     found |= {*_variables(), *tunings(), *read_table("support/tunings.json")["targets"], *_exists()}
     found |= {key for row in packages() for key in _keys_of(row)} | {*function_notes()}
@@ -176,9 +182,30 @@ def _support(name: str) -> Iterator[Fact]:
     source = f"{read_table('support/api_support.json')['source']} (rules/support/api_support.json)"
     for text, versions in held.items():
         yield Fact("Support", text, source, versions=tuple(versions))
-    if not held and tables.has_kernel(api, TORCH_VERSIONS[-1]):
-        kernels = tuple(version for version in TORCH_VERSIONS if tables.has_kernel(api, version))
-        yield Fact("Support", "not documented; its operator is in the list of NPU kernels", source, versions=kernels)
+    yield from _weighed(api)
+
+
+def _weighed(api: str) -> Iterator[Fact]:
+    """What the other witnesses say of an API, and what comes of it where that is not what the documentation says."""
+    origin = "rules/support/witnesses.json"
+    executed, ports = (f"{text} ({origin})" for text in (weighing.sources()["executed"], weighing.sources()["ports"]))
+    kernels: dict[str, list[str]] = {}
+    verdicts: dict[Status, list[str]] = {}
+    for version in TORCH_VERSIONS:
+        weighed = weighing.weigh(api, version)
+        if weighed.executed or weighed.named:
+            kernels.setdefault(replace(weighed, ports=0).witnesses[0], []).append(version)
+        verdicts.setdefault(weighed.status, []).append(version)
+    for text, versions in kernels.items():
+        yield Fact("Kernels", text, executed, versions=tuple(versions))
+    if reached := weighing.reaches(api):
+        yield Fact("Kernels", f"it reaches {', '.join(f'aten::{name}' for name in reached)}", executed)
+    if count := weighing.known_ports(api):
+        used = f"{count} ported programs that train on NPUs use it" if count > 1 else "a port uses it"
+        yield Fact("Ports", used, ports)
+    for status, (text, code) in _VERDICTS.items():
+        if status in verdicts:
+            yield Fact("Verdict", text, code=code, versions=tuple(verdicts[status]))
 
 
 @cache

@@ -1,7 +1,8 @@
 """From uses of torch's API to findings: unsupported, limited, unverified.
 
-Each use of an unsupported API is a finding with work to do. Limits that a use need not meet, and APIs of which the
-documentation says nothing, are one finding a file, which counts as no work.
+What comes of an API is weighed in one place (`transplt.rules.weighing`). Each use of one that stops is a finding with
+work to do. What the documentation alone calls unsupported, limits that a use need not meet, operators that the CPU
+computes, and APIs that no witness knows, are one finding a file, which counts as no work.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.rules import support_tables as tables
 from transplt.rules.rule_set import RuleSet
 from transplt.rules.support_tables import Support
+from transplt.rules.weighing import Status, Weighed, weigh
 from transplt.syntax.scan import parent
 
 UNSUPPORTED, SURE, LIMITED, ON_CPU, UNVERIFIED, NOT_ON_CARD = "NPU520", "NPU521", "NPU522", "NPU523", "NPU524", "NPU525"
@@ -32,6 +34,7 @@ _DTYPES = {
     "cfloat": "complex64", "complex128": "complex128", "cdouble": "complex128",
 }  # fmt: skip
 _MOST_LINES = 8
+_DOUBTED_HELP = "try it first; the documentation may be behind"
 
 
 def notes_of(file: ScannedFile, uses: list[Use], rules: RuleSet) -> list[Note]:
@@ -41,14 +44,17 @@ def notes_of(file: ScannedFile, uses: list[Use], rules: RuleSet) -> list[Note]:
     for use in uses:
         if not judged(use.api, rules) or not runs(use):
             continue
-        row = tables.verdict(use.api, file.version)
-        if row is None:
-            if unverified(use.api, file.version):
-                _add(quiet, UNVERIFIED, use, _unverified(use.api, file.version), "")
-        elif row.status == "no":
-            found.append(_unsupported(file, use))
-        elif row.status == "limited":
-            _limited(file, use, row, found, quiet)
+        weighed = weigh(use.api, file.version)
+        if weighed.status is Status.STOPS:
+            found.append(_unsupported(file, use, weighed))
+        elif weighed.status is Status.UNKNOWN:
+            _add(quiet, UNVERIFIED, use, _unverified(use.api, file.version), "")
+        elif weighed.status is Status.DOUBTED:
+            message = f"{_documented(use.api, file.version)}, but {_spoken(weighed)}"
+            _add(quiet, UNSUPPORTED, use, message, _DOUBTED_HELP)
+        else:
+            _limited(file, use, weighed, found, quiet)
+        row = weighed.row
         if row is not None and row.status != "no" and file.hardware in row.not_on:
             where = f"{use.api} is documented for Atlas A2 and A3, and not for Ascend {file.hardware}"
             _add(quiet, NOT_ON_CARD, use, where, "look for it in the newest documentation, or try it on the card")
@@ -63,11 +69,6 @@ def judged(api: str, rules: RuleSet) -> bool:
 
 def _inside(api: str) -> bool:
     return any(api == part or api.startswith(f"{part}.") for part in tables.CONVERTED)
-
-
-def unverified(api: str, version: str) -> bool:
-    """True for an API of which nothing is known: no entry, no kernel, and not only the host's business."""
-    return not tables.runs_on_host(api) and not tables.has_kernel(api, version) and not api.startswith("torch.ops")
 
 
 def runs(use: Use) -> bool:
@@ -94,22 +95,31 @@ def runs(use: Use) -> bool:
         node = above
 
 
-def _unsupported(file: ScannedFile, use: Use) -> Note:
+def _documented(api: str, version: str) -> str:
+    return f"{api} is documented as not supported on NPU with torch {tables.published_for(version)}"
+
+
+def _spoken(weighed: Weighed) -> str:
+    return ", and ".join(weighed.witnesses)
+
+
+def _unsupported(file: ScannedFile, use: Use, weighed: Weighed) -> Note:
     version = file.version
-    message = f"{use.api} is documented as not supported on NPU with torch {tables.published_for(version)}"
+    message = _documented(use.api, version)
+    if weighed.row is None or weighed.row.status != "no":
+        message = f"{use.api} is refused: {_spoken(weighed)} with torch {version}"
+    elif weighed.lacks:
+        message += f", and {_spoken(weighed)}"
     extent = file.extent(use.node)
     if file.receivers.loads_data(use.node):
         message += "; here it is in code that loads data on the CPU"
         return Note(extent, UNSUPPORTED, Level.INFO, message, use.api)
-    ways = []
+    ways = [] if weighed.lacks else ["nothing but the documentation speaks of it"]
     later = [v for v in tables.supported_in(use.api) if TORCH_VERSIONS.index(v) > TORCH_VERSIONS.index(version)]
     if later and later[-1] == tables.published()[-1]:
         ways.append(f"documented as supported from torch {later[0]} on")
-    if tables.has_kernel(use.api, version):
-        ways.append("its operator is in the list of NPU kernels all the same: try it first")
     ways.append("write it with supported operators, or do it on the CPU")
-    easy = tables.has_kernel(use.api, version) or tables.is_low_effort(use.api)
-    effort = Effort.LOW if easy else Effort.MEDIUM
+    effort = Effort.LOW if tables.is_low_effort(use.api) else Effort.MEDIUM
     return Note(extent, UNSUPPORTED, Level.MANUAL, message, use.api, "; ".join(ways), effort)
 
 
@@ -119,29 +129,25 @@ def _unsupported(file: ScannedFile, use: Use) -> Note:
 def _limited(
     file: ScannedFile,
     use: Use,
-    row: Support,
+    weighed: Weighed,
     found: list[Note],
     quiet: dict[tuple[str, str], tuple[list[Use], str, str]],
 ) -> None:
-    hit, spoken = next(_certain(file, use, row), ""), tables.published_for(file.version)
+    row, spoken = weighed.row, tables.published_for(file.version)
+    hit = next(_certain(file, use, row), "") if row is not None and row.status == "limited" else ""
+    limit = f"documented: {row.limit}" if row is not None and row.limit else ""
     if hit and not file.receivers.loads_data(use.node):
         message = f"{use.api}: {hit} is outside of what is documented for NPU with torch {spoken}"
-        found.append(
-            Note(
-                file.extent(use.node),
-                SURE,
-                Level.MANUAL,
-                message,
-                use.api,
-                f"documented: {row.limit}" if row.limit else "",
-                Effort.LOW,
-            )
-        )
-        return
-    if "cpu_fallback" in row.tags:
+        found.append(Note(file.extent(use.node), SURE, Level.MANUAL, message, use.api, limit, Effort.LOW))
+    elif weighed.status is Status.ON_CPU:
+        if not file.receivers.loads_data(use.node):
+            why = f"{_spoken(weighed)} with torch {file.version}"
+            message = f"{use.api} runs on the CPU, with copies there and back: {why}"
+            _add(quiet, ON_CPU, use, message, "; ".join(filter(None, (limit, "measure it where it is in the loop"))))
+    elif row is not None and "cpu_fallback" in row.tags:
         message = f"{use.api} may run on the CPU, with copies there and back, with torch {spoken}"
-        _add(quiet, ON_CPU, use, message, f"documented: {row.limit}; measure it where it is in the loop")
-    elif is_notable(use.api, row):
+        _add(quiet, ON_CPU, use, message, f"{limit}; measure it where it is in the loop")
+    elif weighed.status is Status.LIMITED and row is not None and is_notable(use.api, row):
         _add(quiet, LIMITED, use, f"{use.api} is documented with a limit: {row.limit}", "")
 
 

@@ -9,11 +9,12 @@ from transplt.base.settings import TORCH_VERSIONS, Settings
 from transplt.engine.analysis.verdicts import judged
 from transplt.rules import support_tables as tables
 from transplt.rules.rule_set import RuleSet, compile_rules
+from transplt.rules.weighing import Status, weigh
 
 
 @dataclass(frozen=True, slots=True)
 class VersionAdvice:
-    """`unsupported`: version -> APIs in use that are documented as unsupported there. `lowest` is the lowest version
+    """`unsupported`: version -> APIs in use that stop there. `lowest` is the lowest version
     without any, empty when there is none; then `best` is the lowest of those with the fewest."""
 
     lowest: str
@@ -23,7 +24,7 @@ class VersionAdvice:
     def text(self) -> str:
         """One line for a person."""
         if self.lowest:
-            return f"torch {self.lowest} is the lowest version without a documented lack of what the project uses"
+            return f"torch {self.lowest} is the lowest version without a lack of what the project uses"
         left = self.unsupported[self.best]
         names = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
         return f"no torch version supports all that the project uses; torch {self.best} lacks the least: {names}"
@@ -38,7 +39,7 @@ def advise(apis: Collection[str]) -> VersionAdvice:
             sorted(
                 api
                 for api in apis
-                if (row := tables.verdict(api, version)) is not None and row.status == "no" and judged(api, rules)
+                if weigh(api, version).status is Status.STOPS and judged(api, rules)
             )
         )
     lowest = next((version for version in table if not table[version]), "")
