@@ -127,7 +127,7 @@ def main(version: str) -> str:
     print("what no wheel tells, for a person to look up (scripts/facts/):")
     print(f"- versions.json: CANN {row['cann'] or 'not known yet'}")
     print(f"- verdicts.json: support of operators {says['source'] or says['kind']}")
-    read = ", ".join(f"{name} {commit}" for name, commit in fact_store.read("card_types")["_meta"]["sources"].items())
+    read = ", ".join(f"{name} {commit}" for name, commit in fact_store.read("card_types")["sources"].items())
     print(f"- card_types.json: types that operators take, read at {read}; read_card_types.py reads newer checkouts")
     return ""
 

@@ -81,7 +81,7 @@ def table(facts: Row) -> Row:
         )  # fmt: skip
         return rows.setdefault(key, len(rows))
 
-    newest = max((each.split(":")[0] for each in facts["_meta"]["followed"]), key=fact_store.key)
+    newest = max((each.split(":")[0] for each in facts["followed"]), key=fact_store.key)
     operators: dict[str, dict[str, dict[str, int]]] = {}
     for name, arguments in facts["operators"].items():
         for argument, found in arguments.items():
@@ -110,7 +110,7 @@ def table(facts: Row) -> Row:
             "them) -> cards -> row: [function of CANN, its argument, types refused, list of types in the source, types "
             "on the AI CPU], the last three as indices of `lists`, -1 for none. An operator, argument or type "
             "that is not here is not known to be refused.",
-            "sources": facts["_meta"]["sources"],
+            "sources": facts["sources"],
             "licence": "facts of sources under the CANN Open Software License 2.0 (CANN) and BSD-3-Clause (op-plugin)",
         },
         "places": sorted(set(INDICES)),

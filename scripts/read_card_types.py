@@ -12,7 +12,6 @@ nothing of the sources is compiled, run or copied but names of functions, argume
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,13 +23,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import fact_store  # noqa: E402
 from build_card_types import INDICES  # noqa: E402
 from card_types import operators, sources  # noqa: E402
 from card_types.values import CHIPS  # noqa: E402
 
 from transplt.base.settings import TORCH_VERSIONS  # noqa: E402
 
-FACTS = ROOT / "scripts" / "facts" / "card_types.json"
 #: What is followed: every card with the newest torch, and one card with older ones.
 READ = [(TORCH_VERSIONS[-1], card) for card in CHIPS] + [(version, "910B") for version in (TORCH_VERSIONS[0], "2.8")]
 Row = dict[str, Any]
@@ -90,14 +89,12 @@ def facts(folders: tuple[str, str, str], heads: list[str], jobs: int, wanted: li
                 same["on"] = f"{same['on']} {version}:{card}".strip()
     names = ("Ascend/op-plugin", "hicann/ops-nn", "hicann/ops-math")
     return {
-        "_meta": {
-            "about": "What operators of torch make of types of tensors on an NPU, read from C++ by "
-            "scripts/read_card_types.py. `*`: all tensors that are computed with have the type. `refuses`: the call "
-            "fails; `takes`: the list of the source; `cpu`: it runs on the AI CPU of the card, right and slow. `on`: "
-            "the versions of torch and the cards that were followed.",
-            "sources": dict(zip(names, heads, strict=True)),
-            "followed": [f"{version}:{card}" for version, card in wanted],
-        },
+        "about": "What operators of torch make of types of tensors on an NPU, read from C++ by "
+        "scripts/read_card_types.py. `*`: all tensors that are computed with have the type. `refuses`: the call "
+        "fails; `takes`: the list of the source; `cpu`: it runs on the AI CPU of the card, right and slow. `on`: "
+        "the versions of torch and the cards that were followed.",
+        "sources": dict(zip(names, heads, strict=True)),
+        "followed": [f"{version}:{card}" for version, card in wanted],
         "operators": dict(sorted(found.items())),
     }
 
@@ -113,11 +110,8 @@ def main() -> None:
     assert len(folders) == 3
     wanted = [tuple(each.split(":")) for each in arguments.only] or READ
     table = facts(folders, arguments.heads or [head(folder) for folder in arguments.folders], arguments.jobs, wanted)
-    operators_of = table.pop("operators")
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(rows)}" for name, rows in operators_of.items())
-    text = json.dumps(table, indent=1)[:-2] + f',\n "operators": {{\n{lines}\n }}\n}}\n'
-    FACTS.write_text(text, encoding="utf-8", newline="\n")
-    print(f"{len(operators_of)} operators: {FACTS.relative_to(ROOT)}")
+    fact_store.write("card_types", table)
+    print(f"{len(table['operators'])} operators: scripts/facts/card_types.json")
 
 
 if __name__ == "__main__":

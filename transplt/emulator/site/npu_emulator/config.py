@@ -20,17 +20,18 @@ class Config:
     whether CUDA is there. `pictures`: how many each data set of a file in `stubs` has, where that was asked for.
     `cpu_fallback`: warn | error | ignore. `stack_signal` is answered with the stacks of all
     threads (0: never). `watch` maps a source file (real path) to the lines whose execution is recorded.
-    `torch_version` is the minor version of the target torch_npu, `card` the card (of the table of limits) whose limits
-    hold; `own`, what operators did on such a card of the user's own: operator -> types of its tensors -> the error
-    ("": it ran). `trace`, for `transplt prove`: `seed` (None: nothing is held still); `inserted`, the lines, by real path, that
-    a port added; `steps` after which the script ends (0: its own end); `replay`, a file of indices that loaders give
-    ("" for their own), all of them or, without `replay_all`, those with a DistributedSampler; `detail`, the step of
-    which every line is recorded (1 is the first, 0 none); `left_out`, pairs of the number of an optimizer and its steps
-    that are not taken; `shake`, the share by which each parameter is changed when its optimizer is made and after each
-    step (0: not), and `again`, which draws other changes; `lengths`, pairs of the number of a loader in the order of
-    their making and what `len` gives of it. `dump`, for `--dump` and `--fault`: `folder` ("": record nothing); `task`:
-    statistics | tensor | overflow; `level`: L0 | L1 | mix; `format` of files of elements: pt | npy; `steps`, those
-    wanted ([]: all); `seed`; `faults`, each (operator, kind, value, rank).
+    `torch_version` is the minor version of the target torch_npu, `card` the card (of the table of limits) whose
+    limits hold; `own`, what operators did on such a card of the user's own: operator -> types of its tensors -> the
+    error ("": it ran). `trace`, for `transplt prove`: `seed` (None: nothing is held still); `inserted`, the lines,
+    by real path, that a port added; `steps` after which the script ends (0: its own end); `replay`, a file of
+    indices that loaders give ("" for their own), all of them or, without `replay_all`, those with a
+    DistributedSampler; `detail`, the step of which every line is recorded (1 is the first, 0 none); `left_out`,
+    pairs of the number of an optimizer and its steps that are not taken; `shake`, the share by which each parameter
+    is changed when its optimizer is made and after each step (0: not), and `again`, which draws other changes;
+    `lengths`, pairs of the number of a loader in the order of their making and what `len` gives of it. `dump`, for
+    `--dump` and `--fault`: `folder` ("": record nothing); `task`: statistics | tensor | overflow; `level`: L0 | L1
+    | mix; `format` of files of elements: pt | npy; `steps`, those wanted ([]: all); `seed`; `faults`, each
+    (operator, kind, value, rank).
     """
 
     npus: int = 8
