@@ -73,11 +73,24 @@ def head(folder: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
-def facts(folders: tuple[str, str, str], heads: list[str], jobs: int, wanted: list[tuple[str, ...]]) -> Row:
-    """All facts: operators -> argument -> list of rows, each with the versions and cards that it holds for."""
+def facts(
+    folders: tuple[str, str, str], sources_read: dict[str, str], jobs: int, wanted: list[tuple[str, ...]]
+) -> Row:
+    """All facts: operators -> argument -> list of rows, each with the versions and cards that it holds for. What was
+    read before of the same commits, of other versions and cards, is kept."""
     with ProcessPoolExecutor(jobs) as pool:
         results = list(pool.map(followed, [folders] * len(wanted), *zip(*wanted, strict=True)))
+    before = fact_store.read("card_types")
+    if before["sources"] != sources_read:
+        before = {"followed": [], "operators": {}}
+    again = {f"{version}:{card}" for version, card in wanted}
     found: dict[str, dict[str, list[Row]]] = {}
+    for name, arguments in before["operators"].items():
+        for argument, rows in arguments.items():
+            for row in rows:
+                on = [each for each in row["on"].split() if each not in again]
+                if on:
+                    found.setdefault(name, {}).setdefault(argument, []).append({**row, "on": " ".join(on)})
     for (version, card), operators_of in zip(wanted, results, strict=True):
         for name, rows in sorted(operators_of.items()):
             for argument, row in rows.items():
@@ -86,16 +99,18 @@ def facts(folders: tuple[str, str, str], heads: list[str], jobs: int, wanted: li
                 same = next((each for each in listed if {k: v for k, v in each.items() if k != "on"} == row), None)
                 if same is None:
                     listed.append(same := {**row, "on": ""})
-                same["on"] = f"{same['on']} {version}:{card}".strip()
-    names = ("Ascend/op-plugin", "hicann/ops-nn", "hicann/ops-math")
+                same["on"] = " ".join(sorted({*same["on"].split(), f"{version}:{card}"}))
+    for arguments in found.values():
+        for rows in arguments.values():
+            rows.sort(key=lambda row: row["on"])
     return {
         "about": "What operators of torch make of types of tensors on an NPU, read from C++ by "
         "scripts/read_card_types.py. `*`: all tensors that are computed with have the type. `refuses`: the call "
         "fails; `takes`: the list of the source; `cpu`: it runs on the AI CPU of the card, right and slow. `on`: "
         "the versions of torch and the cards that were followed.",
-        "sources": dict(zip(names, heads, strict=True)),
-        "followed": [f"{version}:{card}" for version, card in wanted],
-        "operators": dict(sorted(found.items())),
+        "sources": sources_read,
+        "followed": sorted({*before["followed"], *again}),
+        "operators": {name: dict(sorted(arguments.items())) for name, arguments in sorted(found.items())},
     }
 
 
@@ -103,13 +118,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs=3, type=Path, metavar="FOLDER")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", nargs="*", default=[], metavar="VERSION:CARD", help="not all of them, for a trial")
+    parser.add_argument("--only", nargs="*", default=[], metavar="VERSION:CARD", help="not all of them: others are kept")
     parser.add_argument("--heads", nargs=3, help="the commits, for folders without git")
     arguments = parser.parse_args()
     folders = tuple(str(folder) for folder in arguments.folders)
     assert len(folders) == 3
     wanted = [tuple(each.split(":")) for each in arguments.only] or READ
-    table = facts(folders, arguments.heads or [head(folder) for folder in arguments.folders], arguments.jobs, wanted)
+    heads = arguments.heads or [head(folder) for folder in arguments.folders]
+    names = ("Ascend/op-plugin", "hicann/ops-nn", "hicann/ops-math")
+    table = facts(folders, dict(zip(names, heads, strict=True)), arguments.jobs, wanted)
     fact_store.write("card_types", table)
     print(f"{len(table['operators'])} operators: scripts/facts/card_types.json")
 
