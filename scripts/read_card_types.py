@@ -118,7 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs=3, type=Path, metavar="FOLDER")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", nargs="*", default=[], metavar="VERSION:CARD", help="not all of them: others are kept")
+    parser.add_argument("--only", nargs="*", default=[], metavar="VERSION:CARD", help="not all; others are kept")
     parser.add_argument("--heads", nargs=3, help="the commits, for folders without git")
     arguments = parser.parse_args()
     folders = tuple(str(folder) for folder in arguments.folders)
