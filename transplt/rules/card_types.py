@@ -12,6 +12,9 @@ from typing import Any
 
 from transplt.rules.tables import read_table
 
+#: The card in this table, by the hardware of the settings, and its name for people.
+CARDS = {"A2": "910B", "A3": "A3", "950DT": "950"}
+TITLES = {"910B": "Ascend 910B (Atlas A2)", "A3": "Atlas A3", "950": "Ascend 950"}
 #: Any argument that is computed with, and all of them together.
 ANY, ALL = "any", "*"
 

@@ -1,0 +1,63 @@
+"""Which operator of ATen a call of torch runs: rules/support/torch_calls.json (see scripts/build_torch_calls.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from transplt.rules.tables import read_table
+
+TENSOR = "torch.Tensor."
+_FUNCTIONAL = "torch.nn.functional."
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An argument of an operator. `kind`: "" a tensor, "[]" a list of tensors, "#" a number, "~" anything else."""
+
+    name: str
+    kind: str
+    optional: bool
+    keyword_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """An operator with its overload (`index.Tensor`), and what it takes, by place."""
+
+    operator: str
+    parameters: tuple[Parameter, ...]
+
+
+def _table() -> dict[str, Any]:
+    table: dict[str, Any] = read_table("support/torch_calls.json")
+    return table
+
+
+@cache
+def overloads_of(full: str) -> tuple[Overload, ...]:
+    """The overloads of which a call of the full name (`torch.gather`, `torch.Tensor.gather`) runs one."""
+    table = _table()
+    if (row := table["named"].get(full)) is not None:
+        parameters = tuple(Parameter(name, "", optional=index > 0) for index, name in enumerate(row[1].split()))
+        return tuple(Overload(each, parameters) for each in row[0].split())
+    prefix, _, name = full.rpartition(".")
+    if prefix not in ("torch", "torch.Tensor") and not (full.startswith(_FUNCTIONAL) and name in table["functional"]):
+        return ()
+    found = table["operators"].get(name, {})
+    return tuple(
+        Overload(f"{name}.{each}" if each else name, tuple(_parameters(text))) for each, text in found.items()
+    )
+
+
+def _parameters(text: str) -> Iterator[Parameter]:
+    by_keyword = False
+    for each in text.split():
+        if each == "*":
+            by_keyword = True
+            continue
+        plain = each.removesuffix("?")
+        name = plain.rstrip("[]#~")
+        yield Parameter(name, plain[len(name) :], plain != each, by_keyword)
