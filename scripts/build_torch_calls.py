@@ -1,6 +1,6 @@
 """Builds rules/support/torch_calls.json: what the overloads of torch's operators take, by place.
 
-    python scripts/build_torch_calls.py        (needs torch; the installed one is read)
+    python scripts/build_torch_calls.py        (needs torch, the installed one is read, and expecttest for its tests)
 
 Only operators that refuse some type on some card (rules/support/card_types.json) and that code can name as `torch.X` or
 as a method of a tensor are told. What code names otherwise stands in NAMED, by hand: the operator that PyTorch makes of
@@ -10,6 +10,7 @@ it (aten/src/ATen/native of PyTorch: LinearAlgebra.cpp, SoftMax.cpp, Convolution
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,17 @@ def _signature(schema: Any) -> str:
     return " ".join([*plain, *(["*", *named] if named else [])])
 
 
+def _real_only(names: Iterable[str]) -> list[str]:
+    """The operators that PyTorch's own tests give no complex numbers, on CUDA and on the CPU."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    takes: dict[str, set[str]] = {}
+    for each in op_db:
+        found = {str(dtype) for dtype in (*each.dtypes, *each.dtypesIfCUDA)}
+        takes.setdefault(each.name.removeprefix("nn.functional."), set()).update(found)
+    return sorted(name for name in names if "torch.complex64" not in takes.get(name, {"torch.complex64"}))
+
+
 def table(types: dict[str, Any]) -> dict[str, Any]:
     """The table as a value; `types` is that of the types."""
     import torch
@@ -74,11 +86,13 @@ def table(types: dict[str, Any]) -> dict[str, Any]:
             "about": "operators: overload -> its arguments by place: # a number, ~ something else that is no tensor, "
             "[] a list of tensors, ? with a default; behind * by keyword alone. named: what code calls -> the "
             "operators of which PyTorch runs one, and its tensors by place. functional: names below "
-            "torch.nn.functional that are the operator.",
+            "torch.nn.functional that are the operator. real_only: operators that take no complex numbers on CUDA "
+            "either (torch/testing/_internal/common_methods_invocations.py).",
             "source": f"schemas of torch {torch.__version__.partition('+')[0]}, and scripts/build_torch_calls.py",
         },
         "functional": sorted(FUNCTIONAL),
         "named": {name: list(row) for name, row in sorted(NAMED.items())},
+        "real_only": _real_only(found),
         "operators": dict(sorted(found.items())),
     }
 

@@ -52,6 +52,14 @@ def overloads_of(full: str) -> tuple[Overload, ...]:
     )
 
 
+@cache
+def real_only(operator: str) -> bool:
+    """True for an operator that takes no complex numbers on CUDA either."""
+    name = operator.partition(".")[0]
+    real = frozenset(_table()["real_only"])
+    return name in real or name.removesuffix("_") in real
+
+
 def _parameters(text: str) -> Iterator[Parameter]:
     by_keyword = False
     for each in text.split():

@@ -19,7 +19,7 @@ from transplt.program.tensor_types import TensorTypes
 from transplt.program.tensors import CARD, Known, Number, Tensor, promoted
 from transplt.rules.card_limits import limit_text
 from transplt.rules.card_types import ALL, CARDS, TITLES, Types, refusal
-from transplt.rules.torch_calls import TENSOR, Overload, overloads_of
+from transplt.rules.torch_calls import TENSOR, Overload, overloads_of, real_only
 from transplt.syntax.asks import begins, hides_arguments, string_of
 
 _WORDS = ("view_as_complex", "torch.polar", "torch.complex", "torch.fft", "cfloat", "cdouble", "torch.uint16")
@@ -36,7 +36,6 @@ _MAKERS = frozenset(
     "polar complex view_as_complex fft ifft fft2 ifft2 fftn ifftn rfft rfft2 rfftn stft complex32 complex64 complex128 "
     "cfloat cdouble chalf double float64 uint16 uint32 uint64".split()
 )
-_INDEX = limit_text("operator").help
 _COMPLEX_INDEX = (
     "index torch.view_as_real(...) and make what comes of it complex again by torch.view_as_complex, or compute this on "
     "the CPU"
@@ -93,7 +92,7 @@ def _by_tensor(types: TensorTypes, file: File, index: ast.expr) -> bool:
         if (isinstance(held, Tensor) and held.sure) or isinstance(each, ast.List):
             return True
     if isinstance(index, ast.Name):
-        values = [getattr(value, "node", None) for value in types.values(file, index)]
+        values = [getattr(source, "node", None) for source in types.held.sources(file, index)]
         return bool(values) and all(
             isinstance(node, (ast.Tuple, ast.List)) and _by_tensor(types, file, ast.Tuple(node.elts, ast.Load()))
             for node in values
@@ -200,8 +199,11 @@ def _tells(value: Known | None) -> bool:
 
 def _refuses(operator: str, given: _Given, card: str) -> tuple[Types, frozenset[str]] | None:
     """The row that says why an operator refuses what it is given, and the types of it; None where it may take it."""
+    plain = real_only(operator)
     for name, values in given.items():
         for value in values:
+            if plain and isinstance(value, Tensor) and any(each.startswith("complex") for each in value.types):
+                return None  # CUDA refuses it too: this is not what the program comes by with
             if isinstance(value, Tensor) and _tells(value):
                 rows = [refusal(operator, each, card, name) for each in sorted(value.types)]
                 if all(rows) and rows[0] is not None:
