@@ -20,7 +20,8 @@ class Named:
 
     def __init__(self, held: Held, tensor: Callable[[File, ast.expr], Tensor | None]) -> None:
         self.held, self._tensor = held, tensor
-        self._open: set[int] = set()
+        self._types: dict[int, frozenset[str]] = {}
+        self._devices: dict[int, str] = {}
 
     def is_type(self, file: File, node: ast.expr) -> bool:
         """True for what is a type and no device."""
@@ -39,9 +40,13 @@ class Named:
         if isinstance(node, ast.Attribute) and node.attr == "dtype":
             held = self._tensor(file, node.value)
             return held.types if held is not None else frozenset()
-        every = [self.types(each.file, each.node) if each is not None else frozenset[str]()
-                 for each in self._given(file, node)]  # fmt: skip
-        return frozenset().union(*every) if all(every) else frozenset()
+        key = id(node)
+        if key not in self._types:
+            self._types[key] = frozenset()  # what leads back to itself is not known
+            every = [self.types(each.file, each.node) if each is not None else frozenset[str]()
+                     for each in self._given(file, node)]  # fmt: skip
+            self._types[key] = frozenset().union(*every) if all(every) else frozenset()
+        return self._types[key]
 
     def device(self, file: File, node: ast.expr) -> str:
         """CPU, CARD, or empty where it may be either. One that is chosen when the program runs is the card."""
@@ -68,6 +73,13 @@ class Named:
 
     def _chosen(self, file: File, node: ast.expr) -> str:
         """What a variable says that holds a device: of the options of the program it is the card."""
+        key = id(node)
+        if key not in self._devices:
+            self._devices[key] = ""  # what leads back to itself is not known
+            self._devices[key] = self._of_variable(file, node)
+        return self._devices[key]
+
+    def _of_variable(self, file: File, node: ast.expr) -> str:
         given = [each for each in self._given(file, node) if each is None or not is_none(each.node)]
         found = {self.device(each.file, each.node) if each is not None else "" for each in given}
         if CARD in found or found == {CPU}:
@@ -76,16 +88,12 @@ class Named:
 
     def _given(self, file: File, node: ast.expr) -> list[Value | None]:
         """What a variable may hold; None among it for what cannot be followed."""
-        if id(node) in self._open:
-            return [None]
-        self._open.add(id(node))
         found: list[Value | None] = []
         for each in self.held.sources(file, node):
             if isinstance(each, Passed):
                 found += each.values or [None]
             else:
                 found.append(each if isinstance(each, Value) and each.index is None else None)
-        self._open.discard(id(node))
         return found
 
 

@@ -40,6 +40,10 @@ _COMPLEX_INDEX = (
     "index torch.view_as_real(...) and make what comes of it complex again by torch.view_as_complex, or compute this on "
     "the CPU"
 )
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.MatMult: "torch.matmul", ast.Add: "torch.add", ast.Sub: "torch.sub", ast.Mult: "torch.mul", ast.Div: "torch.div",
+    ast.Pow: "torch.pow", ast.Mod: "torch.remainder", ast.FloorDiv: "torch.floor_divide",
+}  # fmt: skip
 _Given = dict[str, list[Known | None]]
 
 
@@ -50,7 +54,7 @@ def refused(work: Work, tree: ast.Module) -> Finds:
     if not card or not (_MAKERS & {*work.scan.attributes, *work.scan.names}):
         return
     types = TensorTypes(program_of([work.file], work.project), default_double=work.project.default_is_double)
-    found = [*_in_subscripts(work, types, card), *_in_calls(work, types, card), *_in_products(work, types, card)]
+    found = [*_in_subscripts(work, types, card), *_in_calls(work, types, card), *_in_operators(work, types, card)]
     for node, operator, row, dtypes in sorted(found, key=lambda each: (begins(each[0]), each[1])):
         name = f"aten::{operator.partition('.')[0].removesuffix('_overrideable')}"
         dtype = " or ".join(sorted(dtypes))
@@ -118,11 +122,19 @@ def _in_calls(work: Work, types: TensorTypes, card: str) -> Iterator[_Found]:
             every.insert(0, ("", call.func.value))
         if not any(_tells(each) for _, node in every for each in _tensors(types, file, node)):
             continue
-        given = [filled for each in overloads if (filled := _filled(types, file, each, every, strict=True))]
-        given = given or [filled for each in overloads if (filled := _filled(types, file, each, every, strict=False))]
-        answers = [_refuses(overload.operator, filled, card) for overload, filled in given]
-        if answers and all(answers) and answers[0] is not None:
-            yield (call, given[0][0].operator, *answers[0])
+        answer = _answer(types, file, overloads, every, card)
+        if answer is not None:
+            yield (call, *answer)
+
+
+def _answer(
+    types: TensorTypes, file: File, overloads: tuple[Overload, ...], every: list[tuple[str, ast.expr]], card: str
+) -> tuple[str, Types, frozenset[str]] | None:
+    """What each of the overloads that may run refuses; None where one of them may take what is given."""
+    given = [filled for each in overloads if (filled := _filled(types, file, each, every, strict=True))]
+    given = given or [filled for each in overloads if (filled := _filled(types, file, each, every, strict=False))]
+    answers = [_refuses(overload.operator, filled, card) for overload, filled in given]
+    return (given[0][0].operator, *answers[0]) if all(answers) and answers and answers[0] is not None else None
 
 
 def _tensors(types: TensorTypes, file: File, node: ast.expr) -> list[Known | None]:
@@ -179,17 +191,18 @@ def _in_einsum(file: File, types: TensorTypes, call: ast.Call, card: str) -> Ite
         yield (call, "bmm", *found)
 
 
-def _in_products(work: Work, types: TensorTypes, card: str) -> Iterator[_Found]:
-    """`a @ b`."""
-    if b"@" not in work.source.utf8:
-        return
+def _in_operators(work: Work, types: TensorTypes, card: str) -> Iterator[_Found]:
+    """`a @ b`, `a + b`."""
     file = work.file
     for node in ast.walk(work.scan.tree):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-            given: _Given = {"self": [types.of(file, node.left)], "mat2": [types.of(file, node.right)]}
-            answers = [_refuses(each.operator, given, card) for each in overloads_of("torch.matmul")]
-            if answers and all(answers) and answers[0] is not None:
-                yield (node, "mm", *answers[0])
+        name = _OPERATORS.get(type(node.op)) if isinstance(node, ast.BinOp) else None
+        if name is None or not isinstance(node, ast.BinOp):
+            continue
+        sides = [("", node.left), ("", node.right)]
+        if any(_tells(types.of(file, each)) for _, each in sides):
+            answer = _answer(types, file, overloads_of(name), sides, card)
+            if answer is not None:
+                yield (node, *answer)
 
 
 def _tells(value: Known | None) -> bool:
