@@ -100,7 +100,9 @@ class Layer(nn.Module):
     assert said(source) == [f"{every}: x_freq[where]", f"{every}: x_freq[:, [0, 2]]"]
 
 
-@pytest.mark.parametrize("index", ["mask > 0", "[0, 2, 3]", "torch.nonzero(mask)", "mask.argsort()", "..., torch.randperm(4)"])
+@pytest.mark.parametrize(
+    "index", ["mask > 0", "[0, 2, 3]", "torch.nonzero(mask)", "mask.argsort()", "..., torch.randperm(4)"]
+)
 def test_what_is_an_index_of_tensors(index: str) -> None:
     source = f"""
 mask = torch.rand(4, device="cuda")
@@ -282,7 +284,8 @@ LOSSES = """
 class Loss(nn.Module):
     def forward(self, x, target):
         wide = x.double()
-        return torch.matmul(wide, wide.t()), F.binary_cross_entropy(wide, target.double()), torch.finfo(torch.float64).eps
+        small = torch.finfo(torch.float64).eps
+        return torch.matmul(wide, wide.t()), F.binary_cross_entropy(wide, target.double()), small
 
 Loss().cuda()
 """

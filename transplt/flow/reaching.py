@@ -7,6 +7,7 @@ this gives all of which one may be the last.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -30,7 +31,7 @@ class _Way:
     def of(cls, node: ast.AST) -> _Way:
         above = [node, *chain(node)]
         steps = []
-        for inner, outer in zip(above, above[1:], strict=False):
+        for inner, outer in itertools.pairwise(above):
             if isinstance(inner, (ast.stmt, ast.ExceptHandler)):
                 name = next((each for each in _BLOCKS if inner in getattr(outer, each, ())), "")
                 steps.append((outer, name, inner))

@@ -25,7 +25,8 @@ MIXES = frozenset(
     "pow hypot atan2 bilinear baddbmm addmm".split()
 )
 #: Give a tensor of the type of what they are called on, whatever that is.
-KEEPS = names_of(TENSOR, "keeps_type", "views") - {"data", "unbind", "chunk", "split", "cuda", "cpu", "npu"} | frozenset(
+_OTHERWISE = {"data", "unbind", "chunk", "split", "cuda", "cpu", "npu"}
+KEEPS = names_of(TENSOR, "keeps_type", "views") - _OTHERWISE | frozenset(
     "movedim moveaxis swapaxes swapdims unflatten unfold view_as tile repeat_interleave flip fliplr flipud roll rot90 "
     "diag diagonal tril triu conj resolve_conj resolve_neg broadcast_to gather index_select masked_fill masked_fill_ "
     "masked_select clone detach_ unsqueeze_ squeeze_ neg negative take_along_dim scatter scatter_add index_add "
@@ -42,7 +43,7 @@ KEEPS_WIDE = frozenset(
     "pinverse inverse matrix_exp normalize dropout gelu silu".split()
 )
 #: Give whole numbers or truth values, of as many dimensions as they are given.
-GIVES_INDICES = frozenset("argsort nonzero topk.indices sort.indices argwhere".split())
+GIVES_INDICES = frozenset("argsort nonzero argwhere".split())
 GIVES_TRUTH = frozenset(
     "isnan isinf isfinite eq ne lt le gt ge greater less not_equal greater_equal less_equal logical_not logical_and "
     "logical_or logical_xor isin isclose".split()

@@ -17,7 +17,17 @@ from transplt.program.held import Held, Moved, Source, buffer_of, is_none
 from transplt.program.named_types import Named
 from transplt.program.program import File, Program, Value
 from transplt.program.tensors import (
-    CARD, CPU, DTYPES, Known, Number, Tensor, complex_of, is_wide, joined, promoted, real_of,
+    CARD,
+    CPU,
+    DTYPES,
+    Known,
+    Number,
+    Tensor,
+    complex_of,
+    is_wide,
+    joined,
+    promoted,
+    real_of,
 )  # fmt: skip
 from transplt.syntax.asks import hides_arguments, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS
@@ -58,8 +68,9 @@ class TensorTypes:
 
     def _of(self, file: File, node: ast.expr) -> Known | None:
         if isinstance(node, ast.Constant):
-            whole = isinstance(node.value, int)
-            return Number(whole, isinstance(node.value, complex)) if isinstance(node.value, (int, float, complex)) else None
+            kinds = (int, float, complex)
+            kind = next((each for each in kinds if isinstance(node.value, each)), None)
+            return Number(kind is int, kind is complex) if kind is not None else None
         if isinstance(node, ast.Name):
             return self._variable(file, node)
         if isinstance(node, ast.Attribute):
@@ -209,7 +220,7 @@ class TensorTypes:
             return self._method(file, call, name[7:], held) if held is not None else None
         if prefix == "torch" and not hides_arguments(call):
             return self._function(file, call, name.removeprefix("nn.functional.").removeprefix("special."))
-        if call.func and full in ("len", "int", "round") or last_name(call.func) in ("len", "int"):
+        if (call.func and full in ("len", "int", "round")) or last_name(call.func) in ("len", "int"):
             return Number(whole=True)
         return Number() if last_name(call.func) == "float" and isinstance(call.func, ast.Name) else None
 
@@ -332,9 +343,8 @@ class TensorTypes:
         moved: str | None = None
         given = [("", each) for each in call.args] + [(each.arg or "", each.value) for each in call.keywords]
         for keyword, each in given:
-            if keyword in ("non_blocking", "copy", "memory_format") or isinstance(each, ast.Constant) and each.value in (
-                None, True, False,
-            ):  # fmt: skip
+            flag = isinstance(each, ast.Constant) and (each.value is None or isinstance(each.value, bool))
+            if flag or keyword in ("non_blocking", "copy", "memory_format"):
                 continue
             if keyword == "dtype" or (not keyword and self.named.is_type(file, each)):
                 types = self.named.types(file, each)

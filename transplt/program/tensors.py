@@ -55,8 +55,9 @@ def joined(every: Iterable[Known | None]) -> Known | None:
         if not index:
             found = each
         elif isinstance(found, Number) or isinstance(each, Number):
-            if found != each:
+            if not (isinstance(found, Number) and isinstance(each, Number)):
                 return None
+            found = Number(found.whole and each.whole, found.imaginary or each.imaginary)
         elif found is not None:
             types = found.types | each.types if found.types and each.types else frozenset[str]()
             device = found.device if found.device == each.device else ""

@@ -37,12 +37,12 @@ _MAKERS = frozenset(
     "cfloat cdouble chalf double float64 uint16 uint32 uint64".split()
 )
 _COMPLEX_INDEX = (
-    "index torch.view_as_real(...) and make what comes of it complex again by torch.view_as_complex, or compute this on "
-    "the CPU"
+    "index torch.view_as_real(...) and make what comes of it complex again by torch.view_as_complex, or compute this "
+    "on the CPU"
 )
 _OPERATORS: dict[type[ast.operator], str] = {
-    ast.MatMult: "torch.matmul", ast.Add: "torch.add", ast.Sub: "torch.sub", ast.Mult: "torch.mul", ast.Div: "torch.div",
-    ast.Pow: "torch.pow", ast.Mod: "torch.remainder", ast.FloorDiv: "torch.floor_divide",
+    ast.MatMult: "torch.matmul", ast.Add: "torch.add", ast.Sub: "torch.sub", ast.Mult: "torch.mul",
+    ast.Div: "torch.div", ast.Pow: "torch.pow", ast.Mod: "torch.remainder", ast.FloorDiv: "torch.floor_divide",
 }  # fmt: skip
 _Given = dict[str, list[Known | None]]
 
