@@ -53,6 +53,14 @@ def overloads_of(full: str) -> tuple[Overload, ...]:
 
 
 @cache
+def last_names() -> frozenset[str]:
+    """The last parts of all names that this table answers for."""
+    table = _table()
+    named = (each.rpartition(".")[2] for each in table["named"])
+    return frozenset({*named, *table["functional"], *table["operators"]})
+
+
+@cache
 def real_only(operator: str) -> bool:
     """True for an operator that takes no complex numbers on CUDA either."""
     name = operator.partition(".")[0]

@@ -9,17 +9,19 @@ takes for granted).
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import cache
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.program.program import File, program_of
 from transplt.program.tensor_types import TensorTypes
-from transplt.program.tensors import CARD, Known, Number, Tensor, promoted
+from transplt.program.tensors import CARD, DTYPES, Known, Number, Tensor, promoted
 from transplt.rules.card_limits import limit_text
 from transplt.rules.card_types import ALL, CARDS, TITLES, Types, refusal
-from transplt.rules.torch_calls import TENSOR, Overload, overloads_of, real_only
+from transplt.rules.torch_calls import TENSOR, Overload, last_names, overloads_of, real_only
 from transplt.syntax.asks import begins, hides_arguments, string_of
 
 _WORDS = ("view_as_complex", "torch.polar", "torch.complex", "torch.fft", "cfloat", "cdouble", "torch.uint16")
@@ -42,8 +44,9 @@ _COMPLEX_INDEX = (
 )
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.MatMult: "torch.matmul", ast.Add: "torch.add", ast.Sub: "torch.sub", ast.Mult: "torch.mul",
-    ast.Div: "torch.div", ast.Pow: "torch.pow", ast.Mod: "torch.remainder", ast.FloorDiv: "torch.floor_divide",
+    ast.Div: "torch.div", ast.Pow: "torch.pow",
 }  # fmt: skip
+_PRODUCT = re.compile(rb"[\w)\]}][ \t]*@|^[ \t]*@=?[ \t]", re.M)  # `@` that begins no decorator
 _Given = dict[str, list[Known | None]]
 
 
@@ -106,7 +109,7 @@ def _by_tensor(types: TensorTypes, file: File, index: ast.expr) -> bool:
 
 def _in_calls(work: Work, types: TensorTypes, card: str) -> Iterator[_Found]:
     file = work.file
-    for call in work.scan.calls:
+    for call in work.scan.calls_by_last_name((*sorted(last_names()), "einsum")):
         if hides_arguments(call) or types.program.callee(file, call) is not None:
             continue
         full = types.full(file, call)
@@ -193,9 +196,10 @@ def _in_einsum(file: File, types: TensorTypes, call: ast.Call, card: str) -> Ite
 
 def _in_operators(work: Work, types: TensorTypes, card: str) -> Iterator[_Found]:
     """`a @ b`, `a + b`."""
-    file = work.file
-    for node in ast.walk(work.scan.tree):
-        name = _OPERATORS.get(type(node.op)) if isinstance(node, ast.BinOp) else None
+    file, data = work.file, work.source.utf8
+    wanted = {kind: name for kind, name in _OPERATORS.items() if _may_refuse(name, card, data)}
+    for node in ast.walk(work.scan.tree) if wanted else ():
+        name = wanted.get(type(node.op)) if isinstance(node, ast.BinOp) else None
         if name is None or not isinstance(node, ast.BinOp):
             continue
         sides = [("", node.left), ("", node.right)]
@@ -203,6 +207,23 @@ def _in_operators(work: Work, types: TensorTypes, card: str) -> Iterator[_Found]
             answer = _answer(types, file, overloads_of(name), sides, card)
             if answer is not None:
                 yield (node, *answer)
+
+
+def _may_refuse(name: str, card: str, data: bytes) -> bool:
+    """True for an operator that refuses a type which the file can make: most do not, and are not looked for."""
+    if name == "torch.matmul":
+        return _PRODUCT.search(data) is not None
+    return any(word in data for word in _refused_words(name, card))
+
+
+@cache
+def _refused_words(name: str, card: str) -> tuple[bytes, ...]:
+    kinds = [each for each in sorted(_WIDE) if all(
+        any(refusal(overload.operator, each, card, argument) for argument in ("self", ALL))
+        for overload in overloads_of(name)
+    )]  # fmt: skip
+    names = [name for name, kind in DTYPES.items() if kind in kinds]
+    return tuple(each.encode() for each in names)
 
 
 def _tells(value: Known | None) -> bool:
