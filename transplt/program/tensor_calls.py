@@ -52,3 +52,15 @@ GIVES_TRUTH = frozenset(
 CASTS = frozenset(
     "float double half bfloat16 cfloat cdouble chalf long int short bool".split()
 )  # byte and char have no name of a type that is theirs
+#: The last parts of all names that give tensors of a type which can be told.
+HAND_ON = frozenset(
+    name.rpartition(".")[2]
+    for names in (
+        MAKES_FLOATS, MAKES_INDICES, LIKE, NEW, COMPLEX_FFT, REAL_FFT, REAL_PARTS, MIXES, KEEPS_FUNCTIONS,
+        KEEPS_WIDE, CASTS - {"float", "half", "bfloat16", "long", "int", "short", "bool"},
+        "arange tensor as_tensor to type type_as cuda npu cpu polar complex view_as_complex stft istft Parameter cat "
+        "concat stack einsum where topk sort kthvalue mode cummax cummin max min median chunk split unbind tensor_split "
+        "broadcast_tensors device dtype".split(),
+    )
+    for name in names
+)

@@ -53,11 +53,13 @@ def overloads_of(full: str) -> tuple[Overload, ...]:
 
 
 @cache
-def last_names() -> frozenset[str]:
-    """The last parts of all names that this table answers for."""
+def operators_by_last_name() -> dict[str, frozenset[str]]:
+    """The operators of which a function, a method or (`index`) a subscript may run one, by its last name."""
     table = _table()
-    named = (each.rpartition(".")[2] for each in table["named"])
-    return frozenset({*named, *table["functional"], *table["operators"]})
+    found = {name: {f"{name}.{each}" if each else name for each in row} for name, row in table["operators"].items()}
+    for full, row in table["named"].items():
+        found.setdefault(full.rpartition(".")[2], set()).update(row[0].split())
+    return {name: frozenset(operators) for name, operators in found.items()}
 
 
 @cache

@@ -9,20 +9,21 @@ takes for granted).
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator
 from functools import cache
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.flow.spread import spread
 from transplt.program.program import File, program_of
+from transplt.program.tensor_calls import HAND_ON
 from transplt.program.tensor_types import TensorTypes
 from transplt.program.tensors import CARD, DTYPES, Known, Number, Tensor, promoted
 from transplt.rules.card_limits import limit_text
-from transplt.rules.card_types import ALL, CARDS, TITLES, Types, refusal
-from transplt.rules.torch_calls import TENSOR, Overload, last_names, overloads_of, real_only
-from transplt.syntax.asks import begins, hides_arguments, string_of
+from transplt.rules.card_types import ALL, CARDS, TITLES, Types, refusal, types_of
+from transplt.rules.torch_calls import TENSOR, Overload, operators_by_last_name, overloads_of, real_only
+from transplt.syntax.asks import begins, ends, hides_arguments, last_name, string_of
+from transplt.syntax.scan import parent
 
 _WORDS = ("view_as_complex", "torch.polar", "torch.complex", "torch.fft", "cfloat", "cdouble", "torch.uint16")
 fixer = Fixer(
@@ -34,10 +35,17 @@ fixer = Fixer(
 )
 #: Types that CUDA computes with, and that are told of.
 _WIDE = frozenset("float64 complex32 complex64 complex128 uint16 uint32 uint64".split())
-_MAKERS = frozenset(
-    "polar complex view_as_complex fft ifft fft2 ifft2 fftn ifftn rfft rfft2 rfftn stft complex32 complex64 complex128 "
-    "cfloat cdouble chalf double float64 uint16 uint32 uint64".split()
-)
+_COMPLEX = frozenset({"complex32", "complex64", "complex128"})
+#: What makes them, by its last name.
+_MAKERS = {
+    **dict.fromkeys(
+        "polar complex view_as_complex fft ifft fft2 ifft2 fftn ifftn rfft rfft2 rfftn stft complex32 complex64 "
+        "complex128 cfloat cdouble chalf".split(),
+        _COMPLEX,
+    ),
+    **{name: frozenset({kind}) for name, kind in DTYPES.items() if kind in _WIDE - _COMPLEX},
+}
+_INDEX = "index"
 _COMPLEX_INDEX = (
     "index torch.view_as_real(...) and make what comes of it complex again by torch.view_as_complex, or compute this "
     "on the CPU"
@@ -46,7 +54,6 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.MatMult: "torch.matmul", ast.Add: "torch.add", ast.Sub: "torch.sub", ast.Mult: "torch.mul",
     ast.Div: "torch.div", ast.Pow: "torch.pow",
 }  # fmt: skip
-_PRODUCT = re.compile(rb"[\w)\]}][ \t]*@|^[ \t]*@=?[ \t]", re.M)  # `@` that begins no decorator
 _Given = dict[str, list[Known | None]]
 
 
@@ -54,11 +61,12 @@ _Given = dict[str, list[Known | None]]
 def refused(work: Work, tree: ast.Module) -> Finds:
     """Report each place where an operator is given a type that the card of the settings refuses."""
     card = CARDS.get(work.settings.hardware, "")
-    if not card or not (_MAKERS & {*work.scan.attributes, *work.scan.names}):
+    near = _near(work, card) if card else []
+    if not near:
         return
     types = TensorTypes(program_of([work.file], work.project), default_double=work.project.default_is_double)
-    found = [*_in_subscripts(work, types, card), *_in_calls(work, types, card), *_in_operators(work, types, card)]
-    for node, operator, row, dtypes in sorted(found, key=lambda each: (begins(each[0]), each[1])):
+    found = [(node, *answer) for node in near if (answer := _answer_of(work.file, types, node, card)) is not None]
+    for node, operator, row, dtypes in sorted(found, key=lambda each: (begins(each[0]), ends(each[0]))):
         name = f"aten::{operator.partition('.')[0].removesuffix('_overrideable')}"
         dtype = " or ".join(sorted(dtypes))
         text = limit_text("operator")
@@ -74,21 +82,73 @@ def refused(work: Work, tree: ast.Module) -> Finds:
         )
 
 
-_Found = tuple[ast.expr, str, Types, frozenset[str]]
+def _near(work: Work, card: str) -> list[ast.expr]:
+    """The calls, subscripts and operations that may have to do with what makes such a type and may refuse it."""
+    scan = work.scan
+    makers = {
+        node: name
+        for name in sorted(_MAKERS)
+        for node in (*scan.names.get(name, ()), *scan.attributes.get(name, ()))
+        if not (work.names.qualified(node) or "").startswith(("numpy.", "scipy."))
+    }
+    kinds = frozenset[str]().union(*(_MAKERS[name] for name in makers.values()))
+    wanted = _refusing(card, kinds) if kinds else frozenset[str]()
+    found: dict[ast.expr, None] = {}
+    for node in spread(work.names, makers, HAND_ON) if wanted else ():
+        above: ast.AST = node
+        while not isinstance(above, ast.stmt):
+            if isinstance(above, (ast.Subscript, ast.Call, ast.BinOp)) and _name_of(above) in wanted:
+                found[above] = None
+            above = parent(above)
+    return list(found)
 
 
-def _in_subscripts(work: Work, types: TensorTypes, card: str) -> Iterator[_Found]:
+def _name_of(node: ast.Subscript | ast.Call | ast.BinOp) -> str:
+    """The last name of what runs, as `_refusing` has it."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func)
+    if isinstance(node, ast.BinOp):
+        return _OPERATORS.get(type(node.op), "").removeprefix("torch.")
+    plain = isinstance(node.slice, (ast.Slice, ast.Constant)) or not isinstance(node.ctx, ast.Load)
+    return "" if plain else _INDEX
+
+
+@cache
+def _refusing(card: str, kinds: frozenset[str]) -> frozenset[str]:
+    """The last names of functions, methods and operators that refuse one of some types."""
+    found = {
+        name
+        for name, operators in operators_by_last_name().items()
+        for each in operators
+        if not (kinds <= _COMPLEX and real_only(each))
+        and any(row.refuses & kinds for row in types_of(each, card).values())
+    }
+    return frozenset({*found, *({"einsum"} if "bmm" in found else ())})
+
+
+_Answer = tuple[str, Types, frozenset[str]]
+
+
+def _answer_of(file: File, types: TensorTypes, node: ast.expr, card: str) -> _Answer | None:
+    """The operator that refuses what a node gives it, the row that says so and the types; None for one that may not."""
+    if isinstance(node, ast.Subscript):
+        return _of_subscript(file, types, node, card)
+    if isinstance(node, ast.Call):
+        return _of_call(file, types, node, card)
+    assert isinstance(node, ast.BinOp)
+    sides = [("", node.left), ("", node.right)]
+    if not any(_tells(types.of(file, each)) for _, each in sides):
+        return None
+    return _chosen(types, file, overloads_of(_OPERATORS[type(node.op)]), sides, card)
+
+
+def _of_subscript(file: File, types: TensorTypes, node: ast.Subscript, card: str) -> _Answer | None:
     """`x[idx]` with a tensor or a list: an operator; with slices and whole numbers it is a view."""
-    file = work.file
-    for node in work.scan.subscripts:
-        if not isinstance(node.ctx, ast.Load) or isinstance(node.slice, (ast.Slice, ast.Constant)):
-            continue
-        held = types.tensor(file, node.value)
-        if held is None or not _tells(held) or not _by_tensor(types, file, node.slice):
-            continue
-        found = _refuses("index.Tensor", {"self": [held]}, card)
-        if found is not None:
-            yield (node, "index.Tensor", *found)
+    held = types.tensor(file, node.value)
+    if held is None or not _tells(held) or not _by_tensor(types, file, node.slice):
+        return None
+    found = _refuses("index.Tensor", {"self": [held]}, card)
+    return ("index.Tensor", *found) if found is not None else None
 
 
 def _by_tensor(types: TensorTypes, file: File, index: ast.expr) -> bool:
@@ -107,32 +167,27 @@ def _by_tensor(types: TensorTypes, file: File, index: ast.expr) -> bool:
     return False
 
 
-def _in_calls(work: Work, types: TensorTypes, card: str) -> Iterator[_Found]:
-    file = work.file
-    for call in work.scan.calls_by_last_name((*sorted(last_names()), "einsum")):
-        if hides_arguments(call) or types.program.callee(file, call) is not None:
-            continue
-        full = types.full(file, call)
-        if full == "torch.einsum":
-            yield from _in_einsum(file, types, call, card)
-            continue
-        overloads = overloads_of(full) if full else ()
-        if not overloads or any(keyword.arg == "dtype" for keyword in call.keywords):
-            continue
-        every: list[tuple[str, ast.expr]] = [("", each) for each in call.args]
-        every += [(keyword.arg or "", keyword.value) for keyword in call.keywords]
-        if full.startswith(TENSOR) and isinstance(call.func, ast.Attribute):
-            every.insert(0, ("", call.func.value))
-        if not any(_tells(each) for _, node in every for each in _tensors(types, file, node)):
-            continue
-        answer = _answer(types, file, overloads, every, card)
-        if answer is not None:
-            yield (call, *answer)
+def _of_call(file: File, types: TensorTypes, call: ast.Call, card: str) -> _Answer | None:
+    if hides_arguments(call) or types.program.callee(file, call) is not None:
+        return None
+    full = types.full(file, call)
+    if full == "torch.einsum":
+        return _of_einsum(file, types, call, card)
+    overloads = overloads_of(full) if full else ()
+    if not overloads or any(keyword.arg == "dtype" for keyword in call.keywords):
+        return None
+    every: list[tuple[str, ast.expr]] = [("", each) for each in call.args]
+    every += [(keyword.arg or "", keyword.value) for keyword in call.keywords]
+    if full.startswith(TENSOR) and isinstance(call.func, ast.Attribute):
+        every.insert(0, ("", call.func.value))
+    if not any(_tells(each) for _, node in every for each in _tensors(types, file, node)):
+        return None
+    return _chosen(types, file, overloads, every, card)
 
 
-def _answer(
+def _chosen(
     types: TensorTypes, file: File, overloads: tuple[Overload, ...], every: list[tuple[str, ast.expr]], card: str
-) -> tuple[str, Types, frozenset[str]] | None:
+) -> _Answer | None:
     """What each of the overloads that may run refuses; None where one of them may take what is given."""
     given = [filled for each in overloads if (filled := _filled(types, file, each, every, strict=True))]
     given = given or [filled for each in overloads if (filled := _filled(types, file, each, every, strict=False))]
@@ -179,51 +234,18 @@ def _fits(kind: str, node: ast.expr, values: list[Known | None], *, strict: bool
     return True
 
 
-def _in_einsum(file: File, types: TensorTypes, call: ast.Call, card: str) -> Iterator[_Found]:
+def _of_einsum(file: File, types: TensorTypes, call: ast.Call, card: str) -> _Answer | None:
     """Two operands of which a letter is summed up are multiplied by bmm (`sumproduct_pair` of PyTorch's Linear.cpp)."""
     equation = string_of(call.args[0]) if len(call.args) == 3 else None
     if equation is None or "->" not in equation:
-        return
+        return None
     read, _, made = equation.replace(" ", "").partition("->")
     left, _, right = read.partition(",")
     if not {each for each in left if each.isalpha()} & {*right} - {*made}:
-        return
+        return None
     values = [types.of(file, each) for each in call.args[1:]]
     found = _refuses("bmm", {"self": [values[0]], "mat2": [values[1]]}, card)
-    if found is not None:
-        yield (call, "bmm", *found)
-
-
-def _in_operators(work: Work, types: TensorTypes, card: str) -> Iterator[_Found]:
-    """`a @ b`, `a + b`."""
-    file, data = work.file, work.source.utf8
-    wanted = {kind: name for kind, name in _OPERATORS.items() if _may_refuse(name, card, data)}
-    for node in ast.walk(work.scan.tree) if wanted else ():
-        name = wanted.get(type(node.op)) if isinstance(node, ast.BinOp) else None
-        if name is None or not isinstance(node, ast.BinOp):
-            continue
-        sides = [("", node.left), ("", node.right)]
-        if any(_tells(types.of(file, each)) for _, each in sides):
-            answer = _answer(types, file, overloads_of(name), sides, card)
-            if answer is not None:
-                yield (node, *answer)
-
-
-def _may_refuse(name: str, card: str, data: bytes) -> bool:
-    """True for an operator that refuses a type which the file can make: most do not, and are not looked for."""
-    if name == "torch.matmul":
-        return _PRODUCT.search(data) is not None
-    return any(word in data for word in _refused_words(name, card))
-
-
-@cache
-def _refused_words(name: str, card: str) -> tuple[bytes, ...]:
-    kinds = [each for each in sorted(_WIDE) if all(
-        any(refusal(overload.operator, each, card, argument) for argument in ("self", ALL))
-        for overload in overloads_of(name)
-    )]  # fmt: skip
-    names = [name for name, kind in DTYPES.items() if kind in kinds]
-    return tuple(each.encode() for each in names)
+    return ("bmm", *found) if found is not None else None
 
 
 def _tells(value: Known | None) -> bool:
