@@ -66,14 +66,15 @@ def _real_only(names: Iterable[str]) -> list[str]:
     return sorted(name for name in names if "torch.complex64" not in takes.get(name, {"torch.complex64"}))
 
 
-def table(types: dict[str, Any]) -> dict[str, Any]:
-    """The table as a value; `types` is that of the types."""
+def operators(types: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """By operator, what each overload takes; `types` is the table of the types."""
     import torch
 
     found: dict[str, dict[str, str]] = {}
     for name in sorted({each.partition(".")[0] for each in types["operators"]}):
         packet = getattr(torch.ops.aten, name, None)
-        if packet is None or name.startswith("_") or not (hasattr(torch, name) or hasattr(torch.Tensor, name)):
+        named = name in FUNCTIONAL or hasattr(torch, name) or hasattr(torch.Tensor, name)
+        if packet is None or name.startswith("_") or not named:
             continue
         for overload in packet.overloads():
             schema = getattr(packet, overload)._schema
@@ -81,6 +82,14 @@ def table(types: dict[str, Any]) -> dict[str, Any]:
             tensors = "Tensor" in text.partition("->")[0] and "Tensor" in text.partition("->")[2]
             if tensors and "Dimname" not in text and not any(each.is_out for each in schema.arguments):
                 found.setdefault(name, {})["" if overload == "default" else overload] = _signature(schema)
+    return found
+
+
+def table(types: dict[str, Any]) -> dict[str, Any]:
+    """The table as a value; `types` is that of the types."""
+    import torch
+
+    found = operators(types)
     return {
         "_meta": {
             "about": "operators: overload -> its arguments by place: # a number, ~ something else that is no tensor, "

@@ -326,7 +326,7 @@ def test_programs_that_run(source: str) -> None:
         # what is not known
         "far(z)[ids]", "far(x).double() @ x", "z.to(far)[ids].far()[ids]", "(z if n else x)[ids]",
         # an overload that takes it
-        "d.max()", "torch.max(d)", "torch.max(d, d)", "d[ids]", "d + d", "torch.gather(d, 0, ids)",
+        "torch.Tensor.sort(d, 0)", "d.max()", "torch.max(d)", "torch.max(d, d)", "d[ids]", "d + d", "torch.gather(d, 0, ids)",
         # what CUDA refuses itself
         "torch.polar(z, z)", "z.max(1)", "torch.complex(z, z)",
         # types that are made anew
@@ -381,3 +381,53 @@ def test_a_cast_in_the_line_of_a_move_is_told_once() -> None:
     assert [(each.code, each.span.line) for each in result.findings if each.code in ("NPU127", "NPU136", "NPU137")] == [
         ("NPU127", 7), ("NPU137", 8),
     ]  # fmt: skip
+
+
+# --- devices ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("head", "move", "reported"),
+    [
+        ("def f(device):", ".to(device)", True),  # a caller has to say one
+        ("def f(args):", ".to(args.device)", True),
+        ("def f(device):", ".to(device=device, non_blocking=True)", True),
+        ("def f():", '.to("cuda" if torch.cuda.is_available() else "cpu")', True),
+        ("def f():", ".to(torch.device('cuda', 0))", True),
+        ("def f():", ".cuda(0)", True),
+        ("def f(device=None):", ".to(device)", False),
+        ("def f(device='cpu'):", ".to(device)", False),
+        ("def f(far):", ".to(far)", False),
+        ("def f(other):", ".to(other.device)", False),
+        ("def f():", ".to('cpu')", False),
+        ("def f():", "", False),
+    ],
+)
+def test_where_a_tensor_lies(head: str, move: str, reported: bool) -> None:
+    source = f"""
+{head}
+    table = torch.polar(torch.ones(4), torch.ones(4)){move}
+    return table[[0, 2]]
+"""
+    assert bool(said(source)) is reported
+
+
+def test_a_function_that_is_called_with_the_cpu() -> None:
+    source = """
+def f(device):
+    table = torch.polar(torch.ones(4), torch.ones(4)).to(device)
+    return table[[0, 2]]
+
+f("cpu"), torch.rand(3).cuda()
+"""
+    assert said(source) == []
+
+
+def test_a_function_of_autograd() -> None:
+    source = """
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        return torch.fft.fft(torch.einsum("nb,mnb->mb", torch.fft.ifft(x), torch.fft.fft(w))).real
+"""
+    assert len(said(source)) == 1

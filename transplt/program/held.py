@@ -16,6 +16,7 @@ from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.syntax.scopes import Binding
 
+_FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 _TENSOR_NAMES = frozenset("Tensor LongTensor FloatTensor BoolTensor IntTensor DoubleTensor".split())
 
 
@@ -23,12 +24,14 @@ _TENSOR_NAMES = frozenset("Tensor LongTensor FloatTensor BoolTensor IntTensor Do
 class Passed:
     """A parameter: what the calls in sight give it, or its default where one of them gives nothing.
 
-    `forward`: it is one of `forward` of a module, whose calls are not followed. `tensor`: its annotation says so.
+    `forward`: it is one of `forward` of a module or of a function of autograd, whose calls are not followed. `tensor`:
+    its annotation says that it is one. `asked`: it has no default, or is one of `forward` with None.
     """
 
     values: tuple[Value, ...]
     forward: bool
     tensor: bool
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +97,18 @@ class Held:
         if not isinstance(function, FUNCTIONS):
             return None
         tensor = _says_tensor(node.annotation)
-        if function.name == "forward" and self.in_module(file, function):
-            return Passed((), forward=True, tensor=tensor)
-        given = list(self.program.values.get(self.program.parameter_slot(function, node.arg), ()))
-        sites = self.program.call_sites.get(function, ())
         default = dict(defaults(function)).get(node.arg)
+        if function.name in ("forward", "backward") and self.in_module(file, function):
+            return Passed((), forward=True, tensor=tensor, asked=default is None or is_none(default))
+        given = [*self.program.values.get(self.program.parameter_slot(function, node.arg), ())]
+        sites = self.program.call_sites.get(function, ())
         if default is not None and (not sites or len(given) < len(sites)):
             given.append(Value(file, default))
-        return Passed(tuple(given), forward=False, tensor=tensor)
+        return Passed(tuple(given), forward=False, tensor=tensor, asked=default is None)
 
     def in_module(self, file: File, function: ast.AST) -> bool:
-        """True for a method of a module: of a class whose bases, or theirs, are called so."""
+        """True for a method of a module, of a class whose bases or theirs are called so, and of a function of autograd.
+        """
         pending, seen = [(file, parent(function))], set[ast.AST]()
         while pending:
             at, cls = pending.pop()
@@ -112,7 +116,7 @@ class Held:
                 continue
             seen.add(cls)
             for base in cls.bases:
-                if last_name(base).endswith("Module"):
+                if last_name(base).endswith("Module") or at.names.qualified(base) in _FUNCTIONS:
                     return True
                 found = self.program.named(at, base)
                 if found is not None:

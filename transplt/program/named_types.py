@@ -84,7 +84,12 @@ class Named:
         found = {self.device(each.file, each.node) if each is not None else "" for each in given}
         if CARD in found or found == {CPU}:
             return CARD if CARD in found else CPU
-        return CARD if isinstance(node, ast.Attribute) and DEVICE in marks_by_name(node.attr) else ""
+        if DEVICE not in marks_by_name(last_name(node)):
+            return ""
+        # The options of the program say the card; so does a caller that is not in sight and has to say something.
+        sources = self.held.sources(file, node)
+        asked = bool(sources) and all(isinstance(each, Passed) and each.asked for each in sources)
+        return CARD if isinstance(node, ast.Attribute) or (asked and found <= {""}) else ""
 
     def _given(self, file: File, node: ast.expr) -> list[Value | None]:
         """What a variable may hold; None among it for what cannot be followed."""

@@ -59,8 +59,8 @@ HAND_ON = frozenset(
         MAKES_FLOATS, MAKES_INDICES, LIKE, NEW, COMPLEX_FFT, REAL_FFT, REAL_PARTS, MIXES, KEEPS_FUNCTIONS,
         KEEPS_WIDE, CASTS - {"float", "half", "bfloat16", "long", "int", "short", "bool"},
         "arange tensor as_tensor to type type_as cuda npu cpu polar complex view_as_complex stft istft Parameter cat "
-        "concat stack einsum where topk sort kthvalue mode cummax cummin max min median chunk split unbind tensor_split "
-        "broadcast_tensors device dtype".split(),
+        "concat stack einsum where topk sort kthvalue mode cummax cummin max min median chunk split unbind "
+        "tensor_split broadcast_tensors device dtype".split(),
     )
     for name in names
 )

@@ -191,7 +191,7 @@ class TensorTypes:
         """The full name of what a call calls: `torch.Tensor.x` for a method of what may be a tensor; else empty."""
         full = file.names.qualified(call.func)
         if full is not None:
-            return full
+            return "" if full.startswith("torch.Tensor.") else full  # a method that is called as a function
         if isinstance(call.func, ast.Attribute) and self.tensor(file, call.func.value) is not None:
             return f"torch.Tensor.{call.func.attr}"
         return ""
