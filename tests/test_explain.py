@@ -37,6 +37,11 @@ def told(name: str) -> list[tuple[str, str, str]]:
         ("torch.nn.DataParallel", "Finding", "NPU507", "does not run on NPU"),
         ("torch.nn.parallel.DataParallel", "Support", "", "(as torch.nn.DataParallel)"),
         ("torch.topk", "Support", "", "documented"),
+        ("aten::index", "Types refused", "", "self of index.Tensor: no complex128, complex32, complex64, uint16"),
+        ("aten::index.Tensor", "Types refused", "", "(Ascend 910B (Atlas A2), Atlas A3, Ascend 950)"),
+        ("torch.gather", "Types refused", "", "self of gather: no complex128, complex32, complex64 ("),
+        ("torch.Tensor.sort", "Types refused", "", "self of sort and self of sort.stable: no complex128"),
+        ("torch.matmul", "Types refused", "", "mm: no bool, complex128"),
         ("torch.nonzero", "Advice", "NPU712", "depends on the data"),
         ("torch.nn.functional.scaled_dot_product_attention", "Faster on NPU", "NPU701", "npu_fusion_attention"),
         ("torch.profiler.profile", "Rename", "NPU130", "becomes torch_npu.profiler.profile"),
@@ -84,6 +89,11 @@ def told(name: str) -> list[tuple[str, str, str]]:
 )
 def test_what_is_known(name: str, topic: str, code: str, text: str) -> None:
     assert any((topic, code) == fact[:2] and text in fact[2] for fact in told(name)), told(name)
+
+
+def test_types_have_the_place_of_their_list() -> None:
+    (fact,) = (fact for fact in facts_of("torch.gather") if fact.topic == "Types refused")
+    assert fact.source.startswith("aclnnGather: ") and "aclnn_gather.cpp" in fact.source
 
 
 def test_versions_and_sources() -> None:

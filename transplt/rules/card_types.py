@@ -6,12 +6,16 @@ what is not in the table is not known to be refused.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from transplt.rules.tables import read_table
 
+#: The card in this table, by the hardware of the settings, and its name for people.
+CARDS = {"A2": "910B", "A3": "A3", "950DT": "950"}
+TITLES = {"910B": "Ascend 910B (Atlas A2)", "A3": "Atlas A3", "950": "Ascend 950"}
 #: Any argument that is computed with, and all of them together.
 ANY, ALL = "any", "*"
 
@@ -68,3 +72,46 @@ def refusal(operator: str, dtype: str, card: str, argument: str = ANY) -> Types 
         if row is not None and dtype in row.refuses and (name not in places or argument == name):
             return row
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Arguments of operators that refuse some types, all by one list of CANN's."""
+
+    arguments: tuple[str, ...]
+    refuses: frozenset[str]
+    source: str
+
+    def __str__(self) -> str:
+        return f"{' and '.join(self.arguments)}: no {', '.join(sorted(self.refuses))}"
+
+
+def named_operators(base: str) -> list[str]:
+    """The operators in the table with that name, and those with that name and overload; without variants for `out`."""
+    return [
+        each for each in _table()["operators"]
+        if base in (each, each.partition(".")[0]) and "out" not in each.partition(".")[2].split("_")
+    ]  # fmt: skip
+
+
+def refusals_of(operators: Iterable[str]) -> dict[Refusal, list[str]]:
+    """What operators refuse, with the titles of the cards that do: what all arguments say is told of each.
+
+    Positions and masks are left out: torch itself wants whole numbers and truth values there.
+    """
+    places = _table()["places"]
+    by_list: dict[tuple[frozenset[str], str], dict[str, list[str]]] = {}
+    for operator in operators:
+        for card, title in TITLES.items():
+            for argument, row in types_of(operator, card).items():
+                if row.refuses and argument not in places and (argument != ALL or len(types_of(operator, card)) == 1):
+                    where = by_list.setdefault((row.refuses, row.source), {})
+                    shown = operator if argument in (ANY, ALL) else f"{argument} of {operator}"
+                    where.setdefault(shown, []).append(title)
+    found: dict[Refusal, list[str]] = {}
+    for (refuses, source), where in by_list.items():
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for argument, titles in where.items():
+            groups.setdefault(tuple(titles), []).append(argument)
+        found |= {Refusal(tuple(each), refuses, source): list(titles) for titles, each in groups.items()}
+    return found

@@ -16,6 +16,7 @@ from transplt.engine.analysis.affinity import form_of
 from transplt.fixers.tunings.table import tunings
 from transplt.rules import own_card, weighing
 from transplt.rules import support_tables as tables
+from transplt.rules.card_types import named_operators, refusals_of
 from transplt.rules.host_settings import host_settings
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
 from transplt.rules.packages import function_notes, package_holding, packages, what_to_do
@@ -24,6 +25,7 @@ from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_set import Table, builtin_rules, parse_rules
 from transplt.rules.silent_errors import CODE, errors_of, silent_errors
 from transplt.rules.tables import read_table
+from transplt.rules.torch_calls import overloads_of
 from transplt.rules.versions import in_order
 from transplt.rules.weighing import Status
 
@@ -53,7 +55,7 @@ def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
         _rules, _support, _operator, _names, _silent, _codemods, _variable, _option, _host, _package, _kernel, _faster,
-        _advice, _tuning, _word, _module, _own_card,
+        _advice, _tuning, _word, _module, _own_card, _types,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
     return [*found, *_pages(name)] if found else []
@@ -67,6 +69,14 @@ def _own_card(name: str) -> Iterator[Fact]:
                 origin = each.origin
                 where = f"{origin.card}, torch {origin.torch}, CANN {origin.cann or 'not known'}, {origin.date}"
                 yield Fact("On your own card", f"{each.operator} {each} ({where})", f"card-read {origin.file}")
+
+
+def _types(name: str) -> Iterator[Fact]:
+    """Types of tensors that the operators of a name (`aten::index`, `torch.gather`) refuse, by CANN's sources."""
+    base = name.removeprefix("aten::")
+    operators = named_operators(base) if base != name else [each.operator for each in overloads_of(name)]
+    for what, where in refusals_of(operators).items():
+        yield Fact("Types refused", f"{what} ({', '.join(where)})", f"{what.source} (rules/support/card_types.json)")
 
 
 def resolved(name: str) -> str:

@@ -1,0 +1,371 @@
+"""Of which types the tensors of a program are, where its text says it: from what makes them to where they are read.
+
+A variable is followed through stores of its function, arguments of all calls in sight, what functions return, and
+attributes and buffers of objects. What cannot be followed is not known (None).
+
+Three things are taken for granted: a tensor that is moved to a device which is not said to be the CPU goes to the card;
+buffers and parameters of modules lie on it, and so does what `forward` of a module gets. A cast to float64 of what
+lies on the card gives float32 (torch_npu/csrc/aten/common/ToKernelNpu.cpp).
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program import tensor_calls as calls
+from transplt.program.held import Held, Moved, Source, buffer_of, is_none
+from transplt.program.named_types import Named
+from transplt.program.program import File, Program, Value
+from transplt.program.tensors import (
+    CARD,
+    CPU,
+    DTYPES,
+    Known,
+    Number,
+    Tensor,
+    complex_of,
+    is_wide,
+    joined,
+    promoted,
+    real_of,
+)  # fmt: skip
+from transplt.syntax.asks import hides_arguments, keyword_of, last_name
+from transplt.syntax.scan import FUNCTIONS
+
+#: Questions inside of a question up to which answers are looked for.
+_DEEPEST = 60
+
+
+class TensorTypes:
+    """What is known of the tensors of a program, each asked for once."""
+
+    def __init__(self, program: Program, *, default_double: bool = False) -> None:
+        self.program = program
+        self.floats = frozenset({"float32", "float64"} if default_double else {"float32"})
+        self._known: dict[int, Known | None] = {}
+        self._open: set[int] = set()
+        self.held = Held(program)
+        self.named = Named(self.held, self.tensor)
+
+    def of(self, file: File, node: ast.expr) -> Known | None:
+        """What an expression gives."""
+        key = id(node)
+        if key in self._known:
+            return self._known[key]
+        if key in self._open or len(self._open) > _DEEPEST:
+            return None
+        self._open.add(key)
+        # What was not answered inside, because its own question is open, is not known there for good: less is said, and
+        # no question is asked twice.
+        found = self._known[key] = self._of(file, node)
+        self._open.discard(key)
+        return found
+
+    def tensor(self, file: File, node: ast.expr) -> Tensor | None:
+        """What an expression gives, where that may be a tensor."""
+        found = self.of(file, node)
+        return found if isinstance(found, Tensor) else None
+
+    def _of(self, file: File, node: ast.expr) -> Known | None:
+        if isinstance(node, ast.Constant):
+            kinds = (int, float, complex)
+            kind = next((each for each in kinds if isinstance(node.value, each)), None)
+            return Number(kind is int, kind is complex) if kind is not None else None
+        if isinstance(node, ast.Name):
+            return self._variable(file, node)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(file, node)
+        if isinstance(node, ast.Call):
+            return self._call(file, node)
+        if isinstance(node, ast.BinOp):
+            return self._binary(file, node)
+        if isinstance(node, ast.UnaryOp):
+            return self.of(file, node.operand) if not isinstance(node.op, ast.Not) else None
+        if isinstance(node, ast.Compare):
+            return self._compared(file, node)
+        if isinstance(node, ast.Subscript):
+            return self._item(file, node)
+        if isinstance(node, ast.IfExp):
+            return joined([self.of(file, node.body), self.of(file, node.orelse)])
+        return self.of(file, node.value) if isinstance(node, ast.NamedExpr) else None
+
+    # --- variables ---------------------------------------------------------------------------------------------------
+
+    def _variable(self, file: File, node: ast.Name | ast.Attribute) -> Known | None:
+        return joined(map(self._source, self.held.sources(file, node)))
+
+    def _source(self, source: Source) -> Known | None:
+        if isinstance(source, Value):
+            return self.of(source.file, source.node) if source.index is None else self._part(source)
+        if isinstance(source, Moved):
+            found = self._source(source.value)
+            return Tensor(found.types, "", found.sure) if isinstance(found, Tensor) else found
+        if source is None:
+            return None
+        if source.forward:
+            return Tensor(frozenset(), CARD, sure=source.tensor)
+        # A call that cannot be followed says nothing against the others.
+        known = [found for each in source.values if (found := self._source(each)) is not None]
+        return joined(known) if known else Tensor() if source.tensor else None
+
+    def _attribute(self, file: File, node: ast.Attribute) -> Known | None:
+        if node.attr in ("pi", "e", "inf", "nan") and file.names.qualified(node) is not None:
+            return Number()
+        if node.attr in ("real", "imag"):
+            whole = self.tensor(file, node.value)
+            return Tensor(real_of(whole.types), whole.device, whole.sure) if whole is not None else None
+        if node.attr in ("data", "T", "mT", "H", "mH", "grad"):
+            return self.of(file, node.value)
+        if node.attr in ("indices", "values"):
+            return self._picked(file, node.value, node.attr == "indices")
+        return self._variable(file, node)
+
+    # --- operators ---------------------------------------------------------------------------------------------------
+
+    def _binary(self, file: File, node: ast.BinOp) -> Known | None:
+        sides = [self.of(file, node.left), self.of(file, node.right)]
+        if all(isinstance(each, Number) for each in sides):
+            whole = all(isinstance(each, Number) and each.whole for each in sides) and not isinstance(node.op, ast.Div)
+            return Number(whole, any(isinstance(each, Number) and each.imaginary for each in sides))
+        if not any(isinstance(each, Tensor) for each in sides):
+            return None
+        found = promoted(sides)
+        divides = isinstance(node.op, (ast.Div, ast.Pow)) and not is_wide(found.types)
+        return Tensor(frozenset(), found.device, found.sure) if divides else found
+
+    def _compared(self, file: File, node: ast.Compare) -> Known | None:
+        if not all(isinstance(op, (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in node.ops):
+            return None
+        sides = [self.of(file, each) for each in (node.left, *node.comparators)]
+        found = promoted(sides)
+        return Tensor(frozenset({"bool"}), found.device) if found.sure else None
+
+    def _item(self, file: File, node: ast.Subscript) -> Known | None:
+        if last_name(node.value) == "shape":
+            return Number(whole=True)
+        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int):
+            part = self._part(Value(file, node.value, node.slice.value))
+            if part is not None:
+                return part
+        found = self.tensor(file, node.value)
+        if found is None:
+            return None
+        every = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        keeps = any(isinstance(each, ast.Slice) or _is_ellipsis(each) for each in every)
+        return Tensor(found.types, found.device, found.sure and keeps)
+
+    def _part(self, value: Value) -> Known | None:
+        """One of the things that an expression gives together."""
+        file, node, index = value.file, value.node, value.index
+        if isinstance(node, ast.Attribute) and node.attr == "shape":
+            return Number(whole=True)
+        if isinstance(node, (ast.Tuple, ast.List)) and index is not None and index < len(node.elts):
+            return self.of(file, node.elts[index])
+        if not isinstance(node, ast.Call):
+            return None
+        callee = self.program.callee(file, node)
+        if isinstance(callee, FUNCTIONS):
+            returned = list(self.program.returns(callee))
+            at = self.program.owner[callee]
+            return joined(self._part(Value(at, each, index)) for each in returned) if returned else None
+        return self._picked(file, node, indices=index == 1)
+
+    def _picked(self, file: File, node: ast.expr, indices: bool) -> Known | None:
+        """The values or the indices of `topk`, `sort`, `max(dim)`; an item of `meshgrid`, `chunk` and the like."""
+        if not isinstance(node, ast.Call):
+            return None
+        last, source = last_name(node.func), self._first(file, node)
+        found = self.tensor(file, source) if source is not None else None
+        if last in ("topk", "sort", "kthvalue", "mode", "cummax", "cummin") or (
+            last in ("max", "min", "median") and len(node.args) + len(node.keywords) > 1
+        ):
+            device = found.device if found is not None else ""
+            return Tensor(frozenset({"int64"}), device) if indices else found
+        if last in ("chunk", "split", "unbind", "tensor_split", "meshgrid", "broadcast_tensors"):
+            return found
+        return None
+
+    # --- calls -------------------------------------------------------------------------------------------------------
+
+    def full(self, file: File, call: ast.Call) -> str:
+        """The full name of what a call calls: `torch.Tensor.x` for a method of what may be a tensor; else empty."""
+        full = file.names.qualified(call.func)
+        if full is not None:
+            return "" if full.startswith("torch.Tensor.") else full  # a method that is called as a function
+        if isinstance(call.func, ast.Attribute) and self.tensor(file, call.func.value) is not None:
+            return f"torch.Tensor.{call.func.attr}"
+        return ""
+
+    def _first(self, file: File, call: ast.Call) -> ast.expr | None:
+        """What a function or method works on."""
+        if self.full(file, call).startswith("torch.Tensor.") and isinstance(call.func, ast.Attribute):
+            return call.func.value
+        return call.args[0] if call.args else keyword_of(call, "input")
+
+    def _call(self, file: File, call: ast.Call) -> Known | None:
+        callee = self.program.callee(file, call)
+        if isinstance(callee, FUNCTIONS):
+            returned = list(self.program.returns(callee))
+            at = self.program.owner[callee]
+            return joined(self.of(at, each) for each in returned) if returned else None
+        if last_name(call.func) == "register_buffer":
+            value = buffer_of(call)
+            found = self.tensor(file, value) if value is not None else None
+            return Tensor(found.types, CARD, found.sure) if found is not None else None
+        full = self.full(file, call)
+        prefix, _, name = full.partition(".")
+        if name.startswith("Tensor."):
+            assert isinstance(call.func, ast.Attribute)
+            held = self.tensor(file, call.func.value)
+            return self._method(file, call, name[7:], held) if held is not None else None
+        if prefix == "torch" and not hides_arguments(call):
+            return self._function(file, call, name.removeprefix("nn.functional.").removeprefix("special."))
+        if (call.func and full in ("len", "int", "round")) or last_name(call.func) in ("len", "int"):
+            return Number(whole=True)
+        return Number() if last_name(call.func) == "float" and isinstance(call.func, ast.Name) else None
+
+    def _function(self, file: File, call: ast.Call, name: str) -> Known | None:
+        """What a function of torch gives."""
+        given = [self.of(file, each) for each in call.args]
+        dtype = keyword_of(call, "dtype")
+        source = self._first(file, call)
+        first = self.tensor(file, source) if source is not None else None
+        device = first.device if first is not None else ""
+        if name in calls.MAKES_FLOATS or name in calls.MAKES_INDICES or name in ("arange", "tensor", "as_tensor"):
+            return self._made(file, call, name)
+        if name in ("nn.Parameter", "nn.parameter.Parameter"):
+            return Tensor(first.types, CARD) if first is not None else None
+        if name in ("polar", "complex"):
+            found = promoted([*given, *(self.of(file, each.value) for each in call.keywords)])
+            return Tensor(complex_of(found), found.device)
+        if name == "view_as_complex" or name in calls.COMPLEX_FFT:
+            return Tensor(complex_of(first), device)
+        if name == "stft":
+            wanted = keyword_of(call, "return_complex")
+            complex_ = isinstance(wanted, ast.Constant) and wanted.value is True
+            return Tensor(complex_of(first), device) if complex_ else Tensor(frozenset(), device)
+        if name in calls.REAL_PARTS or name in calls.REAL_FFT or name == "istft":
+            return Tensor(real_of(first.types), device, first.sure) if first is not None else None
+        if name in ("cat", "concat", "stack", "einsum"):
+            listed = call.args[1:] if name == "einsum" else getattr(source, "elts", None)
+            return promoted([self.of(file, each) for each in listed]) if listed else None
+        if name == "where" and len(given) == 3:
+            return promoted(given[1:])
+        if dtype is not None:
+            return None if first is None else Tensor(self.named.types(file, dtype), device, first.sure)
+        if name in calls.MIXES:
+            return promoted(given) if any(isinstance(each, Tensor) for each in given) else None
+        return self._kept(name, first)
+
+    def _kept(self, name: str, source: Tensor | None) -> Known | None:
+        """What is made of one tensor."""
+        if source is None:
+            return None
+        if name in calls.KEEPS_FUNCTIONS:
+            sums = name in ("sum", "prod", "cumsum", "cumprod", "nansum") and not is_wide(source.types)
+            return Tensor(frozenset(), source.device, source.sure) if sums else source
+        if name in calls.KEEPS_WIDE:
+            return Tensor(source.types if is_wide(source.types) else frozenset(), source.device, source.sure)
+        if name in calls.GIVES_INDICES:
+            return Tensor(frozenset({"int64"}), source.device)
+        if name in calls.GIVES_TRUTH:
+            return Tensor(frozenset({"bool"}), source.device, source.sure)
+        return None
+
+    def _made(self, file: File, call: ast.Call, name: str) -> Known | None:
+        """A tensor that is made: of its `dtype`, on its `device`."""
+        dtype, where = keyword_of(call, "dtype"), keyword_of(call, "device")
+        source = call.args[0] if call.args else None
+        held = self.of(file, source) if source is not None else None
+        like = held if name in calls.LIKE and isinstance(held, Tensor) else None
+        device = self.named.device(file, where) if where is not None and not is_none(where) else CPU
+        if where is None or is_none(where):
+            if name in calls.LIKE:
+                device = like.device if like is not None else ""
+            elif _sets_device(file):
+                device = ""
+        sure = True
+        if name in ("tensor", "as_tensor"):
+            listed = isinstance(source, (ast.List, ast.Tuple))
+            sure = listed
+            if not listed and where is None:
+                device = held.device if isinstance(held, Tensor) else CPU if isinstance(held, Number) else ""
+        if dtype is not None and not is_none(dtype):
+            return Tensor(self.named.types(file, dtype), device, sure)
+        if name in calls.MAKES_INDICES:
+            return Tensor(frozenset({"int64"}), device)
+        if name in calls.LIKE:
+            return Tensor(like.types if like is not None else frozenset(), device, like is not None and like.sure)
+        if name == "arange":
+            given = [self.of(file, each) for each in call.args]
+            whole = all(isinstance(each, Number) and each.whole for each in given)
+            return Tensor(frozenset({"int64"}) if whole else self.floats | {"int64"}, device)
+        if name in ("tensor", "as_tensor"):
+            return Tensor(frozenset(), device, sure)
+        return Tensor(self.floats if name != "full" else frozenset(), device)
+
+    def _method(self, file: File, call: ast.Call, name: str, held: Tensor) -> Known | None:
+        """What a method of a tensor gives."""
+        if name in ("to", "type", "type_as"):
+            return self._cast(file, call, name, held)
+        if name in ("cuda", "npu", "cpu"):
+            return Tensor(held.types, CPU if name == "cpu" else CARD, True)
+        if name in calls.CASTS and not call.args:
+            return self._as(held, frozenset({DTYPES[name]}))
+        if name in calls.NEW:
+            dtype, where = keyword_of(call, "dtype"), keyword_of(call, "device")
+            types = self.named.types(file, dtype) if dtype is not None else held.types
+            return Tensor(types, self.named.device(file, where) if where is not None else held.device)
+        if name in ("size", "dim", "numel", "stride", "nelement", "__len__"):
+            return Number(whole=True)
+        if name in calls.REAL_PARTS:
+            return Tensor(real_of(held.types), held.device, held.sure)
+        if keyword_of(call, "dtype") is not None:
+            return None
+        if name in calls.MIXES:
+            return promoted([held, *(self.of(file, each) for each in call.args)])
+        if name in ("argmax", "argmin") and (call.args or call.keywords):
+            return Tensor(frozenset({"int64"}), held.device)
+        return self._kept(name, held)
+
+    def _as(self, held: Tensor, types: frozenset[str], *, moved: str | None = None) -> Tensor:
+        """A tensor as one of other types, where no device is named or the device `moved`."""
+        device = held.device if moved is None else moved
+        if types == {"float64"} and moved is None:
+            if held.device == CARD:
+                return Tensor(held.types if held.types == types else frozenset({"float32"}), CARD, True)
+            if held.device != CPU:
+                types = types | {"float32"}
+        return Tensor(types, device, True)
+
+    def _cast(self, file: File, call: ast.Call, name: str, held: Tensor) -> Known | None:
+        types: frozenset[str] | None = None
+        moved: str | None = None
+        given = [("", each) for each in call.args] + [(each.arg or "", each.value) for each in call.keywords]
+        for keyword, each in given:
+            flag = isinstance(each, ast.Constant) and (each.value is None or isinstance(each.value, bool))
+            if flag or keyword in ("non_blocking", "copy", "memory_format"):
+                continue
+            if keyword == "dtype" or (not keyword and self.named.is_type(file, each)):
+                types = self.named.types(file, each)
+            elif keyword == "device" or (not keyword and self.named.is_device(file, each)):
+                moved = self.named.device(file, each)
+            elif (other := self.tensor(file, each)) is not None:
+                types, moved = other.types, other.device
+            else:
+                return Tensor()
+        if name == "type_as":
+            moved = moved if moved is not None else ""
+        if types is None:
+            return Tensor(held.types, held.device if moved is None else moved, True)
+        return self._as(held, types, moved=moved)
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is Ellipsis
+
+
+def _sets_device(file: File) -> bool:
+    """True for a file in which tensors may be made on another device than the CPU without being told."""
+    data = file.source.utf8
+    return any(word in data for word in (b"set_default_device", b"set_default_tensor_type", b"with torch.device"))
