@@ -43,6 +43,10 @@ BY_HAND: tuple[tuple[dict[str, str], str, str, str], ...] = (
         "masked_fill_, which refuses them too: ops-math: conversion/masked_fill/op_api/aclnn_masked_fill_scalar.cpp",
     ),
     (
+        {"dot": "aclnnDot"}, f"float64 int16 int64 uint16 uint32 uint64 bool {_COMPLEX}", f"{_HALF} int8 int32 uint8",
+        "ops-math: math/dot/op_api/aclnn_dot.cpp (ASCEND910B_DTYPE_DTYPE_SUPPORT_LIST)",
+    ),
+    (
         {"addmv": "aclnnAddmv"}, _COMPLEX, "",
         "ops-nn: matmul/addmv/op_host/op_api/aclnn_addmv.cpp (addmvDtypeSupportList has float64 and integers)",
     ),

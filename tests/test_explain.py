@@ -38,7 +38,7 @@ def told(name: str) -> list[tuple[str, str, str]]:
         ("torch.nn.parallel.DataParallel", "Support", "", "(as torch.nn.DataParallel)"),
         ("torch.topk", "Support", "", "documented"),
         ("aten::index", "Types refused", "", "self of index.Tensor: no complex128, complex32, complex64, uint16"),
-        ("aten::index.Tensor", "Types refused", "", "(Ascend 910B (Atlas A2), Atlas A3, Ascend 950)"),
+        ("aten::index.Tensor", "Types refused", "", "(Ascend 910B (Atlas A2), Ascend 910_93 (Atlas A3))"),
         ("torch.gather", "Types refused", "", "self of gather: no complex128, complex32, complex64 ("),
         ("torch.Tensor.sort", "Types refused", "", "self of sort and self of sort.stable: no complex128"),
         ("torch.matmul", "Types refused", "", "mm: no bool, complex128"),

@@ -53,6 +53,12 @@ def card_named(name: str) -> str:
     return next((card for card, row in _table()["cards"].items() if name in (card, row.get("documented"))), name)
 
 
+def card_title(name: str) -> str:
+    """What a card is called for people."""
+    title: str = _table()["cards"][card_named(name)]["title"]
+    return title
+
+
 def documented_as(name: str) -> str:
     """The name that the documentation has for a card of either name; that name itself where it has none."""
     documented: str = _table()["cards"].get(card_named(name), {}).get("documented", name)

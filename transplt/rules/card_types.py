@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from transplt.rules.card_limits import card_named, card_title, documented_cards
 from transplt.rules.tables import read_table
 
-#: The card in this table, by the hardware of the settings, and its name for people.
-CARDS = {"A2": "910B", "A3": "A3", "950DT": "950"}
-TITLES = {"910B": "Ascend 910B (Atlas A2)", "A3": "Atlas A3", "950": "Ascend 950"}
 #: Any argument that is computed with, and all of them together.
 ANY, ALL = "any", "*"
 
@@ -102,12 +100,12 @@ def refusals_of(operators: Iterable[str]) -> dict[Refusal, list[str]]:
     places = _table()["places"]
     by_list: dict[tuple[frozenset[str], str], dict[str, list[str]]] = {}
     for operator in operators:
-        for card, title in TITLES.items():
+        for card in map(card_named, documented_cards()):
             for argument, row in types_of(operator, card).items():
                 if row.refuses and argument not in places and (argument != ALL or len(types_of(operator, card)) == 1):
                     where = by_list.setdefault((row.refuses, row.source), {})
                     shown = operator if argument in (ANY, ALL) else f"{argument} of {operator}"
-                    where.setdefault(shown, []).append(title)
+                    where.setdefault(shown, []).append(card_title(card))
     found: dict[Refusal, list[str]] = {}
     for (refuses, source), where in by_list.items():
         groups: dict[tuple[str, ...], list[str]] = {}

@@ -19,8 +19,8 @@ from transplt.program.program import File, program_of
 from transplt.program.tensor_calls import HAND_ON
 from transplt.program.tensor_types import TensorTypes
 from transplt.program.tensors import CARD, DTYPES, Known, Number, Tensor, promoted
-from transplt.rules.card_limits import limit_text
-from transplt.rules.card_types import ALL, CARDS, TITLES, Types, refusal, types_of
+from transplt.rules.card_limits import card_named, card_title, limit_text
+from transplt.rules.card_types import ALL, Types, refusal, types_of
 from transplt.rules.torch_calls import TENSOR, Overload, operators_by_last_name, overloads_of, real_only
 from transplt.syntax.asks import begins, ends, hides_arguments, last_name, string_of
 from transplt.syntax.scan import parent
@@ -60,7 +60,7 @@ _Given = dict[str, list[Known | None]]
 @fixer.on(ast.Module)
 def refused(work: Work, tree: ast.Module) -> Finds:
     """Report each place where an operator is given a type that the card of the settings refuses."""
-    card = CARDS.get(work.settings.hardware, "")
+    card = card_named(work.settings.hardware)
     near = _near(work, card) if card else []
     if not near:
         return
@@ -70,7 +70,7 @@ def refused(work: Work, tree: ast.Module) -> Finds:
         name = f"aten::{operator.partition('.')[0].removesuffix('_overrideable')}"
         dtype = " or ".join(sorted(dtypes))
         text = limit_text("operator")
-        message = text.message.format(name=name, dtype=dtype, card=TITLES[card])
+        message = text.message.format(name=name, dtype=dtype, card=card_title(card))
         listed = f"takes {', '.join(row.takes)}" if row.takes else "refuses it"
         is_index = operator == "index.Tensor" and all(each.startswith("complex") for each in dtypes)
         yield work.note(
