@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,9 @@ import torch.nn.functional as F
 """
 
 
-def said(source: str) -> list[str]:
+def said(source: str, **settings: Any) -> list[str]:
     """The pieces of the source that are reported, each with the operator and the types."""
-    result = migrate(HEAD + textwrap.dedent(source))
+    result = migrate(HEAD + textwrap.dedent(source), **settings)
     lines = (HEAD + textwrap.dedent(source)).splitlines()
     found = []
     for each in result.findings:
@@ -433,3 +434,17 @@ class Product(torch.autograd.Function):
         return torch.fft.fft(torch.einsum("nb,mnb->mb", torch.fft.ifft(x), torch.fft.fft(w))).real
 """
     assert len(said(source)) == 1
+
+
+# --- what the user's own card did ------------------------------------------------------------------------------------
+
+
+def test_what_the_own_card_did_is_no_finding() -> None:
+    source = """
+        z = torch.complex(torch.ones(4, device="cuda"), torch.ones(4, device="cuda"))
+        z[torch.tensor([0, 1], device="cuda")]
+    """
+    (found,) = said(source)
+    assert found.startswith("aten::index takes no complex64")
+    assert said(source, own_card=(("aten::index.Tensor", "complex64"),)) == []
+    assert said(source, own_card=(("aten::index.Tensor", "complex128"), ("aten::gather", "complex64"))) == [found]

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from transplt.base.errors import UsageError
 from transplt.engine.analysis.known import facts_of
 from transplt.faces.cli.main import main as transplt
-from transplt.rules.own_card import FILE, Outcome, Ran, joined, on_own_card, outcomes
+from transplt.rules.own_card import FILE, Outcome, Ran, as_bytes, joined, on_own_card, outcomes, ran_on_own_card
 
 #: A file as a pack writes it, of a card on which everything holds.
 GOOD: dict[str, Any] = {
@@ -237,6 +237,18 @@ def test_a_table_that_somebody_changed_is_refused_in_a_sentence(text: str, read:
     assert code == 2 and told.endswith("is not what `transplt card-read` wrote: remove it, and read the files of your "
                                        "cards again")  # fmt: skip
     assert path.read_text() == text
+
+
+def test_the_settings_of_a_run_hold_what_ran(tmp_path: Path) -> None:
+    rows = [outcome(Ran.EQUAL), outcome(Ran.RAISED, "no")]
+    folder = tmp_path / "transplt"
+    folder.mkdir()
+    (folder / FILE).write_bytes(as_bytes(rows[:1]))
+    known = {"XDG_CONFIG_HOME": str(tmp_path)}
+    assert ran_on_own_card("910B", "2.8", known) == (("aten::add.Tensor", "float16"),)
+    assert ran_on_own_card("950", "2.8", known) == ran_on_own_card("910B", "2.7", known) == ()
+    (folder / FILE).write_bytes(as_bytes(rows[1:]))
+    assert ran_on_own_card("910B", "2.8", known) == ()
 
 
 def test_without_a_table_nothing_is_known(tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ class Settings:
     documents. `taken_back`: (theme, path, proof) of what was asked for and left out, because what it had written
     stopped or differed. `pins`: packages with the versions that the project asks for (`==4.46.0`).
     `helper_file`: functions that a port needs go into a file of the project (npu_port.py), else into each file that
-    calls them. `only_lines` maps paths to the lines (first, last) that are looked at, None for all.
+    calls them. `own_card`: (operator, type) of calls that ran on such a card of the user's own. `only_lines` maps paths
+    to the lines (first, last) that are looked at, None for all.
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -99,6 +100,7 @@ class Settings:
     only_lines: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] | None = None
     taken_back: tuple[tuple[str, str, str], ...] = ()
     helper_file: bool = False
+    own_card: tuple[tuple[str, str], ...] = ()
 
     @property
     def adds_code(self) -> bool:

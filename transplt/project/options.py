@@ -16,7 +16,9 @@ from transplt.fixers.tunings.table import parse_tunings
 from transplt.project.config import Config, find_config
 from transplt.project.pins import asked_versions
 from transplt.project.torch_version import choose_target
+from transplt.rules.card_limits import card_named
 from transplt.rules.gpu_words import gpu_words
+from transplt.rules.own_card import ran_on_own_card
 
 _Path = str | os.PathLike[str]
 
@@ -154,6 +156,7 @@ def settings_of(options: Options, config: Config, version: str, folder: Path) ->
         # Each rank sets its own device.
         specify_device=settings.specify_device and not settings.entry,
         tune=tune,
+        own_card=() if options.isolated else ran_on_own_card(card_named(settings.hardware), version),
         fixers=_added(options.fixers, folder),
         user_rules=(*_rules_of(config), *read_rules([*map(Path, options.rules)])),
     )

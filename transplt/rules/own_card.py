@@ -110,6 +110,19 @@ def own_errors(
     return found
 
 
+def ran_on_own_card(
+    card: str, torch_version: str, environment: Mapping[str, str] = os.environ
+) -> tuple[tuple[str, str], ...]:
+    """(operator, type of one of its tensors) of the calls that ran on such a card of the user's own, sorted."""
+    found = {
+        (each.operator, dtype)
+        for each in outcomes(environment)
+        if is_of(each.origin, card, torch_version) and (each.taken or each.ran is not Ran.RAISED)
+        for dtype in each.dtypes
+    }
+    return tuple(sorted(found))
+
+
 def is_of(origin: Origin, card: str, torch_version: str) -> bool:
     """Whether an outcome speaks of this card, or kind of cards, and this version of torch."""
     name, asked = origin.card.removeprefix("Ascend"), card.removeprefix("Ascend")

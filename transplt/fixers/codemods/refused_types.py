@@ -66,7 +66,10 @@ def refused(work: Work, tree: ast.Module) -> Finds:
         return
     types = TensorTypes(program_of([work.file], work.project), default_double=work.project.default_is_double)
     found = [(node, *answer) for node in near if (answer := _answer_of(work.file, types, node, card)) is not None]
+    ran = frozenset(work.settings.own_card)
     for node, operator, row, dtypes in sorted(found, key=lambda each: (begins(each[0]), ends(each[0]))):
+        if {(f"aten::{operator}", dtype) for dtype in dtypes} <= ran:
+            continue  # whatever the source says, the user's own card did it
         name = f"aten::{operator.partition('.')[0].removesuffix('_overrideable')}"
         dtype = " or ".join(sorted(dtypes))
         text = limit_text("operator")
