@@ -25,7 +25,8 @@ MIXES = frozenset(
     "pow hypot atan2 bilinear baddbmm addmm".split()
 )
 #: Give a tensor of the type of what they are called on, whatever that is.
-_OTHERWISE = {"data", "unbind", "chunk", "split", "cuda", "cpu", "npu"}
+MOVES = names_of(TENSOR, "to_card", "to_host")
+_OTHERWISE = MOVES | {"data", "unbind", "chunk", "split"}
 KEEPS = names_of(TENSOR, "keeps_type", "views") - _OTHERWISE | frozenset(
     "movedim moveaxis swapaxes swapdims unflatten unfold view_as tile repeat_interleave flip fliplr flipud roll rot90 "
     "diag diagonal tril triu conj resolve_conj resolve_neg broadcast_to gather index_select masked_fill masked_fill_ "
@@ -58,7 +59,8 @@ HAND_ON = frozenset(
     for names in (
         MAKES_FLOATS, MAKES_INDICES, LIKE, NEW, COMPLEX_FFT, REAL_FFT, REAL_PARTS, MIXES, KEEPS_FUNCTIONS,
         KEEPS_WIDE, CASTS - {"float", "half", "bfloat16", "long", "int", "short", "bool"},
-        "arange tensor as_tensor to type type_as cuda npu cpu polar complex view_as_complex stft istft Parameter cat "
+        MOVES, names_of(TENSOR, "casts"),
+        "arange tensor as_tensor polar complex view_as_complex stft istft Parameter cat "
         "concat stack einsum where topk sort kthvalue mode cummax cummin max min median chunk split unbind "
         "tensor_split broadcast_tensors device dtype".split(),
     )
