@@ -139,10 +139,10 @@ def test_stubs_and_data_go_to_what_is_run(tmp_path: Path, monkeypatch: pytest.Mo
     assert seen == [("torchvision",), True, True, b"0123456789"]
 
 
-@pytest.mark.parametrize("given", [["--stubs", "torchvision"], ["--data", "images"]])
+@pytest.mark.parametrize("given", [["--stubs", "torchvision"], ["--data", "images"], ["--card-pack", "pack"]])
 def test_they_go_with_prove_only(given: list[str], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
     done = CliRunner().invoke(main, ["-i", str(tmp_path / "train.py"), "-o", str(tmp_path / "out"), *given])
     assert isinstance(done.exception, UsageError)
-    assert str(done.exception) == "--stubs and --data are for what --prove runs"
+    assert str(done.exception) == "--stubs, --data and --card-pack are for what --prove runs"
     assert not (tmp_path / "out").exists()

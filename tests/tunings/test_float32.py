@@ -62,7 +62,8 @@ def test_meters(rest: str) -> None:
     ],
 )
 def test_what_others_see(rest: str) -> None:
-    check_untuned(TUNE, HEAD + METER.format("torch.float64") + rest)
+    refused = ["NPU137"] if "matmul" in rest else []
+    check_untuned(TUNE, HEAD + METER.format("torch.float64") + rest, open_codes=refused)
 
 
 @pytest.mark.parametrize(
