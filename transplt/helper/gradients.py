@@ -37,10 +37,13 @@ def average(*optimizers: Any) -> None:
         for bucket in _buckets([parameter for parameter, kind in zip(parameters, kinds, strict=True) if kind]):
             device = exchange_device()
             parts = [p.grad if p.grad is not None else torch.zeros_like(p) for p in bucket]
-            flat = torch.cat([part.detach().reshape(-1).to(device) for part in parts])
-            mean = add_up(flat.div_(world_size())).split([part.numel() for part in parts])
-            for parameter, part, values in zip(bucket, parts, mean, strict=True):
-                part.detach().copy_(values.view(part.shape))
+            # Complex numbers as pairs: a card joins none of 128 bits.
+            pairs = [torch.view_as_real(p.resolve_conj()) if p.is_complex() else p for p in map(torch.detach, parts)]
+            flat = torch.cat([pair.reshape(-1).to(device) for pair in pairs])
+            mean = add_up(flat.div_(world_size())).split([pair.numel() for pair in pairs])
+            for parameter, part, pair, values in zip(bucket, parts, pairs, mean, strict=True):
+                values = values.view(pair.shape)
+                part.detach().copy_(torch.view_as_complex(values) if part.is_complex() else values)
                 parameter.grad = part
 
 
