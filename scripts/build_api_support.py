@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -170,8 +171,9 @@ def advice() -> Entry:
     return {"source": "documentation of torch_npu (CC BY 4.0) and of the Ascend porting guides", "advice": items}
 
 
-def write(path: Path, table: Entry) -> None:
-    """One key a line, and one entry a line in its larger parts, so that a diff can be read."""
+def write(path: Path, table: Entry, by_line: Collection[str] = ()) -> None:
+    """One key a line, and one entry a line in its larger parts, so that a diff can be read; `by_line`: so are these
+    lists."""
 
     def dump(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -181,7 +183,7 @@ def write(path: Path, table: Entry) -> None:
         if isinstance(value, dict) and value:
             inner = ",\n".join(f"  {dump(name)}: {dump(each)}" for name, each in value.items())
             parts.append(f' "{key}": {{\n{inner}\n }}')
-        elif isinstance(value, list) and value and isinstance(value[0], dict):
+        elif isinstance(value, list) and value and (key in by_line or isinstance(value[0], dict)):
             parts.append(f' "{key}": [\n' + ",\n".join(f"  {dump(each)}" for each in value) + "\n ]")
         else:
             parts.append(f' "{key}": {dump(value)}')

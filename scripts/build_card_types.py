@@ -8,7 +8,6 @@ the place of each list. The output is the same for the same input.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import build_api_support  # noqa: E402
 import fact_store  # noqa: E402
 
 Row = dict[str, Any]
@@ -141,17 +141,7 @@ INDICES = (
 def main(rules: Path = ROOT / "rules") -> None:
     """Write the table."""
     made = table(fact_store.read("card_types"))
-    parts = []
-    for name, value in made.items():
-        dump = json.dumps(value, separators=(",", ":"))
-        if name in ("rows", "lists"):
-            dump = "[\n" + ",\n".join(f"  {json.dumps(each, separators=(',', ':'))}" for each in value) + "\n ]"
-        elif isinstance(value, dict) and value:
-            inner = (f"  {json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in value.items())
-            dump = "{\n" + ",\n".join(inner) + "\n }"
-        parts.append(f' "{name}": {dump}')
-    path = rules / "support" / "card_types.json"
-    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8", newline="\n")
+    build_api_support.write(rules / "support" / "card_types.json", made, by_line=("lists", "rows"))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import build_api_support
+
 ROOT = Path(__file__).resolve().parent.parent
 #: Full name in code -> operators of which it runs one, and the arguments that are tensors, by place.
 NAMED: dict[str, tuple[str, str]] = {
@@ -109,15 +111,7 @@ def table(types: dict[str, Any]) -> dict[str, Any]:
 def main(rules: Path = ROOT / "rules") -> None:
     """Write the table."""
     made = table(json.loads((rules / "support" / "card_types.json").read_bytes()))
-    parts = []
-    for name, value in made.items():
-        dump = json.dumps(value, separators=(",", ":"))
-        if isinstance(value, dict):
-            inner = (f"  {json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in value.items())
-            dump = "{\n" + ",\n".join(inner) + "\n }"
-        parts.append(f' "{name}": {dump}')
-    path = rules / "support" / "torch_calls.json"
-    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8", newline="\n")
+    build_api_support.write(rules / "support" / "torch_calls.json", made)
 
 
 if __name__ == "__main__":

@@ -321,10 +321,6 @@ class Follower:
             return tensors.pop() if len(tensors) == 1 and len(values) == 1 else UNKNOWN
         if kind == "call_expression":
             return self._call(node, env, file)
-        if kind == "lambda_expression":
-            return UNKNOWN
-        if kind == "field_expression":
-            return UNKNOWN
         return UNKNOWN
 
     def _name(self, name: str, env: Env, file: SourceFile) -> Value:

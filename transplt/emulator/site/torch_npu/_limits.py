@@ -49,7 +49,7 @@ def _raise(limit: Limit, dtype: Any) -> NoReturn:
 def _judge(info: Any, op: Any) -> None:
     namespace, _, name = info.name.partition("::")
     if namespace == "aten":
-        info.types = _types.judge(name, info.arguments)
+        info.types = _types.judge(name, info.arguments, _raise)
         for limit in limits.shapes().get(name.partition(".")[0].rstrip("_"), ()):
             info.most, info.too_many = limit.most, functools.partial(refuse, limit)
 

@@ -16,17 +16,21 @@ from npu_emulator.user_code import nearest
 
 from ._kind import EMULATED, KIND
 
-#: What is known of a type: the limit that refuses it, or the name of the operator that the AI CPU computes.
-Known = dict[Any, Limit | str]
+#: Type -> what tells of it, or raises.
+Known = dict[Any, Callable[[Any], None]]
 
 
-def judge(operator: str, arguments: Sequence[str]) -> Callable[[Any, Any], None] | None:
-    """What looks at the tensors of a call of `aten::operator`; None where nothing is known of any type."""
+def judge(
+    operator: str, arguments: Sequence[str], refuse: Callable[[Limit, Any], NoReturn]
+) -> Callable[[Any, Any], None] | None:
+    """What looks at the tensors of a call of `aten::operator`; None where nothing is known of any type. `refuse` raises
+    for a limit and a type."""
     found = types_of(operator)
     rows: dict[str, Known] = {}
     for argument, types in found.items():
-        known: Known = dict.fromkeys(map(_dtype, types.on_cpu), f"aten::{operator.partition('.')[0]}")
-        known.update({_dtype(name): limit for name, limit in types.refuses.items()})
+        slow = functools.partial(_tell_ai_cpu, f"aten::{operator.partition('.')[0]}")
+        known: Known = dict.fromkeys(map(_dtype, types.on_cpu), slow)
+        known.update({_dtype(name): functools.partial(refuse, limit) for name, limit in types.refuses.items()})
         known.pop(None, None)
         rows[argument] = known
     own = config.own.get(f"aten::{operator}", {})
@@ -81,11 +85,11 @@ def _look(
             if computed:
                 alike.add(dtype)
             if dtype in row:
-                _tell(row[dtype], dtype)
+                row[dtype](dtype)
     if ALL in rows and len(alike) == 1:
         (dtype,) = alike
         if dtype in rows[ALL]:
-            _tell(rows[ALL][dtype], dtype)
+            rows[ALL][dtype](dtype)
 
 
 def _written(values: tuple[Any, ...]) -> str:
@@ -114,12 +118,7 @@ def _dtypes(value: Any) -> Iterator[Any]:
             yield from _dtypes(each) if isinstance(each, torch.Tensor) else ()
 
 
-def _tell(known: Limit | str, dtype: Any) -> None:
-    name = str(dtype).removeprefix("torch.")
-    if isinstance(known, Limit):
-        record.finding(nearest(5), known.code, known.message_for(name), known.help)
-        raise RuntimeError(f"{EMULATED} {known.error(name)}")
-    text = limits.text("ai cpu")
-    record.finding(
-        nearest(5), text.code, text.message.format(name=known, dtype=name, card=limits.card_title()), text.help, "info"
-    )
+def _tell_ai_cpu(operator: str, dtype: Any) -> None:
+    text, name = limits.text("ai cpu"), str(dtype).removeprefix("torch.")
+    message = text.message.format(name=operator, dtype=name, card=limits.card_title())
+    record.finding(nearest(5), text.code, message, text.help, "info")
