@@ -50,6 +50,7 @@ def test_last_names() -> None:
     assert "index.Tensor" in operators_by_last_name()["index"]
 
 
+@pytest.mark.torch
 def test_the_table_is_that_of_the_installed_torch() -> None:
     torch = pytest.importorskip("torch")
     from build_torch_calls import operators
