@@ -8,9 +8,9 @@ import pytest
 
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source
-from transplt.files import read_as
-from transplt.files.read_as import Reading
+from transplt.flow import read_as
 from transplt.flow.facts import ProjectFacts
+from transplt.flow.read_as import Reading
 
 
 def project(**files: str) -> ProjectFacts:

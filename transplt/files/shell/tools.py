@@ -14,7 +14,8 @@ from tree_sitter import Node
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Extent, Finds, Kept, Note
 from transplt.files.shell.script import Script
-from transplt.files.shell.words import Word, base, unwrapped, words_of
+from transplt.files.shell.words import words_of
+from transplt.flow.command_words import Word, base, unwrapped
 
 SMI, TOOLKIT = "NPU815", "NPU816"
 SET_ENV = "source /usr/local/Ascend/ascend-toolkit/set_env.sh"
