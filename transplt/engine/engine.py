@@ -75,7 +75,7 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     has_facts, analysed = others_need(data, mentions_cuda), settings.analysis and concerns(data, path)
     leads = has_facts or leads_to_code(data, path)
     if not leads and not analysed and not settings.adds_code:
-        return replace(empty_facts(path), saved=saved_files(data), reads=reads_in_text(data))
+        return replace(empty_facts(path), saved=saved_files(data), reads=reads_in_text(data, path))
     try:
         file = files.parse(path, data) if settings.adds_code else File.of(path, data)
     except UnreadableSource:
@@ -89,7 +89,7 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     elif leads:
         facts = code_facts(unlinked_slots(found, names, ProjectFacts()), compile_rules(settings))
     if not has_facts:
-        facts = replace(facts, reads=reads_in_text(data))
+        facts = replace(facts, reads=reads_in_text(data, path))
     if mentions_cuda or analysed or settings.adds_code:
         files.put_by(data, file)
     if settings.adds_code:
