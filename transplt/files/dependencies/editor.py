@@ -14,7 +14,7 @@ from transplt.base.text.requirement import Requirement, normalised
 from transplt.base.text.toml import parse_toml
 from transplt.base.text.toml_places import toml_values
 from transplt.edits.edit import Edit, Finds, Kept, Note
-from transplt.files.dependencies import conda, extras
+from transplt.files.dependencies import conda, exports, extras
 from transplt.files.dependencies.codes import ADDED, CUDA_OUT, INDEX, MOVED, NOT_ADDED, PYTHON, added_help, in_bytes
 from transplt.files.dependencies.indexes import has_cpu_index, index_changes, is_cuda_index, names_cuda_index
 from transplt.files.dependencies.others import FOR_OTHERS, is_for_others
@@ -95,6 +95,9 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
                 (0, len(text)), MOVED, Level.MANUAL, "this file is compiled from another one and asks for torch",
                 effort=Effort.LOW, help="change the file it is made from and compile it again",
             )  # fmt: skip
+        return
+    if printed_by := exports.export_of(text):
+        yield from exports.changes(text, printed_by, releases)
         return
     if document.settings.style == "portable":
         yield from extras.changes(document, text, asked, releases)
