@@ -27,8 +27,8 @@ _KERNEL_HOW = (
     "look first for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
     "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
 )
-#: What `transplt.fixers.codemods.packages` says of an import in a try statement.
-_GOES_ON = "goes on where it cannot be imported"
+#: What is said of an import in a try statement (fixers/codemods/packages.py), of a tool that a script can do without.
+_GOES_ON = re.compile("goes on where it cannot be imported|goes on without it")
 #: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.
 _IMPORT_FAILS = "the import fails"
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
@@ -166,6 +166,7 @@ def _substitution(finding: Finding) -> Group | None:
         if match is not None:
             name = match[1] if entry.each else ""
             how, blocks = entry.how.replace("{name}", name), _here(entry.blocks, finding.path)
+            blocks = "later" if _GOES_ON.search(finding.message) else blocks
             if entry.page:
                 return Group(_page(entry.page).action, entry.page, "", blocks, how, entry.effort)
             return Group(entry.title.replace("{name}", name), "substitution", name, blocks, how, entry.effort)
@@ -213,7 +214,7 @@ def _name_of(finding: Finding, by: str) -> str:
 
 def _blocks(finding: Finding, page: Diagnostic) -> str:
     """What a finding blocks: what may be missing stops nobody at the start."""
-    if _GOES_ON in finding.message:
+    if _GOES_ON.search(finding.message):
         return "later"
     return _here("import" if _IMPORT_FAILS in finding.message else page.blocks, finding.path)
 
