@@ -65,6 +65,7 @@ class ModuleFacts:
     renames: tuple[tuple[str, str], ...] = ()  # (old, new) of the rules with `definitions`, and what it says of them
     uses: tuple[Use, ...] = ()
     reads: tuple[KeyRead, ...] = ()  # what it reads from configurations, command lines and the environment
+    matched: tuple[str, ...] = ()  # what it looks for in the text of errors (`match=`), with a CUDA word
     gives: tuple[str, ...] = ()  # of a file that is not Python: names beside which it speaks of CUDA (given_values.py)
     placing: Placing | None = None  # how it is found, where a module of ours may go in (helper_place.py)
 
@@ -90,6 +91,7 @@ class ProjectFacts(Memoized):
     own_cuda: frozenset[str] = frozenset()
     cuda_data: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
+    matched: frozenset[str] = frozenset()  # texts of errors that some file looks for
     kernel_modules: frozenset[str] = frozenset()
     defined: frozenset[str] = frozenset()
     portable: bool = False
@@ -150,6 +152,7 @@ class ProjectFacts(Memoized):
         joined.cuda_data = frozenset(name for item in every for name in item.cuda_data)
         joined.default_is_double = any(item.sets_double for item in every)
         joined.flags = frozenset(name for item in every for name in item.flags)
+        joined.matched = frozenset(text for item in every for text in item.matched)
         joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
         joined.instances = {name: joined.canonical(cls) for item in every for name, cls in item.instances}
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
