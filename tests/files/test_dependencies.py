@@ -144,7 +144,8 @@ def test_requirements_that_stay(text: str) -> None:
     "path",
     [
         "docs/requirements.txt", "requirements-cpu.txt", "requirements/rocm.txt", "requirements_npu.txt",
-        "lint-requirements.txt", "skills/rocm-kernels/requirements.txt", "README.md", "notes.txt",
+        "lint-requirements.txt", "requirements_flax.txt", "jax/requirements.txt",
+        "skills/rocm-kernels/requirements.txt", "README.md", "notes.txt",
     ],
 )  # fmt: skip
 def test_files_for_others_stay(path: str) -> None:

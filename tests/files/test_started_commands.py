@@ -124,3 +124,17 @@ def test_a_portable_project_keeps_them(path: str, text: str) -> None:
 def test_a_variable_behind_env() -> None:
     text = 'FROM x\nCMD ["env", "CUDA_VISIBLE_DEVICES=0", "python", "tools/train.py"]\n'
     assert b'"ASCEND_RT_VISIBLE_DEVICES=0"' in migrated(text, "Dockerfile", kind_of("Dockerfile", b"")).data
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        (".env.example", "CUDA_VISIBLE_DEVICES=0\n", "ASCEND_RT_VISIBLE_DEVICES=0\n"),
+        ("conf/a.yaml.example", "trainer:\n  device: cuda\n", "trainer:\n  device: npu\n"),
+        ("run.sh.template", "python tools/train.py --device cuda\n", "python tools/train.py --device npu\n"),
+        ("conf/a.yaml.in", "trainer: {{ cuda }}\n", "trainer: {{ cuda }}\n"),
+        ("README.md.example", "device: cuda\n", "device: cuda\n"),
+    ],
+)
+def test_patterns_of_files(path: str, before: str, after: str) -> None:
+    assert migrated(before, path, kind_of(path, before.encode())).data.decode() == after
