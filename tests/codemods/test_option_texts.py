@@ -91,6 +91,13 @@ def test_the_error_beside_a_test(message: str) -> None:
     assert indented(message.replace("cuda", "npu").replace("nccl", "hccl")) in result.data.decode()
 
 
+@pattern("T6")
+def test_a_test_that_asks_for_the_card_too() -> None:
+    line = 'if device == "{}" and not torch.{}.is_available():\n    raise ValueError("{} asked for, but {} is missing")'
+    moved(f"device = torch.device('cpu').type\n{line.format('cuda', 'cuda', 'cuda', 'CUDA')}",
+          f"device = torch.device('cpu').type\n{line.format('npu', 'npu', 'npu', 'NPU')}")  # fmt: skip
+
+
 def indented(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines())
 

@@ -52,8 +52,11 @@ def texts_about_options(work: Work, tree: ast.Module) -> Finds:
         if not words or OF_NVIDIA.search(value):
             continue
         call = _described(outer)
-        marks = _of_flag(work, call, outer) if call is not None else _of_test(work, outer)
+        tests = _tests(work, outer) if call is None else []
+        marks = _of_flag(work, call) if call is not None else _moved(work, tests)
         pairs = dict(_NEW[mark] for mark in sorted(marks) if _NEW[mark][0] in words)
+        if pairs and _asks_the_card(work, tests):
+            pairs |= {"CUDA": "NPU", "Cuda": "NPU"}  # "the device is 'cuda', but CUDA is not available"
         if pairs and not (call is None and _is_looked_for(work, value)) and work.take(outer):
             named = ", ".join(f"{old} -> {new}" for old, new in pairs.items())
             yield Edit(outer, fixer.code, f"a text follows the values that it names: {named}", _swap(pairs))
@@ -121,7 +124,7 @@ def _described(outer: ast.expr) -> ast.Call | None:
     return call if isinstance(call, ast.Call) and defines else None
 
 
-def _of_flag(work: Work, call: ast.Call, outer: ast.expr) -> frozenset[str]:
+def _of_flag(work: Work, call: ast.Call) -> frozenset[str]:
     """What the values of an option are that were edited where it is defined; else what the project reads it as."""
     moved = _moved(work, [work.source.extent(call)])
     if moved or last_name(call.func) not in PARSER_CALLS:
@@ -132,20 +135,39 @@ def _of_flag(work: Work, call: ast.Call, outer: ast.expr) -> frozenset[str]:
     return read_as.option(work.project, destination(call), work.scan.path).marks & {DEVICE, BACKEND}
 
 
-def _of_test(work: Work, outer: ast.expr) -> frozenset[str]:
-    """What the values are that the tests compare under which an error is raised with a text."""
+def _tests(work: Work, outer: ast.expr) -> list[Extent]:
+    """The tests under which an error is raised with a text; none for other text."""
     current: ast.AST = outer
     calls = False
     while not isinstance(current, ast.stmt):
         current = parent(current)
         calls = calls or (isinstance(current, ast.Call) and last_name(current.func) in _RAISES)
     if isinstance(current, ast.Assert):
-        if current.msg is None or not _lies_in(work.source.extent(outer), work.source.extent(current.msg)):
-            return frozenset()
-        return _moved(work, [work.source.extent(current.test)])
+        message = current.msg
+        if message is None or not _lies_in(work.source.extent(outer), work.source.extent(message)):
+            return []
+        return [work.source.extent(current.test)]
     if not isinstance(current, ast.Raise) and not (calls and isinstance(current, ast.Expr)):
-        return frozenset()
-    return _moved(work, [work.source.extent(test) for test in _tests(current)])
+        return []
+    return [work.source.extent(test) for test in _around(current)]
+
+
+def _around(node: ast.AST) -> Iterator[ast.expr]:
+    """The tests of the `if` statements around a statement, up to its function."""
+    while not isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS)):
+        node = parent(node)
+        if isinstance(node, ast.If):
+            yield node.test
+
+
+def _asks_the_card(work: Work, areas: list[Extent]) -> bool:
+    """True where a test asks torch.npu for what it asked torch.cuda before."""
+    return any(
+        edit.level is Level.SAFE
+        and edit.api.startswith("torch.cuda.")
+        and any(_lies_in(work.source.extent(edit.node), area) for area in areas)
+        for edit in work.rewrites
+    )
 
 
 def _is_looked_for(work: Work, text: str) -> bool:
@@ -157,14 +179,6 @@ def _is_looked_for(work: Work, text: str) -> bool:
         except re.error:
             continue
     return False
-
-
-def _tests(node: ast.AST) -> Iterator[ast.expr]:
-    """The tests of the `if` statements around a statement, up to its function."""
-    while not isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS)):
-        node = parent(node)
-        if isinstance(node, ast.If):
-            yield node.test
 
 
 def _moved(work: Work, areas: list[Extent]) -> frozenset[str]:
