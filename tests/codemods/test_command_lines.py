@@ -77,6 +77,8 @@ ASKED = [
     ('os.system("python tools/train.py --device cuda && python other.py --kind cuda")', "NPU814"),
     ('os.system("nvprof tools/train --device cuda")', "NPU208"),
     ('start("python tools/train.py --device cuda")', "NPU208"),
+    ('subprocess.run(["server", "--device", "cuda"])', "NPU814"),  # a program of somebody else's
+    ('subprocess.run(["bash", "run.sh", "--device", "cuda"])', "NPU814"),
     ('names = ["--kind", "cuda"]', "NPU203"),
     ('names = ["--color", "red", "cuda"]', "NPU203"),
     ('os.system("python tools/train.py --device cu\\x64a")', ""),

@@ -28,6 +28,8 @@ def moved(before: str, after: str, **more: object) -> None:
         '@click.option("--device", default="cuda", type=click.Choice(["cuda", "cpu"]), help="cuda or cpu")\n'
         "def main(device): ...",
         'def main(device: str = typer.Option("cuda", help="cuda or cpu")): ...',
+        'def main(device: Annotated[str, typer.Option(help="cuda or cpu")] = "cuda"): ...',
+        'device: Annotated[str, Field(description="cuda or cpu")] = "cuda"',
     ],
 )
 def test_the_help_of_a_value(line: str) -> None:

@@ -217,12 +217,14 @@ def _list(work: Work, display: ast.List | ast.Tuple) -> Finds:
     own = work.scan.path
     path = own if program is None else path_of(work.project, own, program)
     here = program is None or _is_arguments(work, display)
-    certain = bool(program is not None and path) or _is_arguments(work, display) or runs(work, display)
+    run = runs(work, display)
+    certain = bool(program is not None and path) or _is_arguments(work, display) or run
     for option, word, value, _ in options(words if program is None else program.arguments):
         if option is None or not mark_of(value):
             continue
         node = word.node
-        given = _Given(option, value, value, 0, reading_of(work.project, option, path))
+        reading = Reading() if run and program is None else reading_of(work.project, option, path)
+        given = _Given(option, value, value, 0, reading)
         if not isinstance(node, (ast.Constant, ast.JoinedStr)) or id(node) in work.taken:
             continue
         if not given.takes and not (certain and option.startswith("-")):

@@ -21,6 +21,7 @@ from transplt.flow.arguments import destination
 from transplt.flow.callees import ABSL_CALLS, FIELD_CALLS, PARSER_CALLS
 from transplt.flow.device_strings import whole_value
 from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
+from transplt.program.given import defaults
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.literals import in_literals
@@ -126,13 +127,24 @@ def _described(outer: ast.expr) -> ast.Call | None:
 
 def _of_flag(work: Work, call: ast.Call) -> frozenset[str]:
     """What the values of an option are that were edited where it is defined; else what the project reads it as."""
-    moved = _moved(work, [work.source.extent(call)])
+    moved = _moved(work, [work.source.extent(call), *_annotated_default(work, call)])
     if moved or last_name(call.func) not in PARSER_CALLS:
         return moved
     values = (each.value for each in call.keywords if each.arg in ("default", "choices", "const", "action"))
     if any(not (isinstance(each, ast.Constant) and each.value is None) for each in values):
         return moved  # its values are others
     return read_as.option(work.project, destination(call), work.scan.path).marks & {DEVICE, BACKEND}
+
+
+def _annotated_default(work: Work, call: ast.Call) -> Iterator[Extent]:
+    """`device: Annotated[str, typer.Option(help="...")] = "cuda"`: where the default stands."""
+    above = parent(call)
+    while isinstance(above, (ast.Tuple, ast.Subscript)):
+        above = parent(above)
+    if isinstance(above, ast.AnnAssign) and above.value is not None:
+        yield work.source.extent(above.value)
+    elif isinstance(above, ast.arg) and isinstance(function := parent(parent(above)), FUNCTIONS):
+        yield from (work.source.extent(value) for name, value in defaults(function) if name == above.arg)
 
 
 def _tests(work: Work, outer: ast.expr) -> list[Extent]:
@@ -171,7 +183,9 @@ def _asks_the_card(work: Work, areas: list[Extent]) -> bool:
 
 
 def _is_looked_for(work: Work, text: str) -> bool:
-    """True for the text of an error that a test of the project looks for."""
+    """True for the text of an error that a test of the project looks for, and where the project is not known."""
+    if not work.project.known:
+        return True
     for needle in work.project.matched:
         try:
             if re.search(needle, text):
