@@ -23,6 +23,7 @@ from transplt.engine.prefilter import worth_a_look
 from transplt.engine.survey import survey
 from transplt.flow.definition_facts import Use
 from transplt.flow.definition_uses import definition_uses
+from transplt.flow.entries import entry_of
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.key_reads import reads_in_text
 from transplt.flow.links import linked_slots, unlinked_slots
@@ -54,7 +55,7 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
     renames = tuple((rule.old, rule.new) for rule in compile_rules(settings).user.definitions.values())
     if renames:
         facts = replace(facts, renames=renames, uses=_uses(data, path, settings, renames))
-    return facts if copy is None else replace(facts, copy=copy)
+    return replace(facts, copy=copy, entry=entry_of(data, path) if path.endswith(".py") else None)
 
 
 def _uses(data: bytes, path: str, settings: Settings, renames: tuple[tuple[str, str], ...]) -> tuple[Use, ...]:

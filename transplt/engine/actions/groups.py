@@ -11,6 +11,7 @@ from typing import Any
 
 from transplt.base.finding import Effort, Finding, Level
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Kernels, Unit
+from transplt.flow.entries import named_aside
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
@@ -39,10 +40,6 @@ _OWNERS = frozenset(
         "torch.nn.utils",
     }
 )  # fmt: skip
-_ASIDE = re.compile(
-    r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?|\.github|\.circleci|\.gitlab|\.buildkite|\.ci)/"
-    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +162,7 @@ def _substitution(finding: Finding) -> Group | None:
         match = next((found for name in names if (found := entry.pattern.search(name))), None)
         if match is not None:
             name = match[1] if entry.each else ""
-            how, blocks = entry.how.replace("{name}", name), _here(entry.blocks, finding.path)
+            how, blocks = entry.how.replace("{name}", name), _here(entry.blocks, finding)
             if entry.page:
                 return Group(_page(entry.page).action, entry.page, "", blocks, how, entry.effort)
             return Group(entry.title.replace("{name}", name), "substitution", name, blocks, how, entry.effort)
@@ -203,7 +200,7 @@ def _name_of(finding: Finding, by: str) -> str:
     api = canonical(finding.api) if finding.api else ""
     if by == "package":
         package = api.partition(".")[0]
-        return package if re.search(rf"\b{re.escape(package)}\b", finding.message) else api
+        return package if re.search(rf"\b{re.escape(package)}\b(?!\.\w)", finding.message) else api
     if by != "api":
         return ""
     owner = api.rpartition(".")[0]
@@ -215,17 +212,17 @@ def _blocks(finding: Finding, page: Diagnostic) -> str:
     """What a finding blocks: what may be missing stops nobody at the start."""
     if _GOES_ON in finding.message:
         return "later"
-    return _here("import" if _IMPORT_FAILS in finding.message else page.blocks, finding.path)
+    return _here("import" if _IMPORT_FAILS in finding.message else page.blocks, finding)
 
 
-def _here(blocks: str, path: str) -> str:
-    """What blocks so much, where only tests, documentation or a CI service meet it."""
-    return "later" if blocks in ("import", "first step") and aside(path) else blocks
+def _here(blocks: str, finding: Finding) -> str:
+    """What blocks so much, where no training script meets it."""
+    return "later" if blocks in ("import", "first step") and aside(finding) else blocks
 
 
-def aside(path: str) -> bool:
-    """True for a file that only tests, benchmarks, documentation or a CI service run."""
-    return _ASIDE.search(path) is not None
+def aside(finding: Finding) -> bool:
+    """True for a finding in a file that no training script reaches, or only tests, documentation, a CI service."""
+    return finding.aside or named_aside(finding.path)
 
 
 def _names(finding: Finding) -> list[str]:
