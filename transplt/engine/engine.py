@@ -15,6 +15,7 @@ from transplt.edits.helper_file import defined_in, is_helper
 from transplt.edits.ignores import speaks_of_ignores
 from transplt.edits.work import Work
 from transplt.engine.analysis.project import concerns, join, support_facts
+from transplt.engine.behind_options import mark_options
 from transplt.engine.carry_out import carry_out
 from transplt.engine.changed_lines import leave_other_lines
 from transplt.engine.old_code import readable, result_for_old
@@ -168,7 +169,8 @@ def _finished(
         alone = plan(file.source, file.scan, rules, replace(settings, entry=""), project, slots)
         result = finish(data, alone)
         result = replace(result, findings=tuple(sorted((*result.findings, taken_back), key=Finding.sort_key)))
-    return _analysed(result, data, file, settings, project)
+    result = _analysed(result, data, file, settings, project)
+    return replace(result, findings=mark_options(file.scan, result.findings))
 
 
 def _analysed(

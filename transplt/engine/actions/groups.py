@@ -30,6 +30,8 @@ _KERNEL_HOW = (
 )
 #: What `transplt.fixers.codemods.packages` says of an import in a try statement.
 _GOES_ON = "goes on where it cannot be imported"
+#: What it says of an import in a function.
+_IN_FUNCTION = "imported when "
 #: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.
 _IMPORT_FAILS = "the import fails"
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
@@ -212,12 +214,13 @@ def _blocks(finding: Finding, page: Diagnostic) -> str:
     """What a finding blocks: what may be missing stops nobody at the start."""
     if _GOES_ON in finding.message:
         return "later"
-    return _here("import" if _IMPORT_FAILS in finding.message else page.blocks, finding)
+    blocks = "import" if _IMPORT_FAILS in finding.message else page.blocks
+    return _here("first step" if blocks == "import" and _IN_FUNCTION in finding.message else blocks, finding)
 
 
 def _here(blocks: str, finding: Finding) -> str:
-    """What blocks so much, where no training script meets it."""
-    return "later" if blocks in ("import", "first step") and aside(finding) else blocks
+    """What blocks so much, where no training script meets it, or only one that is asked to."""
+    return "later" if blocks in ("import", "first step") and (aside(finding) or finding.option) else blocks
 
 
 def aside(finding: Finding) -> bool:
