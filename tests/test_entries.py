@@ -66,7 +66,8 @@ def test_what_a_file_is() -> None:
         ({"train.py": TRAIN, "models.py": "", "old/train.py": TRAIN, "tests/test_a.py": TRAIN},
          {"old/train.py", "tests/test_a.py"}),
         # a script that starts the one that trains; scripts at the top
-        ({"run/main.py": "from engine import fit\n" + GUARD, "engine.py": "loss.backward()\n", "eval.py": GUARD}, set()),
+        ({"run/main.py": "from engine import fit\n" + GUARD, "engine.py": "loss.backward()\n", "eval.py": GUARD},
+         set()),
         # a package is reached as a whole: registries import by name
         ({"train.py": "import lib.build\nloss.backward()\n", "lib/__init__.py": "", "lib/build.py": "",
           "lib/heads/__init__.py": "", "lib/heads/a.py": ""}, set()),

@@ -22,7 +22,8 @@ _NAMED = re.compile(
     r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
 )
 _IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(]*)|import[ \t]+(?P<whole>[^\n#]+))",
+    rb"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(]*)"
+    rb"|import[ \t]+(?P<whole>[^\n#]+))",
     re.M,
 )
 _NAME = re.compile(rb"(?:^|[,(])\s*([.\w]+)")
@@ -115,7 +116,7 @@ class _Tree:
         for path, entry in self.entries.items():
             beside = module_name(path).rpartition(".")[0]
             found = {self._path(name, beside) for name in entry.imports}
-            self.leads[path] = found - {"", path}
+            self.leads[path] = found.intersection(self.entries) - {path}
         imported = {target for targets in self.leads.values() for target in targets}
         packages = {posixpath.dirname(path) for path in self.entries if path.endswith("__init__.py")}
         for path, entry in self.entries.items():

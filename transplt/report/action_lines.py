@@ -8,7 +8,7 @@ from typing import Any
 
 from transplt.base.errors import shown
 from transplt.base.finding import Effort
-from transplt.engine.actions.action import BLOCKS_TEXT, Action, Place
+from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.actions import total_hours
 from transplt.render.cell import many, visible
 

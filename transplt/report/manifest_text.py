@@ -71,7 +71,9 @@ def _actions(result: RunResult) -> list[dict[str, Any]]:
     by_path = {record.path: record.findings for record in result.python_files}
     rows = []
     numbered = [
-        (number, part) for number, action in enumerate(actions_of(result.findings), 1) for part in action.parts or (action,)
+        (number, part)
+        for number, action in enumerate(actions_of(result.findings), 1)
+        for part in action.parts or (action,)
     ]
     for number, action in numbered:
         lines: dict[str, list[list[int]]] = {}

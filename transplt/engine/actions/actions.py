@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from transplt.base.finding import Effort, Finding
 from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.effort import HOURS
-from transplt.engine.actions.groups import Group, Groups, aside
+from transplt.engine.actions.groups import OFFERED, Group, Groups, aside
 from transplt.engine.actions.joining import MOST, at_most, level_of
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
@@ -19,7 +19,7 @@ from transplt.rules.support_tables import canonical
 _FURTHER = {Effort.LOW: 0.05, Effort.MEDIUM: 0.25, Effort.HIGH: 1.0}
 #: The same replacement in file after file is one command.
 _SUBSTITUTED = 0.01
-_MECHANICAL = frozenset({"substitution", "lock", "safe edits"})
+_MECHANICAL = frozenset({"substitution", "lock", OFFERED})
 _MOST_NAMES = 3
 #: What joins when there is much: the same code told apart by names, or what is left of words in files that run nothing.
 _LEFTOVER = "leftovers"
@@ -58,8 +58,11 @@ def actions_of(findings: Iterable[Finding]) -> tuple[Action, ...]:
         if finding.open:
             group = groups.of(finding)
             drafts.setdefault(group, _Draft(group, [])).findings.append((finding, group))
-    actions = [_action(draft, groups.kernels) for draft in _fewer(list(drafts.values()))]
-    return tuple(sorted(at_most(sorted(actions, key=_rank)), key=_rank))
+    # What --fix does is no work of a person, and a migration has done it: it makes the others no fewer.
+    offered = [_action(draft, groups.kernels) for group, draft in drafts.items() if group.kind == OFFERED]
+    rest = [draft for group, draft in drafts.items() if group.kind != OFFERED]
+    actions = at_most(sorted((_action(draft, groups.kernels) for draft in _fewer(rest)), key=_rank))
+    return tuple(sorted([*offered, *actions], key=_rank))
 
 
 def total_hours(actions: Iterable[Action]) -> float:
@@ -72,7 +75,8 @@ def _rank(action: Action) -> tuple[bool, int, bool, int, float, int, str]:
     efforts = tuple(Effort)
     outside = not any(place.path.endswith((".py", *SOURCE_SUFFIXES)) for place in action.places)
     return (
-        action.aside, BLOCKS.index(action.blocks), outside, -efforts.index(action.effort), -action.hours, -action.count, action.title,
+        action.aside, BLOCKS.index(action.blocks), outside, -efforts.index(action.effort), -action.hours, -action.count,
+        action.title,
     )  # fmt: skip
 
 

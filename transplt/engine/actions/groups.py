@@ -16,6 +16,8 @@ from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
 
+#: The kind of the one group of edits that --fix makes.
+OFFERED = "safe edits"
 #: Codes of files that are not Python, as `transplt.files` gives them.
 _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
@@ -189,7 +191,7 @@ def _offered(finding: Finding) -> Group:
     if finding.level is Level.SAFE:
         title = "Let transplt make the edits that it is sure of: transplt check --fix"
         how = "run it with --fix in a repository that git can restore, or migrate the project"
-        return Group(title, "safe edits", "", "first step", how)
+        return Group(title, OFFERED, "", "first step", how)
     page = _page(finding.code)
     title = f"Decide about edits that --unsafe-fixes makes: {page.title}"
     return Group(title, finding.code, "", page.blocks)

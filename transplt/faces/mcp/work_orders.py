@@ -20,7 +20,10 @@ _PROVES = "transplt prove ORIGINAL MIGRATED"
 
 
 def work_orders(checked: dict[str, Any], folder: str, original: str = "") -> list[dict[str, Any]]:
-    """One for each thing to do of the check of `folder`, what blocks first at the front; `original` is what it came from."""
+    """One for each thing to do of the check of `folder`, what blocks first at the front.
+
+    `original` is what the folder came from.
+    """
     by_line: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for finding in checked["findings"]:
         if finding["level"] != "info":
