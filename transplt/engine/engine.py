@@ -15,6 +15,7 @@ from transplt.edits.helper_file import defined_in, is_helper
 from transplt.edits.ignores import speaks_of_ignores
 from transplt.edits.work import Work
 from transplt.engine.analysis.project import concerns, join, support_facts
+from transplt.engine.behind_options import mark_options
 from transplt.engine.carry_out import carry_out
 from transplt.engine.changed_lines import leave_other_lines
 from transplt.engine.old_code import readable, result_for_old
@@ -23,6 +24,7 @@ from transplt.engine.prefilter import worth_a_look
 from transplt.engine.survey import survey
 from transplt.flow.definition_facts import Use
 from transplt.flow.definition_uses import definition_uses
+from transplt.flow.entries import entry_of
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.key_reads import reads_in_text
 from transplt.flow.links import linked_slots, unlinked_slots
@@ -54,7 +56,7 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
     renames = tuple((rule.old, rule.new) for rule in compile_rules(settings).user.definitions.values())
     if renames:
         facts = replace(facts, renames=renames, uses=_uses(data, path, settings, renames))
-    return facts if copy is None else replace(facts, copy=copy)
+    return replace(facts, copy=copy, entry=entry_of(data, path) if path.endswith(".py") else None)
 
 
 def _uses(data: bytes, path: str, settings: Settings, renames: tuple[tuple[str, str], ...]) -> tuple[Use, ...]:
@@ -167,7 +169,8 @@ def _finished(
         alone = plan(file.source, file.scan, rules, replace(settings, entry=""), project, slots)
         result = finish(data, alone)
         result = replace(result, findings=tuple(sorted((*result.findings, taken_back), key=Finding.sort_key)))
-    return _analysed(result, data, file, settings, project)
+    result = _analysed(result, data, file, settings, project)
+    return replace(result, findings=mark_options(file.scan, result.findings))
 
 
 def _analysed(

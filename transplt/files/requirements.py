@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -47,6 +48,8 @@ def with_requirements(
     reported_lines = {each.span.line for each in others}
     both = tuple(_both(each, bound.get(each.span.line)) for each in others)
     return (*both, *(each for each in found if each.code != BOUND or each.span.line not in reported_lines))
+
+_EXTRA = re.compile(r"(?:optional-dependencies|extras_require|extras)\.([^.]+)$")
 
 
 def _both(finding: Finding, requirement: Finding | None) -> Finding:
@@ -94,4 +97,13 @@ def _finding(text: str, path: str, at: Requirement, advice: PackageAdvice) -> Fi
     end = start + len(text[at.start : at.end].encode("utf-8", "surrogateescape"))
     span = Span(line, column, line, column + at.end - at.start, start, end)
     api = advice.package or at.name
-    return Finding(path, span, advice.code, Level.MANUAL, advice.message, api, effort=Effort.LOW, help=advice.help)
+    return Finding(
+        path, span, advice.code, Level.MANUAL, advice.message, api, effort=Effort.LOW, help=advice.help,
+        option=_extra(at.section),
+    )  # fmt: skip
+
+
+def _extra(section: str) -> str:
+    """The words for an extra that nobody gets who does not ask for it; empty for what is always installed."""
+    match = _EXTRA.search(section)
+    return f"the extra {match[1]}" if match is not None else ""

@@ -9,6 +9,7 @@ from transplt.base.text.memo import Memoized
 from transplt.flow.code import CodeFacts
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import Renaming, Use, decide
+from transplt.flow.entries import Aside, Entry, aside_of
 from transplt.flow.graph import ancestors, canonical_name, unique_suffixes
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import GENERIC, marks_by_name
@@ -68,6 +69,7 @@ class ModuleFacts:
     matched: tuple[str, ...] = ()  # what it looks for in the text of errors (`match=`), with a CUDA word
     gives: tuple[str, ...] = ()  # of a file that is not Python: names beside which it speaks of CUDA (given_values.py)
     placing: Placing | None = None  # how it is found, where a module of ours may go in (helper_place.py)
+    entry: Entry | None = None  # what it says of what runs (entries.py)
 
 
 @dataclass(slots=True)
@@ -109,6 +111,7 @@ class ProjectFacts(Memoized):
     reads: KeyReads = field(default_factory=KeyReads)
     placing: dict[str, Placing] = field(default_factory=dict)  # by path, for where a module of ours goes
     given: frozenset[str] = frozenset()  # those of `reads` that get a word of CUDA outside of Python
+    aside: Aside = field(default_factory=Aside)  # files that no training script reaches
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
 
     @classmethod
@@ -125,6 +128,8 @@ class ProjectFacts(Memoized):
         joined.guarded = frozenset(item.path for item in every if item.guarded)
         joined.placing = {item.path: item.placing for item in every if item.placing is not None}
         joined.packages = _packages(joined.modules)
+        entries = {item.path: item.entry for item in every if item.entry is not None}
+        joined.aside = aside_of(entries, joined.modules, joined.suffixes)
         joined.copies = tuple(item.copy for item in every if item.copy is not None)
         joined.saved = tuple(sorted({each for item in every for each in item.saved}))
         used: set[str] = set()

@@ -11,10 +11,13 @@ from typing import Any
 
 from transplt.base.finding import Effort, Finding, Level
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Kernels, Unit
+from transplt.flow.entries import named_aside
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
 
+#: The kind of the one group of edits that --fix makes.
+OFFERED = "safe edits"
 #: Codes of files that are not Python, as `transplt.files` gives them.
 _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
@@ -29,6 +32,8 @@ _KERNEL_HOW = (
 )
 #: What is said of an import in a try statement (fixers/codemods/packages.py), of a tool that a script can do without.
 _GOES_ON = re.compile("goes on where it cannot be imported|goes on without it")
+#: What it says of an import in a function.
+_IN_FUNCTION = "imported when "
 #: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.
 _IMPORT_FAILS = "the import fails"
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
@@ -39,10 +44,6 @@ _OWNERS = frozenset(
         "torch.nn.utils",
     }
 )  # fmt: skip
-_ASIDE = re.compile(
-    r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?|\.github|\.circleci|\.gitlab|\.buildkite|\.ci)/"
-    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ def _substitution(finding: Finding) -> Group | None:
         match = next((found for name in names if (found := entry.pattern.search(name))), None)
         if match is not None:
             name = match[1] if entry.each else ""
-            how, blocks = entry.how.replace("{name}", name), _here(entry.blocks, finding.path)
+            how, blocks = entry.how.replace("{name}", name), _here(entry.blocks, finding)
             blocks = "later" if _GOES_ON.search(finding.message) else blocks
             if entry.page:
                 return Group(_page(entry.page).action, entry.page, "", blocks, how, entry.effort)
@@ -191,7 +192,7 @@ def _offered(finding: Finding) -> Group:
     if finding.level is Level.SAFE:
         title = "Let transplt make the edits that it is sure of: transplt check --fix"
         how = "run it with --fix in a repository that git can restore, or migrate the project"
-        return Group(title, "safe edits", "", "first step", how)
+        return Group(title, OFFERED, "", "first step", how)
     page = _page(finding.code)
     title = f"Decide about edits that --unsafe-fixes makes: {page.title}"
     return Group(title, finding.code, "", page.blocks)
@@ -204,7 +205,7 @@ def _name_of(finding: Finding, by: str) -> str:
     api = canonical(finding.api) if finding.api else ""
     if by == "package":
         package = api.partition(".")[0]
-        return package if re.search(rf"\b{re.escape(package)}\b", finding.message) else api
+        return package if re.search(rf"\b{re.escape(package)}\b(?!\.\w)", finding.message) else api
     if by != "api":
         return ""
     owner = api.rpartition(".")[0]
@@ -216,17 +217,18 @@ def _blocks(finding: Finding, page: Diagnostic) -> str:
     """What a finding blocks: what may be missing stops nobody at the start."""
     if _GOES_ON.search(finding.message):
         return "later"
-    return _here("import" if _IMPORT_FAILS in finding.message else page.blocks, finding.path)
+    blocks = "import" if _IMPORT_FAILS in finding.message else page.blocks
+    return _here("first step" if blocks == "import" and _IN_FUNCTION in finding.message else blocks, finding)
 
 
-def _here(blocks: str, path: str) -> str:
-    """What blocks so much, where only tests, documentation or a CI service meet it."""
-    return "later" if blocks in ("import", "first step") and aside(path) else blocks
+def _here(blocks: str, finding: Finding) -> str:
+    """What blocks so much, where no training script meets it, or only one that is asked to."""
+    return "later" if blocks in ("import", "first step") and (aside(finding) or finding.option) else blocks
 
 
-def aside(path: str) -> bool:
-    """True for a file that only tests, benchmarks, documentation or a CI service run."""
-    return _ASIDE.search(path) is not None
+def aside(finding: Finding) -> bool:
+    """True for a finding in a file that no training script reaches, or only tests, documentation, a CI service."""
+    return finding.aside or named_aside(finding.path)
 
 
 def _names(finding: Finding) -> list[str]:

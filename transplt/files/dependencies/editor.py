@@ -168,8 +168,7 @@ def _with_clauses(asked: Requirement, text: str, clauses: str) -> Change:
 
 def _additions(document: Document, asked: list[Requirement], text: str, releases: Releases) -> Finds:
     """torch-npu beside torch: in the list that every user of the project gets, else in each that has torch."""
-    if any(normalised(each.name) == TORCH_NPU for each in asked):
-        return
+    there = any(normalised(each.name) == TORCH_NPU for each in asked)
     torch = [
         each
         for each in asked
@@ -178,6 +177,10 @@ def _additions(document: Document, asked: list[Requirement], text: str, releases
         and not _ELSEWHERE.search(each.marker)
         and not FOR_OTHERS.search(each.section.lower())
     ]
+    if there:
+        if torch and releases.x86_64 and not _has_index(text):
+            yield from _index_for(document, text, torch[0], releases)
+        return
     main = [each for each in torch if each.section in ("", "project.dependencies", "tool.poetry.dependencies")]
     done: set[tuple[str, str]] = set()
     for each in main or torch:

@@ -14,8 +14,8 @@ from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.rule import Rule
-from transplt.syntax.asks import last_name
-from transplt.syntax.scan import parent
+from transplt.syntax.asks import last_name, own_nodes
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU501", rank=120)
 
@@ -37,15 +37,24 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
             groups.setdefault(rule.old, []).append((node, rule, api))
     for members in groups.values():
         needed = [member for member in members if not can_fail(member[0])]
+        needed.sort(key=lambda member: any(isinstance(each, FUNCTIONS) for each in chain(member[0])))
         node, rule, api = (needed or members)[0]
         if needed:
             level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
-            yield _note(work, node, rule, api, level, rule.message)
+            late = f"; imported when {named}() runs" if (named := _only_in(needed)) else ""
+            yield _note(work, node, rule, api, level, f"{rule.message}{late}")
         else:
             yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {GOES_ON}")
         for other, _, _ in members:
             if other is not node:
                 yield work.keep(other, "reported-package")
+
+
+def _only_in(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> str:
+    """The first function that imports a package, where no module does as it is loaded; empty where one does."""
+    functions = [next((each for each in chain(node) if isinstance(each, FUNCTIONS)), None) for node, _, _ in needed]
+    first = functions[0]
+    return first.name if first is not None and all(each is not None for each in functions) else ""
 
 
 def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:
@@ -73,15 +82,15 @@ def can_fail(node: ast.AST) -> bool:
 
 
 def _goes_on(handler: ast.ExceptHandler) -> bool:
-    """True for `except ImportError` that does not raise again or leave."""
+    """True for `except ImportError` that cannot raise again or leave."""
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     caught = {last_name(kind) for kind in kinds if kind is not None}
     if handler.type is not None and not caught & _CAUGHT:
         return False
-    for statement in handler.body:
-        if isinstance(statement, ast.Raise):
+    for node in own_nodes(handler):
+        if isinstance(node, ast.Raise):
             return False
-        call = statement.value if isinstance(statement, ast.Expr) else None
+        call = node.value if isinstance(node, ast.Expr) else None
         if isinstance(call, ast.Call) and last_name(call.func) in ("exit", "_exit"):
             return False
     return True
