@@ -9,7 +9,6 @@ from typing import Any
 
 from transplt.base.finding import Effort
 from transplt.engine.actions.action import Action
-from transplt.render.cell import many
 from transplt.rules.pages import BLOCKS
 from transplt.rules.tables import read_table
 
@@ -79,7 +78,7 @@ def _joined(title: str, same: Sequence[Action]) -> Action:
         blocks=min((action.blocks for action in same), key=BLOCKS.index),
         effort=level_of(hours),
         hours=hours,
-        how=f"{many(len(parts), 'thing')}, each told below",
+        how=f"{len(parts)} things, each told below",
         codes=tuple(code for code, _ in sorted(codes.items(), key=lambda item: (-item[1], item[0]))),
         places=tuple(place for part in parts for place in part.places),
         findings=tuple(sorted(findings, key=lambda each: (*each.sort_key(), each.code))),
