@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from transplt.base.finding import Effort, Level
+from transplt.rules.since import only_newer, only_older
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
 
@@ -221,44 +222,11 @@ def level_and_help(word: GpuWord, pins: Iterable[tuple[str, str]]) -> tuple[Leve
     asked = dict(pins).get(package)
     if asked is None:
         return word.level, word.help
-    if _only_older(asked, first):
+    if only_older(asked, first):
         return Level.MANUAL, f"the project asks for {package}{asked}: ask for {package}>={first}; {word.help}"
-    if _only_newer(asked, first):
+    if only_newer(asked, first):
         return Level.INFO, f"{package}{asked} of the project handles it; {word.help}"
     return word.level, word.help
-
-
-def _only_older(asked: str, first: str) -> bool:
-    """True when every version that is asked for is older than `first`."""
-    from packaging.version import Version
-
-    wanted = Version(first)
-    return any(
-        version < wanted or (operator == "<" and version == wanted)
-        for operator, version in _parts(asked)
-        if operator in ("==", "===", "<=", "<")
-    )
-
-
-def _only_newer(asked: str, first: str) -> bool:
-    """True when every version that is asked for is `first` or newer."""
-    from packaging.version import Version
-
-    wanted = Version(first)
-    return any(
-        version >= wanted for operator, version in _parts(asked) if operator in ("==", "===", ">=", ">", "~=")
-    )
-
-
-def _parts(asked: str) -> list[tuple[str, Any]]:
-    """The clauses of a specifier, operator and version; nothing for what cannot be read."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        return [(part.operator, Version(part.version.removesuffix(".*"))) for part in SpecifierSet(asked)]
-    except (InvalidSpecifier, InvalidVersion):
-        return []
 
 
 def _word(row: dict[str, Any]) -> GpuWord:
