@@ -24,9 +24,9 @@ _COMMANDS = frozenset(
 _KEYS = frozenset({FileKind.CONFIG, FileKind.DOCKER, FileKind.REQUIREMENTS})
 #: What every file with such a word holds, in any case.
 _HINTS = Marked(
-    r"gpu|flash_att|[48]bit|tf32|paged_|bnb|lamb\b|lion\b|accelerators|reduce-overhead|max-autotune|apex|\bamp\b"
+    r"gpu|flash_att|[48]bit|tf32|paged_|bnb|lamb\b|lion\b|accelerator|lightning|reduce-overhead|max-autotune|apex|\bamp\b"
     r"|sparse_att|xformers|device=|srun|sbatch|salloc|80gb",
-    *r"gpu flash_att 4bit 8bit tf32 paged_ bnb lamb\b lion\b accelerators reduce-overhead max-autotune apex".split(),
+    *r"gpu flash_att 4bit 8bit tf32 paged_ bnb lamb\b lion\b accelerator lightning reduce-overhead max-autotune apex".split(),
     *r"\bamp\b sparse_att xformers device= srun sbatch salloc 80gb".split(),
 )
 #: The rest of a word that is cut off, and what parts the name of a flag from its value.
@@ -107,6 +107,8 @@ def _keys(text: str) -> Iterator[_Hit]:
     known: dict[tuple[int, str], bool] = {}
 
     def stands_beside(place: PathPlace, above: int) -> bool:
+        if place.without is not None and any(map(place.without.fullmatch, near[above])):
+            return False
         if place.beside is None:
             return True
         key = (above, place.beside.pattern)

@@ -27,7 +27,8 @@ class Value:
     """What the value of an argument or a key has to be.
 
     `kind`: `any`, `given` (not zero, None, False or empty), `true`, `integer`, `one_of` (`values`), `matches` (a string
-    that `pattern` matches whole, in any case) or `holds` (one of `values` anywhere in the expression).
+    that `pattern` matches whole, in any case), `holds` (one of `values` anywhere in the expression) or `unseen` (what
+    comes from elsewhere: a parameter, an attribute, an item).
     """
 
     kind: str = "any"
@@ -42,6 +43,8 @@ class Value:
             return constant is True
         if self.kind == "integer":
             return type(constant) is int
+        if self.kind == "unseen":
+            return False
         if self.kind in ("one_of", "holds"):
             return constant in self.values
         if self.pattern is not None:
@@ -51,7 +54,9 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class GpuWord:
-    """The finding for a word. `since` is the package and the first version that handles NPUs under this very word."""
+    """The finding for a word. `since` is the package and the first version that handles NPUs under this very word;
+    `holds_from` the package and the first version of which the row speaks.
+    """
 
     word: str
     code: str
@@ -60,7 +65,15 @@ class GpuWord:
     message: str
     help: str
     since: tuple[str, str] | None
+    holds_from: tuple[str, str] | None
     versions: frozenset[str]
+
+    def is_for(self, pins: Iterable[tuple[str, str]]) -> bool:
+        """False where the project asks for versions alone of which the row does not speak."""
+        if self.holds_from is None:
+            return True
+        package, first = self.holds_from
+        return not only_older(dict(pins).get(package, ""), first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +83,8 @@ class CallPlace:
 
     Without either it is an argument of any call but those of the names in `but`, which are reported at
     their import. `whole`: the call is what is
-    found, and not its argument.
+    found, and not its argument. `absent`: a call with none of these arguments is
+    what is found.
     """
 
     calls: frozenset[str]
@@ -82,6 +96,7 @@ class CallPlace:
     position: int
     value: Value
     whole: bool
+    absent: tuple[str, ...]
 
     @property
     def anywhere(self) -> bool:
@@ -146,12 +161,14 @@ class KeyPlace:
 class PathPlace:
     """A key of a configuration file by its way from the top (`trainer.accelerator`; `[]` is an item of a list).
 
-    `beside`: a key that one of its neighbours, or of those at the top, has to match.
+    `beside`: a key that one of its neighbours, or of those at the top, has to match; `without`: one that none of its
+    neighbours may match.
     """
 
     path: re.Pattern[str]
     value: re.Pattern[str] | None
     beside: re.Pattern[str] | None
+    without: re.Pattern[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +220,7 @@ def gpu_words() -> GpuWords:
         flags,
         tuple((command, tuple(each for each in flags if each[0].command == command)) for command in commands),
         tuple(sorted({literal for row in rows for place in row["places"] for literal in _literals(place)})),
-        tuple(sorted({row["since"]["package"] for row in rows if "since" in row})),
+        tuple(sorted({row[key]["package"] for row in rows for key in ("since", "from") if key in row})),
     )
 
 
@@ -231,7 +248,7 @@ def level_and_help(word: GpuWord, pins: Iterable[tuple[str, str]]) -> tuple[Leve
 
 def _word(row: dict[str, Any]) -> GpuWord:
     level = Level(row.get("level", "manual"))
-    since = row.get("since")
+    since, first = row.get("since"), row.get("from")
     return GpuWord(
         row["word"],
         row["code"],
@@ -240,6 +257,7 @@ def _word(row: dict[str, Any]) -> GpuWord:
         row["message"],
         row["help"],
         (since["package"], since["version"]) if since else None,
+        (first["package"], first["version"]) if first else None,
         versions_of(row.get("versions")),
     )
 
@@ -247,7 +265,7 @@ def _word(row: dict[str, Any]) -> GpuWord:
 def _place(entry: dict[str, Any]) -> Place:
     if "path" in entry:
         return PathPlace(
-            re.compile(entry["path"]), _pattern(entry.get("value")), _pattern(entry.get("beside"))
+            re.compile(entry["path"]), *(_pattern(entry.get(key)) for key in ("value", "beside", "without"))
         )
     if "flag" in entry:
         value = entry.get("value", "")
@@ -273,6 +291,7 @@ def _place(entry: dict[str, Any]) -> Place:
         entry.get("position", -1),
         _value(entry.get("value")),
         bool(entry.get("whole")),
+        tuple(entry.get("absent", ())),
     )
 
 
