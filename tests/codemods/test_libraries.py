@@ -380,3 +380,19 @@ def test_parallel_modules_of_mmcv() -> None:
 )
 def test_more_packages(line: str, code: str) -> None:
     check_noop(f"{line}\n", open_codes=[code])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from deepspeed.ops.deepspeed4science import DS4Sci_EvoformerAttention",
+        "from deepspeed.ops.sparse_attention import SparseSelfAttention",
+    ],
+)
+def test_kernels_of_deepspeed_for_cuda_alone(line: str) -> None:
+    check_noop(f"{line}\n", open_codes=["NPU510"])
+
+
+@pytest.mark.parametrize("line", ["from deepspeed.ops.adam import DeepSpeedCPUAdam", "import deepspeed"])
+def test_what_deepspeed_has_for_npus(line: str) -> None:
+    check_noop(f"{line}\n")

@@ -55,7 +55,8 @@ class Value:
 @dataclass(frozen=True, slots=True)
 class GpuWord:
     """The finding for a word. `since` is the package and the first version that handles NPUs under this very word;
-    `holds_from` the package and the first version of which the row speaks.
+    `holds_from` the package and the first version of which the row speaks. `of`: what is to be done something about,
+    where that is not the word as it stands.
     """
 
     word: str
@@ -66,6 +67,7 @@ class GpuWord:
     help: str
     since: tuple[str, str] | None
     holds_from: tuple[str, str] | None
+    of: str
     versions: frozenset[str]
 
     def is_for(self, pins: Iterable[tuple[str, str]]) -> bool:
@@ -173,10 +175,13 @@ class PathPlace:
 
 @dataclass(frozen=True, slots=True)
 class FlagPlace:
-    """A flag of a command, up to the script that it starts; without a command of any."""
+    """A flag of a command, up to the script that it starts; without a command of any. `unless`: it is none in a file
+    that holds this.
+    """
 
     command: str
     pattern: re.Pattern[str]
+    unless: re.Pattern[str] | None
 
 
 _P = TypeVar("_P")
@@ -258,6 +263,7 @@ def _word(row: dict[str, Any]) -> GpuWord:
         row["help"],
         (since["package"], since["version"]) if since else None,
         (first["package"], first["version"]) if first else None,
+        row.get("of", ""),
         versions_of(row.get("versions")),
     )
 
@@ -270,7 +276,8 @@ def _place(entry: dict[str, Any]) -> Place:
     if "flag" in entry:
         value = entry.get("value", "")
         follows = rf"(?:=|[ \t]+)[\"'\\]*(?i:{value})" if value else r"(?![\w-])"
-        return FlagPlace(entry.get("command", ""), re.compile(rf"(?<![\w.-])(?:{entry['flag']}){follows}"))
+        pattern = re.compile(rf"(?<![\w.-])(?:{entry['flag']}){follows}")
+        return FlagPlace(entry.get("command", ""), pattern, _pattern(entry.get("unless")))
     if "compared" in entry:
         return ComparePlace(entry["compared"], entry["value"], entry.get("becomes", ""))
     if "store" in entry:

@@ -61,7 +61,7 @@ def _note(
     level, help_ = level_and_help(word, pins)
     text = " ".join((text or work.text(node)).split())[:_LONGEST]
     message = word.message.replace("{text}", text).replace("{value}", value)
-    yield work.note(node, word.code, message, level=level, api=api, help=help_, effort=word.effort)
+    yield work.note(node, word.code, message, level=level, api=word.of or api, help=help_, effort=word.effort)
 
 
 def _beside_the_npu(work: Work, node: ast.AST) -> bool:
