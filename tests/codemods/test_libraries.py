@@ -185,6 +185,33 @@ def test_an_accelerator_that_a_star_brings(text: str) -> None:
     check_noop(f"import lightning as L\n{text}\n", open_codes=["NPU510"])
 
 
+CLI = "from lightning.pytorch.cli import LightningCLI\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "LightningCLI(Net, Data)",
+        'LightningCLI(Net, Data, trainer_defaults={"max_epochs": 2})',
+        "class Mine(LightningCLI):\n    def after_fit(self): ...\nMine(Net, Data)",
+    ],
+)
+def test_the_command_line_of_lightning_chooses_too(text: str) -> None:
+    check_noop(f"{CLI}{text}\n", open_codes=["NPU145", "NPU510"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'LightningCLI(Net, Data, trainer_defaults={"accelerator": "cpu"})',
+        "LightningCLI(Net, Data, trainer_defaults=dict(accelerator=NPU()))",
+        "class Mine(LightningCLI):\n    def after_fit(self): ...\nYours(Net, Data)",
+    ],
+)
+def test_a_command_line_that_names_its_accelerator(text: str) -> None:
+    check_noop(f"{CLI}{text}\n", open_codes=["NPU510"])
+
+
 def test_up_to_19_lightning_took_the_cpu_on_a_gpu_too() -> None:
     line = "import pytorch_lightning as pl\nt = pl.Trainer(max_epochs=1)\n"
     check_noop(line, open_codes=["NPU510"], pins=(("pytorch-lightning", "==1.9.4"),))

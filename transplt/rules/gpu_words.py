@@ -86,7 +86,7 @@ class CallPlace:
     Without either it is an argument of any call but those of the names in `but`, which are reported at
     their import. `whole`: the call is what is
     found, and not its argument. `absent`: a call with none of these arguments is
-    what is found.
+    what is found, or with one that is no dict with the key `lacks`.
     """
 
     calls: frozenset[str]
@@ -99,6 +99,7 @@ class CallPlace:
     value: Value
     whole: bool
     absent: tuple[str, ...]
+    lacks: str
 
     @property
     def anywhere(self) -> bool:
@@ -299,6 +300,7 @@ def _place(entry: dict[str, Any]) -> Place:
         _value(entry.get("value")),
         bool(entry.get("whole")),
         tuple(entry.get("absent", ())),
+        entry.get("lacks", ""),
     )
 
 

@@ -140,14 +140,19 @@ def _argument(
 
 
 def _without(work: Work, place: CallPlace, word: GpuWord) -> Finds:
-    """Calls that do not have an argument, also those that a star may bring it to from where it cannot be seen."""
-    for call in work.calls_by_name(place.calls):
-        full = work.names.qualified(call.func) or ""
-        missing = lacks(call, place.argument, place.position if place.position >= 0 else len(call.args))
-        if missing is False or work.defines_package(full) or any(keyword_of(call, each) for each in place.absent):
+    """Calls that do not have an argument, also where a star may bring it, and those of derived classes of the file."""
+    bases = ((each.name, base) for each in work.scan.classes for base in each.bases)
+    derived = [name for name, base in bases if work.names.qualified(base) in place.calls]
+    for call in (*work.calls_by_name(place.calls), *work.scan.calls_by_last_name(derived)):
+        full = work.names.qualified(call.func) or last_name(call.func)
+        if (full in place.calls and work.defines_package(full)) or any(
+            (given := keyword_of(call, each)) and not (place.lacks and not _brings(work, given, place.lacks))
+            for each in place.absent
+        ):
             continue
-        stars = [keyword.value for keyword in call.keywords if keyword.arg is None]
-        if missing or not any(_brings(work, star, place.argument) for star in stars):
+        missing = lacks(call, place.argument, place.position if place.position >= 0 else len(call.args))
+        stars = (keyword.value for keyword in call.keywords if keyword.arg is None)
+        if missing is not False and not any(_brings(work, star, place.argument) for star in stars) or place.lacks:
             yield from _note(work, call, word, full)
 
 
