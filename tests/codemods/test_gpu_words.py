@@ -44,6 +44,7 @@ FOUND = [
     ("device of vLLM", "NPU158", 'from vllm import LLM\nm = LLM("m", device="npu")'),
     ("VLLM_ATTENTION_BACKEND", "NPU158", 'os.environ["VLLM_ATTENTION_BACKEND"] = "FLASHINFER"'),
     ("sparse attention of DeepSpeed", "NPU286", 'import deepspeed\nc = {"sparse_attention": {"mode": "fixed"}}'),
+    ("offloading of diffusers", "NPU149", "import diffusers\np.enable_model_cpu_offload()"),
     ("no accelerator of Lightning", "NPU145", "import lightning as L\nL.Fabric(devices=2)"),
     ("no accelerator of Lightning", "NPU145", 'import lightning as L\nt = {"accelerator": "auto"}'),
     ("no accelerator of Lightning", "NPU145", "from lightning.pytorch.cli import LightningCLI\nLightningCLI(Net, Data)"),
@@ -99,6 +100,8 @@ BESIDES = {"NPU510", "NPU511", "NPU512"}
 
 #: The same words in other places, and other values in the same: nothing is said.
 QUIET = [
+    'import diffusers\np.enable_model_cpu_offload(device="npu")\np.enable_sequential_cpu_offload(0, "npu")',
+    "p.enable_model_cpu_offload()",
     "a = TrainingArguments('out', torch_compile=False, use_liger_kernel=False)",
     "net = Net(torch_compile=True, quantization='awq', kv_cache_dtype='fp8')",
     'from vllm import LLM\nm = LLM("m", quantization="ascend", kv_cache_dtype="auto")',

@@ -143,7 +143,7 @@ def _without(work: Work, place: CallPlace, word: GpuWord) -> Finds:
     """Calls that do not have an argument, also where a star may bring it, and those of derived classes of the file."""
     bases = ((each.name, base) for each in work.scan.classes for base in each.bases)
     derived = [name for name, base in bases if work.names.qualified(base) in place.calls]
-    for call in (*work.calls_by_name(place.calls), *work.scan.calls_by_last_name(derived)):
+    for call in (*work.calls_by_name(place.calls), *work.scan.calls_by_last_name((*derived, *place.lasts))):
         full = work.names.qualified(call.func) or last_name(call.func)
         if (full in place.calls and work.defines_package(full)) or any(
             (given := keyword_of(call, each)) and not (place.lacks and not _brings(work, given, place.lacks))
