@@ -193,6 +193,20 @@ def test_the_word_elsewhere_is_none(source: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "source",
+    [
+        "a = TrainingArguments('out', torch_compile=False, use_liger_kernel=False)",
+        "net = Net(torch_compile=True)",
+        'a = TrainingArguments("out", torch_compile_backend="aot_eager", torch_compile=args.compile)',
+        "a = GRPOConfig(use_vllm=False)\nb = Net(use_vllm=True)",
+        "def f(use_liger_kernel=False, use_vllm=True): ...",
+    ],
+)
+def test_what_needs_no_package_more(source: str) -> None:
+    assert list(migrate(f"{source}\n").findings) == []
+
+
+@pytest.mark.parametrize(
     ("before", "after"),
     [
         ('many = state.distributed_type == "MULTI_GPU"', 'many = state.distributed_type == "MULTI_NPU"'),

@@ -133,7 +133,7 @@ def test_arguments_that_stay(argument: str) -> None:
     ],
 )
 def test_lightning_has_no_npu(call: str) -> None:
-    result = check_noop(f"import lightning as L\nt = {call}\n", open_codes=["NPU145", "NPU510"])
+    result = check_noop(f"import lightning as L\nt = {call}\n", open_codes=["NPU145"])
     assert result.tokens.unknown == 0
 
 
@@ -150,7 +150,7 @@ def test_lightning_has_no_npu(call: str) -> None:
     ],
 )
 def test_trainers_that_ask_for_no_gpu(call: str) -> None:
-    check_noop(f"import lightning as L\nt = {call}\n", open_codes=["NPU510"])
+    check_noop(f"import lightning as L\nt = {call}\n")
 
 
 @pattern("T3")
@@ -168,7 +168,7 @@ def test_trainers_that_ask_for_no_gpu(call: str) -> None:
     ],
 )
 def test_without_an_accelerator_lightning_takes_the_cpu(call: str) -> None:
-    result = check_noop(f"import lightning as L\nt = {call}\n", open_codes=["NPU145", "NPU510"])
+    result = check_noop(f"import lightning as L\nt = {call}\n", open_codes=["NPU145"])
     assert any("CPU and says nothing" in each.message for each in result.findings)
 
 
@@ -182,7 +182,7 @@ def test_without_an_accelerator_lightning_takes_the_cpu(call: str) -> None:
     ],
 )
 def test_an_accelerator_that_a_star_brings(text: str) -> None:
-    check_noop(f"import lightning as L\n{text}\n", open_codes=["NPU510"])
+    check_noop(f"import lightning as L\n{text}\n")
 
 
 CLI = "from lightning.pytorch.cli import LightningCLI\n"
@@ -197,7 +197,7 @@ CLI = "from lightning.pytorch.cli import LightningCLI\n"
     ],
 )
 def test_the_command_line_of_lightning_chooses_too(text: str) -> None:
-    check_noop(f"{CLI}{text}\n", open_codes=["NPU145", "NPU510"])
+    check_noop(f"{CLI}{text}\n", open_codes=["NPU145"])
 
 
 @pytest.mark.parametrize(
@@ -209,13 +209,13 @@ def test_the_command_line_of_lightning_chooses_too(text: str) -> None:
     ],
 )
 def test_a_command_line_that_names_its_accelerator(text: str) -> None:
-    check_noop(f"{CLI}{text}\n", open_codes=["NPU510"])
+    check_noop(f"{CLI}{text}\n")
 
 
 def test_up_to_19_lightning_took_the_cpu_on_a_gpu_too() -> None:
     line = "import pytorch_lightning as pl\nt = pl.Trainer(max_epochs=1)\n"
-    check_noop(line, open_codes=["NPU510"], pins=(("pytorch-lightning", "==1.9.4"),))
-    check_noop(line, open_codes=["NPU145", "NPU510"], pins=(("pytorch-lightning", ">=1.9"),))
+    check_noop(line, pins=(("pytorch-lightning", "==1.9.4"),))
+    check_noop(line, open_codes=["NPU145"], pins=(("pytorch-lightning", ">=1.9"),))
 
 
 @pytest.mark.parametrize(
@@ -234,8 +234,8 @@ def test_the_word_that_a_gate_guards_is_reported_where_it_stands(text: str, line
 
 
 def test_another_fabric_is_none() -> None:
-    check_noop("from loom import Fabric\nimport lightning\nt = Fabric(devices=2)\n", open_codes=["NPU510"])
-    check_noop("import lightning as L\nfrom transformers import Trainer\nt = Trainer(model)\n", open_codes=["NPU510"])
+    check_noop("from loom import Fabric\nimport lightning\nt = Fabric(devices=2)\n")
+    check_noop("import lightning as L\nfrom transformers import Trainer\nt = Trainer(model)\n")
 
 
 @pattern("T3")
