@@ -55,7 +55,9 @@ def decide(document: Document, value: Value) -> Finds:
     if value.in_environment and value.key is not None:
         whole = (value.key[0], value.whole[1])
         yield from variable_set(document, value.name, value.key, value.text, whole)
-    elif value.key is not None and value.name in document.project.reads.names | library_names():
+    elif value.key is not None and {value.name, value.name.replace("-", "_")} & (
+        document.project.reads.names | library_names()
+    ):
         yield Kept(value.key, "key")
     if not WORD.search(value.text):
         return
