@@ -180,6 +180,19 @@ def test_a_test_for_another_device_than_the_cpu_in_front_of_torch(test: str) -> 
 
 
 @pytest.mark.parametrize(
+    "test",
+    [
+        'if device == "cpu":\n    raise ValueError("needs a card")',
+        'assert device != "cpu"',
+        'if device == "cpu" and torch.cuda.is_available():\n    print("slow")',
+    ],
+)
+def test_a_program_that_stops_on_the_cpu_has_no_other_path(test: str) -> None:
+    source = f"import align_cuda_binding\nimport torch\n\ndevice = pick()\n{test}\n\nalign_cuda_binding.forward()\n"
+    assert "NPU272" not in {f.code for f in migrate(source).findings}
+
+
+@pytest.mark.parametrize(
     "source",
     [
         'import os\nos.environ["CUDA_VISIBLE_DEVICES"] = "0"\nimport numpy\nimport tensorflow as tf\n',

@@ -15,9 +15,9 @@ from transplt.flow.marks import DEVICE
 from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.asks import last_name, string_of
-from transplt.syntax.conditions import implied
+from transplt.syntax.conditions import implied, leaves, sides_of
 from transplt.syntax.modules import import_base
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 #: Packages that open CUDA devices by themselves, and go by CUDA_VISIBLE_DEVICES: not the simulators, which run beside
 #: torch as a rule, and no package whose values are those of torch.
@@ -50,6 +50,15 @@ def asked_beside_cuda(slots: Slots, node: ast.expr) -> bool:
             return True
         inner = above
     return False
+
+
+def refuses_the_cpu(node: ast.Compare, truth: bool) -> bool:
+    """True where the program stops on a CPU: all the rest of it lies behind such a test, and no other path."""
+    if isinstance(statement(node), ast.Assert):
+        return True
+    other = sides_of(node, truth).other
+    last = other[-1] if other else None
+    return isinstance(last, ast.Raise) or (isinstance(last, ast.Expr) and leaves([last]))
 
 
 def _is_cpu(node: ast.expr) -> bool:

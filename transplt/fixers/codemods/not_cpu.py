@@ -13,7 +13,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.cuda_side import CudaSide
-from transplt.flow.off_the_cpu import asked_beside_cuda, truth_off_the_cpu
+from transplt.flow.off_the_cpu import asked_beside_cuda, refuses_the_cpu, truth_off_the_cpu
 
 fixer = Fixer(__name__, code="NPU272", rank=620)
 
@@ -26,7 +26,7 @@ def tests_for_another_device_than_the_cpu(work: Work, tree: ast.Module) -> Finds
     side: CudaSide | None = None
     for node in work.scan.compares:
         truth = truth_off_the_cpu(work.slots, node)
-        if truth is None or asked_beside_cuda(work.slots, node):
+        if truth is None or asked_beside_cuda(work.slots, node) or refuses_the_cpu(node, truth):
             continue
         side = side or CudaSide(work.slots, work.rules, work.project)
         answer = side.of(node, truth, of_a_tensor=True)
