@@ -855,3 +855,74 @@ def test_what_is_set_behind_a_test_that_stays(chosen: str, asked: str, config: s
     assert (b"q.is_cuda" in result.data) == stays
     assert b"torch.npu.get_device_properties(torch.device('npu'))" in result.data
     assert not [each for each in result.findings if each.code == "NPU992"]
+
+
+EXECUTOR = {
+    "ext/unsloth/kernels/__init__.py": "from .swiglu import swiglu_kernel\n",
+    "ext/unsloth/kernels/swiglu.py": """
+        import triton
+
+        @triton.jit
+        def _kernel(e, g):
+            pass
+
+        def swiglu_kernel(e, g):
+            _kernel[(1,)](e, g)
+            return e
+    """,
+}
+REGISTERS = """
+    import sys
+    import torch
+    from thunder import OperatorExecutor
+
+    sys.path.append("ext/unsloth")
+    import kernels
+
+    ex = OperatorExecutor("unsloth")
+
+    def fits(e, g):
+        return e.shape == g.shape and e.device.type == "cuda"
+
+    def plain(e, g):
+        return e * g
+
+    forward = ex.register_operator("forward", fn=lambda *args: kernels.swiglu_kernel(*args))
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ex.register(torch.nn.functional.silu, checker=fits, execution_transform=forward)",
+        "ex.register(torch.nn.functional.silu, fits, lambda *args: forward(*args))",
+        "ex.register(torch.nn.functional.silu, checker=fits, fn=kernels.swiglu_kernel)",
+        'TABLE = {"check": fits, "run": kernels.swiglu_kernel}',
+        "@ex.implements(torch.nn.functional.silu, checker=fits)\n    def silu(e, g):\n        return forward(e, g)",
+    ],
+)
+def test_a_checker_is_a_gate_of_what_it_is_registered_with(line: str) -> None:
+    source = REGISTERS.format(line)
+    result = check_noop(source, path="ext/unsloth/executor.py", open_codes=["NPU270"], files=EXECUTOR)
+    assert any("_kernel" in finding.message for finding in result.findings)
+
+
+def test_a_checker_that_is_written_where_it_is_registered() -> None:
+    source = REGISTERS.replace('e.device.type == "cuda"', "e.ndim")
+    line = "ex.register(checker=lambda x: x.is_cuda, fn=kernels.swiglu_kernel)"
+    check_noop(source.format(line), path="ext/unsloth/executor.py", open_codes=["NPU270"], files=EXECUTOR)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ex.register(torch.nn.functional.silu, checker=fits, execution_transform=plain)",
+        "ex.register(torch.nn.functional.silu, checker=fits)",
+        "found = list(filter(fits, pairs))",
+        "ex.register(forward)\n    print(fits)",
+    ],
+)
+def test_a_checker_of_plain_torch_moves(line: str) -> None:
+    result = migrate(REGISTERS.format(line), path="ext/unsloth/executor.py", files=EXECUTOR)
+    assert b'e.device.type == "npu"' in result.data and "NPU270" not in {f.code for f in result.findings}

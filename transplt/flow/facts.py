@@ -17,6 +17,7 @@ from transplt.flow.reach import Reach
 from transplt.flow.support import SupportFacts, SupportProject
 from transplt.flow.vendored import Copy
 from transplt.syntax.files import Files
+from transplt.syntax.modules import module_name
 from transplt.syntax.names import SELF
 
 
@@ -194,6 +195,28 @@ class ProjectFacts(Memoized):
     def holds_below(self, module: str) -> bool:
         """True when a module of a package lies somewhere in the project: `bert/nvidia/model.py` is nvidia.model."""
         return bool(module) and any(each.endswith(f".{module}") for each in self.modules)
+
+    def has_beside(self, module: str, path: str, utf8: bytes) -> bool:
+        """True for a module that lies beside a file which finds it there: a script, or one that extends `sys.path`.
+
+        A package in a folder that is none, however deep, is the project's own too: `src/python/kernels/__init__.py`.
+        """
+        root = module.partition(".")[0]
+        folder = module_name(path).rpartition(".")[0] if "/" in path else ""
+        if folder and f"{folder}.{root}" in self.modules and (folder not in self.modules or b"sys.path" in utf8):
+            return True
+        tops = (name for name in self.modules if name.endswith(f".{root}"))
+        return any(not self._is_below_a_package(top) and self._has_parts(top) for top in tops)
+
+    def _is_below_a_package(self, module: str) -> bool:
+        while "." in module:
+            module = module.rpartition(".")[0]
+            if module in self.modules:
+                return True
+        return False
+
+    def _has_parts(self, module: str) -> bool:
+        return any(each.startswith(f"{module}.") for each in self.modules)
 
     def canonical(self, name: str) -> str:
         """A full name with its module part as the project knows it (`utils.f` may be `src.utils.f`)."""
