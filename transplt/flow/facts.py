@@ -9,7 +9,7 @@ from transplt.base.text.memo import Memoized
 from transplt.flow.code import CodeFacts
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import Renaming, Use, decide
-from transplt.flow.graph import ancestors, canonical_name, unique_suffixes
+from transplt.flow.graph import Graph, ancestors, canonical_name, unique_suffixes
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import GENERIC, marks_by_name
 from transplt.flow.placing import Placing
@@ -152,18 +152,18 @@ class ProjectFacts(Memoized):
         joined.default_is_double = any(item.sets_double for item in every)
         joined.flags = frozenset(name for item in every for name in item.flags)
         joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
-        joined.instances = {name: joined.canonical(cls) for item in every for name, cls in item.instances}
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
-        _join_slots(joined, every)
+        codes = [item.code for item in every]
+        graph = Graph.join(codes, joined.canonical, frozenset(joined.modules))
+        joined.instances = {name: graph.settled(cls) for item in every for name, cls in item.instances}
+        _join_slots(joined, every, graph)
         joined.reads = KeyReads.join((read for item in every for read in item.reads), joined.marks_of)
         joined.given = frozenset(joined.reads.named().intersection(name for item in in_order for name in item.gives))
         renames = dict.fromkeys(rename for item in every for rename in item.renames)
         if renames:
             uses = [use for item in every for use in item.uses]
             joined.renamings = decide(renames, uses, joined.canonical, joined.modules.keys())
-        joined.reach = Reach.join(
-            [item.code for item in every], joined.canonical, frozenset(joined.modules), joined.packages
-        )
+        joined.reach = Reach.join(codes, graph, joined.packages)
         return joined
 
     def marks_of(self, slot: str) -> frozenset[str]:
@@ -238,7 +238,7 @@ def _is_torch(target: str) -> bool:
     return target == "torch" or target.startswith("torch.")
 
 
-def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
+def _join_slots(joined: ProjectFacts, every: list[ModuleFacts], graph: Graph) -> None:
     shared = Components()
     known: dict[str, str] = {}
     named: list[tuple[str, str]] = []
@@ -246,7 +246,7 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     def name(slot: str) -> str:
         found = known.get(slot)
         if found is None:
-            found = known[slot] = _known(joined, slot)
+            found = known[slot] = _known(joined, graph, slot)
             if found != slot:
                 shared.link(slot, found)  # files go on calling it by the name they know
                 named.extend((found, mark) for mark in marks_by_name(found))
@@ -259,7 +259,7 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
                 shared.link(first, name(other))
     marked = [(name(slot), mark) for item in every for slot, mark in item.marks] + named
     slots = sorted(set(known) | set(known.values()))
-    classes = ((cls, map(joined.canonical, bases)) for item in every for cls, bases in item.code.classes)
+    classes = ((cls, map(graph.settled, bases)) for item in every for cls, bases in item.code.classes)
     for a, b in unify_attributes(slots, classes):
         shared.link(a, b)
     marks: dict[str, set[str]] = {}
@@ -298,14 +298,15 @@ def unify_attributes(slots: Iterable[str], classes: Iterable[tuple[str, Iterable
             yield f"n:{attr}", f"s:{roots.pop()}.{attr}"
 
 
-def _known(joined: ProjectFacts, slot: str) -> str:
-    """A slot under the name by which the project knows its module, and its parameter."""
+def _known(joined: ProjectFacts, graph: Graph, slot: str) -> str:
+    """A slot under the name by which the project knows its module, and its parameter, whoever passes that on."""
     kind, name = slot[:2], slot[2:]
     if kind == "g:":
-        return joined.global_slot(joined.canonical(name))
+        return joined.global_slot(graph.settled(name))
     if kind in ("p:", "r:", "s:"):
         path, mark, index = name.partition(".#")
-        path = joined.canonical(path)
+        path, part, element = path.partition("<")
+        path = f"{graph.settled(path)}{part}{element}"
         if not mark:
             if kind == "p:" and path not in joined.modules:
                 # A class without a constructor of its own may have been taken for a function, or the reverse.

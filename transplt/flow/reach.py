@@ -8,7 +8,7 @@ through wrappers and imports, which transplt/flow/graph.py resolves.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from transplt.flow import code
@@ -48,16 +48,13 @@ class Reach:
     @classmethod
     def join(
         cls,
-        every: Iterable[code.CodeFacts],
-        canonical: Callable[[str], str],
-        modules: frozenset[str],
+        every: Collection[code.CodeFacts],
+        graph: Graph,
         packages: frozenset[str],
         *,
         known: bool = True,
     ) -> Reach:
-        """The sum of the facts of all files, in the order of their paths."""
-        every = list(every)
-        graph = Graph.join(every, canonical, modules)
+        """The sum of the facts of all files, in the order of their paths; `graph` is that of their names."""
         joined = cls(graph, known, packages)
         named = {name for facts in every for name in facts.modules}
         joined.missing = frozenset(name for name in named if joined._is_missing(name))
@@ -139,7 +136,8 @@ class Reach:
     @classmethod
     def alone(cls, facts: code.CodeFacts) -> Reach:
         """What one file says of itself, where the rest of its project is not known."""
-        return cls.join([facts], str, frozenset({facts.module}), frozenset(), known=False)
+        graph = Graph.join([facts], str, frozenset({facts.module}))
+        return cls.join([facts], graph, frozenset(), known=False)
 
     # --- how it is found ---------------------------------------------------------------------------------------------
 
