@@ -146,4 +146,5 @@ def test_a_package_of_the_project_in_any_folder(path: str, package: str, lines: 
 
 def test_a_folder_beside_a_module_of_a_package_is_not_the_package() -> None:
     files = {"mine/__init__.py": "", "mine/triton/__init__.py": "", "mine/triton/ops.py": ""}
-    assert [finding.code for finding in migrate("import triton\n", path="mine/run.py", files=files).findings] == ["NPU512"]
+    findings = migrate("import triton\n", path="mine/run.py", files=files).findings
+    assert [finding.code for finding in findings] == ["NPU512"]

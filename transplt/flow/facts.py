@@ -67,6 +67,7 @@ class ModuleFacts:
     uses: tuple[Use, ...] = ()
     reads: tuple[KeyRead, ...] = ()  # what it reads from configurations, command lines and the environment
     gives: tuple[str, ...] = ()  # of a file that is not Python: names beside which it speaks of CUDA (given_values.py)
+    compiled: str = ""  # of a Cython file without CUDA: the full name of what it is built to
     placing: Placing | None = None  # how it is found, where a module of ours may go in (helper_place.py)
 
 
@@ -114,7 +115,7 @@ class ProjectFacts(Memoized):
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
         """The sum of the facts of all files, in any order."""
         in_order = sorted(facts, key=lambda item: item.path)
-        every = [item for item in in_order if not item.gives]
+        every = [item for item in in_order if not (item.gives or item.compiled)]
         joined = cls(known=True)
         for item in every:
             joined.modules.setdefault(item.module, item.path)
@@ -163,7 +164,7 @@ class ProjectFacts(Memoized):
         if renames:
             uses = [use for item in every for use in item.uses]
             joined.renamings = decide(renames, uses, joined.canonical, joined.modules.keys())
-        joined.reach = Reach.join(codes, graph, joined.packages)
+        joined.reach = Reach.join(codes, graph, joined.packages, [item.compiled for item in in_order if item.compiled])
         return joined
 
     def marks_of(self, slot: str) -> frozenset[str]:

@@ -52,8 +52,8 @@ def asked_beside_cuda(slots: Slots, node: ast.expr) -> bool:
     return False
 
 
-def refuses_the_cpu(node: ast.Compare, truth: bool) -> bool:
-    """True where the program stops on a CPU: all the rest of it lies behind such a test, and no other path."""
+def refuses_the_cpu(node: ast.expr, truth: bool) -> bool:
+    """True where the program stops if a test has another answer: all the rest lies behind it, and no other path."""
     if isinstance(statement(node), ast.Assert):
         return True
     other = sides_of(node, truth).other

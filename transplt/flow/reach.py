@@ -36,6 +36,7 @@ class Reach:
     graph: Graph = field(default_factory=Graph)
     known: bool = False
     packages: frozenset[str] = frozenset()
+    compiled: frozenset[str] = frozenset()
     missing: frozenset[str] = frozenset()
     extensions: frozenset[str] = frozenset()
     cuda_named: frozenset[str] = frozenset()
@@ -51,11 +52,14 @@ class Reach:
         every: Collection[code.CodeFacts],
         graph: Graph,
         packages: frozenset[str],
+        compiled: Collection[str] = (),
         *,
         known: bool = True,
     ) -> Reach:
-        """The sum of the facts of all files, in the order of their paths; `graph` is that of their names."""
-        joined = cls(graph, known, packages)
+        """The sum of the facts of all files, in the order of their paths; `graph` is that of their names, `compiled`
+        are modules that are built without CUDA.
+        """
+        joined = cls(graph, known, packages, compiled=frozenset(compiled))
         named = {name for facts in every for name in facts.modules}
         joined.missing = frozenset(name for name in named if joined._is_missing(name))
         joined.extensions = frozenset(name for facts in every for name in facts.extensions)
@@ -227,11 +231,19 @@ class Reach:
     def _is_own(self, full: str) -> bool:
         return full.partition(".")[0] in self.packages
 
+    def _is_built_without_cuda(self, module: str) -> bool:
+        """True for `align.align.core`, which setup.py makes of align/core.pyx: a build adds folders of its own."""
+        first, _, last = module.rpartition(".")
+        folders = {*first.split("."), last}
+        return any(each.rpartition(".")[2] == last and folders.issuperset(each.split(".")) for each in self.compiled)
+
     def _is_missing(self, name: str) -> bool:
         """True for a module of the project's own that is none of its files."""
         graph = self.graph
         module = graph.canonical(name)
         if not self.known or not self._is_own(module) or module in graph.modules or module in graph.defined:
+            return False
+        if self._is_built_without_cuda(module):
             return False
         if _GENERATED.fullmatch(module.rpartition(".")[2]) or any(
             known.startswith(f"{module}.") for known in graph.modules
