@@ -21,8 +21,8 @@ from transplt.syntax.asks import call_of, index_in
 from transplt.syntax.scan import parent
 from transplt.trees.expressions import left_side
 
-#: Changes that keep what is there beside what they add: the text of both memory errors.
-_EVERYWHERE = ("NPU135", "NPU230")
+#: Changes that hold everywhere: they keep what is there beside what they add, or raise nowhere any more.
+_EVERYWHERE = ("NPU135", "NPU159", "NPU230")
 #: Names of torch.cuda that stand for a name of torch itself, and become it: the same class since torch 2.5.
 _ALIASES = ("torch.cuda.OutOfMemoryError",)
 CURRENT = "torch.accelerator.current_accelerator()"
