@@ -74,8 +74,8 @@ def test_a_tensor_that_was_given_as_it_is() -> None:
 
 
 def numbers(use: str, keep: str = "", call: str = "accuracy(output, target, topk=(1, 5))") -> str:
-    function = accuracy(keep=keep)
-    return f"{function}\n    def train(meter, output, target):\n        prec1, prec5 = {call}\n        meter.update({use}, 1)\n"
+    lines = ["def train(meter, output, target):", f"    prec1, prec5 = {call}", f"    meter.update({use}, 1)"]
+    return "\n    ".join([accuracy(keep=keep), *lines, ""])
 
 
 @pytest.mark.parametrize("use", ["prec1[0]", "prec5[0]"])

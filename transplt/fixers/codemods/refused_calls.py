@@ -37,7 +37,7 @@ fixer = Fixer(
     code="NPU293",
     rank=365,
     needs=(b"torch",),
-    words=("stft(", "torch.fft(", ".data[0]", "torch.autograd", "verbose=", "onnx"),
+    words=("stft(", "torch.fft(", ".data[0]", "torch.autograd", "verbose=", "onnx", "use_npu"),
 )
 
 
