@@ -60,7 +60,10 @@ def hold_invariants(source: str, result: FileResult, settings: Settings, project
     hold_ledger(source, result)
     if result.status is Status.OK:
         compile(result.data, result.path, "exec", dont_inherit=True)
-        builtin = Settings(torch_version=settings.torch_version, style=settings.style, helper_file=settings.helper_file)
+        builtin = Settings(
+            torch_version=settings.torch_version, oldest_torch=settings.oldest_torch, style=settings.style,
+            helper_file=settings.helper_file,
+        )  # fmt: skip
         again = migrate_source(result.data, result.path, builtin, project)
         assert again.data == result.data, "a second run changes the output"
 

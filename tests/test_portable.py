@@ -207,7 +207,6 @@ def test_the_device_is_chosen_by_what_is_there() -> None:
     ("line", "code"),
     [
         ("x = x.cuda()", "NPU210"),
-        ("x = x.to('cuda')", "NPU201"),
         ("y = x.is_cuda", "NPU211"),
         ("torch.distributed.init_process_group('nccl')", "NPU301"),
         ("scaler = torch.cuda.amp.GradScaler()", "NPU103"),
@@ -218,10 +217,76 @@ def test_what_would_change_on_cuda_is_a_finding(line: str, code: str) -> None:
     check_noop(f"import torch\ndef f(x):\n    {line}\n", open_codes=[code], style="portable")
 
 
-def test_a_default_device_is_a_finding() -> None:
-    check_noop(
-        "import torch\ndef f(x, device='cuda'):\n    return x.to(device)\n", open_codes=["NPU201"], style="portable"
-    )
+TYPE = 'getattr(torch.accelerator.current_accelerator(), "type", "cuda")'
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('device = "cuda"', f"device = {TYPE}"),
+        ("device = 'cuda'", "device = " + TYPE.replace('"', "'")),
+        ('device: str = "cuda"', f"device: str = {TYPE}"),
+        ('device = torch.device("cuda")', f"device = torch.device({TYPE})"),
+        ('device = torch.device("cuda", rank)', f"device = torch.device({TYPE}, rank)"),
+        ("x = x.to('cuda')", "x = x.to(" + TYPE.replace('"', "'") + ")"),
+        ('x = torch.zeros(2, device="cuda")', f"x = torch.zeros(2, device={TYPE})"),
+        ('parser.add_argument("--device", default="cuda")', f'parser.add_argument("--device", default={TYPE})'),
+        ('with torch.autocast("cuda"):\n    f()', f"with torch.autocast({TYPE}):\n    f()"),
+        ('def f(x, device="cuda"):\n    return x.to(device)', f"def f(x, device={TYPE}):\n    return x.to(device)"),
+        ('device = args.device or "cuda"', f"device = args.device or {TYPE}"),
+        (
+            'device = torch.device("cuda:1")',
+            "device = torch.device(f\"{getattr(torch.accelerator.current_accelerator(), 'type', 'cuda')}:1\")",
+        ),
+    ],
+)
+def test_a_device_that_no_question_guards(before: str, after: str) -> None:
+    check_rewrite(f"import torch\n{before}\n", f"import torch\n{after}\n", style="portable")
+    # What stands in is no device string of CUDA alone for anybody.
+    check_noop(f"import torch\n{after}\n", style="portable")
+    assert not migrate(f"import torch\n{after}\n").changed
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'with torch.cuda.device("cuda:1"):\n    f()',
+        'torch.cuda.synchronize(device="cuda:0")',
+        'def f(x, device: Literal["cuda"]):\n    return x.to(device)',
+        'match x.device.type:\n    case "cuda":\n        f()',
+        'if x.device.type in ("cuda", "cpu"):\n    f()',
+        'device = f"cuda:{rank}"',
+    ],
+)
+def test_a_device_string_that_no_expression_may_be(lines: str) -> None:
+    source = f"import torch\nfrom typing import Literal\n{lines}\n"
+    result = migrate(source, style="portable")
+    assert not result.changed and any(finding.open for finding in result.findings)
+
+
+def test_without_torch_in_the_file_a_default_stays() -> None:
+    source = 'import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument("--device", default="cuda")\n'
+    check_noop(source, open_codes=["NPU201"], style="portable")
+
+
+@pytest.mark.parametrize(
+    ("oldest", "line", "moves"),
+    [
+        ("1.13", "ok = torch.cuda.is_available()", False),
+        ("1.13", 'device = torch.device("cuda")', False),
+        ("2.5", "torch.cuda.synchronize()", False),
+        ("2.6", "torch.cuda.synchronize()", True),
+        ("2.6", "if torch.cuda.is_available():\n    x = torch.cuda.max_memory_allocated()", False),
+        ("2.13", "if torch.cuda.is_available():\n    x = torch.cuda.max_memory_allocated()", True),
+        ("", "torch.cuda.synchronize()", True),
+        ("1.13", 'cuda = x.device.type == "cuda"', True),  # needs no name of torch
+    ],
+)
+def test_names_are_no_newer_than_the_oldest_torch_that_the_project_admits(oldest: str, line: str, moves: bool) -> None:
+    result = migrate(f"import torch\n{line}\n", style="portable", torch_version="2.14", oldest_torch=oldest)
+    assert result.changed is moves
+    if not moves:
+        assert any(f"the project admits torch {oldest}" in finding.message for finding in result.findings)
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.5"])

@@ -21,7 +21,7 @@ import transplt.project.checking.inputs
 import transplt.project.options
 from tests.test_config import EVERYTHING
 from transplt.base.errors import TranspltError
-from transplt.base.settings import TORCH_VERSIONS, Settings
+from transplt.base.settings import TORCH_VERSIONS, Settings, TorchTarget
 from transplt.faces.cli import library
 from transplt.faces.cli.main import main
 from transplt.project.config import Config
@@ -105,8 +105,8 @@ def outcome(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, Any]], dict[
         seen.append(of_plan(make_plan(options)))
         raise Seen
 
-    def settled(options: Options, config: Config, version: str, folder: Path) -> None:
-        seen.append(of_settings(settings_of(options, config, version, folder)))
+    def settled(options: Options, config: Config, torch: TorchTarget, folder: Path) -> None:
+        seen.append(of_settings(settings_of(options, config, torch, folder)))
         raise Seen
 
     def migrated(data: bytes, path: str, settings: Settings, project: object = None) -> None:
@@ -153,6 +153,7 @@ def test_every_setting_that_is_asked_for_has_its_option() -> None:
     """An option goes to the settings by its name: a name that is spelled otherwise would go nowhere."""
     made_elsewhere = {"user_rules", "per_file_ignores", "base", "show", "refusal", "in_place", "pins", "only_lines"}
     made_elsewhere |= {"helper_file", "own_card"}  # by `inline`; what card-read wrote
+    made_elsewhere |= {"oldest_torch"}  # what the requirements of the project admit
     assert {field.name for field in fields(Settings)} - made_elsewhere <= {field.name for field in fields(Options)}
     taken = {option.name for option in main.params} - {"diff", "exit_zero", "verbose", "quiet", "version"}
     taken -= {"prove", "stubs", "data", "card_pack"}  # of the proof

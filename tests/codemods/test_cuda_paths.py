@@ -6,7 +6,9 @@ import pytest
 
 from tests.harness import check_noop, check_rewrite, clean, migrate, pattern
 from transplt.base.settings import Settings
-from transplt.engine.engine import migrate_source
+from transplt.engine.engine import index_source, migrate_source
+from transplt.files.python_in import other_facts
+from transplt.flow.facts import ProjectFacts
 
 KERNELS = """
     import triton
@@ -855,3 +857,136 @@ def test_what_is_set_behind_a_test_that_stays(chosen: str, asked: str, config: s
     assert (b"q.is_cuda" in result.data) == stays
     assert b"torch.npu.get_device_properties(torch.device('npu'))" in result.data
     assert not [each for each in result.findings if each.code == "NPU992"]
+
+
+EXECUTOR = {
+    "ext/unsloth/kernels/__init__.py": "from .swiglu import swiglu_kernel\n",
+    "ext/unsloth/kernels/swiglu.py": """
+        import triton
+
+        @triton.jit
+        def _kernel(e, g):
+            pass
+
+        def swiglu_kernel(e, g):
+            _kernel[(1,)](e, g)
+            return e
+    """,
+}
+REGISTERS = """
+    import sys
+    import torch
+    from thunder import OperatorExecutor
+
+    sys.path.append("ext/unsloth")
+    import kernels
+
+    ex = OperatorExecutor("unsloth")
+
+    def fits(e, g):
+        return e.shape == g.shape and e.device.type == "cuda"
+
+    def plain(e, g):
+        return e * g
+
+    forward = ex.register_operator("forward", fn=lambda *args: kernels.swiglu_kernel(*args))
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ex.register(torch.nn.functional.silu, checker=fits, execution_transform=forward)",
+        "ex.register(torch.nn.functional.silu, fits, lambda *args: forward(*args))",
+        "ex.register(torch.nn.functional.silu, checker=fits, fn=kernels.swiglu_kernel)",
+        'TABLE = {"check": fits, "run": kernels.swiglu_kernel}',
+        "@ex.implements(torch.nn.functional.silu, checker=fits)\n    def silu(e, g):\n        return forward(e, g)",
+    ],
+)
+def test_a_checker_is_a_gate_of_what_it_is_registered_with(line: str) -> None:
+    source = REGISTERS.format(line)
+    result = check_noop(source, path="ext/unsloth/executor.py", open_codes=["NPU270"], files=EXECUTOR)
+    assert any("_kernel" in finding.message for finding in result.findings)
+
+
+def test_a_checker_that_is_written_where_it_is_registered() -> None:
+    source = REGISTERS.replace('e.device.type == "cuda"', "e.ndim")
+    line = "ex.register(checker=lambda x: x.is_cuda, fn=kernels.swiglu_kernel)"
+    check_noop(source.format(line), path="ext/unsloth/executor.py", open_codes=["NPU270"], files=EXECUTOR)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ex.register(torch.nn.functional.silu, checker=fits, execution_transform=plain)",
+        "ex.register(torch.nn.functional.silu, checker=fits)",
+        "found = list(filter(fits, pairs))",
+        "ex.register(forward)\n    print(fits)",
+    ],
+)
+def test_a_checker_of_plain_torch_moves(line: str) -> None:
+    result = migrate(REGISTERS.format(line), path="ext/unsloth/executor.py", files=EXECUTOR)
+    assert b'e.device.type == "npu"' in result.data and "NPU270" not in {f.code for f in result.findings}
+
+
+CYTHON = "cimport cython\nfrom cython.parallel import prange\n\ncpdef int align(int x):\n    return x\n"
+TRAINS = """
+    import torch
+    from align import aligned
+
+    def main(x):
+        assert torch.cuda.is_available(), "a card, please"
+        return aligned(x)
+"""
+
+
+def answered(source: str, pyx: bytes) -> tuple[str, list[str]]:
+    """The migrated program of a project with a Cython module, and the codes of what is left."""
+    files = {"train.py": clean(source), "align/__init__.py": "from .align.core import aligned\n"}
+    facts = [index_source(text.encode(), name, Settings()) for name, text in files.items()]
+    facts += [each for each in [other_facts(pyx, "align/core.pyx", Settings())] if each is not None]
+    result = migrate_source(files["train.py"].encode(), "train.py", Settings(), ProjectFacts.join(facts))
+    return result.data.decode(), [finding.code for finding in result.findings if finding.open]
+
+
+def test_a_cython_module_without_cuda_is_no_end_of_the_way() -> None:
+    gate = TRAINS.replace('assert torch.cuda.is_available(), "a card, please"', "if torch.cuda.is_available(): x.run()")
+    for source in (TRAINS, gate):
+        text, left = answered(source, CYTHON.encode())
+        assert "torch.npu.is_available()" in text and not left
+
+
+@pytest.mark.parametrize(
+    "pyx",
+    [
+        CYTHON + "# calls cuda\n",
+        CYTHON + 'cdef extern from "align_kernel.h":\n    int run(int)\n',
+        CYTHON + "import cupy\n",
+    ],
+)
+def test_a_cython_module_that_may_hold_cuda_is_not_followed(pyx: str) -> None:
+    gate = """
+        import torch
+        from align import aligned
+
+        def main(x):
+            if torch.cuda.is_available():
+                return aligned(x)
+            return x
+    """
+    text, left = answered(gate, pyx.encode())
+    assert "torch.cuda.is_available()" in text and left == ["NPU271"]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "assert torch.cuda.is_available()",
+        "if not torch.cuda.is_available():\n            raise RuntimeError('a card, please')",
+    ],
+)
+def test_a_program_that_stops_without_a_card_asks_for_the_npu(test: str) -> None:
+    source = TRAINS.replace('assert torch.cuda.is_available(), "a card, please"', test)
+    text, left = answered(source, b"import cupy\n")
+    assert "torch.npu.is_available()" in text and left == ["NPU271"]

@@ -86,3 +86,135 @@ def test_a_library_of_torch_takes_the_npu(line: str) -> None:
         f"{head}\nplace = 'cuda'\nx = {line}\n",
         f"{head}import torch_npu  # noqa: F401\n\nplace = 'npu'\nx = {line}\n",
     )
+
+
+RELAXED = {
+    "relax.py": """
+        from minimize import run
+
+        class Relaxation:
+            def __init__(self, use_gpu):
+                self._use_gpu = use_gpu
+
+            def process(self, molecule):
+                return run(molecule, use_gpu=self._use_gpu)
+    """,
+    "minimize.py": """
+        import openmm
+
+        def run(molecule, use_gpu):
+            platform = openmm.Platform.getPlatformByName("CUDA" if use_gpu else "CPU")
+            return openmm.app.Simulation(molecule, platform)
+    """,
+}
+
+
+def test_a_test_for_another_device_than_the_cpu_chooses_the_platform_of_openmm() -> None:
+    check_rewrite(
+        """
+        import os
+        import torch
+        from relax import Relaxation
+
+        def relaxed(model, molecule, model_device):
+            model.to(model_device)
+            return molecule
+
+        def relax(molecule, model_device):
+            relaxer = Relaxation(use_gpu=(model_device != "cpu"))
+            visible = os.getenv("CUDA_VISIBLE_DEVICES", default="")
+            if "cuda" in model_device:
+                os.environ["CUDA_VISIBLE_DEVICES"] = model_device.split(":")[-1]
+            found = relaxer.process(molecule)
+            os.environ["CUDA_VISIBLE_DEVICES"] = visible
+            return found
+        """,
+        """
+        import os
+        import torch
+        import torch_npu  # noqa: F401
+        from relax import Relaxation
+
+        def relaxed(model, molecule, model_device):
+            model.to(model_device)
+            return molecule
+
+        def relax(molecule, model_device):
+            relaxer = Relaxation(use_gpu=(model_device != "cpu"))
+            visible = os.getenv("CUDA_VISIBLE_DEVICES", default="")
+            if "npu" in model_device:
+                os.environ["CUDA_VISIBLE_DEVICES"] = model_device.split(":")[-1]
+            found = relaxer.process(molecule)
+            os.environ["CUDA_VISIBLE_DEVICES"] = visible
+            return found
+        """,
+        open_codes=["NPU222", "NPU272"],
+        files=RELAXED,
+    )
+
+
+def test_the_name_of_a_platform_is_the_device_of_its_library() -> None:
+    check_noop(RELAXED["minimize.py"], open_codes=["NPU273"])
+    check_noop('import plotting\n\nplotting.style("CUDA" if x else "CPU")\n')
+
+
+@pytest.mark.parametrize(
+    "test", ['device.type != "cpu"', 'device != torch.device("cpu")', 'not device.type == "cpu"', '"cpu" != device']
+)
+def test_a_test_for_another_device_than_the_cpu_in_front_of_a_kernel(test: str) -> None:
+    source = f"""
+        import torch
+        import align_cuda_binding
+
+        def align(x, device):
+            if {test}:
+                return align_cuda_binding.forward(x)
+            return x
+    """
+    result = migrate(source)
+    assert [f.code for f in result.findings if f.open].count("NPU272") == 1 and not result.changed
+
+
+@pytest.mark.parametrize("test", ['device.type != "cpu"', 'device == "cpu"', 'name != "cpu"'])
+def test_a_test_for_another_device_than_the_cpu_in_front_of_torch(test: str) -> None:
+    check_noop(f"import torch\n\ndef f(x, device, name):\n    # cuda\n    return x.half() if {test} else x\n")
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        'if device == "cpu":\n    raise ValueError("needs a card")',
+        'assert device != "cpu"',
+        'if device == "cpu" and torch.cuda.is_available():\n    print("slow")',
+    ],
+)
+def test_a_program_that_stops_on_the_cpu_has_no_other_path(test: str) -> None:
+    source = f"import align_cuda_binding\nimport torch\n\ndevice = pick()\n{test}\n\nalign_cuda_binding.forward()\n"
+    assert "NPU272" not in {f.code for f in migrate(source).findings}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'import os\nos.environ["CUDA_VISIBLE_DEVICES"] = "0"\nimport numpy\nimport tensorflow as tf\n',
+        'import os\nimport jax\n\ndef f():\n    os.environ["CUDA_VISIBLE_DEVICES"] = "0"\n    return jax.devices()\n',
+        'import os\nimport torch\n\ndef f(x):\n    import onnxruntime as ort\n'
+        '    os.environ["CUDA_VISIBLE_DEVICES"] = "0"\n    return ort.InferenceSession(x)\n',
+    ],
+)
+def test_a_variable_that_steers_another_library_alone(source: str) -> None:
+    check_noop(source, open_codes=["NPU222"])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "import tensorflow as tf\nimport torch\n",
+        "import tensorflow as tf\nimport models\n",
+        "import torch\n\ndef f(x):\n    import jax\n    return jax.numpy.asarray(x), torch.ones(1)\n",
+        "import gym\nimport numpy\n",
+    ],
+)
+def test_a_variable_that_may_steer_torch_too(lines: str) -> None:
+    head = "import os\n\nos.environ['{}'] = '0'\n"
+    check_rewrite(head.format("CUDA_VISIBLE_DEVICES") + lines, head.format("ASCEND_RT_VISIBLE_DEVICES") + lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, check_rewrite, pattern
+from tests.harness import check_noop, check_rewrite, migrate, pattern
 from transplt.base.settings import TORCH_VERSIONS
 
 
@@ -220,10 +220,78 @@ def test_name_compared_with_a_variable() -> None:
         "from torch.testing._internal.common_device_type import onlyCUDA",
         "from transformers.testing_utils import require_torch_gpu  # cuda",
         "from accelerate.test_utils import require_cuda",
+        "from transformers.testing_utils import require_torch_bf16_gpu  # cuda",
+        "from torch.testing._internal.common_distributed import skip_if_lt_x_gpu  # cuda",
+        "import transformers.testing_utils as tu  # cuda\n\n@tu.require_torch_gpu\ndef test(self): pass",
     ],
 )
 def test_helpers_of_test_packages(line: str) -> None:
     check_noop(line + "\n", open_codes=["NPU244"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from transformers.testing_utils import require_torch_accelerator, torch_device  # cuda",
+        "from torch.testing._internal.inductor_utils import GPU_TYPE, HAS_GPU  # cuda",
+        "from helpers.testing_utils import require_torch_gpu  # cuda",
+        "from lightning.fabric.utilities.testing import _runif_reasons\n\n_runif_reasons(min_torch='2.6')  # cuda",
+    ],
+)
+def test_helpers_that_ask_for_no_card_of_nvidia(line: str) -> None:
+    assert "NPU244" not in {finding.code for finding in migrate(line + "\n").findings}
+
+
+@pytest.mark.parametrize("given", ["**asked", "min_cuda_gpus=2", "bf16_cuda=True"])
+def test_a_marker_of_lightning_is_reported_once_where_it_comes_from(given: str) -> None:
+    marker = f"""
+        import pytest
+        from lightning.fabric.utilities.testing import _runif_reasons
+
+        def run_if(**asked):
+            reasons, marks = _runif_reasons({given})
+            return pytest.mark.skipif(len(reasons) > 0, reason=str(reasons), **marks)
+    """
+    test = """
+        import torch
+        from helpers import run_if
+
+        @run_if(min_cuda_gpus=2)
+        def test_step(model):
+            model.cuda()
+    """
+    result = migrate(marker, path="helpers.py", files={"test_step.py": test})
+    assert [finding.code for finding in result.findings].count("NPU244") == 1 and not result.changed
+    there = migrate(test, path="test_step.py", files={"helpers.py": marker})
+    assert b"model.npu()" in there.data and not [finding for finding in there.findings if finding.open]
+
+
+def test_a_marker_of_the_project_asks_for_the_npu() -> None:
+    check_rewrite(
+        """
+        import pytest
+        import torch
+
+        def run_if(min_cuda_gpus=0):
+            return pytest.mark.skipif(torch.cuda.device_count() < min_cuda_gpus, reason="cards")
+
+        @run_if(min_cuda_gpus=2)
+        def test_step(model):
+            model.cuda()
+        """,
+        """
+        import pytest
+        import torch
+        import torch_npu  # noqa: F401
+
+        def run_if(min_cuda_gpus=0):
+            return pytest.mark.skipif(torch.npu.device_count() < min_cuda_gpus, reason="cards")
+
+        @run_if(min_cuda_gpus=2)
+        def test_step(model):
+            model.npu()
+        """,
+    )
 
 
 @pattern("T11")

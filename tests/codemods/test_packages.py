@@ -100,3 +100,51 @@ def test_bitsandbytes_through_transformers() -> None:
         open_codes=["NPU510"],
     )
     check_noop("import transformers\nq = transformers.BitsAndBytesConfig(load_in_4bit=True)\n", open_codes=["NPU142"])
+
+
+KERNEL = "@triton.jit\ndef scale(x):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"from own import _TRITON_AVAILABLE\nif _TRITON_AVAILABLE:\n    import triton\n\n{KERNEL}",
+        "try:\n    import triton\n    HAS_TRITON = True\nexcept ImportError:\n    HAS_TRITON = False\n\n"
+        "if HAS_TRITON:\n    @triton.autotune([])\n    @triton.jit\n    def scale(x):\n        pass\n",
+    ],
+)
+def test_kernels_of_the_file_itself_are_no_remark(source: str) -> None:
+    assert levels(source) == [Level.MANUAL]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "try:\n    import triton\nexcept ImportError:\n    triton = None\n\nprint(triton)\n",
+        "if HAS_TRITON:\n    import triton\n\n@torch.jit.script\ndef scale(x):\n    pass\n",
+        f"try:\n    import xformers\nexcept ImportError:\n    xformers = None\n\n{KERNEL}",
+    ],
+)
+def test_a_package_that_makes_no_kernel_of_the_file_is_a_remark(source: str) -> None:
+    assert levels(source) == [Level.INFO]
+
+
+@pytest.mark.parametrize(
+    ("path", "package", "lines"),
+    [
+        ("src/python/deep/run.py", "src/python/triton", ""),
+        ("tools/run.py", "tools/triton", ""),
+        ("ext/unsloth/run.py", "ext/unsloth/triton", "import sys\nsys.path.append('.')\n"),
+    ],
+)
+def test_a_package_of_the_project_in_any_folder(path: str, package: str, lines: str) -> None:
+    files = {f"{package}/__init__.py": "", f"{package}/ops.py": ""}
+    if lines:
+        files |= {"ext/unsloth/__init__.py": ""}
+    assert not migrate(f"{lines}import triton\n", path=path, files=files).findings
+
+
+def test_a_folder_beside_a_module_of_a_package_is_not_the_package() -> None:
+    files = {"mine/__init__.py": "", "mine/triton/__init__.py": "", "mine/triton/ops.py": ""}
+    findings = migrate("import triton\n", path="mine/run.py", files=files).findings
+    assert [finding.code for finding in findings] == ["NPU512"]

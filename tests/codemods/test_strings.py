@@ -728,3 +728,68 @@ def test_the_device_of_a_question_that_stays(line: str) -> None:
 def test_the_device_of_a_call_that_moves(before: str, after: str) -> None:
     result = migrate(f"import torch, flash_attn\nx = {before}\n")
     assert f"x = {after}\n".encode() in result.data
+
+
+PLACES = """
+    import torch
+
+    def build(size, where):
+        return torch.zeros(size).to(where)
+
+    class Trainer:
+        def __init__(self, where):
+            self.where = torch.device(where)
+
+        def run(self, where):
+            return torch.zeros(1, device=where)
+
+    def label(size, text):
+        return f"{text}: {size}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "passed_on"),
+    [
+        ("from pkg import build, Trainer", "from .mod import build, Trainer"),
+        ("from pkg import build, Trainer", "from .mod import *"),
+        ("from pkg import build, Trainer", "from pkg.mod import make as build, Trainer"),
+        ("from pkg import build, Trainer", "from .inner import build, Trainer"),
+    ],
+)
+@pytest.mark.parametrize(
+    "line",
+    ['build(3, "cuda")', 'build(3, where="cuda:0")', 'Trainer("cuda")', 'Trainer(where="cuda")'],
+)
+def test_a_positional_device_through_what_a_package_passes_on(head: str, passed_on: str, line: str) -> None:
+    files = {
+        "src/pkg/__init__.py": f"{passed_on}\n",
+        "src/pkg/inner/__init__.py": "from ..mod import build, Trainer\n",
+        "src/pkg/mod.py": PLACES.replace("build", "make") if "make" in passed_on else PLACES,
+    }
+    check_rewrite(
+        f"import torch\n{head}\n{line}\n",
+        f"import torch\nimport torch_npu  # noqa: F401\n{head}\n{line.replace('cuda', 'npu')}\n",
+        files=files,
+    )
+
+
+@pytest.mark.parametrize("line", ["pkg.build(3, 'cuda')", "pkg.Trainer('cuda').run(0)", "pkg.mod.build(1, 'cuda')"])
+def test_a_positional_device_by_the_name_of_the_package(line: str) -> None:
+    files = {"pkg/__init__.py": "from .mod import *\nfrom . import mod\n", "pkg/mod.py": PLACES}
+    after = f"import torch\nimport torch_npu  # noqa: F401\nimport pkg\n{line.replace('cuda', 'npu')}\n"
+    check_rewrite(f"import torch\nimport pkg\n{line}\n", after, files=files)
+
+
+@pytest.mark.parametrize(
+    ("passed_on", "line"),
+    [
+        ("from .mod import label as build", 'build(3, "cuda")'),  # takes a text
+        ("from .other import build", 'build(3, "cuda")'),  # no file of that name
+        ("from .mod import build as _build", 'build(3, "cuda")'),
+    ],
+)
+def test_a_positional_word_that_no_device_is_made_of(passed_on: str, line: str) -> None:
+    files = {"pkg/__init__.py": f"{passed_on}\n", "pkg/mod.py": PLACES}
+    result = migrate(f"from pkg import build\n{line}\n", files=files)
+    assert not result.changed and any(finding.open for finding in result.findings)

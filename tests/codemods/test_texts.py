@@ -8,6 +8,7 @@ import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern, reasons
 from transplt.base.errors import UsageError
+from transplt.base.settings import TorchTarget
 from transplt.project.config import Config
 from transplt.project.options import Options, settings_of
 
@@ -156,4 +157,4 @@ def test_a_text_on_code_that_stays() -> None:
 @pattern("P34")
 def test_the_portable_style_edits_no_text() -> None:
     with pytest.raises(UsageError, match="--texts writes for NPUs alone"):
-        settings_of(Options(style="portable", texts=True), Config(), "2.13", Path())
+        settings_of(Options(style="portable", texts=True), Config(), TorchTarget("2.13", "asked for"), Path())

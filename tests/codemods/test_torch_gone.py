@@ -75,3 +75,60 @@ def test_names_that_are_gone(source: str) -> None:
 )
 def test_names_that_torch_has_or_others_have(source: str) -> None:
     check_noop(source + "\n")
+
+
+OLD_NPU = [
+    "with torch.npu.profile(profiler_result_path='a', use_e2e_profiler=True):\n    f()",
+    "torch.npu.prof_init('a')",
+    "torch_npu.npu.prof_start()",
+    "torch.npu.iteration_end()",
+    "torch.npu.global_step_inc()",
+    "torch.npu.set_start_fuzz_compile_step(3)",
+    "with torch.utils.dumper(use_dump=True, dump_path='m.h5') as dump:\n    f()",
+]
+
+
+@pytest.mark.parametrize("line", OLD_NPU)
+def test_names_of_the_first_torch_npu(line: str) -> None:
+    check_noop(f"import torch\nimport torch_npu\n\n{line}\n", open_codes=["NPU514"])
+
+
+def test_the_dumper_by_its_own_import() -> None:
+    check_noop("from torch.utils.dumper import dumper\n\nprint(dumper)\n", open_codes=["NPU514"])
+
+
+def test_the_profiler_of_the_first_torch_npu() -> None:
+    line = "with torch.autograd.profiler.profile(use_npu=True, record_shapes=True) as prof:\n    f()"
+    check_noop(f"import torch\nimport torch_npu\n\n{line}\n", open_codes=["NPU293"])
+    inside = line.replace("with", "    with").replace("    f()", "        f()")
+    guarded = f"import torch\n\nif args.device == 'npu':\n{inside}\n"
+    check_noop(guarded, open_codes=["NPU293"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "with torch.autograd.profiler.profile(record_shapes=True) as prof:\n    f()",
+        "torch.npu.set_option({'ACL_OP_COMPILER_CACHE_MODE': 'enable'})",
+        "torch.npu.init_dump()",
+        "torch.npu.set_device('npu:0')",
+        "prof = torch_npu.profiler.profile()",
+        "self.npu.prof_init('a')",
+        "model.profile(use_npu=True)",
+    ],
+)
+def test_names_that_torch_npu_has(line: str) -> None:
+    check_noop(f"import torch\nimport torch_npu\n\n{line}\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "version", "codes"),
+    [
+        ("import torch\nimport torch.npu\n", "2.4", ["NPU514"]),
+        ("import torch\nimport torch.npu\n", "2.5", []),  # torch loads torch_npu by itself
+        ("import torch\nimport torch_npu\nimport torch.npu\n", "2.4", []),
+        ("import torch\nimport torch.nn\n", "2.4", []),
+    ],
+)
+def test_the_module_of_the_first_torch_npu(source: str, version: str, codes: list[str]) -> None:
+    check_noop(source, open_codes=codes, torch_version=version)

@@ -49,6 +49,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "apex.optimizers.FusedLAMB", "apex.optimizers.fused_lamb.FusedLAMB",
     ),
     "Python 3 does not read the original: `async` is a keyword": ("NPU155",),
+    "the original raises with every torch that torch_npu is there for": ("NPU159",),
     "a second file, npu_port.py: written and run in tests/test_helper_output.py; what calls it is NPU135": ("NPU156",),
     "asked for by --check-ranks, and gives no result: run with two ranks in tests/helper/test_checks.py": ("NPU357",),
     "for torch 2.6 and older: later ones pin for the accelerator that is there": ("NPU124",),

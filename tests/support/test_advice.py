@@ -154,6 +154,12 @@ def test_views_and_indices_left_in_peace(source: str, code: str) -> None:
     assert said(source, code) == []
 
 
+def test_a_folder_of_the_project_is_not_the_package() -> None:
+    files = {"ext/kernels/__init__.py": "", "ext/kernels/ops.py": ""}
+    assert said("import torch\nimport kernels\n", "NPU513") == [("NPU513", "kernels", 2)]
+    assert said("import torch\nimport kernels\n", "NPU513", path="ext/run.py", files=files) == []
+
+
 def test_only_what_fails_is_work() -> None:
     source = "import torch\nx = y.to(memory_format=torch.channels_last)\nz = torch.nonzero(x)\n"
     assert {(each.code, each.level) for each in findings(source) if each.code >= "NPU7"} == {

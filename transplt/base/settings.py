@@ -25,7 +25,8 @@ class TorchTarget:
     `gap` says that the project pins a version for which there is no torch_npu; this is the nearest that has one.
     `changes` are sentences on what PyTorch changed between the version that the project was written for and this one.
     `weighed` are lines on what the files of the project ask for, where more than one does, and on what else decided;
-    `disagreements` are findings of files that exclude each other.
+    `disagreements` are findings of files that exclude each other. `oldest` is the first torch that a requirement with a
+    lower bound admits; empty where none is older than `version`, and where that was asked for.
     """
 
     version: str
@@ -37,6 +38,7 @@ class TorchTarget:
     gap: bool = False
     weighed: tuple[str, ...] = ()
     disagreements: tuple[Finding, ...] = ()
+    oldest: str = ""
 
     @property
     def pin(self) -> str:
@@ -68,6 +70,7 @@ class Settings:
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
+    oldest_torch: str = ""  # the first that the project admits, where it says so: for the portable style
     specify_device: bool = False
     similar: bool = False
     unsafe_fixes: bool = False

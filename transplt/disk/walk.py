@@ -69,10 +69,11 @@ class Entry:
 
     @property
     def has_facts(self) -> bool:
-        """True for a file that may say something to its project: Python, a notebook, what a system starts without a
-        suffix, and what may hold the settings of a program. A stub (.pyi) says nothing: the module beside it does.
+        """True for a file that may say something to its project: Python, a notebook, Cython, what a system starts
+        without a suffix, and what may hold the settings of a program. A stub (.pyi) says nothing: the module beside it
+        does.
         """
-        if self.path.endswith((".py", ".pyw", ".ipynb")):
+        if self.path.endswith((".py", ".pyw", ".ipynb", ".pyx")):
             return True
         if self.size >= SMALL_SCRIPT_BYTES:
             return False

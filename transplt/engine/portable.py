@@ -3,7 +3,9 @@
 The fixers plan as for NPUs alone; then each edit is either replaced by one that holds everywhere, or becomes a
 finding. A question about CUDA and what it guards are one edit, or none (`portable_gates`). What torch.accelerator has
 in which version is a table (`rules/accelerator.py`). From torch 2.5 on torch
-loads torch_npu by itself, so no import is added.
+loads torch_npu by itself, so no import is added. Names are written that the oldest torch has which the project admits:
+what a requirement says is not raised. A device string that no question guards keeps "cuda" for hosts without any
+accelerator, where torch.accelerator has no answer.
 """
 
 from __future__ import annotations
@@ -15,16 +17,21 @@ from transplt.edits.work import Work
 from transplt.engine.portable_gates import QUESTIONS, Gate, follow, stays_behind
 from transplt.rules.accelerator import accelerator_for
 from transplt.rules.versions import version_key
-from transplt.syntax.asks import call_of
+from transplt.syntax.asks import call_of, index_in
 from transplt.syntax.scan import parent
 from transplt.trees.expressions import left_side
 
-#: Changes that keep what is there beside what they add: the text of both memory errors.
-_EVERYWHERE = ("NPU135", "NPU230")
+#: Changes that hold everywhere: they keep what is there beside what they add, or raise nowhere any more.
+_EVERYWHERE = ("NPU135", "NPU159", "NPU230")
 #: Names of torch.cuda that stand for a name of torch itself, and become it: the same class since torch 2.5.
 _ALIASES = ("torch.cuda.OutOfMemoryError",)
 CURRENT = "torch.accelerator.current_accelerator()"
+_SINCE = "2.6"  # torch.accelerator
+#: Where a device string may become an expression: it is a value there, of a variable, an argument or a choice.
+_VALUES = (ast.Assign, ast.AnnAssign, ast.Call, ast.keyword, ast.arguments, ast.Return, ast.IfExp, ast.BoolOp)
 _HELP = "choose the device once (npu, else cuda, else cpu) and pass it on, or migrate with the style npu"
+_ADMITS = "the project admits torch"
+_RAISE = "raise what its requirements ask for where that may be (torch.accelerator begins with 2.6), and run this again"
 _BOTH = "both"
 #: Methods and device strings that bring tensors to a device.
 _PLACING = ("NPU210", "NPU201")
@@ -36,18 +43,23 @@ def adapt(work: Work) -> None:
     """Turn planned changes into portable ones or into findings; lines and edits apart of a theme stay."""
     planned = [edit for edit in work.rewrites if not edit.apart]
     work.edits = [edit for edit in work.edits if edit.group and (edit.apart or not edit.rewrites)]
-    portable = {id(edit): new for edit in planned if (new := _portable(work, edit)) is not None}
+    version = oldest(work.settings.torch_version, work.settings.oldest_torch)
+    portable = {id(edit): new for edit in planned if (new := _portable(work, edit, version)) is not None}
     gates = [follow(work, edit) for edit in planned if id(edit) in portable and _asks(edit)]
     why = _settle(work, planned, portable, gates)
+    for edit in planned if version != work.settings.torch_version else ():
+        if id(edit) not in portable and id(edit) not in why and _portable(work, edit, work.settings.torch_version):
+            why[id(edit)] = f"{_ADMITS} {version}, which has no torch.accelerator for it"
     for edit in planned:
         if (new := portable.get(id(edit))) is not None:
             work.add(new)
             work.add(work.keep(new.node, _BOTH))
         else:
-            message = f"not portable: {edit.message} would change what the program does on CUDA"
+            message, help_ = f"not portable: {edit.message} would change what the program does on CUDA", _HELP
             if id(edit) in why:
                 message = f"not portable: {edit.message}: {why[id(edit)]}"
-            work.add(work.note(edit.node, edit.code, message, api=edit.api, help=_HELP))
+                help_ = _RAISE if why[id(edit)].startswith(_ADMITS) else _HELP
+            work.add(work.note(edit.node, edit.code, message, api=edit.api, help=help_))
 
 
 def _asks(edit: Edit) -> bool:
@@ -79,6 +91,9 @@ def _settle(work: Work, planned: list[Edit], portable: dict[int, Edit], gates: l
                         _drop(portable, edit, why, "the question in front of it stays")
         for edit in planned:
             if id(edit) in portable and _needs_gate(edit) and not any(g.guards(edit.node) for g in moving.values()):
+                if (alone := _without_a_gate(work, edit)) is not None:
+                    portable[id(edit)] = alone
+                    continue
                 settled = False
                 _drop(portable, edit, why, "without any accelerator torch.accelerator raises, and this ran")
     for number, gate in enumerate(moving.values()):
@@ -116,22 +131,61 @@ def _needs_gate(edit: Edit) -> bool:
     return edit.code == "NPU201" and not isinstance(parent(edit.node), ast.Compare)
 
 
-def _portable(work: Work, edit: Edit) -> Edit | None:
+def oldest(version: str, admitted: str) -> str:
+    """The version that names are looked up for: that of the migration, or an older one that the project admits."""
+    return min((version, admitted or version), key=version_key)
+
+
+def _without_a_gate(work: Work, edit: Edit) -> Edit | None:
+    """`.to("cuda")` that nothing guards: the accelerator's type where there is one, else what was there."""
+    node = edit.node
+    if not isinstance(node, ast.Constant) or not _is_a_value(node):
+        return None
+    text = work.source.slice(*work.source.extent(node))
+    outer, kind, colon, index = text[0], *str(node.value).partition(":")
+    if text != f"{outer}{node.value}{outer}" or _is_asked_of_cuda(work, node):
+        return None
+    quote = {"'": '"', '"': "'"}[outer] if colon else outer
+    new = f"getattr({CURRENT}, {quote}type{quote}, {quote}{kind}{quote})"
+    if colon:
+        new = f"f{outer}{{{new}}}:{index}{outer}"
+    return Edit(node, "NPU261", f"device string {node.value!r} -> {new}", new, api=edit.api)
+
+
+def _is_asked_of_cuda(work: Work, node: ast.AST) -> bool:
+    """True for the device of a call that stays with CUDA: `torch.cuda.synchronize("cuda:0")`."""
+    while not isinstance(node, ast.stmt):
+        node = parent(node)
+        if isinstance(node, ast.Call) and (work.names.qualified(node.func) or "").startswith("torch.cuda."):
+            return True
+    return False
+
+
+def _is_a_value(node: ast.Constant) -> bool:
+    above = parent(node)
+    if isinstance(above, ast.Dict):
+        return index_in(above, "values", node) >= 0
+    if isinstance(above, (ast.Tuple, ast.List)):
+        return isinstance(parent(above), (ast.Assign, ast.Call, ast.keyword))
+    return isinstance(above, _VALUES)
+
+
+def _portable(work: Work, edit: Edit, version: str) -> Edit | None:
     if edit.user or edit.code in _EVERYWHERE or edit.api in _ALIASES:
         return edit
     if edit.api in accelerator_for():
-        return _accelerator(work, edit)
+        return _accelerator(work, edit, version)
     if edit.code == "NPU201" and isinstance(edit.node, ast.Constant):
-        return _device_string(work, edit, edit.node)
+        return _device_string(work, edit, edit.node, version)
     return None
 
 
-def _accelerator(work: Work, edit: Edit) -> Edit | None:
+def _accelerator(work: Work, edit: Edit, version: str) -> Edit | None:
     """`torch.cuda.x` written out -> `torch.accelerator.y`; not where an existing chain asks for mps or xpu too."""
     row = accelerator_for()[edit.api]
     name, node = row.name, edit.node
     text = work.source.slice(*work.source.extent(node))
-    if not row.replaces_cuda(work.settings.torch_version) or not text.startswith("torch.cuda."):
+    if not row.replaces_cuda(version) or not text.startswith("torch.cuda."):
         return None
     call = call_of(node)
     if _beside_other_accelerators(work, node) or (call is not None and call.keywords):  # arguments are by position
@@ -169,14 +223,14 @@ def _beside_other_accelerators(work: Work, node: ast.AST) -> bool:
     return False
 
 
-def _device_string(work: Work, edit: Edit, node: ast.Constant) -> Edit | None:
+def _device_string(work: Work, edit: Edit, node: ast.Constant, version: str) -> Edit | None:
     above = parent(node)
     if isinstance(above, ast.Compare):
         return _comparison(work, above, node)
     kind, colon, index = str(node.value).partition(":")
     if kind != "cuda" or (colon and not index.isdigit()) or isinstance(above, (ast.JoinedStr, ast.FormattedValue)):
         return None
-    if version_key(work.settings.torch_version) < (2, 6) or _beside_other_accelerators(work, node):
+    if version_key(version) < version_key(_SINCE) or _beside_other_accelerators(work, node):
         return None
     if work.names.resolve("torch", work.scan.scope_of(node)) != "torch" or _in_format(node):
         return None

@@ -10,9 +10,11 @@ from transplt.base.text.given_values import names_given
 from transplt.engine.engine import index_source, migrate_source
 from transplt.files.document import text_of
 from transplt.files.kind import FileKind, kind_of
+from transplt.flow.cuda_builds import is_without_cuda
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.rules.versions import loads_itself
 from transplt.syntax.files import Files
+from transplt.syntax.modules import module_name
 
 #: Python and C in one language: such a file is migrated where it holds nothing but Python.
 _CYTHON = (".pyx", ".pxd")
@@ -45,6 +47,8 @@ def other_facts(data: bytes, path: str, settings: Settings, files: Files | None 
 
     It does not count where files are counted that choose between CUDA and the NPU: a library may have many notebooks.
     """
+    if path.endswith(".pyx") and is_without_cuda(data):
+        return ModuleFacts(path, "", compiled=module_name(path[:-1]))
     kind = kind_of(path, data)
     text: bytes | None = data if kind is FileKind.SCRIPT else None
     if kind is FileKind.NOTEBOOK:

@@ -25,8 +25,8 @@ SIMULATORS = frozenset(
 )
 #: Packages that compute on a card by kernels of their own: a device that they are given is theirs, and none is an NPU.
 OTHER_DEVICES = SIMULATORS | frozenset(
-    "catboost ctransformers ctranslate2 decord faster_whisper implicit lightgbm open3d pykeops torchcodec whisperx "
-    "xgboost".split()
+    "catboost ctransformers ctranslate2 decord faster_whisper implicit lightgbm open3d openmm pykeops simtk torchcodec "
+    "whisperx xgboost".split()
 )
 #: Of the simulators, those that run scripts in a Python of their own: without torch, a device there is theirs.
 HOSTS = frozenset(["bpy"])

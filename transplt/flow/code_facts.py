@@ -45,7 +45,8 @@ _NAMED_KERNEL = re.compile(r"(?:^|_)cuda(?:$|_|\d)|Cuda[A-Z]|CUDA[A-Z]|(?:^|_)tr
 _EXTENSIONS = Texts(*b"CUDAExtension cuda_ext create_extension".split())
 #: Values that are no answer of a gate, and read no variable.
 _NO_ANSWERS = frozenset({ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.BinOp})
-_DECORATORS = ("triton.jit", "triton.autotune", "numba.cuda.jit", "cupy.fuse")
+#: What makes a kernel of a function.
+KERNEL_DECORATORS = ("triton.jit", "triton.autotune", "triton.heuristics", "numba.cuda.jit", "cupy.fuse")
 
 
 @dataclass(slots=True)
@@ -352,7 +353,7 @@ def _names_a_card(guard: Guard) -> bool:
 
 def _is_kernel(slots: Slots, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     decorators = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
-    return any((slots.names.qualified(each) or last_name(each)) in _DECORATORS for each in decorators)
+    return any((slots.names.qualified(each) or last_name(each)) in KERNEL_DECORATORS for each in decorators)
 
 
 def _is_called_a_kernel(name: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from transplt.flow.card_reads import READ_ATTRIBUTES, needed_by_read
 from transplt.flow.code import Guard, Placing, Reference, Slot, Step
 from transplt.flow.cuda_code import CudaCode
-from transplt.flow.gates import denies_cuda, is_gate, is_option, sounds_like_a_flag, speaks_of_cuda
+from transplt.flow.gates import denies_cuda, goes_on_without, is_gate, is_option, sounds_like_a_flag, speaks_of_cuda
 from transplt.flow.slots import Slots
 from transplt.flow.stores import store_slots
 from transplt.rules.torch_callables import MODULE, last_names, names_of
@@ -28,7 +28,6 @@ _VALUE_HOLDERS = frozenset(
 )
 #: Calls that put a value on a device, or say which device it is.
 _PLACES = names_of(MODULE, "to_card") | last_names("replicates", "distributes") | {"set_device", "device"}
-_CATCHES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException", "RuntimeError", "OSError", "")
 #: Expressions whose value may be the answer of a gate; names and attributes by what they are called.
 _CARRIERS = frozenset({ast.Call, ast.BoolOp, ast.UnaryOp, ast.Compare})
 _NAMED = frozenset({ast.Name, ast.Attribute})
@@ -131,7 +130,7 @@ class Walk:
         elif isinstance(node, ast.Assert):
             return self.under(here, node.test, True, behind=True)
         elif isinstance(node, _TRIES):
-            caught = here._replace(option=True) if self.tries and _catches(node) else here
+            caught = here._replace(option=True) if self.tries and goes_on_without(node) else here
             inner += [(node.body, caught), (node.orelse, caught)]
             inner += [(handler.body, here._replace(option=True)) for handler in node.handlers]
             inner.append((node.finalbody, here))
@@ -271,10 +270,22 @@ class Walk:
                 made = last_name(arm.func).lstrip("_")
                 if made[:1].isupper() or _may_hold_module(last_name(target)):
                     refs += self.code.called(arm)
+                elif type(target) is ast.Name and parent(parent(target)) is self.slots.scan.tree:
+                    refs += self._handed_over(arm)
             else:
                 refs += self.code.held(arm)
         for slot in store_slots(self.slots, target, ()) if refs else ():
             self.holders.setdefault(self.code.shared(slot), []).extend(here.step(ref) for ref in refs)
+
+    def _handed_over(self, call: ast.Call) -> Iterator[Reference]:
+        """The functions that a call is given, of whose result a module makes a name: `op = register("op", fn=f)`."""
+        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+            if type(value) in _NAMED:
+                yield from self.code.held(value)
+            elif isinstance(value, ast.Lambda):
+                inside = Walk(self.code)
+                inside.block([value.body])
+                yield from (step.ref for step in inside.reached)
 
     # --- conditions --------------------------------------------------------------------------------------------------
 
@@ -384,11 +395,3 @@ def _is_kept(node: ast.expr) -> bool:
     if kind is ast.Assign:
         return above.value is node  # type: ignore[attr-defined]
     return kind in _VALUE_HOLDERS
-
-
-def _catches(node: ast.AST) -> bool:
-    for handler in getattr(node, "handlers", ()):
-        kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-        if any(last_name(kind) in _CATCHES for kind in kinds) and not isinstance(handler.body[-1], ast.Raise):
-            return True
-    return False

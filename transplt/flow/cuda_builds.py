@@ -15,6 +15,12 @@ KERNEL_TEXT = re.compile(r"\b__(?:global|device)__\b")
 #: What builds and loads CUDA sources when the program runs.
 BUILDERS = full_names("builds")
 _EXTENSION_MAKERS = re.compile(r"CUDAExtension$|cuda_ext(?:ension)?$|create_extension$")
+#: What in Cython speaks of a GPU, the headers whose names it declares, and those of C, of C++ and of numpy.
+_GPU = re.compile(rb"cuda|gpu|cupy|\bhip\b|nvcc|opencl", re.I)
+_DECLARED = re.compile(rb"\bextern\s+from\s+(\*|['\"][^'\"]*['\"])")
+_STANDARD = re.compile(
+    rb"['\"](?:<[\w/.]+>|numpy/[\w.]+|(?:math|stdlib|stdio|string|stdint|float|limits|time|assert)\.h)['\"]$"
+)
 
 
 def builds_for_cuda(call: ast.Call) -> bool:
@@ -40,3 +46,8 @@ def built_modules(call: ast.Call, makers: set[str]) -> Iterator[str]:
         module = keyword_of(call, "module")
         if isinstance(module, ast.Constant) and isinstance(module.value, str):
             yield f"{module.value}.{given.value}"
+
+
+def is_without_cuda(data: bytes) -> bool:
+    """True for a file in Cython that neither names a GPU nor declares what other sources define."""
+    return _GPU.search(data) is None and all(_STANDARD.match(header) for header in _DECLARED.findall(data))

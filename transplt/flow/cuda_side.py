@@ -8,23 +8,26 @@ attribute that carries its answer on. What it reaches is read in its file (code_
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from transplt.flow.code import Direct, Reference
-from transplt.flow.code_facts import FileCode
+from transplt.flow.code import Definition, Direct, Held, Reference, Step
+from transplt.flow.code_facts import FileCode, function_around
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.reach import MISSING, Reach
 from transplt.flow.reached import places
 from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet
+from transplt.syntax.asks import arguments_of
 from transplt.syntax.conditions import sides_of
-from transplt.syntax.scan import parent, statement
+from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 #: A branch longer than this many lines is a program: what the user has to ask for in it is the user's decision. A test
 #: of one tensor guards no program.
 _LINES = 30
 _LINES_OF_A_TENSOR = 100
+#: Expressions that may be functions.
+_CALLABLES = frozenset({ast.Name, ast.Attribute, ast.Lambda, ast.Call})
 
 
 class Answer(NamedTuple):
@@ -53,6 +56,8 @@ class CudaSide:
         why = self._needs(this, other, _LINES_OF_A_TENSOR if of_a_tensor else _LINES) if this else None
         if why is not None:
             return why
+        if value is not None and (answer := self._beside(value)) is not None:
+            return answer
         guards = list(self.file.guards_of(value, question, truth)) if value is not None else []
         if this:
             guards += self.file.guards_set_in(this)
@@ -79,6 +84,27 @@ class CudaSide:
                 return "" if isinstance(parent(node), (ast.Compare, ast.BoolOp, ast.If)) else ast.unparse(node)
         return ""
 
+    def _beside(self, value: ast.expr) -> Answer | None:
+        """What a call or a table is given beside a function whose answer a gate is: `register(op, checker=f, fn=g)`."""
+        code = self.file.code
+        unfollowed = ""
+        for other in _given_beside(code.slots, value):
+            refs: Iterable[Reference]
+            if isinstance(other, ast.Lambda):
+                refs = [step.ref for step in self.file.walk_over([other.body])]
+            elif isinstance(other, FUNCTIONS):
+                refs = [Definition(code.slots.own.full_name(code.slots.scan.scopes[other]))]
+            elif isinstance(other, ast.Call):
+                refs = code.called(other)
+            else:
+                slot = code.slots.of(other)
+                refs = code.held(other) or ((Held(code.shared(slot)),) if slot is not None and slot[0] in "gs" else ())
+            for ref in refs:
+                if why := self.reach.why(Step(ref)):
+                    return Answer(why, followed=MISSING not in why)
+                unfollowed = unfollowed or self.reach.leads_out(Step(ref))
+        return Answer(unfollowed, followed=False) if unfollowed else None
+
     def _needs(self, this: list[ast.AST], other: list[ast.AST], limit: int) -> Answer | None:
         shared: set[Reference] | None = None  # what the other side reaches, too; it is long where there are many gates
         short = _lines(this) <= limit
@@ -101,6 +127,28 @@ class CudaSide:
                 return Answer(why, followed=MISSING not in why)
             unfollowed = out
         return Answer(unfollowed, followed=False) if unfollowed else None
+
+
+def _given_beside(slots: Slots, value: ast.expr) -> Iterator[ast.expr | ast.FunctionDef | ast.AsyncFunctionDef]:
+    """What stands beside a function in calls and tables that are given it, where a value is what it returns."""
+    above = parent(value)
+    uses: list[ast.expr] = []
+    if isinstance(above, ast.Lambda) and above.body is value:
+        uses = [above]
+    elif isinstance(above, ast.Return) and (function := function_around(value)) is not None:
+        scope = slots.scan.scopes[function].parent
+        named = slots.scan.names.get(function.name, ()) if scope is not None and scope.kind == "module" else ()
+        uses = [node for node in named if isinstance(node.ctx, ast.Load)]
+    for use in uses:
+        holder = parent(use)
+        holder = parent(holder) if isinstance(holder, ast.keyword) else holder
+        if isinstance(holder, ast.Dict):
+            yield from (each for each in holder.values if each is not use and type(each) in _CALLABLES)
+        elif isinstance(holder, ast.Call) and holder.func is not use:
+            yield from (each for each in arguments_of(holder) if each is not use and type(each) in _CALLABLES)
+            decorated = parent(holder)
+            if isinstance(decorated, FUNCTIONS) and holder in decorated.decorator_list:
+                yield decorated
 
 
 def _names_of(slots: Slots, value: ast.expr) -> list[ast.Name]:

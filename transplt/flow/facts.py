@@ -10,7 +10,7 @@ from transplt.flow.code import CodeFacts
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import Renaming, Use, decide
 from transplt.flow.entries import Aside, Entry, aside_of
-from transplt.flow.graph import ancestors, canonical_name, unique_suffixes
+from transplt.flow.graph import Graph, ancestors, canonical_name, unique_suffixes
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import GENERIC, marks_by_name
 from transplt.flow.placing import Placing
@@ -18,6 +18,7 @@ from transplt.flow.reach import Reach
 from transplt.flow.support import SupportFacts, SupportProject
 from transplt.flow.vendored import Copy
 from transplt.syntax.files import Files
+from transplt.syntax.modules import module_name
 from transplt.syntax.names import SELF
 
 
@@ -68,6 +69,7 @@ class ModuleFacts:
     reads: tuple[KeyRead, ...] = ()  # what it reads from configurations, command lines and the environment
     matched: tuple[str, ...] = ()  # what it looks for in the text of errors (`match=`), with a CUDA word
     gives: tuple[str, ...] = ()  # of a file that is not Python: names beside which it speaks of CUDA (given_values.py)
+    compiled: str = ""  # of a Cython file without CUDA: the full name of what it is built to
     placing: Placing | None = None  # how it is found, where a module of ours may go in (helper_place.py)
     entry: Entry | None = None  # what it says of what runs (entries.py)
 
@@ -118,7 +120,7 @@ class ProjectFacts(Memoized):
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
         """The sum of the facts of all files, in any order."""
         in_order = sorted(facts, key=lambda item: item.path)
-        every = [item for item in in_order if not item.gives]
+        every = [item for item in in_order if not (item.gives or item.compiled)]
         joined = cls(known=True)
         for item in every:
             joined.modules.setdefault(item.module, item.path)
@@ -159,18 +161,18 @@ class ProjectFacts(Memoized):
         joined.flags = frozenset(name for item in every for name in item.flags)
         joined.matched = frozenset(text for item in every for text in item.matched)
         joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
-        joined.instances = {name: joined.canonical(cls) for item in every for name, cls in item.instances}
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
-        _join_slots(joined, every)
+        codes = [item.code for item in every]
+        graph = Graph.join(codes, joined.canonical, frozenset(joined.modules))
+        joined.instances = {name: graph.settled(cls) for item in every for name, cls in item.instances}
+        _join_slots(joined, every, graph)
         joined.reads = KeyReads.join((read for item in every for read in item.reads), joined.marks_of)
         joined.given = frozenset(joined.reads.named().intersection(name for item in in_order for name in item.gives))
         renames = dict.fromkeys(rename for item in every for rename in item.renames)
         if renames:
             uses = [use for item in every for use in item.uses]
             joined.renamings = decide(renames, uses, joined.canonical, joined.modules.keys())
-        joined.reach = Reach.join(
-            [item.code for item in every], joined.canonical, frozenset(joined.modules), joined.packages
-        )
+        joined.reach = Reach.join(codes, graph, joined.packages, [item.compiled for item in in_order if item.compiled])
         return joined
 
     def marks_of(self, slot: str) -> frozenset[str]:
@@ -203,6 +205,28 @@ class ProjectFacts(Memoized):
         """True when a module of a package lies somewhere in the project: `bert/nvidia/model.py` is nvidia.model."""
         return bool(module) and any(each.endswith(f".{module}") for each in self.modules)
 
+    def has_beside(self, module: str, path: str, utf8: bytes) -> bool:
+        """True for a module that lies beside a file which finds it there: a script, or one that extends `sys.path`.
+
+        A package in a folder that is none, however deep, is the project's own too: `src/python/kernels/__init__.py`.
+        """
+        root = module.partition(".")[0]
+        folder = module_name(path).rpartition(".")[0] if "/" in path else ""
+        if folder and f"{folder}.{root}" in self.modules and (folder not in self.modules or b"sys.path" in utf8):
+            return True
+        tops = (name for name in self.modules if name.endswith(f".{root}"))
+        return any(not self._is_below_a_package(top) and self._has_parts(top) for top in tops)
+
+    def _is_below_a_package(self, module: str) -> bool:
+        while "." in module:
+            module = module.rpartition(".")[0]
+            if module in self.modules:
+                return True
+        return False
+
+    def _has_parts(self, module: str) -> bool:
+        return any(each.startswith(f"{module}.") for each in self.modules)
+
     def canonical(self, name: str) -> str:
         """A full name with its module part as the project knows it (`utils.f` may be `src.utils.f`)."""
         return canonical_name(name, self.modules, self.suffixes)
@@ -223,7 +247,7 @@ def _is_torch(target: str) -> bool:
     return target == "torch" or target.startswith("torch.")
 
 
-def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
+def _join_slots(joined: ProjectFacts, every: list[ModuleFacts], graph: Graph) -> None:
     shared = Components()
     known: dict[str, str] = {}
     named: list[tuple[str, str]] = []
@@ -231,7 +255,7 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     def name(slot: str) -> str:
         found = known.get(slot)
         if found is None:
-            found = known[slot] = _known(joined, slot)
+            found = known[slot] = _known(joined, graph, slot)
             if found != slot:
                 shared.link(slot, found)  # files go on calling it by the name they know
                 named.extend((found, mark) for mark in marks_by_name(found))
@@ -244,7 +268,7 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
                 shared.link(first, name(other))
     marked = [(name(slot), mark) for item in every for slot, mark in item.marks] + named
     slots = sorted(set(known) | set(known.values()))
-    classes = ((cls, map(joined.canonical, bases)) for item in every for cls, bases in item.code.classes)
+    classes = ((cls, map(graph.settled, bases)) for item in every for cls, bases in item.code.classes)
     for a, b in unify_attributes(slots, classes):
         shared.link(a, b)
     marks: dict[str, set[str]] = {}
@@ -283,14 +307,15 @@ def unify_attributes(slots: Iterable[str], classes: Iterable[tuple[str, Iterable
             yield f"n:{attr}", f"s:{roots.pop()}.{attr}"
 
 
-def _known(joined: ProjectFacts, slot: str) -> str:
-    """A slot under the name by which the project knows its module, and its parameter."""
+def _known(joined: ProjectFacts, graph: Graph, slot: str) -> str:
+    """A slot under the name by which the project knows its module, and its parameter, whoever passes that on."""
     kind, name = slot[:2], slot[2:]
     if kind == "g:":
-        return joined.global_slot(joined.canonical(name))
+        return joined.global_slot(graph.settled(name))
     if kind in ("p:", "r:", "s:"):
         path, mark, index = name.partition(".#")
-        path = joined.canonical(path)
+        path, part, element = path.partition("<")
+        path = f"{graph.settled(path)}{part}{element}"
         if not mark:
             if kind == "p:" and path not in joined.modules:
                 # A class without a constructor of its own may have been taken for a function, or the reverse.

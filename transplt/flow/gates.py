@@ -17,6 +17,7 @@ from transplt.syntax.names import SELF
 from transplt.syntax.scan import chain
 
 _AVAILABLE = ("torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.is_initialized")
+_CATCHES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException", "RuntimeError", "OSError", "")
 #: Names under which programs keep their settings.
 SETTINGS = frozenset(
     {"args", "opt", "opts", "cfg", "config", "hparams", "params", "FLAGS", "flags", "conf", "options", "hps"}
@@ -147,3 +148,12 @@ def _is_import_or_option(slots: Slots, node: ast.expr) -> bool:
         binding.kind == "import" or any(isinstance(above, ast.Try) for above in chain(binding.node))
         for binding in found[1]
     )
+
+
+def goes_on_without(node: ast.AST) -> bool:
+    """True for a `try` that has another way where an import fails."""
+    for handler in getattr(node, "handlers", ()):
+        kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        if any(last_name(kind) in _CATCHES for kind in kinds) and not isinstance(handler.body[-1], ast.Raise):
+            return True
+    return False

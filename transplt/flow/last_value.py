@@ -12,7 +12,10 @@ def last_value(scan: Scan, name: ast.Name) -> ast.expr | None:
 
     Branches and loops are not looked at: the nearest one in the text counts.
     """
-    bindings = scan.scope_of(name).bindings.get(name.id, ())
+    scope = scan.scope_of(name)
+    while scope.kind == "comprehension" and name.id not in scope.bindings and scope.parent is not None:
+        scope = scope.parent
+    bindings = scope.bindings.get(name.id, ())
     above = [each.node for each in bindings if getattr(each.node, "lineno", name.lineno) < name.lineno]
     nearest = max(above, key=lambda node: getattr(node, "lineno", 0), default=None)
     holder = parent(nearest) if isinstance(nearest, ast.Name) else None

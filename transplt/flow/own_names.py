@@ -81,14 +81,19 @@ class OwnNames:
     # --- what names stand for ----------------------------------------------------------------------------------------
 
     def project_name(self, full: str) -> str | None:
-        """A full name as the project knows it, None when it leads out of the project."""
+        """A full name as the project knows it, where it is defined; None when it leads out of the project."""
         known = self.project.canonical(full)
-        head = known
-        while head:
-            if head in self.project.modules or head == self.module:
-                return known
-            head = head.rpartition(".")[0]
-        return None
+        if not self._is_below_a_module(known):
+            return None
+        settled = self.project.reach.graph.settled(known) if self.project.known else known
+        return settled if self._is_below_a_module(settled) else known
+
+    def _is_below_a_module(self, full: str) -> bool:
+        while full:
+            if full in self.project.modules or full == self.module:
+                return True
+            full = full.rpartition(".")[0]
+        return False
 
     def own_name(self, full: str) -> str | None:
         """As `project_name`; as long as the project is not known, also what may turn out to be its own."""

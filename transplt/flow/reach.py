@@ -8,7 +8,7 @@ through wrappers and imports, which transplt/flow/graph.py resolves.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from transplt.flow import code
@@ -36,6 +36,7 @@ class Reach:
     graph: Graph = field(default_factory=Graph)
     known: bool = False
     packages: frozenset[str] = frozenset()
+    compiled: frozenset[str] = frozenset()
     missing: frozenset[str] = frozenset()
     extensions: frozenset[str] = frozenset()
     cuda_named: frozenset[str] = frozenset()
@@ -48,17 +49,17 @@ class Reach:
     @classmethod
     def join(
         cls,
-        every: Iterable[code.CodeFacts],
-        canonical: Callable[[str], str],
-        modules: frozenset[str],
+        every: Collection[code.CodeFacts],
+        graph: Graph,
         packages: frozenset[str],
+        compiled: Collection[str] = (),
         *,
         known: bool = True,
     ) -> Reach:
-        """The sum of the facts of all files, in the order of their paths."""
-        every = list(every)
-        graph = Graph.join(every, canonical, modules)
-        joined = cls(graph, known, packages)
+        """The sum of the facts of all files, in the order of their paths; `graph` is that of their names, `compiled`
+        are modules that are built without CUDA.
+        """
+        joined = cls(graph, known, packages, compiled=frozenset(compiled))
         named = {name for facts in every for name in facts.modules}
         joined.missing = frozenset(name for name in named if joined._is_missing(name))
         joined.extensions = frozenset(name for facts in every for name in facts.extensions)
@@ -139,7 +140,8 @@ class Reach:
     @classmethod
     def alone(cls, facts: code.CodeFacts) -> Reach:
         """What one file says of itself, where the rest of its project is not known."""
-        return cls.join([facts], str, frozenset({facts.module}), frozenset(), known=False)
+        graph = Graph.join([facts], str, frozenset({facts.module}))
+        return cls.join([facts], graph, frozenset(), known=False)
 
     # --- how it is found ---------------------------------------------------------------------------------------------
 
@@ -229,11 +231,19 @@ class Reach:
     def _is_own(self, full: str) -> bool:
         return full.partition(".")[0] in self.packages
 
+    def _is_built_without_cuda(self, module: str) -> bool:
+        """True for `align.align.core`, which setup.py makes of align/core.pyx: a build adds folders of its own."""
+        first, _, last = module.rpartition(".")
+        folders = {*first.split("."), last}
+        return any(each.rpartition(".")[2] == last and folders.issuperset(each.split(".")) for each in self.compiled)
+
     def _is_missing(self, name: str) -> bool:
         """True for a module of the project's own that is none of its files."""
         graph = self.graph
         module = graph.canonical(name)
         if not self.known or not self._is_own(module) or module in graph.modules or module in graph.defined:
+            return False
+        if self._is_built_without_cuda(module):
             return False
         if _GENERATED.fullmatch(module.rpartition(".")[2]) or any(
             known.startswith(f"{module}.") for known in graph.modules

@@ -105,7 +105,7 @@ def make_plan(options: Options) -> Plan:
     config = find_config(folder, isolated=options.isolated)
     torch = choose_target(source, options.torch_version, config.torch_version)
     target = output_folder(source, Path(options.out) if options.out is not None else None)
-    settings = settings_of(options, config, torch.version, folder)
+    settings = settings_of(options, config, torch, folder)
     # A file that is migrated alone stays one file.
     settings = replace(settings, helper_file=not options.inline and not source.is_file())
     return Plan(source, target, torch, settings, options, config)
@@ -131,10 +131,11 @@ def find_source(path: Path) -> Path:
     return source
 
 
-def settings_of(options: Options, config: Config, version: str, folder: Path) -> Settings:
+def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Path) -> Settings:
     """The settings of a run over `folder`: the command line over the project's own settings over the defaults."""
-    values = {**_given(config), **_given(options), "torch_version": version, "base": config.base(folder), "tune": (),
-            "fixers": ()}  # fmt: skip
+    version = torch.version
+    values = {**_given(config), **_given(options), "torch_version": version, "oldest_torch": torch.oldest,
+            "base": config.base(folder), "tune": (), "fixers": ()}  # fmt: skip
     values["pins"] = asked_versions(folder, {*gpu_words().packages, *packages()})
     settings = Settings(**values)
     portable = settings.style == "portable"

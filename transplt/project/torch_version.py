@@ -19,6 +19,8 @@ from transplt.project.disagreements import disagreements
 from transplt.rules.releases import release_of
 from transplt.rules.versions import spans, version_key
 
+#: What bounds a version from below.
+_FLOOR = re.compile(r"(?<![<!])=|>")
 _NEWEST = TORCH_VERSIONS[-1]
 _NONE = "for which there is no torch_npu"
 #: So many asks, and so many blockers, are spelled out.
@@ -41,7 +43,12 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
     target = _together(root, found)
     asks = list(asks_in(found))
     weighed = [f"weighed: {_listed(asks)}"] if len(asks) > 1 else []
-    return replace(target, weighed=(*weighed, *target.weighed), disagreements=disagreements(found, target.version))
+    return replace(
+        target,
+        weighed=(*weighed, *target.weighed),
+        disagreements=disagreements(found, target.version),
+        oldest=_oldest(asks, target.version),
+    )
 
 
 def check_version(text: str) -> str:
@@ -69,6 +76,13 @@ def _together(root: Path, found: Sequence[Voice]) -> TorchTarget:
     version, counted = _fewest_blockers(root, tied)
     target = _target(version, f"{why} of those with the fewest blockers", first.read.named)
     return replace(target, gap=True, weighed=counted)
+
+
+def _oldest(asks: Sequence[Ask], version: str) -> str:
+    """The first minor version that a requirement of torch with a lower bound admits; empty where none is older."""
+    bounded = [ask for ask in asks if ask.direct and not ask.conditional and _FLOOR.search(ask.pin.specifier)]
+    first = min((each for ask in bounded for each in ask.read.allowed - {NEWER}), key=version_key, default=version)
+    return first if version_key(first) < version_key(version) else ""
 
 
 def _score(found: Sequence[Voice], version: str) -> tuple[int, tuple[bool, ...], int, tuple[bool, ...]]:

@@ -52,7 +52,7 @@ def analyse(
         *verdicts.notes_of(file, uses, rules),
         *affinity.notes_of(file, uses),
         *advice.notes_of(file, uses),
-        *packages.notes_of(file),
+        *packages.notes_of(file, project),
         *_falling(file, support),
     ]
     if settings.tune:

@@ -12,6 +12,7 @@ from typing import Any
 from transplt.base.finding import Level
 from transplt.edits.edit import Note
 from transplt.engine.analysis.scanned_file import ScannedFile
+from transplt.flow.facts import ProjectFacts
 from transplt.rules.packages import packages
 
 CODE = "NPU513"
@@ -27,8 +28,8 @@ def _packages() -> dict[str, Any]:
     return {name: row for row in packages() if row["status"] in _MESSAGES for name in row["import"]}
 
 
-def notes_of(file: ScannedFile) -> list[Note]:
-    """One finding a package, at its first import in the file."""
+def notes_of(file: ScannedFile, project: ProjectFacts) -> list[Note]:
+    """One finding a package, at its first import in the file; none for what the project has under that name."""
     found: dict[str, Note] = {}
     known = _packages()
     for node in sorted(file.scan.imports, key=lambda each: each.lineno):
@@ -37,9 +38,14 @@ def notes_of(file: ScannedFile) -> list[Note]:
             modules = [node.module]
         for module in modules:
             name = _known_head(module)
-            if name and name not in found:
+            if name and name not in found and not _is_own(file, project, module):
                 found[name] = _note(file, node, name, known[name])
     return list(found.values())
+
+
+def _is_own(file: ScannedFile, project: ProjectFacts, module: str) -> bool:
+    root = module.partition(".")[0]
+    return root in project.packages or project.has_beside(module, file.scan.path, file.source.utf8)
 
 
 @cache

@@ -50,7 +50,7 @@ def migrate_source(
     `data` of the result holds the new bytes, for a text as UTF-8. Without its project a file may be edited less. What
     Python does not read is a finding (NPU901 to NPU903).
     """
-    from transplt.base.settings import DEFAULT_TORCH_VERSION
+    from transplt.base.settings import DEFAULT_TORCH_VERSION, TorchTarget
     from transplt.base.text.source import UnreadableSource
     from transplt.engine import engine
     from transplt.project.config import Config
@@ -64,7 +64,7 @@ def migrate_source(
         style=style, rules=_several(rules), specify_device=specify_device, similar=similar, unsafe_fixes=unsafe_fixes
     )
     version = check_version(torch_version) if torch_version is not None else DEFAULT_TORCH_VERSION
-    settings = settings_of(options, Config(), version, Path())
+    settings = settings_of(options, Config(), TorchTarget(version, "asked for"), Path())
     try:
         data = source if isinstance(source, bytes) else source.encode("utf-8")
     except UnicodeEncodeError as error:

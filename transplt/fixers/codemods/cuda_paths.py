@@ -14,6 +14,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.cuda_side import CudaSide
+from transplt.flow.off_the_cpu import refuses_the_cpu
 from transplt.syntax.asks import call_of
 from transplt.syntax.scan import parent
 
@@ -43,6 +44,17 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
                 api=edit.api,
                 help="it is the NPU's answer now: ask for something else before that code, or port it",
                 effort=Effort.MEDIUM,
+            )
+            continue
+        if not answer.followed and refuses_the_cpu(question, truth):
+            yield work.note(
+                edit.node,
+                "NPU271",
+                f"what this test leads to cannot be followed ({answer.why}); it asks for the NPU now, since the "
+                "program stops where it fails",
+                api=edit.api,
+                help="see that what is behind it runs on an NPU",
+                effort=Effort.LOW,
             )
             continue
         taken_back.add(id(edit))

@@ -16,6 +16,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.command_lines import moved_options, runs, swapped
 from transplt.flow.device_strings import whole_value
+from transplt.flow.off_the_cpu import steers
 from transplt.flow.reached import places
 from transplt.rules.environment import Variable, variables, without_effect
 from transplt.rules.environment import objection as refusal
@@ -35,6 +36,8 @@ _LAUNCHED = frozenset(
     "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK MASTER_ADDR MASTER_PORT OMP_NUM_THREADS "
     "LD_LIBRARY_PATH PYTHONPATH PYTHONHASHSEED SLURM_PROCID SLURM_LOCALID".split()
 )
+#: The variable that every library which opens CUDA devices reads, by the driver.
+_SHARED = "CUDA_VISIBLE_DEVICES"
 _ACCESS = frozenset({"get", "pop", "setdefault", "__contains__", "__getitem__"})
 
 
@@ -91,6 +94,16 @@ def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None)
 
 
 def _rename(work: Work, node: ast.Constant, variable: Variable) -> Finds:
+    if variable.name == _SHARED and (library := steers(work.slots, work.rules, work.project, node)):
+        yield work.note(
+            node,
+            "NPU222",
+            f"{variable.name} steers {library} here, which reads it by this name: it stays",
+            level=Level.INFO,
+            help=f"a host without cards of NVIDIA shows {library} no device whatever it holds; torch_npu reads "
+            f"{variable.npu}",
+        )
+        return
     reason = objection(work, variable, given_value(node))
     if reason and _is_removed(node):
         message = f"{variable.name} is removed from the environment, where it means nothing on NPU"

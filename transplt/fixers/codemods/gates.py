@@ -8,9 +8,10 @@ what is done with the properties and the name of a device.
 from __future__ import annotations
 
 import ast
+import re
 
 from transplt.base.finding import Effort, Level
-from transplt.edits.edit import Edit, Finds
+from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.shown import only_shown
@@ -52,7 +53,14 @@ _AMPERE_TUPLE = {(ast.GtE, "(8, 0)"): True, (ast.Lt, "(8, 0)"): False}
 _AMPERE_MAJOR = {(ast.GtE, "8"): True, (ast.Gt, "7"): True, (ast.Lt, "8"): False, (ast.LtE, "7"): False}
 #: Names of test helpers that return whether there is a CUDA device, by the package that has them.
 _TEST_PACKAGES = ("torch.testing._internal", "transformers.testing_utils", "accelerate.test_utils", "diffusers.utils")
-_TEST_WORDS = ("cuda", "multigpu", "torch_gpu", "multi_gpu", "nccl")
+_TEST_WORDS = re.compile(r"cuda|multigpu|nccl|(?:^|_)gpus?(?:_|$)|SM\d\dOrLater", re.I)
+#: Helpers for any kind of card: `HAS_GPU` of torch.testing._internal.inductor_utils, `GPU_TYPE`.
+_ANY_CARD = frozenset({"HAS_GPU", "GPU_TYPE", "GPU_TYPES", "get_gpu_type", "HAS_MULTIGPU", "is_gpu"})
+#: Helpers that ask for CUDA where one of their keywords is given: Lightning-AI/pytorch-lightning,
+#: src/lightning/fabric/utilities/testing/_runif.py (num_cuda_devices, torch.cuda.is_bf16_supported).
+_BY_KEYWORD = frozenset({"_runif_reasons"})
+_RUNIF_PACKAGES = ("lightning.fabric.utilities.testing", "lightning_fabric.utilities.testing")
+_RUNIF_KEYWORDS = frozenset({"min_cuda_gpus", "bf16_cuda"})
 
 
 @fixer.on(ast.Module)
@@ -253,18 +261,58 @@ def _nvidia_only(work: Work, node: ast.Attribute) -> Finds:
 
 def _test_helpers(work: Work, statement: ast.Import | ast.ImportFrom) -> Finds:
     """Helpers of test packages that are false without CUDA: what they guard is skipped and nobody sees it."""
-    if not isinstance(statement, ast.ImportFrom) or not (statement.module or "").startswith(_TEST_PACKAGES):
+    module = getattr(statement, "module", None) or ""
+    if work.defines_package(module):
         return
-    for alias in statement.names:
-        if any(word in alias.name.lower() for word in _TEST_WORDS):
-            yield work.note(
-                alias,
-                "NPU244",
-                f"{alias.name} asks for CUDA: on NPU the tests that it guards are skipped without a word",
-                api=f"{statement.module}.{alias.name}",
-                help="guard them with torch.npu.is_available() (or the package's own helper for any accelerator)",
-                effort=Effort.LOW,
-            )
+    if module.startswith(_TEST_PACKAGES):
+        for alias in statement.names:
+            if _asks_for_a_gpu(alias.name):
+                yield _skipped(work, alias, f"{module}.{alias.name}")
+    elif module.startswith(_RUNIF_PACKAGES):
+        for alias in statement.names:
+            if alias.name in _BY_KEYWORD and _is_asked(work, alias.asname or alias.name):
+                yield _skipped(work, alias, f"{module}.{alias.name}")
+
+
+@fixer.on(ast.Module)
+def helpers_by_their_module(work: Work, tree: ast.Module) -> Finds:
+    """`import transformers.testing_utils as testing`, and `@testing.require_torch_gpu`: each helper once."""
+    if b"test" not in work.source.utf8 or b"import" not in work.source.utf8:
+        return
+    seen: set[str] = set()
+    for last, nodes in work.scan.attributes.items():
+        for node in nodes if _asks_for_a_gpu(last) else ():
+            full = work.names.qualified(node) or ""
+            if full.startswith(_TEST_PACKAGES) and full not in seen and not work.defines_package(full):
+                seen.add(full)
+                yield _skipped(work, node, full)
+
+
+def _asks_for_a_gpu(name: str) -> bool:
+    return name not in _ANY_CARD and _TEST_WORDS.search(name) is not None
+
+
+def _is_asked(work: Work, name: str) -> bool:
+    """True where a call of the helper asks for CUDA, or passes on what it is asked."""
+    return any(
+        keyword.arg is None or keyword.arg in _RUNIF_KEYWORDS
+        for call in work.scan.calls_by_last_name((name,))
+        for keyword in call.keywords
+    )
+
+
+def _skipped(work: Work, node: ast.expr | ast.alias, full: str) -> Note:
+    return work.note(
+        node,
+        "NPU244",
+        f"{full.rpartition('.')[2]} asks for CUDA: on NPU the tests that it guards are skipped without a word",
+        api=full,
+        help="take min_cuda_gpus and bf16_cuda out of what it is given, and ask torch.npu.device_count() and "
+        "torch.npu.is_bf16_supported() for them"
+        if full.rpartition(".")[2] in _BY_KEYWORD
+        else "guard them with torch.npu.is_available() (or the package's own helper for any accelerator)",
+        effort=Effort.LOW,
+    )
 
 
 _BY_NAME = (

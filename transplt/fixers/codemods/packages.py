@@ -13,6 +13,7 @@ from transplt.base.finding import Level
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.flow.code_facts import KERNEL_DECORATORS
 from transplt.rules.rule import Rule
 from transplt.syntax.asks import last_name, own_nodes
 from transplt.syntax.scan import FUNCTIONS, chain, parent
@@ -36,7 +37,7 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
         else:
             groups.setdefault(rule.old, []).append((node, rule, api))
     for members in groups.values():
-        needed = [member for member in members if not can_fail(member[0])]
+        needed = [member for member in members if not can_fail(member[0]) or _makes_kernels(work, member[1])]
         needed.sort(key=lambda member: any(isinstance(each, FUNCTIONS) for each in chain(member[0])))
         node, rule, api = (needed or members)[0]
         if needed:
@@ -61,7 +62,20 @@ def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:
     """True when the project builds the package, or holds a module below it: `bert/nvidia/model.py` is nvidia.model."""
     above = parent(node)
     path = (above.module or "") if isinstance(above, ast.ImportFrom) else api
-    return work.project.reach.builds(api) or ("." in path and work.project.holds_below(path))
+    project = work.project
+    if project.reach.builds(api) or ("." in path and project.holds_below(path)):
+        return True
+    return project.has_beside(path, work.scan.path, work.source.utf8)
+
+
+def _makes_kernels(work: Work, rule: Rule) -> bool:
+    """True for a file that defines kernels of its own with a package: whether they run there is somebody's decision."""
+    package = rule.old.partition(".")[0]
+    if not any(name.startswith(f"{package}.") for name in KERNEL_DECORATORS):
+        return False
+    made = (each for node in work.scan.functions for each in node.decorator_list)
+    names = (work.names.qualified(each.func if isinstance(each, ast.Call) else each) or "" for each in made)
+    return any(name in KERNEL_DECORATORS and name.startswith(f"{package}.") for name in names)
 
 
 def _note(work: Work, node: ast.alias | ast.stmt, rule: Rule, api: str, level: Level, message: str) -> Note:

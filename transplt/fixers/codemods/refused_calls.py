@@ -2,7 +2,7 @@
 
 Facts: rules/support/refused_calls.json. Beside them: autograd functions of the old style, whose methods are not static
 ("Legacy autograd function with non-static forward method", torch/csrc/autograd/python_function.cpp since torch 1.5),
-and `loss.data[0]` ("invalid index of a 0-dim tensor", torch 0.5 and newer).
+and `loss.data[0]` ("invalid index of a 0-dim tensor", torch 0.5 and newer), or `prec1[0]` of a sum over all there is.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.flow.last_value import last_value
 from transplt.rules.tables import read_table
 from transplt.syntax.asks import keyword_of, lacks, last_name
+from transplt.syntax.scan import parent
 
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 
@@ -35,7 +37,7 @@ fixer = Fixer(
     code="NPU293",
     rank=365,
     needs=(b"torch",),
-    words=("stft(", "torch.fft(", ".data[0]", "torch.autograd", "verbose=", "onnx"),
+    words=("stft(", "torch.fft(", ".data[0]", "torch.autograd", "verbose=", "onnx", "use_npu"),
 )
 
 
@@ -101,3 +103,78 @@ def first_of_a_loss(work: Work, node: ast.Subscript) -> Finds:
     if last_name(value.value).lower().endswith("loss"):
         message = "a loss has no dimension that could be indexed since torch 0.4: this raises"
         yield work.note(node, fixer.code, message, api="torch.Tensor.data", help="write .item()")
+
+
+#: What a value of no dimension comes through: another number, or another type.
+_STILL_A_NUMBER = frozenset({"mul", "mul_", "div", "div_", "float", "double", "detach", "clone", "cpu"})
+_LONGEST_WAY = 6
+
+
+@fixer.on(ast.Subscript)
+def first_of_a_number(work: Work, node: ast.Subscript) -> Finds:
+    """Report `prec1[0]`, where `prec1, prec5 = accuracy(...)` are sums of tensors with one dimension."""
+    name, index = node.value, node.slice
+    if not (isinstance(name, ast.Name) and isinstance(index, ast.Constant) and isinstance(node.ctx, ast.Load)):
+        return
+    if index.value != 0 or (call := _unpacked_from(work, name)) is None or not isinstance(call.func, ast.Name):
+        return
+    given = [each for each in work.scan.functions if each.name == call.func.id]
+    if len(given) == 1 and _gives_numbers(work, given[0]):
+        message = f"{call.func.id} gives tensors without a dimension: {name.id}[0] raises since torch 0.4"
+        yield work.note(node, fixer.code, message, api="torch.Tensor", help=f"write {name.id}.item()")
+
+
+def _unpacked_from(work: Work, name: ast.Name) -> ast.Call | None:
+    """The call of whose result a name is a part, by the nearest statement above that binds it."""
+    bindings = work.scan.scope_of(name).bindings.get(name.id, ())
+    above = [each.node for each in bindings if getattr(each.node, "lineno", name.lineno) < name.lineno]
+    nearest = max(above, key=lambda each: getattr(each, "lineno", 0), default=None)
+    display = parent(nearest) if isinstance(nearest, ast.Name) else None
+    holder = parent(display) if isinstance(display, (ast.Tuple, ast.List)) else None
+    return holder.value if isinstance(holder, ast.Assign) and isinstance(holder.value, ast.Call) else None
+
+
+def _gives_numbers(work: Work, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """True for a function that returns a list of which each element is a tensor without a dimension."""
+    nodes = [node for node in ast.walk(function) if isinstance(node, (ast.Return, ast.Call))]
+    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
+    if len(returned) != 1:
+        return False
+    if isinstance(returned[0], ast.ListComp):
+        return _is_a_number(work, returned[0].elt, _LONGEST_WAY)
+    if not isinstance(returned[0], ast.Name):
+        return False
+    held = returned[0].id
+    appended = [
+        call.args[0]
+        for call in nodes
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == f"{held}.append" and len(call.args) == 1
+    ]
+    return bool(appended) and all(_is_a_number(work, each, _LONGEST_WAY) for each in appended)
+
+
+def _is_a_number(work: Work, node: ast.expr | None, steps: int) -> bool:
+    if node is None or not steps:
+        return False
+    if isinstance(node, ast.Name):
+        return _is_a_number(work, last_value(work.scan, node), steps - 1)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
+        return isinstance(node.right, ast.Constant) and _is_a_number(work, node.left, steps - 1)
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    if node.func.attr in _STILL_A_NUMBER:
+        return _is_a_number(work, node.func.value, steps - 1)
+    if node.func.attr not in ("sum", "mean") or node.keywords or len(node.args) > 1:
+        return False
+    return bool(node.args) and ast.unparse(node.args[0]) == "0" and _has_one_dimension(node.func.value)
+
+
+def _has_one_dimension(node: ast.expr) -> bool:
+    """True for `x.view(-1).float()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in ("view", "reshape"):
+            return [ast.unparse(each) for each in node.args] == ["-1"]
+        if node.func.attr not in ("float", "double", "long", "int"):
+            return False
+        node = node.func.value
+    return False

@@ -20,7 +20,7 @@ from transplt.flow.reached import places
 from transplt.flow.shown import only_shown
 from transplt.flow.slots import Slots
 from transplt.rules.rule import Kind
-from transplt.syntax.asks import has_key
+from transplt.syntax.asks import has_key, last_name
 from transplt.syntax.scan import parent
 from transplt.trees.literals import words_in_literal
 
@@ -39,7 +39,9 @@ def strings_of_the_file(work: Work, tree: ast.Module) -> Finds:
     slots = work.slots
     for outer in work.strings_left():
         value = whole_value(outer)
-        if DEVICE_STRING.fullmatch(value):
+        if _beside_the_accelerator(work, outer):
+            yield work.keep(outer, "both")
+        elif DEVICE_STRING.fullmatch(value):
             yield from _decide(work, slots, outer, value, DEVICE)
         elif value in BACKEND_STRINGS or (BACKENDS_STRING.fullmatch(value) and "nccl" in value):
             yield from _decide(work, slots, outer, value, BACKEND)
@@ -47,6 +49,17 @@ def strings_of_the_file(work: Work, tree: ast.Module) -> Finds:
             yield from _dotted(work, outer, value)
         else:
             yield from _other(work, slots, outer, value)
+
+
+def _beside_the_accelerator(work: Work, node: ast.expr) -> bool:
+    """True for what stands in for `torch.accelerator.current_accelerator()` where there is none: a default of getattr.
+    """
+    above = parent(node)
+    if not isinstance(above, ast.Call) or last_name(above.func) != "getattr" or len(above.args) != 3:
+        return False
+    asked = above.args[0]
+    full = work.names.qualified(asked.func) if isinstance(asked, ast.Call) else None
+    return above.args[2] is node and full == "torch.accelerator.current_accelerator"
 
 
 def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -> Finds:

@@ -69,7 +69,7 @@ def open_project(folder: Path, options: Options) -> CheckedProject:
 
 def _project(root: Path, config: Config, options: Options) -> CheckedProject:
     torch = choose_target(root, options.torch_version, config.torch_version)
-    return CheckedProject(root, config, settings_of(options, config, torch.version, root), torch)
+    return CheckedProject(root, config, settings_of(options, config, torch, root), torch)
 
 
 def find_inputs(paths: Sequence[Path], options: Options) -> list[CheckedProject]:
