@@ -14,6 +14,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.cuda_side import CudaSide
+from transplt.flow.idle_gates import idle
 from transplt.syntax.asks import call_of
 from transplt.syntax.scan import parent
 
@@ -32,6 +33,11 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
     taken_back: set[int] = set()
     stays: list[ast.AST] = []
     for edit, (question, truth) in gates:
+        if not work.settings.tune and (reason := idle(work.slots, question, truth)):  # a tuning may set the NPU's own
+            taken_back.add(id(edit))
+            assert isinstance(edit.node, ast.expr)
+            yield work.keep(edit.node, reason)
+            continue
         answer = side.of(question, truth, of_a_tensor=edit.api not in _AVAILABLE)
         if answer is None:
             continue
