@@ -894,7 +894,7 @@ def test_a_gate_asked_together_with_a_version_that_is_none_on_an_npu_stays_witho
 
 @pytest.mark.parametrize(
     "test",
-    ["torch.cuda.is_available()", "args.allow_tf32 and torch.cuda.is_available()", "torch.cuda.is_available() and fast"],
+    ["torch.cuda.is_available()", "args.tf32 and torch.cuda.is_available()", "torch.cuda.is_available() and fast"],
 )
 def test_a_gate_for_settings_of_cudas_libraries_alone_stays_without_a_word(test: str) -> None:
     result = migrate(

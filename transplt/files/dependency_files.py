@@ -22,6 +22,11 @@ LOCK_FILES = re.compile(r"(?:poetry|uv|pdm|pipfile|pixi|conda)\.lock|pylock(?:\.
 #: Sections of an environment of conda, and the list of what builds a project.
 CONDA, PIP = "conda", "pip"
 BUILD = ("build-system", "requires")
+#: Folders beside the project in which its dependency files lie, too.
+FOLDERS = (
+    "requirements", "conda", "env", "envs", "environment", "environments", "docker", "dockerfile", "dockerfiles",
+    ".devcontainer",
+)  # fmt: skip
 #: Files in which commands install packages.
 INSTALLING = frozenset({FileKind.SHELL, FileKind.DOCKER, FileKind.CONFIG, FileKind.NOTEBOOK})
 _ITEM = re.compile(r"^[ \t]*-[ \t]+[\"']?(?:[\w./-]+::)?([^\s\"'][^#\n\"']*)", re.M)

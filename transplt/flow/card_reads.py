@@ -37,9 +37,10 @@ def needed_by_read(slots: Slots, node: ast.Attribute) -> Iterator[Needs]:
             yield Needs(full)
     elif node.attr in _NO_PROPERTIES and not only_shown(node) and _are_properties(slots, node.value):
         yield Needs(f"the {node.attr} of a card")
-    elif node.attr in ("cuda", "hip") and (full := slots.names.qualified(node)) in VERSIONS:
-        if _is_taken_apart(node) and not _is_asked_before(slots, node):
-            yield Needs(str(full))
+    elif node.attr in ("cuda", "hip") and _is_taken_apart(node):
+        full = slots.names.qualified(node)
+        if full in VERSIONS and not _is_asked_before(slots, node):
+            yield Needs(full)
 
 
 def _are_properties(slots: Slots, node: ast.expr) -> bool:
