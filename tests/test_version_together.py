@@ -85,6 +85,23 @@ TOGETHER: list[tuple[Tree, str, str, str]] = [
         "pyproject.toml asks for torch<2.9",
         "requirements.txt torch!=2.8.*,>=2.4; pyproject.toml torch<2.9",
     ),
+    # what installs torch_npu says it better than extras and containers for CUDA
+    (
+        {
+            "setup.py": "from setuptools import setup\nX = ['torch==2.9.1']\nsetup(extras_require={'x': X})\n",
+            "docker/cuda/Dockerfile": "FROM ubuntu\nRUN pip install torch==2.6.0\n",
+            "docker/ascend/Dockerfile": "FROM ubuntu\nRUN pip install torch==2.7.1 torch_npu==2.7.1\n",
+        },
+        "2.7",
+        "docker/ascend/Dockerfile asks for torch==2.7.1",
+        "docker/ascend/Dockerfile torch==2.7.1; docker/ascend/Dockerfile torch-npu==2.7.1 (torch 2.7)",
+    ),
+    (
+        {"setup.py": "from setuptools import setup\nsetup(extras_require={'x': ['torch==2.9.1']})\n"},
+        "2.9",
+        "setup.py asks for torch==2.9.1",
+        "",
+    ),
     # what is included counts where it is included
     ({"requirements.txt": "numpy\n-r deps/train.txt\n", "deps/train.txt": "torch==2.4.0\n"}, NEWEST,
      "the default: no requirement file pins torch", ""),
