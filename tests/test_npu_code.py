@@ -90,6 +90,44 @@ def test_code_that_makes_no_choice_is_migrated(line: str) -> None:
 
 
 @pattern("T21")
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("diffusers.utils", "is_torch_npu_available"),
+        ("accelerate.utils", "is_npu_available"),
+        (".device", "is_npu_available"),
+    ],
+)
+def test_a_file_that_asks_a_library_whether_there_is_an_npu(module: str, name: str) -> None:
+    check_noop(
+        f"""
+        import torch
+        from {module} import {name}
+
+        if {name}():
+            torch.npu.config.allow_internal_format = False
+
+        def clean(model):
+            model.cuda()
+        """,
+        open_codes=["NPU200"],
+    )
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "from diffusers.utils import is_torch_npu_available",  # never asked
+        "from diffusers.utils import is_torch_xpu_available\nif is_torch_xpu_available():\n    print('xpu')",
+        "def is_npu_available():\n    return False\nis_npu_available()",
+    ],
+)
+def test_a_file_that_does_not_ask_is_migrated(head: str) -> None:
+    result = migrate(f"import torch\n{head}\n\ndef clean(model):\n    model.cuda()\n")
+    assert b"model.npu()" in result.data
+
+
+@pattern("T21")
 def test_the_users_own_rules_act_all_the_same() -> None:
     rules = {"rules": {"FuncNameModifyRule": [{"old_name": "old_name", "new_name": "new_name"}]}}
     source = "import torch\nA = ('cuda', 'npu')\nout = old_name(A)\n"

@@ -101,9 +101,9 @@ def scan_other_file(
 ) -> OtherFile:
     """Counts and reports the tokens of one file; its bytes stay what they are.
 
-    `ignored_codes` are prefixes of codes that the settings switch off for this file; `beside` are the words of the reason
-    why nothing is left to do in it: a file for the NPU lies beside it. `known` gives what became of the bytes from one offset to another,
-    where somebody else speaks of them.
+    `ignored_codes` are prefixes of codes that the settings switch off for this file; `beside` are the words of the
+    reason why nothing is left to do in it: a file for the NPU lies beside it. `known` gives what became of the bytes
+    from one offset to another, where somebody else speaks of them.
     """
     if kind is FileKind.BINARY:
         return OtherFile(kind)

@@ -21,6 +21,8 @@ _OTHER = re.compile(
 )
 _NPU_END = re.compile(rb"npu(?![a-z0-9])")
 _NPU_NAME = re.compile(r"(?:^|_)npu(?:_|$)", re.I)
+#: How libraries call the question whether there is an NPU: transformers.utils, accelerate.utils, diffusers.utils.
+_ASKED = frozenset({"is_torch_npu_available", "is_npu_available"})
 _NAMED = re.compile(rb"cuda|xpu|mlu|hpu|musa|npu", re.I)
 _AVAILABLE = re.compile(rb"[\w.]*(?:is_available|_available)\(\)")
 _JOINED = re.compile(rb"\b(?:and|or|not)\b")
@@ -60,6 +62,14 @@ def npu_places(source: Source) -> list[int]:
 def chooses(scan: Scan, choices: list[ast.AST]) -> bool:
     """True when a file decides between the two; a table alone does not, for a migration adds rows to tables."""
     return _defines_both(scan) or any(not isinstance(choice, ast.Dict) for choice in choices)
+
+
+def asks_whether_there_is_one(scan: Scan) -> bool:
+    """True for a file that imports the question whether there is an NPU, and asks it. That says nothing of its project:
+    of many examples some ask.
+    """
+    imported = {alias.name for node in scan.imports if isinstance(node, ast.ImportFrom) for alias in node.names}
+    return bool(_ASKED & imported) and bool(scan.calls_by_last_name(_ASKED & imported))
 
 
 def _defines_both(scan: Scan) -> bool:
