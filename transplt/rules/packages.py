@@ -53,6 +53,14 @@ def package_imported_as(module: str) -> dict[str, Any] | None:
     return _by_import().get(module)
 
 
+def holds_whole_files(module: str) -> bool:
+    """True for a module without which nothing of a file that imports it runs: TensorRT's engines, CUDA's own interface.
+    """
+    parts = module.split(".")
+    rows = (_by_import().get(".".join(parts[:end])) for end in range(len(parts), 0, -1))
+    return any(row is not None and row.get("whole_file") for row in rows)
+
+
 def package_holding(name: str) -> tuple[dict[str, Any], str] | None:
     """The row of the package that a dotted name such as `mmcv.ops.nms3d` lies in, and the prefix that has the row.
 
