@@ -918,3 +918,29 @@ def test_a_gate_for_settings_of_cudas_libraries_alone_stays_without_a_word(test:
 def test_a_gate_for_more_than_such_settings_moves(head: str, body: str, rest: str) -> None:
     result = migrate(f"import torch\n{head}\n    {body}\n{rest}\n")
     assert head.replace("cuda", "npu").encode() in result.data
+
+
+STOPS = [
+    "if x.is_cuda:\n        return median_filter_cuda(x)\n    raise ValueError('needs CUDA')",
+    "if not x.is_cuda:\n        raise ValueError('needs CUDA')\n    return median_filter_cuda(x)",
+    "if x.is_cuda:\n        x = median_filter_cuda(x)\n    else:\n        print('no')\n        raise SystemExit\n    return x",
+    "if not torch.cuda.is_available():\n        exit(1)\n    return median_filter_cuda(x)",
+    "assert x.is_cuda\n    return median_filter_cuda(x)",
+]
+GOES_ON = [
+    "if x.is_cuda:\n        return median_filter_cuda(x)\n    return x.median()",
+    "if x.is_cuda:\n        x = median_filter_cuda(x)\n    raise ValueError(x)",
+    "if x.is_cuda:\n        return median_filter_cuda(x)\n    if x.dim():\n        raise ValueError(x)\n    return x.median()",
+    "return median_filter_cuda(x) if x.is_cuda else x.median()",
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"), [*((body, "NPU279") for body in STOPS), *((body, "NPU270") for body in GOES_ON)]
+)
+def test_what_an_npu_does_instead_is_said(body: str, code: str) -> None:
+    check_noop(
+        f"import torch\nfrom kernels import median_filter_cuda\n\ndef f(x):\n    {body}\n",
+        open_codes=[code],
+        files={"kernels.py": KERNELS},
+    )

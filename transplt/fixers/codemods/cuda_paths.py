@@ -16,6 +16,7 @@ from transplt.edits.work import Work
 from transplt.flow.cuda_side import CudaSide
 from transplt.flow.idle_gates import idle
 from transplt.syntax.asks import call_of
+from transplt.syntax.conditions import stops_otherwise
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU270", rank=610)
@@ -53,7 +54,16 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             continue
         taken_back.add(id(edit))
         stays += side.ran_by(question, truth)
-        if answer.followed:
+        if answer.followed and stops_otherwise(question, truth):
+            yield work.note(
+                edit.node,
+                "NPU279",
+                f"this test leads to code that needs CUDA ({answer.why}); it stays, and without CUDA the program stops",
+                api=edit.api,
+                help="port the CUDA code, or leave out what calls it",
+                effort=Effort.MEDIUM,
+            )
+        elif answer.followed:
             yield work.note(
                 edit.node,
                 fixer.code,
