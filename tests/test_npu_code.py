@@ -260,3 +260,41 @@ def test_the_uses_follow_an_import_that_a_rule_of_the_user_renames() -> None:
         f"from other import put\n{head}put(d)\n",
         user_rules=(("mine.json", rules),),
     )
+
+
+LAYER = """
+import torch
+
+is_cuda_available = torch.cuda.is_available()
+is_npu_available = has_npu()
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def expandable(on):\n    if is_cuda_available:\n        torch.cuda.memory._set_allocator_settings(on)",
+        "capability = torch.cuda.get_device_capability(0) if is_cuda_available else None",
+        "def name():\n    return 'CUDA_VISIBLE_DEVICES' if not is_npu_available else 'ASCEND_RT_VISIBLE_DEVICES'",
+    ],
+)
+def test_what_a_layer_of_the_project_says_of_cuda_is_its_side(code: str) -> None:
+    result = check_noop(f"{LAYER}\n{code}\n")
+    assert not [each for each in result.findings if each.open]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def expandable(on):\n    if not is_cuda_available:\n        torch.cuda.memory._set_allocator_settings(on)",
+        "def expandable(on):\n    if on:\n        torch.cuda.memory._set_allocator_settings(on)",
+        "if is_cuda_available:\n    pass\nelse:\n    torch.cuda.memory._set_allocator_settings(1)",
+    ],
+)
+def test_what_it_does_not_say_is_a_finding(code: str) -> None:
+    check_noop(f"{LAYER}\n{code}\n", open_codes=["NPU601"])
+
+
+def test_a_layer_for_cuda_alone_is_none() -> None:
+    result = migrate(LAYER.replace("is_npu_available = has_npu()", "") + "if is_cuda_available:\n    model.cuda()\n")
+    assert b"model.npu()" in result.data

@@ -923,14 +923,14 @@ def test_a_gate_for_more_than_such_settings_moves(head: str, body: str, rest: st
 STOPS = [
     "if x.is_cuda:\n        return median_filter_cuda(x)\n    raise ValueError('needs CUDA')",
     "if not x.is_cuda:\n        raise ValueError('needs CUDA')\n    return median_filter_cuda(x)",
-    "if x.is_cuda:\n        x = median_filter_cuda(x)\n    else:\n        print('no')\n        raise SystemExit\n    return x",
+    "if x.is_cuda:\n        x = median_filter_cuda(x)\n    else:\n        raise SystemExit\n    return x",
     "if not torch.cuda.is_available():\n        exit(1)\n    return median_filter_cuda(x)",
     "assert x.is_cuda\n    return median_filter_cuda(x)",
 ]
 GOES_ON = [
     "if x.is_cuda:\n        return median_filter_cuda(x)\n    return x.median()",
     "if x.is_cuda:\n        x = median_filter_cuda(x)\n    raise ValueError(x)",
-    "if x.is_cuda:\n        return median_filter_cuda(x)\n    if x.dim():\n        raise ValueError(x)\n    return x.median()",
+    "if x.is_cuda:\n        return median_filter_cuda(x)\n    if x.dim():\n        raise\n    return x.median()",
     "return median_filter_cuda(x) if x.is_cuda else x.median()",
 ]
 
