@@ -80,6 +80,18 @@ def function_notes() -> dict[str, str]:
 
 
 @cache
+def bound_classes() -> frozenset[str]:
+    """Full names of the classes of packages without support for NPUs: what their methods do is the package's own."""
+    return frozenset(
+        f"{row['import'][0]}.{name}"
+        for row in packages()
+        if row["status"] == "unsupported"
+        for name in row.get("functions", {})
+        if name.rpartition(".")[2][:1].isupper()
+    )
+
+
+@cache
 def _by_import() -> dict[str, dict[str, Any]]:
     return {name: row for row in packages() for name in row["import"]}
 
