@@ -38,9 +38,9 @@ def needed_by_read(slots: Slots, node: ast.Attribute) -> Iterator[Needs]:
     elif node.attr in _NO_PROPERTIES and not only_shown(node) and _are_properties(slots, node.value):
         yield Needs(f"the {node.attr} of a card")
     elif node.attr in ("cuda", "hip") and _is_taken_apart(node):
-        full = slots.names.qualified(node)
-        if full in VERSIONS and not _is_asked_before(slots, node):
-            yield Needs(full)
+        version = slots.names.qualified(node)
+        if version in VERSIONS and not _is_asked_before(slots, node):
+            yield Needs(version)
 
 
 def _are_properties(slots: Slots, node: ast.expr) -> bool:
@@ -73,7 +73,7 @@ def _is_asked_before(slots: Slots, node: ast.Attribute) -> bool:
         if isinstance(above, FUNCTIONS):
             return False
         if isinstance(above, ast.BoolOp):
-            before = above.values[: above.values.index(inner)] if inner in above.values else []  # type: ignore[arg-type]
+            before = above.values[: above.values.index(inner)] if inner in above.values else []
             if any(_says_there_is(slots, each, isinstance(above.op, ast.And), node) for each in before):
                 return True
         elif isinstance(above, (ast.If, ast.IfExp)) and inner is not above.test:

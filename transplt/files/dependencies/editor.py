@@ -118,8 +118,8 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
     asked = [each for each in asked if each.whole != (0, 0)]
     yield from conda.changes(text, [each for each in asked if each.section == CONDA], asked, releases)
     asked = [each for each in asked if each.section != CONDA]
-    if older := next((each for each in asked if python_of_wheel(each, text).startswith("2.")), None):
-        yield of_older_python(older, text, releases)  # the program is one of Python 2
+    if wheel := next((each for each in asked if python_of_wheel(each, text).startswith("2.")), None):
+        yield of_older_python(wheel, text, releases)  # the program is one of Python 2
         return
     yield from _moves(asked, text, releases)
     if not _CONSTRAINTS.search(document.name):

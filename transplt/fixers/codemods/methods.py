@@ -68,7 +68,7 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
     if not isinstance(node.ctx, ast.Load):
         yield work.keep(node, _OWN_DATA)
         return
-    if work.packages and work.once(_names_bound_classes) and _is_of_bound_class(work, node):
+    if work.packages and _is_of_bound_class(work, node):
         yield work.keep(node, "reported-package")
         return
     if _own_class(work, node, old):
@@ -178,6 +178,8 @@ def _is_of_bound_class(work: Work, node: ast.Attribute) -> bool:
     """True for an object of a class such as bitsandbytes' Params4bit, whose `.cuda()` quantises, in the function that
     makes it.
     """
+    if not work.once(_names_bound_classes):
+        return False
     made = node.value
     if not isinstance(made, ast.Call):
         text = ast.unparse(made)
