@@ -119,7 +119,7 @@ def voices(root: Path, unread: list[str]) -> list[Voice]:
     for ask in strong or weak:
         package = "torch" if ask.pin.package in TORCH else ask.pin.package
         groups.setdefault((_group(ask.pin.path), package), []).append(ask)
-    return [Voice(tuple(asks), _together(asks)) for asks in groups.values()]
+    return [Voice(tuple(asks), together(asks)) for asks in groups.values()]
 
 
 def _is_for_cuda(ask: Ask) -> bool:
@@ -226,7 +226,7 @@ def _group(path: str) -> str:
     return "environments" if name.endswith((".yml", ".yaml")) else path
 
 
-def _together(asks: Iterable[Ask]) -> frozenset[str]:
+def together(asks: Iterable[Ask]) -> frozenset[str]:
     """What some asks for one package allow: all that hold everywhere, with one of the others. Where that is nothing,
     those that bound it are alternatives, as the extras of a setup.py are.
     """
