@@ -90,6 +90,44 @@ def test_code_that_makes_no_choice_is_migrated(line: str) -> None:
 
 
 @pattern("T21")
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("diffusers.utils", "is_torch_npu_available"),
+        ("accelerate.utils", "is_npu_available"),
+        (".device", "is_npu_available"),
+    ],
+)
+def test_a_file_that_asks_a_library_whether_there_is_an_npu(module: str, name: str) -> None:
+    check_noop(
+        f"""
+        import torch
+        from {module} import {name}
+
+        if {name}():
+            torch.npu.config.allow_internal_format = False
+
+        def clean(model):
+            model.cuda()
+        """,
+        open_codes=["NPU200"],
+    )
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "from diffusers.utils import is_torch_npu_available",  # never asked
+        "from diffusers.utils import is_torch_xpu_available\nif is_torch_xpu_available():\n    print('xpu')",
+        "def is_npu_available():\n    return False\nis_npu_available()",
+    ],
+)
+def test_a_file_that_does_not_ask_is_migrated(head: str) -> None:
+    result = migrate(f"import torch\n{head}\n\ndef clean(model):\n    model.cuda()\n")
+    assert b"model.npu()" in result.data
+
+
+@pattern("T21")
 def test_the_users_own_rules_act_all_the_same() -> None:
     rules = {"rules": {"FuncNameModifyRule": [{"old_name": "old_name", "new_name": "new_name"}]}}
     source = "import torch\nA = ('cuda', 'npu')\nout = old_name(A)\n"
@@ -222,3 +260,41 @@ def test_the_uses_follow_an_import_that_a_rule_of_the_user_renames() -> None:
         f"from other import put\n{head}put(d)\n",
         user_rules=(("mine.json", rules),),
     )
+
+
+LAYER = """
+import torch
+
+is_cuda_available = torch.cuda.is_available()
+is_npu_available = has_npu()
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def expandable(on):\n    if is_cuda_available:\n        torch.cuda.memory._set_allocator_settings(on)",
+        "capability = torch.cuda.get_device_capability(0) if is_cuda_available else None",
+        "def name():\n    return 'CUDA_VISIBLE_DEVICES' if not is_npu_available else 'ASCEND_RT_VISIBLE_DEVICES'",
+    ],
+)
+def test_what_a_layer_of_the_project_says_of_cuda_is_its_side(code: str) -> None:
+    result = check_noop(f"{LAYER}\n{code}\n")
+    assert not [each for each in result.findings if each.open]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def expandable(on):\n    if not is_cuda_available:\n        torch.cuda.memory._set_allocator_settings(on)",
+        "def expandable(on):\n    if on:\n        torch.cuda.memory._set_allocator_settings(on)",
+        "if is_cuda_available:\n    pass\nelse:\n    torch.cuda.memory._set_allocator_settings(1)",
+    ],
+)
+def test_what_it_does_not_say_is_a_finding(code: str) -> None:
+    check_noop(f"{LAYER}\n{code}\n", open_codes=["NPU601"])
+
+
+def test_a_layer_for_cuda_alone_is_none() -> None:
+    result = migrate(LAYER.replace("is_npu_available = has_npu()", "") + "if is_cuda_available:\n    model.cuda()\n")
+    assert b"model.npu()" in result.data

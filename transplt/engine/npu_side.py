@@ -1,6 +1,7 @@
 """Code that handles the NPU already: it stays as it is, and what is left for CUDA alone is reported.
 
-A file is *portable* when it chooses between CUDA and the NPU (transplt/flow/npu_choices.py). A project is when a
+A file is *portable* when it chooses between CUDA and the NPU, or asks a library whether there is one
+(transplt/flow/npu_choices.py). A project is when a
 tenth of its CUDA-bound files are. What they do on CUDA, on the CPU and on an NPU must not change, so nothing in them
 is edited but what the user's own rules say. An edit that was planned is dropped where the code is CUDA's side of such
 a choice, and becomes a finding everywhere else. A file that merely uses the NPU (`torch.npu.set_device(0)` next to a
@@ -34,13 +35,15 @@ def leave_npu_code(work: Work) -> None:
         return
     places = npu_places(work.source) if mentions else []
     choices = npu_choices.choices(work.source, work.scan, places) if places else []
-    if not work.project.portable and not (places and npu_choices.chooses(work.scan, choices)):
+    asks = bool(places) and npu_choices.asks_whether_there_is_one(work.scan)
+    if not work.project.portable and not asks and not (places and npu_choices.chooses(work.scan, choices)):
         return
     where = "file" if places else "project"
     choices = npu_choices.choices(work.source, work.scan, places, arms=True) if places else []
     below = {id(each.orelse[0]) for each in choices if isinstance(each, ast.If) and len(each.orelse) == 1}
     choices = [choice for choice in choices if id(choice) not in below]  # `elif` goes with its `if`
     sides = list(dict.fromkeys(side for choice in choices for side in npu_choices.sides(work.source, choice)))
+    sides += npu_choices.answered(work.source, work.scan)
     areas = _Areas(sides)
     planned = work.rewrites
     starts = sorted(work.source.extent(edit.node)[0] for edit in planned)
@@ -59,7 +62,8 @@ def leave_npu_code(work: Work) -> None:
             work.add(Kept(extent, reason))
         else:
             work.add(_left(edit, extent, where))
-    work.withdraw_notes(lambda note: note.code != CODE and areas.hold(note.extent))
+    # Of a test that is not edited nobody gets another answer.
+    work.withdraw_notes(lambda note: note.code == "NPU272" or (note.code != CODE and areas.hold(note.extent)))
     for side in sides:
         work.add(Kept(side, REASON))
 

@@ -52,8 +52,9 @@ Known = Callable[[int, int], Cause | None]
 #: So many findings are enough for one file; the tokens of all lines are counted.
 MAX_FINDINGS = 200
 _MAX_NAME = 120
-#: The words of the reason `file-beside`.
-_BESIDE = "a file of its own for the NPU lies beside it"
+#: The words of the reasons `file-beside` and `project-beside`.
+FILE_BESIDE = "a file of its own for the NPU lies beside it"
+PROJECT_BESIDE = "a file for CUDA in a project that handles the NPU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +96,14 @@ def scan_other_file(
     kind: FileKind,
     target: TorchTarget,
     ignored_codes: Sequence[str] = (),
-    has_twin: Callable[[], bool] = lambda: False,
+    beside: str = "",
     known: Known = lambda start, end: None,
 ) -> OtherFile:
     """Counts and reports the tokens of one file; its bytes stay what they are.
 
-    `ignored_codes` are prefixes of codes that the settings switch off for this file; `has_twin` is asked whether a file
-    for the NPU lies beside it, which answers for it. `known` gives what became of the bytes from one offset to another,
-    where somebody else speaks of them.
+    `ignored_codes` are prefixes of codes that the settings switch off for this file; `beside` are the words of the
+    reason why nothing is left to do in it: a file for the NPU lies beside it. `known` gives what became of the bytes
+    from one offset to another, where somebody else speaks of them.
     """
     if kind is FileKind.BINARY:
         return OtherFile(kind)
@@ -118,7 +119,6 @@ def scan_other_file(
         )
         return OtherFile(kind, (), ledger.total(), ledger.counts().get(cause, 0), ledger)
     comments = reported = 0
-    beside = _BESIDE if has_twin() else ""
     rows: list[TokenRow] = []
     prefixes = tuple(ignored_codes)
     findings: list[Finding] = []

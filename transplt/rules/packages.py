@@ -53,6 +53,14 @@ def package_imported_as(module: str) -> dict[str, Any] | None:
     return _by_import().get(module)
 
 
+def holds_whole_files(module: str) -> bool:
+    """True for a module without which nothing of a file that imports it runs: TensorRT's engines, CUDA's own interface.
+    """
+    parts = module.split(".")
+    rows = (_by_import().get(".".join(parts[:end])) for end in range(len(parts), 0, -1))
+    return any(row is not None and row.get("whole_file") for row in rows)
+
+
 def package_holding(name: str) -> tuple[dict[str, Any], str] | None:
     """The row of the package that a dotted name such as `mmcv.ops.nms3d` lies in, and the prefix that has the row.
 
@@ -69,6 +77,18 @@ def package_holding(name: str) -> tuple[dict[str, Any], str] | None:
 def function_notes() -> dict[str, str]:
     """Full names of the functions and classes that rows name, with what is known of each beyond its package's row."""
     return {f"{row['import'][0]}.{name}": note for row in packages() for name, note in row.get("functions", {}).items()}
+
+
+@cache
+def bound_classes() -> frozenset[str]:
+    """Full names of the classes of packages without support for NPUs: what their methods do is the package's own."""
+    return frozenset(
+        f"{row['import'][0]}.{name}"
+        for row in packages()
+        if row["status"] == "unsupported"
+        for name in row.get("functions", {})
+        if name.rpartition(".")[2][:1].isupper()
+    )
 
 
 @cache

@@ -22,7 +22,8 @@ OFFERED = "safe edits"
 _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
-_EXTENSIONS = ("NPU551", _TOOLKIT, _GATE)
+_GATES = (_GATE, "NPU279")
+_EXTENSIONS = ("NPU551", _TOOLKIT, *_GATES)
 _IMPORTED = "NPU553"
 #: Codes of kernels that stop the import of a file, where the finding says that it fails: imported, or compiled there.
 _STOPPING = (_IMPORTED, "NPU554")
@@ -84,7 +85,7 @@ class Groups:
         self._kernels = Kernels(known)
         #: By path: the kernels in a source, in words.
         self.kernels = self._kernels.listed
-        self._gates = {(each.path, each.span.line): each for each in known if each.code == _GATE and each.open}
+        self._gates = {(each.path, each.span.line): each for each in known if each.code in _GATES and each.open}
 
     def of(self, finding: Finding) -> Group:
         """The one group of an open finding."""
@@ -136,7 +137,7 @@ class Groups:
             unit = kernels.beside(finding.path)
             return self._kernel(unit) if unit is not None else _build(posixpath.dirname(finding.path))
         unit = kernels.named(finding.api, finding.path) if code not in (*_EXTENSIONS, _BUILD) and finding.api else None
-        unit = unit or (kernels.called(finding.message) if code == _GATE else kernels.beside(finding.path))
+        unit = unit or (kernels.called(finding.message) if code in _GATES else kernels.beside(finding.path))
         if unit is not None:
             return self._kernel(unit, stops=code in _STOPPING and _blocks(finding, page) == "import")
         if page.by != "extension":

@@ -16,7 +16,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.shown import only_shown
 from transplt.syntax.asks import call_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import chain, parent
 from transplt.trees.expressions import module_named
 
 fixer = Fixer(__name__, code="NPU241", rank=300)
@@ -51,6 +51,8 @@ _MISSING = {
 #: What a comparison of the capability gives for 8.0 and later: the tuple, and its first number.
 _AMPERE_TUPLE = {(ast.GtE, "(8, 0)"): True, (ast.Lt, "(8, 0)"): False}
 _AMPERE_MAJOR = {(ast.GtE, "8"): True, (ast.Gt, "7"): True, (ast.Lt, "8"): False, (ast.LtE, "7"): False}
+_GATE = re.compile(r"is_available|device_count|is_cuda|\.device\b")
+_AMD = re.compile(r"(?<![a-z])(?:hip|rocm|amd)(?![a-z])", re.IGNORECASE)
 #: Names of test helpers that return whether there is a CUDA device, by the package that has them.
 _TEST_PACKAGES = ("torch.testing._internal", "transformers.testing_utils", "accelerate.test_utils", "diffusers.utils")
 _TEST_WORDS = re.compile(r"cuda|multigpu|nccl|(?:^|_)gpus?(?:_|$)|SM\d\dOrLater", re.I)
@@ -148,6 +150,34 @@ def _version(work: Work, node: ast.expr) -> Finds:
             api="torch.version.cuda",
             help="torch_npu.version.cann and torch_npu.__version__ name the versions that matter there",
         )
+    elif _asks_whether_there_is_one(node) and work.take(node):
+        yield work.note(
+            node,
+            "NPU240",
+            "this asks whether there is a version of CUDA: there is none on NPU, as on a CPU",
+            level=Level.INFO,
+            api="torch.version.cuda",
+        )
+
+
+def _asks_whether_there_is_one(node: ast.Attribute) -> bool:
+    """`torch.version.cuda is None`, or its truth: what is done then is for hosts without CUDA. Behind a gate of the
+    device, and beside what speaks of AMD, it asks for another card.
+    """
+    inner: ast.AST = node
+    above = parent(node)
+    if isinstance(above, ast.Compare):
+        if len(above.ops) != 1 or not (isinstance(side := above.comparators[0], ast.Constant) and side.value is None):
+            return False
+        inner, above = above, parent(above)
+    while isinstance(above, ast.BoolOp) or (isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not)):
+        inner, above = above, parent(above)
+    if not isinstance(above, (ast.If, ast.IfExp, ast.Assert)) or above.test is not inner:
+        return False
+    if ast.unparse(above.test).count("version.cuda") > 1:
+        return False  # something is done with it, too
+    around = [each for each in (above, *chain(above)) if isinstance(each, (ast.If, ast.IfExp, ast.Assert))]
+    return not any(_GATE.search(ast.unparse(each.test)) for each in around) and not _AMD.search(ast.unparse(above))
 
 
 def _cudnn(work: Work, node: ast.expr) -> Finds:

@@ -83,11 +83,11 @@ def _note(work: Work, node: ast.alias | ast.stmt, rule: Rule, api: str, level: L
     return Note(work.source.extent(node), rule.code, level, message, api, rule.help, effort)
 
 
-def can_fail(node: ast.AST) -> bool:
-    """True for an import without which the program goes on."""
+def can_fail(node: ast.AST, caught: frozenset[str] = _CAUGHT) -> bool:
+    """True for an import without which the program goes on, or for what else may raise one of some errors."""
     while not isinstance(node, ast.Module):
         above = parent(node)
-        if isinstance(above, ast.Try) and node in above.body and any(_goes_on(h) for h in above.handlers):
+        if isinstance(above, ast.Try) and node in above.body and any(_goes_on(h, caught) for h in above.handlers):
             return True
         if isinstance(above, ast.If) and node in above.body and _asks(above.test):
             return True
@@ -95,11 +95,11 @@ def can_fail(node: ast.AST) -> bool:
     return False
 
 
-def _goes_on(handler: ast.ExceptHandler) -> bool:
+def _goes_on(handler: ast.ExceptHandler, caught: frozenset[str]) -> bool:
     """True for `except ImportError` that cannot raise again or leave."""
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    caught = {last_name(kind) for kind in kinds if kind is not None}
-    if handler.type is not None and not caught & _CAUGHT:
+    names = {last_name(kind) for kind in kinds if kind is not None}
+    if handler.type is not None and not names & caught:
         return False
     for node in own_nodes(handler):
         if isinstance(node, ast.Raise):
