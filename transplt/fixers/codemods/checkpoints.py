@@ -91,7 +91,7 @@ def _is_none_on_a_device(work: Work, place: ast.expr) -> bool:
         if len(values) != len(above):
             return False
         return any(
-            _is_none(value) and (len(values) == 1 or _asked_above(each)) or _is_none_if_asked(value)
+            (_is_none(value) and (len(values) == 1 or _asked_above(each))) or _is_none_if_asked(value)
             for each, value in values
         )
     return _is_none(place) or _is_none_if_asked(place)
