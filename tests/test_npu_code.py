@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.harness import check_noop, check_rewrite, codes, migrate, pattern
+from transplt.base.finding import Level
 
 
 @pattern("T21")
@@ -222,3 +223,33 @@ def test_the_uses_follow_an_import_that_a_rule_of_the_user_renames() -> None:
         f"from other import put\n{head}put(d)\n",
         user_rules=(("mine.json", rules),),
     )
+
+
+_CHOICE = """
+import torch
+from accelerate import DistributedType
+
+device = "npu" if torch.npu.is_available() else "cuda"
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['many = state.distributed_type in ["MULTI_GPU", "DEEPSPEED"]', "many = kind == DistributedType.MULTI_GPU"],
+)
+def test_a_name_of_a_library_that_is_false_on_npus(line: str) -> None:
+    result = check_noop(f"{_CHOICE}{line}\n", open_codes=["NPU140"])
+    (found,) = result.findings
+    assert found.level is Level.MANUAL and "MULTI_NPU" in found.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'many = state.distributed_type in ["MULTI_GPU", "MULTI_NPU"]',
+        "many = kind in (DistributedType.MULTI_GPU, DistributedType.MULTI_NPU)",
+        "many = kind == DistributedType.MULTI_GPU or kind == DistributedType.MULTI_NPU",
+    ],
+)
+def test_both_names_of_a_library(line: str) -> None:
+    check_noop(f"{_CHOICE}{line}\n")
