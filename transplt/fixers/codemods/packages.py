@@ -14,7 +14,7 @@ from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.rule import Rule
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import following, last_name
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU501", rank=120)
@@ -22,7 +22,11 @@ fixer = Fixer(__name__, code="NPU501", rank=120)
 #: The message of an import for which `can_fail` holds.
 GOES_ON = "the program goes on where it cannot be imported"
 
+#: The message of an import whose name another package for Ascend gives below.
+REPLACED = "the program takes another from a package for Ascend in its place"
+
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_ASCEND = re.compile(r"(?:^|[._])(?:ascend|npu|hccl|pyhccl)(?:[._]|$)", re.I)
 _ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)
 
 
@@ -36,13 +40,14 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
         else:
             groups.setdefault(rule.old, []).append((node, rule, api))
     for members in groups.values():
-        needed = [member for member in members if not can_fail(member[0])]
+        needed = [member for member in members if not can_fail(member[0]) and not _is_replaced(member[0])]
         node, rule, api = (needed or members)[0]
         if needed:
             level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
             yield _note(work, node, rule, api, level, rule.message)
         else:
-            yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {GOES_ON}")
+            goes_on = REPLACED if _is_replaced(node) else GOES_ON
+            yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
         for other, _, _ in members:
             if other is not node:
                 yield work.keep(other, "reported-package")
@@ -69,6 +74,21 @@ def can_fail(node: ast.AST) -> bool:
         if isinstance(above, ast.If) and node in above.body and _asks(above.test):
             return True
         node = above
+    return False
+
+
+def _is_replaced(node: ast.AST) -> bool:
+    """True for an import of a name that an `if` below, in the same block, imports again from a package for Ascend."""
+    while not isinstance(node, ast.stmt):
+        node = parent(node)
+    if not isinstance(node, ast.ImportFrom):
+        return False
+    names = {alias.asname or alias.name for alias in node.names}
+    for below in following(node):
+        for each in below.body if isinstance(below, ast.If) else ():
+            again = isinstance(each, ast.ImportFrom) and _ASCEND.search(each.module or "")
+            if isinstance(each, ast.ImportFrom) and again and names <= {a.asname or a.name for a in each.names}:
+                return True
     return False
 
 
