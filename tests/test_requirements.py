@@ -195,3 +195,26 @@ def test_a_requirement_and_the_import_of_its_package_are_one_action(name: str, m
     imported = migrate_source(f"import {module}\nuse_cuda = True\n".encode(), "train.py", Settings()).findings
     (action,) = actions_of([*asked, *imported])
     assert {place.path for place in action.places} == {"requirements.txt", "train.py"}
+
+
+_CLONE = "git clone -b v2.3.3 https://github.com/Dao-AILab/flash-attention"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "names"),
+    [
+        ("Dockerfile", f"RUN {_CLONE} && cd flash-attention && pip3 install .\n", ["flash_attn"]),
+        ("Dockerfile", f"RUN <<EOF\n{_CLONE}.git\ncd x &&\n    pip3 install csrc/layer_norm\nEOF\n", ["flash_attn"]),
+        ("build.sh", "git clone git@github.com:NVIDIA/apex.git\ncd apex\npython setup.py install\n", ["apex"]),
+        ("build.sh", "git clone https://github.com/NVIDIA/TransformerEngine\npip install -v -e TransformerEngine/\n",
+         ["transformer_engine"]),
+        ("build.sh", f"{_CLONE}\nls flash-attention\n", []),
+        ("build.sh", f"# {_CLONE}\npip install .\n", []),
+        ("build.sh", "git clone https://gitee.com/ascend/apex\npip install ./apex\n", []),
+        ("build.sh", "git clone https://github.com/vllm-project/vllm.git\npip install ./vllm\n", []),
+        ("build.sh", "git clone https://github.com/some/project.git\npip install ./project\n", []),
+    ],
+)  # fmt: skip
+def test_what_is_built_from_a_clone(path: str, text: str, names: list[str]) -> None:
+    found = requirement_findings(text.encode(), path, kind_of(path, text.encode()))
+    assert [each.api for each in found] == names
