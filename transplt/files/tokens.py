@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +25,7 @@ from transplt.base.text.cuda_words import WORD, WORDS, mentions_cuda
 from transplt.base.text.ignore_comments import ignore_comments
 from transplt.files.kind import FileKind
 from transplt.files.line_advice import advise_on
+from transplt.files.native_text import block_comments, has_hash_comments, only_speaks_of_cuda, starts_a_container
 from transplt.rules.reasons import CODE_COMMENT, named
 
 _TOKEN = re.compile(WORD.pattern, re.IGNORECASE)
@@ -119,6 +122,9 @@ def scan_other_file(
         return OtherFile(kind, (), ledger.total(), ledger.counts().get(cause, 0), ledger)
     comments = reported = 0
     beside = _BESIDE if has_twin() else ""
+    native = kind is FileKind.NATIVE
+    blocks, hashes = (block_comments(data), has_hash_comments(path)) if native else ([], False)
+    own = Cause(TokenVerdict.IGNORED, reason="own-name") if native and only_speaks_of_cuda(path, data) else None
     rows: list[TokenRow] = []
     prefixes = tuple(ignored_codes)
     findings: list[Finding] = []
@@ -128,15 +134,22 @@ def scan_other_file(
             output = Cause(TokenVerdict.IGNORED, reason="notebook-output")
             rows += _rows(line, [(place, was or output) for place, was in causes])
             continue
-        limit = comment_start(line.text, kind, slashes=path.lower().endswith(_JSON))
-        live = tuple(at for at, _ in line.places if at < limit and line.ask(known, at, at + 1) is None)
-        comments += sum(was is None and at >= limit for (at, _), was in causes)
+        comment_kind = FileKind.SHELL if hashes else kind
+        limit = comment_start(line.text, comment_kind, slashes=path.lower().endswith(_JSON))
+        spoken = {at for at, _ in line.places if at >= limit or _inside(blocks, line.start + at)}
+        if own is not None:
+            causes = [(place, was or (own if place[0] not in spoken else None)) for place, was in causes]
+        live = tuple(
+            at for at, _ in line.places if own is None and at not in spoken and line.ask(known, at, at + 1) is None
+        )
+        comments += sum(was is None and at in spoken for (at, _), was in causes)
         comments += sum(was is not None and was.reason == CODE_COMMENT for _, was in causes)
         causes = [(place, was) for place, was in causes if was is None or was.reason != CODE_COMMENT]
         if not live:
             rows += _rows(line, [(place, was) for place, was in causes if was is not None])
             continue
-        finding = _finding(path, kind, target, line, live)
+        as_shell = native and starts_a_container(path, line.text)
+        finding = _finding(path, FileKind.SHELL if as_shell else kind, target, line, live)
         if finding.code.startswith(prefixes):
             finding = replace(finding, ignored="ignored for this file by the settings")
         elif _switched_off(line.text, finding.code):
@@ -148,7 +161,8 @@ def scan_other_file(
         else:
             cause = Cause(TokenVerdict.MANUAL, finding.code)
             reported += 1
-        rows += _rows(line, [(place, was or cause) for place, was in causes if was is not None or place[0] < limit])
+        left = [(place, was or cause) for place, was in causes if was is not None or place[0] not in spoken]
+        rows += _rows(line, left)
         if reported <= MAX_FINDINGS:
             findings.append(finding)
     if reported > MAX_FINDINGS:
@@ -171,6 +185,12 @@ def _rows(line: _Line, tokens: Iterable[tuple[_Range, Cause]]) -> Iterator[Token
         column += len(line.text[at:start].decode("utf-8", "replace"))
         at = start
         yield TokenRow(line.number, column, line.text[start:end].decode(), cause)
+
+
+def _inside(ranges: Sequence[_Range], at: int) -> bool:
+    """True for a place in one of some ranges, which are sorted and apart."""
+    before = bisect_right(ranges, (at, sys.maxsize)) - 1
+    return before >= 0 and at < ranges[before][1]
 
 
 def _switched_off(line: bytes, code: str) -> bool:
