@@ -31,6 +31,8 @@ _KERNEL_HOW = (
 _GOES_ON = "goes on where it cannot be imported"
 #: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.
 _IMPORT_FAILS = "the import fails"
+#: What `transplt.fixers.codemods.gates` says of an answer that is no number.
+_RAISES = "what is made of it here raises"
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
 _OWNERS = frozenset(
     {
@@ -215,6 +217,8 @@ def _blocks(finding: Finding, page: Diagnostic) -> str:
     """What a finding blocks: what may be missing stops nobody at the start."""
     if _GOES_ON in finding.message:
         return "later"
+    if _RAISES in finding.message:
+        return _here("first step", finding.path)
     return _here("import" if _IMPORT_FAILS in finding.message else page.blocks, finding.path)
 
 
