@@ -135,7 +135,8 @@ def _takes_apart(read: ast.expr) -> bool:
         return above.value is read and isinstance(above.targets[0], (ast.Tuple, ast.List))
     if isinstance(above, ast.Subscript):
         return above.value is read
-    return isinstance(above, ast.Compare) and all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in above.ops)
+    by_size = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+    return isinstance(above, ast.Compare) and all(isinstance(op, by_size) for op in above.ops)
 
 
 def _ampere(work: Work, node: ast.expr, call: ast.Call) -> Finds:
