@@ -238,7 +238,7 @@ def test_a_folder_of_the_project_that_is_called_like_a_library_is_not_that_libra
     ("files", "unknown"),
     [
         ({"paddle/__init__.py": ""}, 1),
-        ({"paddle/__init__.py": "from .place import CUDAPlace\n", "paddle/place.py": "class CUDAPlace:\n    pass\n"}, 0),
+        ({"paddle/__init__.py": "from .p import CUDAPlace\n", "paddle/p.py": "class CUDAPlace:\n    pass\n"}, 0),
         ({"paddle/__init__.py": "CUDAPlace = object\n"}, 0),
         ({}, 1),
     ],
