@@ -176,6 +176,15 @@ def test_one_finding_a_package_and_file() -> None:
     assert [(each.code, each.span.line, each.api) for each in found] == [("NPU290", 1, "cupy"), ("NPU291", 2, "torch")]
 
 
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("requirements_xpu.txt", 0), ("requirements-rocm.txt", 0), ("requirements.txt", 1), ("requirements_x.txt", 1)],
+)
+def test_lists_for_the_cards_of_others(name: str, count: int) -> None:
+    data = b"bitsandbytes\n"
+    assert len(requirement_findings(data, f"sft/{name}", kind_of(name, data))) == count
+
+
 def test_one_finding_a_lock_file() -> None:
     data = b'[[package]]\nname = "cupy"\n\n[[package]]\nname = "numpy"\n\n[[package]]\nname = "xformers"\n'
     (found,) = requirement_findings(data, "a/uv.lock", kind_of("a/uv.lock", data))

@@ -296,6 +296,13 @@ class TestReported:
     def test_a_package_of_the_project_is_its_own(self, files: dict[str, str]) -> None:
         check_noop("import triton\nfrom triton.ops import matmul\n", files=files)
 
+    @pytest.mark.parametrize("beside", ["tools/triton.py", "tools/triton/__init__.py"])
+    def test_a_module_beside_a_script_is_its_own(self, beside: str) -> None:
+        check_noop("import triton\n", path="tools/run.py", files={beside: ""})
+        package = {beside: "", "tools/__init__.py": ""}
+        check_noop("import triton\n", path="tools/run.py", files=package, open_codes=["NPU512"])
+        check_noop("import sys\nsys.path.append(HERE)\nimport triton\n", path="tools/run.py", files=package)
+
     def test_a_module_of_that_name_deep_in_the_project_is_another(self) -> None:
         check_noop("import triton\n", files={"tools/triton.py": ""}, open_codes=["NPU512"])
 

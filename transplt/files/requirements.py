@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -16,6 +17,8 @@ from transplt.rules.packages import BOUND, PackageAdvice, advice_on_clone, advic
 
 #: Bytes of a file that is read for requirements.
 LARGEST = 2_000_000
+#: A list for the cards of somebody else: `requirements_xpu.txt`.
+_OF_OTHERS = re.compile(r"(?<![a-z])(?:xpu|rocm|amd|hpu|gaudi|tpu|mps)(?![a-z])", re.I)
 _MOST_SHOWN = 8
 
 
@@ -59,6 +62,8 @@ def _both(finding: Finding, requirement: Finding | None) -> Finding:
 def requirement_findings(data: bytes, path: str, kind: FileKind) -> list[Finding]:
     """One finding for each package of a file that needs something else on Ascend; one for a whole lock file."""
     if len(data) > LARGEST or (kind not in INSTALLING and kind is not FileKind.REQUIREMENTS):
+        return []
+    if _OF_OTHERS.search(path.rpartition("/")[2]):
         return []
     text = data.decode("utf-8", "surrogateescape")
     found: dict[str, tuple[Requirement, PackageAdvice]] = {}

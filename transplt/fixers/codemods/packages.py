@@ -15,6 +15,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.rule import Rule
 from transplt.syntax.asks import following, last_name
+from transplt.syntax.modules import module_name
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU501", rank=120)
@@ -54,9 +55,14 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
 
 
 def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:
-    """True when the project builds the package, or holds a module below it: `bert/nvidia/model.py` is nvidia.model."""
+    """True when the project builds the package, holds a module below it (`bert/nvidia/model.py` is nvidia.model), or
+    has it beside a script."""
     above = parent(node)
     path = (above.module or "") if isinstance(above, ast.ImportFrom) else api
+    folder = module_name(work.scan.path).rpartition(".")[0]
+    runs_there = folder not in work.project.modules or b"sys.path" in work.source.utf8
+    if folder and runs_there and f"{folder}.{path.partition('.')[0]}" in work.project.modules:
+        return True  # beside a script, whose folder is the first that Python looks in
     return work.project.reach.builds(api) or ("." in path and work.project.holds_below(path))
 
 
