@@ -171,3 +171,24 @@ def test_numpy_counts_where_the_project_loads_it(load: str, count: int) -> None:
     body = "torch.save({'acc': np.mean(items)}, path)"
     files = {"test.py": f"import json\n\nimport torch\n\n\ndef load(path):\n    return {load}\n"}
     assert len(numpy_told(body, files=files)) == count
+
+
+_TOOLS = {"tools.py": "import torch\n\n\ndef save_checkpoint(state, path):\n    torch.save(state, path)\n"
+          "\n\ndef load(path):\n    return torch.load(path, 'cpu')\n"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "holds"),
+    [
+        ("save_checkpoint({'model': model.state_dict(), 'acc': acc}, path)", ["acc of NumPy"]),
+        ("tools.save_checkpoint({'model': model.state_dict(), 'acc': acc}, path)", ["acc of NumPy"]),
+        ("save_checkpoint({'model': model.state_dict(), 'acc': table['a']}, path)", ["table['a'] of NumPy"]),
+        ("save_checkpoint({'model': model.state_dict(), 'acc': table['b']}, path)", []),
+        ("save_checkpoint({'model': model.state_dict(), 'acc': float(acc)}, path)", []),
+        ("save_plot({'model': model.state_dict(), 'acc': acc}, path)", []),
+        ("save_checkpoint({'acc': acc}, path)", []),
+    ],
+)
+def test_numpy_that_a_function_of_another_file_saves(call: str, holds: list[str]) -> None:
+    body = f"acc = np.mean(items)\ntable = {{'a': np.zeros(3), 'b': 1}}\n{call}"
+    assert numpy_told(body, files=_TOOLS, more="import tools\nfrom tools import save_checkpoint\n") == holds

@@ -77,7 +77,17 @@ class Traced:
         stored = [each for at, each in self.program.entries.get(slot, ()) if at == key] if slot and key else []
         if stored:
             return all(self.is_one(each.file, each.node) for each in stored)
+        if key is not None and (display := self._display(file, node.value)) is not None:
+            given = [value for at, value in zip(display.keys, display.values, strict=True) if key_of(at) == key]
+            return bool(given) and self.is_one(file, given[-1])
         return self.item(file, node) or (isinstance(key, int) and self.is_one(file, node.value, key))
+
+    def _display(self, file: File, node: ast.expr) -> ast.Dict | None:
+        """The dict display that a local name got last."""
+        nearest = nearest_binding(file.scan, node) if isinstance(node, ast.Name) else None
+        above = parent(nearest) if isinstance(nearest, ast.Name) else None
+        value = above.value if isinstance(above, ast.Assign) else None
+        return value if isinstance(value, ast.Dict) else None
 
     def _part(self, file: File, node: ast.expr, index: int) -> bool:
         """One of the things that an expression gives together."""

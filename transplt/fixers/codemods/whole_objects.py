@@ -10,6 +10,7 @@ it comes from (`np.mean(scores)`).
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import TypeGuard
@@ -21,24 +22,27 @@ from transplt.flow.last_value import last_value
 from transplt.program.numpy_values import NumpyValues
 from transplt.program.program import program_of
 from transplt.rules.tables import read_table
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
-fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b".save",))
+fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b"save",))
 
 _PLAIN = frozenset({"state_dict", "vars", "dict", "get_state", "asdict", "to_dict", "tolist", "item"})
 _PICKLES = tuple(f"{each}.{name}" for each in ("pickle", "dill", "cloudpickle", "joblib") for name in ("dump", "dumps"))
+_SAVER = re.compile(r"save\w*(?:checkpoint|ckpt|state|snapshot)|(?:checkpoint|ckpt)\w*save", re.I)
 _NUMPY_HELP = "save float(x), or torch.from_numpy(x) of an array; a file that is trusted loads with weights_only=False"
 _HELP = "where the file is trusted load it with weights_only=False, or save vars(args), or the state_dict() of a module"
 
 
 @fixer.on(ast.Module)
 def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
-    """Report `torch.save` of dicts that hold such objects, and of the objects themselves."""
+    """Report `torch.save` of dicts that hold such objects, and of the objects themselves; so of functions of the
+    project that are named after it and get such a dict with a state in it."""
     if b"weights_only=False" in work.source.utf8 or b"weights_only = False" in work.source.utf8:
         return
-    numpy = _numpy(work)
-    for call in _saves(work):
+    calls = {id(call): call for call in (*_saves(work), *(by_place(_handed_on(work)) if work.project.loads else ()))}
+    numpy = _numpy(work) if calls else None
+    for call in calls.values():
         saved = call.args[0] if call.args else keyword_of(call, "obj")
         parts = list(parts_saved(work, saved)) if saved is not None else []
         objects = [value for value in parts if _is_object(work, value)]
@@ -52,7 +56,7 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
 
 def _numpy(work: Work) -> NumpyValues | None:
     """What is known of values of NumPy in a file that names it; None where the project loads no checkpoint."""
-    if b"numpy" not in work.source.utf8 or not work.scan.attributes.get("save") or not work.project.loads:
+    if b"numpy" not in work.source.utf8 or not work.project.loads:
         return None
     return NumpyValues(program_of([work.file], work.project))
 
@@ -81,6 +85,19 @@ def _saves(work: Work) -> Iterator[ast.Call]:
             call = parent(use)
             if isinstance(call, ast.Call) and call.func is use:
                 yield call
+
+
+def _handed_on(work: Work) -> Iterator[ast.Call]:
+    """Calls of functions of other files that save what they are given, by their name and by a state in the dict."""
+    for name in work.scan.names.keys() | work.scan.attributes.keys():
+        if not _SAVER.search(name):
+            continue
+        for use in (*work.scan.names.get(name, ()), *work.scan.attributes.get(name, ())):
+            call = call_of(use)
+            if call is not None and call.args and not (work.names.qualified(use) or "").startswith("torch."):
+                parts = list(parts_saved(work, call.args[0]))
+                if len(parts) > 1 and any(isinstance(p, ast.Call) and last_name(p.func) == "state_dict" for p in parts):
+                    yield call
 
 
 def parts_saved(work: Work, saved: ast.expr) -> Iterator[ast.expr]:
