@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.harness import check_noop, check_rewrite, codes, migrate, pattern
+from transplt.base.finding import Level
 
 
 @pattern("T21")
@@ -298,3 +299,33 @@ def test_what_it_does_not_say_is_a_finding(code: str) -> None:
 def test_a_layer_for_cuda_alone_is_none() -> None:
     result = migrate(LAYER.replace("is_npu_available = has_npu()", "") + "if is_cuda_available:\n    model.cuda()\n")
     assert b"model.npu()" in result.data
+
+
+_CHOICE = """
+import torch
+from accelerate import DistributedType
+
+device = "npu" if torch.npu.is_available() else "cuda"
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['many = state.distributed_type in ["MULTI_GPU", "DEEPSPEED"]', "many = kind == DistributedType.MULTI_GPU"],
+)
+def test_a_name_of_a_library_that_is_false_on_npus(line: str) -> None:
+    result = check_noop(f"{_CHOICE}{line}\n", open_codes=["NPU140"])
+    (found,) = result.findings
+    assert found.level is Level.MANUAL and "MULTI_NPU" in found.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'many = state.distributed_type in ["MULTI_GPU", "MULTI_NPU"]',
+        "many = kind in (DistributedType.MULTI_GPU, DistributedType.MULTI_NPU)",
+        "many = kind == DistributedType.MULTI_GPU or kind == DistributedType.MULTI_NPU",
+    ],
+)
+def test_both_names_of_a_library(line: str) -> None:
+    check_noop(f"{_CHOICE}{line}\n")

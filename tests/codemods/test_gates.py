@@ -6,6 +6,8 @@ import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
 from transplt.base.settings import TORCH_VERSIONS
+from transplt.engine.actions.actions import actions_of
+from transplt.fixers.codemods.gates import RAISES
 
 
 def torch_file(line: str, *, npu: bool = False) -> str:
@@ -65,6 +67,25 @@ def test_assertion_on_a_tensor() -> None:
 )
 def test_capability(line: str) -> None:
     check_noop(torch_file(line), open_codes=["NPU503"])
+
+
+@pytest.mark.parametrize(
+    ("line", "raises"),
+    [
+        ("major, minor = torch.cuda.get_device_capability(0)", True),
+        ("hopper = torch.cuda.get_device_capability() >= (9, 0)", True),
+        ("old = torch.cuda.get_device_capability()[1] >= 8", True),
+        ("c = torch.cuda.get_device_capability()\nif c[0] >= 7: pass", True),
+        ("turing = torch.cuda.get_device_capability() == (7, 5)", False),
+        ("c = torch.cuda.get_device_capability()\nstore(c)", False),
+        ("old = kind == 'cuda' and torch.cuda.get_device_capability()[1] >= 8", False),
+    ],
+)
+def test_an_answer_of_none_that_is_taken_apart(line: str, raises: bool) -> None:
+    found = [each for each in migrate(torch_file(line)).findings if each.code == "NPU503"]
+    assert [RAISES in each.message for each in found] == [raises]
+    blocks = [action.blocks for action in actions_of(found)]
+    assert blocks == (["first step"] if raises else ["numbers"])
 
 
 AMPERE = [

@@ -26,6 +26,8 @@ from transplt.syntax.scan import FUNCTIONS, parent
 
 REASON = "cuda-side"
 CODE = "NPU200"
+#: A name of a library: compared with what the library says of several NPUs, the one for CUDA is false.
+_LIBRARY = "NPU140"
 
 
 def leave_npu_code(work: Work) -> None:
@@ -58,6 +60,8 @@ def leave_npu_code(work: Work) -> None:
             work.add(Kept(extent, "text"))
         elif _under_a_cuda_condition(work.source, edit.node, starts):
             work.add(Kept(extent, "cuda-condition"))
+        elif edit.code == _LIBRARY and _names_both(work, edit):
+            work.add(Kept(extent, REASON))
         elif reason := answered(work, edit):
             work.add(Kept(extent, reason))
         else:
@@ -69,6 +73,11 @@ def leave_npu_code(work: Work) -> None:
 
 
 def _left(edit: Edit, extent: Extent, where: str) -> Note:
+    if edit.code == _LIBRARY and _is_compared(edit.node):
+        old, new = edit.api.rpartition(".")[2], _new_name(edit)
+        message = f"a comparison with {old} is false on NPUs, which the library calls {new}"
+        help_ = f"name both: in ({old}, {new}, ...)"
+        return Note(extent, _LIBRARY, Level.MANUAL, message, edit.api, help_, Effort.LOW)
     return Note(
         extent,
         CODE,
@@ -78,6 +87,28 @@ def _left(edit: Edit, extent: Extent, where: str) -> Note:
         f"if the NPU needs it too, add its case beside it (for an NPU alone: {edit.message})",
         Effort.LOW,
     )
+
+
+def _names_both(work: Work, edit: Edit) -> bool:
+    """True where the expression around a name of a library holds the one for NPUs too."""
+    new = _new_name(edit)
+    node: ast.AST = edit.node
+    while isinstance(above := parent(node), ast.expr):
+        node = above
+    return bool(new) and isinstance(node, ast.expr) and new in work.text(node)
+
+
+def _new_name(edit: Edit) -> str:
+    """The last part of the name that an edit was to write; its message is `old -> new`."""
+    return edit.message.partition(" -> ")[2].strip("'").rpartition(".")[2]
+
+
+def _is_compared(node: ast.AST) -> bool:
+    """True for a side of a comparison, and an element of one that is written out."""
+    above = parent(node)
+    if isinstance(above, (ast.List, ast.Tuple, ast.Set)):
+        above = parent(above)
+    return isinstance(above, ast.Compare)
 
 
 class _Areas:

@@ -83,7 +83,7 @@ class LongerNames:
     def _why_attribute(self, node: ast.Attribute) -> Cause:
         full = self.work.names.qualified(node)
         if full is not None:
-            return self._imported(full)
+            return ignored("package-name", full.partition(".")[0]) if self._is_hidden(full) else self._imported(full)
         base = node.value
         if self._is_own_data(node.attr):
             return ignored("own-data")
@@ -94,6 +94,16 @@ class LongerNames:
                 return ignored("reported-beside")
             base = base.func if isinstance(base, ast.Call) else base.value
         return ignored("attribute")
+
+    def _is_hidden(self, full: str) -> bool:
+        """True for a member of a library that has the name of a folder of the project, which defines no such member."""
+        project = self.work.project
+        module, _, name = full.rpartition(".")
+        if not project.known or project.canonical(module) not in project.modules:
+            return False
+        return project.canonical(full) not in project.modules and not any(
+            each.endswith(f".{name}") for each in project.defined
+        )
 
     def _is_own_data(self, name: str) -> bool:
         """True for what a flag of the project sets, and for what this file writes as an attribute."""

@@ -98,7 +98,8 @@ def _by_import() -> dict[str, dict[str, Any]]:
 
 @cache
 def _by_distribution() -> dict[str, dict[str, Any]]:
-    return {name: row for row in packages() for name in row["pip"]}
+    repositories = {row["repository"]: row for row in packages() if "repository" in row}
+    return repositories | {name: row for row in packages() for name in row["pip"]}
 
 
 def what_to_do(row: dict[str, Any]) -> str:
@@ -126,6 +127,12 @@ def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
     message = f"the requirement {name} {shown} keeps it below {first}, the first version that works with torch_npu"
     help_text = f"raise the pin; {row['note']}" if row.get("note") else "raise the pin"
     return PackageAdvice(TOO_OLD, message, help_text, normalised(name))
+
+
+def advice_on_clone(name: str) -> PackageAdvice | None:
+    """What to say about a repository of this name that is cloned to be built; None where it may be, as `plugin` may."""
+    row = package_installed_as(name)
+    return advice_on_requirement(name, "") if row is not None and row["status"] != "plugin" else None
 
 
 def _imported(row: dict[str, Any]) -> str:

@@ -37,6 +37,10 @@ _GOES_ON = re.compile("goes on where it cannot be imported|goes on without it")
 _IN_FUNCTION = "imported when "
 #: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.
 _IMPORT_FAILS = "the import fails"
+#: What `transplt.fixers.codemods.gates` says of an answer that is no number.
+_RAISES = "what is made of it here raises"
+#: What `transplt.fixers.codemods.extensions` says of a module of which the project builds one without CUDA.
+_STUB = "which is imported and raises where it is called"
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
 _OWNERS = frozenset(
     {
@@ -218,6 +222,8 @@ def _blocks(finding: Finding, page: Diagnostic) -> str:
     """What a finding blocks: what may be missing stops nobody at the start."""
     if _GOES_ON.search(finding.message):
         return "later"
+    if _RAISES in finding.message or _STUB in finding.message:
+        return _here("first step", finding)
     blocks = "import" if _IMPORT_FAILS in finding.message else page.blocks
     return _here("first step" if blocks == "import" and _IN_FUNCTION in finding.message else blocks, finding)
 

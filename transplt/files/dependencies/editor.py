@@ -103,7 +103,7 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
         if any(normalised(each.name) in TORCH or is_part_of_cuda(each.name) for each in asked):
             yield Note(
                 (0, len(text)), MOVED, Level.MANUAL, "this file is compiled from another one and asks for torch",
-                effort=Effort.LOW, help="change the file it is made from and compile it again",
+                api="torch", effort=Effort.LOW, help="change the file it is made from and compile it again",
             )  # fmt: skip
         return
     if printed_by := exports.export_of(text):

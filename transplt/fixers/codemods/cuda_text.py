@@ -6,6 +6,7 @@ import ast
 import re
 
 from transplt.base.finding import Effort
+from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Finds
 from transplt.edits.work import Work
 from transplt.fixers.codemods.packages import can_fail
@@ -56,6 +57,7 @@ _CONFIGURATION = re.compile(
 _COMMAND_LINE = re.compile(r"\s*(?:[A-Z_]+=\S*\s+)*(?:python3?|torchrun|accelerate|deepspeed|srun|mpirun|bash|sh)\s")
 #: `rc,ud,cuda`: transports, devices or backends.
 _LIST = re.compile(r"(?=.*(?:^|,)(?:cuda|nccl)(?:,|$))[\w:-]+(?:,[\w:-]+)+")
+_EXAMPLE_COMMENT = re.compile(r"#.*")
 #: What is caught where a library cannot be loaded.
 _LOAD_FAILS = frozenset({"OSError", "Exception", "BaseException"})
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
@@ -72,10 +74,23 @@ def is_docstring(node: ast.AST) -> bool:
     return False
 
 
+def _in_doctest(text: str) -> bool:
+    """True for a docstring with a word of CUDA in the code of its examples, or in what they are to print."""
+    runs = False
+    for line in text.splitlines():
+        stripped = line.strip()
+        code = stripped.startswith((">>>", "..."))
+        runs = code or (runs and bool(stripped))
+        shown = _EXAMPLE_COMMENT.sub("", stripped) if code else stripped
+        if runs and mentions_cuda(shown.lower().encode()):
+            return True
+    return False
+
+
 def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds:
     """Keep a string for a true reason, or report what it binds the program to."""
     if isinstance(parent(node), ast.Expr):
-        if is_docstring(node) and ">>>" in value and "cuda" in value.lower():
+        if is_docstring(node) and ">>>" in value and _in_doctest(value):
             yield work.note(node, "NPU206", "a doctest uses CUDA", help="rewrite the example by hand if it is run")
         else:
             yield work.keep(node, "docstring" if is_docstring(node) else "text")

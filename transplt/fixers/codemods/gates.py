@@ -16,12 +16,14 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.shown import only_shown
 from transplt.syntax.asks import call_of
-from transplt.syntax.scan import chain, parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.trees.expressions import module_named
 
 fixer = Fixer(__name__, code="NPU241", rank=300)
 
 _CAPABILITY = "torch.cuda.get_device_capability"
+#: What a message says of an answer without which the program does not go on.
+RAISES = "and what is made of it here raises"
 _PROPERTIES = "torch.cuda.get_device_properties"
 _NAME = "torch.cuda.get_device_name"
 #: Attributes of device properties without a value on NPU, and what to ask instead.
@@ -90,6 +92,7 @@ def _capability(work: Work, node: ast.expr) -> Finds:
         return
     if not only_shown(call):
         yield from _ampere(work, node, call)
+        yield from _of_none(work, node, call)
     elif isinstance(node, ast.Attribute) and work.names.qualified(node.value) == "torch.cuda" and work.take(node):
         local = work.source.slice(*work.source.extent(node.value))
         if not local.endswith(".cuda"):
@@ -103,6 +106,47 @@ def _capability(work: Work, node: ast.expr) -> Finds:
             api=_CAPABILITY,
             writes_npu=True,
         )
+
+
+def _of_none(work: Work, node: ast.expr, call: ast.Call) -> Finds:
+    """A capability that is taken apart or compared by size: of the None of an NPU either is a TypeError."""
+    rule = work.rules.builtin.resolve(_CAPABILITY)
+    reads: list[ast.expr] = [call]
+    above = parent(call)
+    if isinstance(above, ast.Assign) and isinstance(target := above.targets[0], ast.Name):
+        scope = work.scan.scope_of(target)
+        reads += [each for each in work.scan.names.get(target.id, ()) if work.scan.scope_of(each) is scope]
+    if rule is None or rule[0].user or not any(map(_takes_apart, reads)) or _behind_cuda(work, call):
+        return
+    if not work.take(node):
+        return
+    message = f"{_CAPABILITY} is None on NPU, {RAISES}"
+    yield work.note(node, rule[0].code, message, api=_CAPABILITY, help=rule[0].help, effort=rule[0].effort)
+
+
+def _behind_cuda(work: Work, node: ast.AST) -> bool:
+    """True for what runs only where a condition of the function, which speaks of CUDA, has been answered with yes."""
+    while not isinstance(node, (*FUNCTIONS, ast.Module)):
+        inner, node = node, parent(node)
+        asked: list[ast.expr] = []
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+            asked = [each for each in node.values if each is not inner]
+        elif isinstance(node, (ast.If, ast.IfExp)) and node.test is not inner:
+            asked = [node.test]
+        if any("cuda" in work.text(each).lower() for each in asked):
+            return True
+    return False
+
+
+def _takes_apart(read: ast.expr) -> bool:
+    """True where a pair is unpacked, indexed or compared by size."""
+    above = parent(read)
+    if isinstance(above, ast.Assign):
+        return above.value is read and isinstance(above.targets[0], (ast.Tuple, ast.List))
+    if isinstance(above, ast.Subscript):
+        return above.value is read
+    by_size = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+    return isinstance(above, ast.Compare) and all(isinstance(op, by_size) for op in above.ops)
 
 
 def _ampere(work: Work, node: ast.expr, call: ast.Call) -> Finds:

@@ -14,6 +14,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.npu_choices import NPU, mentions_npu
+from transplt.flow.reached import places
 from transplt.rules.gpu_words import CallPlace, GpuWord, KeyPlace, Value, gpu_words, level_and_help
 from transplt.syntax.asks import has_key, keyword_of, lacks, last_name, string_of
 from transplt.syntax.names import assigned_value
@@ -28,6 +29,8 @@ _BY_KEY = ("get", "pop", "setdefault")
 _STARTS = ("run", "call", "check_call", "check_output", "Popen", "popen", "system", "getoutput", "getstatusoutput")
 _LONGEST = 120
 _GPU = re.compile("gpu", re.IGNORECASE)
+#: A string that is the command of a container, whoever starts it.
+_CONTAINER = re.compile(r"\s*(?:(?:sudo|nohup)[ \t]+)*(?:docker|podman)[ \t]+(?:container[ \t]+)?(?:run|create)[ \t]")
 #: A line of a job script that a program writes.
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:SBATCH|PBS|BSUB)\b", re.MULTILINE)
 
@@ -364,10 +367,12 @@ def _commands(work: Work, tree: ast.Module) -> Finds:
     for call in work.scan.calls_by_last_name(_STARTS):
         if call.args:
             found[id(call.args[0])] = (call.args[0], _command(call.args[0]).split("\n"))
-    if b"#SBATCH" in text or b"#PBS" in text or b"#BSUB" in text:
+    if any(word in text for word in (b"#SBATCH", b"#PBS", b"#BSUB", b"docker run", b"docker create", b"podman run")):
         for node in ast.walk(tree):
             if isinstance(node, (ast.JoinedStr, ast.Constant)) and not _is_prose(node):
                 lines = [line for line in _command(node).split("\n") if _DIRECTIVE.match(line)]
+                if not lines and _CONTAINER.match(command := _command(node)) and not _is_shown(work, node):
+                    lines = command.split("\n")
                 if lines:
                     found.setdefault(id(node), (node, lines))
     for node, lines in found.values():
@@ -389,6 +394,11 @@ def _command(node: ast.expr) -> str:
     if isinstance(node, (ast.List, ast.Tuple)):
         return " ".join(_command(part) or "$" for part in node.elts)
     return string_of(node) or ""
+
+
+def _is_shown(work: Work, node: ast.expr) -> bool:
+    """True for a text that goes to people alone."""
+    return {each.kind for each in places(work.slots, node)} == {"prose"}
 
 
 def _is_prose(node: ast.expr) -> bool:

@@ -15,7 +15,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.code_facts import KERNEL_DECORATORS
 from transplt.rules.rule import Rule
-from transplt.syntax.asks import last_name, own_nodes
+from transplt.syntax.asks import following, last_name, own_nodes
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU501", rank=120)
@@ -23,7 +23,11 @@ fixer = Fixer(__name__, code="NPU501", rank=120)
 #: The message of an import for which `can_fail` holds.
 GOES_ON = "the program goes on where it cannot be imported"
 
+#: The message of an import whose name another package for Ascend gives below.
+REPLACED = "the program takes another from a package for Ascend in its place"
+
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_ASCEND = re.compile(r"(?:^|[._])(?:ascend|npu|hccl|pyhccl)(?:[._]|$)", re.I)
 _ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)
 
 
@@ -37,7 +41,11 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
         else:
             groups.setdefault(rule.old, []).append((node, rule, api))
     for members in groups.values():
-        needed = [member for member in members if not can_fail(member[0]) or _makes_kernels(work, member[1])]
+        needed = [
+            member
+            for member in members
+            if (not can_fail(member[0]) or _makes_kernels(work, member[1])) and not _is_replaced(member[0])
+        ]
         needed.sort(key=lambda member: any(isinstance(each, FUNCTIONS) for each in chain(member[0])))
         node, rule, api = (needed or members)[0]
         if needed:
@@ -45,7 +53,8 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
             late = f"; imported when {named}() runs" if (named := _only_in(needed)) else ""
             yield _note(work, node, rule, api, level, f"{rule.message}{late}")
         else:
-            yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {GOES_ON}")
+            goes_on = REPLACED if _is_replaced(node) else GOES_ON
+            yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
         for other, _, _ in members:
             if other is not node:
                 yield work.keep(other, "reported-package")
@@ -59,7 +68,8 @@ def _only_in(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> str:
 
 
 def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:
-    """True when the project builds the package, or holds a module below it: `bert/nvidia/model.py` is nvidia.model."""
+    """True when the project builds the package, holds a module below it (`bert/nvidia/model.py` is nvidia.model), or
+    has it beside a script."""
     above = parent(node)
     path = (above.module or "") if isinstance(above, ast.ImportFrom) else api
     project = work.project
@@ -92,6 +102,21 @@ def can_fail(node: ast.AST, caught: frozenset[str] = _CAUGHT) -> bool:
         if isinstance(above, ast.If) and node in above.body and _asks(above.test):
             return True
         node = above
+    return False
+
+
+def _is_replaced(node: ast.AST) -> bool:
+    """True for an import of a name that an `if` below, in the same block, imports again from a package for Ascend."""
+    while not isinstance(node, ast.stmt):
+        node = parent(node)
+    if not isinstance(node, ast.ImportFrom):
+        return False
+    names = {alias.asname or alias.name for alias in node.names}
+    for below in following(node):
+        for each in below.body if isinstance(below, ast.If) else ():
+            again = isinstance(each, ast.ImportFrom) and _ASCEND.search(each.module or "")
+            if isinstance(each, ast.ImportFrom) and again and names <= {a.asname or a.name for a in each.names}:
+                return True
     return False
 
 
