@@ -69,7 +69,7 @@ def _off(test: ast.expr, known: Mapping[str, tuple[object, str]]) -> str:
             return ""
         equal = value == other.value and type(value) is type(other.value)
         if isinstance(test.ops[0], (ast.Eq, ast.Is)):
-            return "" if equal else f"{words} {other.value}"
+            return "" if equal else f"{words} {other.value!s}"
         return words if isinstance(test.ops[0], (ast.NotEq, ast.IsNot)) and equal else ""
     value, words = _value(test, known)
     return words if value is not _UNKNOWN and not value else ""

@@ -143,7 +143,7 @@ def _without_a_gate(work: Work, edit: Edit) -> Edit | None:
         return None
     text = work.source.slice(*work.source.extent(node))
     outer, kind, colon, index = text[0], *str(node.value).partition(":")
-    if text != f"{outer}{node.value}{outer}" or _is_asked_of_cuda(work, node):
+    if text != f"{outer}{node.value!s}{outer}" or _is_asked_of_cuda(work, node):
         return None
     quote = {"'": '"', '"': "'"}[outer] if colon else outer
     new = f"getattr({CURRENT}, {quote}type{quote}, {quote}{kind}{quote})"
