@@ -69,6 +69,32 @@ def test_what_is_told_a_device_or_is_another_function_stays(line: str) -> None:
     check_noop(f"{line}\n", **NEW)
 
 
+def test_a_star_brings_it() -> None:
+    check_rewrite(
+        "import torch_npu\nfrom timm.utils import *\nscaler = NativeScaler()\n",
+        'import torch_npu\nfrom timm.utils import *\nscaler = NativeScaler(device="npu")\n',
+        **NEW,
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from timm.models import *\nscaler = NativeScaler()",
+        "from timm.utils import *\nfrom mine import NativeScaler\nscaler = NativeScaler()",
+        "from timm.utils import *\ndef NativeScaler(): ...\nscaler = NativeScaler()",
+    ],
+)
+def test_a_star_of_something_else_does_not(text: str) -> None:
+    check_noop(f"{text}\n", **NEW)
+
+
+def test_a_later_star_may_hide_it() -> None:
+    check_noop(
+        "from timm.utils import *\nfrom mine import *\nscaler = NativeScaler()\n", open_codes=["NPU148"], **NEW
+    )
+
+
 def test_a_package_of_the_project_has_a_default_of_its_own() -> None:
     files = {"clip/__init__.py": "from clip.clip import load\n", "clip/clip.py": "def load(name, device=None): ...\n"}
     check_noop('import clip\nmodel = clip.load("ViT-B/32")\n', files=files)

@@ -37,7 +37,7 @@ FOUND = [
     ("torch_compile of transformers", "NPU512", "a = TrainingArguments('out', torch_compile=True)"),
     ("torch_compile of transformers", "NPU512", "a = SFTConfig(torch_compile_backend='inductor')"),
     ("torch_compile of transformers", "NPU512",
-     "import accelerate\na = accelerate.Accelerator(dynamo_backend='INDUCTOR')"),
+     "import accelerate\na = accelerate.Accelerator(dynamo_backend='inductor')"),
     ("use_liger_kernel", "NPU512", "a = TrainingArguments('out', use_liger_kernel=True)"),
     ("use_vllm", "NPU512", "a = GRPOConfig(use_vllm=True)"),
     ("quantization of vLLM", "NPU158", 'import vllm\nm = vllm.LLM("m", quantization="awq")'),

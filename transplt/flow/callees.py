@@ -21,7 +21,7 @@ NEEDS_A_CARD = FOREIGN - frozenset({"dgl", "triton", "onnxruntime", "faiss"})
 #: Physics engines, renderers and simulators, which compute on a card of NVIDIA by themselves.
 SIMULATORS = frozenset(
     "isaacgym isaacgymenvs isaacsim isaaclab omni genesis sapien mani_skill habitat habitat_sim mujoco mujoco_warp "
-    "brax gymnasium gym envpool pybullet carla airsim omnigibson nvdiffrast kaolin bpy openmm simtk".split()
+    "brax gymnasium gym envpool pybullet carla airsim omnigibson nvdiffrast kaolin bpy".split()
 )
 #: Packages that compute on a card by kernels of their own: a device that they are given is theirs, and none is an NPU.
 OTHER_DEVICES = SIMULATORS | frozenset(

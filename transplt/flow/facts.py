@@ -35,7 +35,7 @@ class ModuleFacts:
     flags that mention cuda.
     `instances`: (module-level name, its class).
     `has_kernels`: it builds or imports CUDA kernels. `sets_double`: it makes float64 the default type.
-    `uses_cuda`: it speaks of CUDA. `handles_npu`: it chooses between CUDA and the NPU (see npu_choices.py).
+    `uses_cuda`: it speaks of CUDA or of the NPU. `handles_npu`: it chooses between CUDA and the NPU (see npu_choices.py).
     `code`: what its code reaches that runs on CUDA alone (see reach.py).
     `analysis`: what it says to the analysis, where that is asked for.
     """
@@ -81,7 +81,7 @@ class ProjectFacts(Memoized):
 
     `reexports`: full name -> what of torch it stands for. `used_names`: full names that some file takes from another.
     `parameters`, `own_cuda`, `cuda_data`, `flags` are those of all files, `defined` and `instances` by full name.
-    `portable`: at least a tenth of the files that speak of CUDA choose between it and the NPU.
+    `portable`: at least a tenth of the files that speak of CUDA or of the NPU choose between them.
     """
 
     known: bool = False

@@ -103,7 +103,7 @@ def facts_of(slots: Slots, rules: RuleSet) -> ModuleFacts:
         instances=tuple(sorted(_instances(slots))),
         code=FileCode.of(slots, rules).facts(),
         sets_double=sets_double(scan, slots.names),
-        uses_cuda=b"cuda" in scan.source.utf8.lower(),
+        uses_cuda=b"cuda" in scan.source.utf8.lower() or mentions_npu(scan.source.utf8),
         reads=key_reads(slots, {*(slot for group in links for slot in group), *(slot for slot, _ in marks)}),
         handles_npu=mentions_npu(scan.source.utf8) and is_portable(scan.source, scan),
     )

@@ -22,7 +22,19 @@ _SILENT = "NPU148"
 @fixer.on(ast.Call, name=tuple(default_devices()))
 def no_device(work: Work, call: ast.Call) -> Finds:
     """Name the NPU in a call that means CUDA without a device, where the library takes it; else say so."""
-    full = work.names.qualified(call.func) or ""
+    yield from _told(work, call, work.names.qualified(call.func) or "")
+
+
+@fixer.on(ast.Call, last={name.rpartition(".")[2] for name in default_devices()})
+def brought_by_a_star(work: Work, call: ast.Call) -> Finds:
+    """The same for a name that nothing in the file gives but `from timm.utils import *`; a later star may hide it."""
+    func, stars = call.func, work.scan.root.stars
+    if isinstance(func, ast.Name) and stars and work.names.lookup(func.id, work.scan.scope_of(func)) is None:
+        for star in dict.fromkeys(stars):
+            yield from _told(work, call, f"{star}.{func.id}", certain=star == stars[-1])
+
+
+def _told(work: Work, call: ast.Call, full: str, *, certain: bool = True) -> Finds:
     row = default_devices().get(full)
     if row is None or work.defines_package(full) or _unused(call, row):
         return
@@ -30,7 +42,8 @@ def no_device(work: Work, call: ast.Call) -> Finds:
     if missing is False:
         return
     code = _SILENT if row.silent else fixer.code
-    if missing and row.writes and row.taken_by(work.settings.pins) and _writable(work, call, row) and work.share(call):
+    takes = row.writes and row.taken_by(work.settings.pins) and _writable(work, call, row)
+    if certain and missing and takes and work.share(call):
         message = f"{row.message}: {row.argument}={row.writes} added"
         new = with_keyword(row.argument, row.writes)
         yield Edit(call, code, message, new, api=full, writes_npu=True)

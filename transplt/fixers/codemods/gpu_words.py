@@ -155,7 +155,7 @@ def _without(work: Work, place: CallPlace, word: GpuWord) -> Finds:
             continue
         missing = lacks(call, place.argument, place.position if place.position >= 0 else len(call.args))
         stars = (keyword.value for keyword in call.keywords if keyword.arg is None)
-        if missing is not False and not any(_brings(work, star, place.argument) for star in stars) or place.lacks:
+        if (missing is not False and not any(_brings(work, star, place.argument) for star in stars)) or place.lacks:
             yield from _note(work, call, word, full)
 
 
