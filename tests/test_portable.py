@@ -264,6 +264,11 @@ def test_a_device_string_that_no_expression_may_be(lines: str) -> None:
     assert not result.changed and any(finding.open for finding in result.findings)
 
 
+def test_a_comment_that_ignores_the_string_holds() -> None:
+    source = 'import torch\nx = x.to("cuda")  # transplt: ignore[NPU201] on purpose\n'
+    assert migrate(source, style="portable").data.decode() == source
+
+
 def test_without_torch_in_the_file_a_default_stays() -> None:
     source = 'import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument("--device", default="cuda")\n'
     check_noop(source, open_codes=["NPU201"], style="portable")

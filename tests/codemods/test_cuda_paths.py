@@ -1079,3 +1079,34 @@ def test_what_an_npu_does_instead_is_said(body: str, code: str) -> None:
         open_codes=[code],
         files={"kernels.py": KERNELS},
     )
+
+
+VERIFIED = """
+    import torch
+    from kernels import median_filter_cuda
+
+    class Backend:
+        def {name}(self, x):
+            if x.dtype != torch.bfloat16:
+                return False, "another type"
+            if not x.is_cuda:
+                return False, "needs CUDA"
+            return {answer}
+
+        def attend(self, x):
+            return {body}
+"""
+
+
+def test_a_verifier_is_the_gate_of_the_method_that_it_is_called_after() -> None:
+    source = VERIFIED.format(name="attend_verifier", answer="True, None", body="median_filter_cuda(x)")
+    check_noop(source, open_codes=["NPU270"], files={"kernels.py": KERNELS})
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [("attend_verifier", "x.softmax(-1)"), ("other_verifier", "median_filter_cuda(x)"), ("attend_twice", "x.half()")],
+)
+def test_a_verifier_of_plain_torch_moves(name: str, body: str) -> None:
+    source = VERIFIED.format(name=name, answer="True, None", body=body)
+    assert b"if not x.is_npu:" in migrate(source, files={"kernels.py": KERNELS}).data

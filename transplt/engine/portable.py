@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 
 from transplt.edits.edit import Edit
+from transplt.edits.ignores import Ignores
 from transplt.edits.work import Work
 from transplt.engine.portable_gates import QUESTIONS, Gate, follow, stays_behind
 from transplt.rules.accelerator import accelerator_for
@@ -145,6 +146,8 @@ def _without_a_gate(work: Work, edit: Edit) -> Edit | None:
     outer, kind, colon, index = text[0], *str(node.value).partition(":")
     if text != f"{outer}{node.value!s}{outer}" or _is_asked_of_cuda(work, node):
         return None
+    if Ignores(work).reason(edit.code, node.lineno, node.end_lineno or node.lineno):
+        return None  # a comment, or the settings, speak of the code that the edit has for NPUs alone
     quote = {"'": '"', '"': "'"}[outer] if colon else outer
     new = f"getattr({CURRENT}, {quote}type{quote}, {quote}{kind}{quote})"
     if colon:

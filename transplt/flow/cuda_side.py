@@ -26,6 +26,8 @@ from transplt.syntax.scan import FUNCTIONS, parent, statement
 #: of one tensor guards no program.
 _LINES = 30
 _LINES_OF_A_TENSOR = 100
+#: How a function is called that says whether another one may run: `attend_verifier` beside `attend`.
+_CHECKS = frozenset({"verifier", "checker", "check", "supported", "available", "eligible", "predicate"})
 #: Expressions that may be functions.
 _CALLABLES = frozenset({ast.Name, ast.Attribute, ast.Lambda, ast.Call})
 
@@ -52,6 +54,8 @@ class CudaSide:
         """Why a part of a condition has to stay that has a truth value on CUDA only; None where it may move."""
         if _is_given_to_faiss(question):
             return Answer("faiss", followed=True)
+        if (answer := self._checked_for(question)) is not None:
+            return answer
         this, other, value = sides_of(question, truth)
         why = self._needs(this, other, _LINES_OF_A_TENSOR if of_a_tensor else _LINES) if this else None
         if why is not None:
@@ -83,6 +87,21 @@ class CudaSide:
             if read and slots.of(node) in only:
                 return "" if isinstance(parent(node), (ast.Compare, ast.BoolOp, ast.If)) else ast.unparse(node)
         return ""
+
+    def _checked_for(self, question: ast.expr) -> Answer | None:
+        """What a function needs that stands beside its checker and is called by the name before `_verifier`."""
+        function = function_around(question)
+        name, _, word = function.name.rpartition("_") if function is not None else ("", "", "")
+        if not name or word not in _CHECKS or function is None or not _answers_no(function):
+            return None
+        holder = parent(function)
+        body = holder.body if isinstance(holder, (ast.ClassDef, ast.Module)) else []
+        checked = next((each for each in body if isinstance(each, FUNCTIONS) and each.name == name), None)
+        if checked is None:
+            return None
+        slots = self.file.code.slots
+        why = self.reach.why(Step(Definition(slots.own.full_name(slots.scan.scopes[checked]))))
+        return Answer(why, followed=MISSING not in why) if why else None
 
     def _beside(self, value: ast.expr) -> Answer | None:
         """What a call or a table is given beside a function whose answer a gate is: `register(op, checker=f, fn=g)`."""
@@ -127,6 +146,13 @@ class CudaSide:
                 return Answer(why, followed=MISSING not in why)
             unfollowed = out
         return Answer(unfollowed, followed=False) if unfollowed else None
+
+
+def _answers_no(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """True for a function that returns False somewhere, alone or with a reason."""
+    values = (node.value for node in ast.walk(function) if isinstance(node, ast.Return))
+    first = (value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value for value in values)
+    return any(isinstance(value, ast.Constant) and value.value is False for value in first)
 
 
 def _given_beside(slots: Slots, value: ast.expr) -> Iterator[ast.expr | ast.FunctionDef | ast.AsyncFunctionDef]:

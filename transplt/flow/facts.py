@@ -211,14 +211,18 @@ class ProjectFacts(Memoized):
     def has_beside(self, module: str, path: str, utf8: bytes) -> bool:
         """True for a module that lies beside a file which finds it there: a script, or one that extends `sys.path`.
 
-        A package in a folder that is none, however deep, is the project's own too: `src/python/kernels/__init__.py`.
+        So is a package of its own in a folder that is none and has the file below it: `src/python/kernels/__init__.py`.
         """
         root = module.partition(".")[0]
         folder = module_name(path).rpartition(".")[0] if "/" in path else ""
         if folder and f"{folder}.{root}" in self.modules and (folder not in self.modules or b"sys.path" in utf8):
             return True
         tops = (name for name in self.modules if name.endswith(f".{root}"))
-        return any(not self._is_below_a_package(top) and self._has_parts(top) for top in tops)
+        here = f"{folder}."
+        return any(
+            here.startswith(top[: -len(root)]) and not self._is_below_a_package(top) and self._has_parts(top)
+            for top in tops
+        )
 
     def _is_below_a_package(self, module: str) -> bool:
         while "." in module:

@@ -95,7 +95,10 @@ class Reach:
         found = None if isinstance(ref, code.Placing) else self._found(ref)
         if isinstance(found, code.Needs):
             return found.what
-        return f"{self.needs[found]}, by way of {found}" if found in self.needs else ""
+        if found not in self.needs:
+            return ""
+        way = found.slot.name.rpartition("|v:")[2] if isinstance(found, code.Held) else str(found)
+        return f"{self.needs[found]}, by way of {way}"
 
     def behind(self, guards: Iterable[code.Guard]) -> tuple[str, bool]:
         """What runs only if one of some guards holds and needs CUDA; empty when nothing is. With it whether the
