@@ -75,7 +75,11 @@ def _folders(folder: Path) -> list[Path]:
 
 def _installs_torch(folder: Path) -> bool:
     """True where a file right in a folder asks for torch of any version."""
-    for name in sorted(os.listdir(folder)):
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return False
+    for name in names:
         kind = kind_of(name, b"")
         if kind is not FileKind.REQUIREMENTS and name != "setup.py":
             continue
