@@ -13,6 +13,7 @@ from transplt.base.text.marks import names_in
 from transplt.base.text.source import Source
 from transplt.edits.work import Work
 from transplt.flow.callees import FOREIGN
+from transplt.rules.packages import package_imported_as
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF
 from transplt.syntax.scopes import Binding
@@ -99,6 +100,9 @@ class LongerNames:
         """True for a member of a library that has the name of a folder of the project, which defines no such member."""
         project = self.work.project
         module, _, name = full.rpartition(".")
+        root = full.partition(".")[0]
+        if root not in FOREIGN and package_imported_as(root) is None:
+            return False  # whose members may be made while the program runs
         if not project.known or project.canonical(module) not in project.modules:
             return False
         return project.canonical(full) not in project.modules and not any(
