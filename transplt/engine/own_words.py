@@ -100,9 +100,9 @@ class LongerNames:
         """True for a member of a library that has the name of a folder of the project, which defines no such member."""
         project = self.work.project
         module, _, name = full.rpartition(".")
-        library = module.partition(".")[0]
-        if library not in FOREIGN and package_imported_as(library) is None:
-            return False  # a module of the project's own may bind names in other ways
+        root = full.partition(".")[0]
+        if root not in FOREIGN and package_imported_as(root) is None:
+            return False  # whose members may be made while the program runs
         if not project.known or project.canonical(module) not in project.modules:
             return False
         return project.canonical(full) not in project.modules and not any(

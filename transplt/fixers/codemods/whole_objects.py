@@ -89,6 +89,9 @@ def _saves(work: Work) -> Iterator[ast.Call]:
 
 def _handed_on(work: Work) -> Iterator[ast.Call]:
     """Calls of functions of other files that save what they are given, by their name and by a state in the dict."""
+    text = work.source.utf8
+    if not any(word in text for word in (b"heckpoint", b"ckpt", b"state", b"snapshot")) or b"state_dict" not in text:
+        return
     for name in work.scan.names.keys() | work.scan.attributes.keys():
         if not _SAVER.search(name):
             continue
