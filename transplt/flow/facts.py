@@ -35,7 +35,7 @@ class ModuleFacts:
     flags that mention cuda.
     `instances`: (module-level name, its class).
     `has_kernels`: it builds or imports CUDA kernels. `sets_double`: it makes float64 the default type.
-    `uses_cuda`: it speaks of CUDA or of the NPU. `handles_npu`: it chooses between CUDA and the NPU (see npu_choices.py).
+    `uses_cuda`: it speaks of CUDA or of the NPU. `handles_npu`: it chooses between the two (see npu_choices.py).
     `code`: what its code reaches that runs on CUDA alone (see reach.py).
     `analysis`: what it says to the analysis, where that is asked for.
     """

@@ -42,6 +42,9 @@ def mentions_npu(utf8: bytes) -> bool:
     # `input` holds the word: a pattern that begins with a literal is fast, so the border before it is looked at here.
     return any(not lowered[match.start() - 1 : match.start()].isalnum() for match in _NPU_END.finditer(lowered))
 
+#: `"cuda" in state and ...`: an entry of that name, which a migration leaves, chooses no device.
+_KEY_ASKED = re.compile(rb"""["']cuda["']\s+(?:not\s+)?in\s+(?=[\w.]+\s+and\b)""")
+
 
 def is_portable(source: Source, scan: Scan) -> bool:
     """True for a file that chooses between the NPU and CUDA (or another accelerator)."""
@@ -100,12 +103,23 @@ def choices(source: Source, scan: Scan, places: list[int], *, arms: bool = False
                     found[id(node)] = node
             elif isinstance(node, _EXPRESSIONS):
                 start, end = source.extent(node)
-                if end - start < 4000 and _OTHER.search(source.utf8, start, end):
+                if end - start < 4000 and _OTHER.search(source.utf8, start, end) and _names_another(source, node):
                     found[id(node)] = node
             if isinstance(node, ast.stmt):
                 found.update((id(twin), twin) for twin in _twins(source, node))
                 found.update((id(arm), arm) for arm in (_arms(source, node) if arms else ()))
     return list(found.values())
+
+
+def _names_another(source: Source, node: ast.AST) -> bool:
+    """Whether an expression names another accelerator outside of its tables, and not as a key that it asks for."""
+    start, end = source.extent(node)
+    text = bytearray(source.utf8[start:end])
+    for table in ast.walk(node):
+        if isinstance(table, ast.Dict) and table is not node:
+            first, last = source.extent(table)
+            text[first - start : last - start] = b" " * (last - first)
+    return _OTHER.search(_KEY_ASKED.sub(b"", bytes(text))) is not None
 
 
 def _twins(source: Source, node: ast.stmt) -> list[ast.stmt]:
@@ -177,14 +191,14 @@ def _other_arm(source: Source, node: ast.If | ast.Match) -> bool:
 
 
 def _heads(source: Source, node: ast.If | ast.Match) -> bytes:
-    """The conditions of an if chain; the patterns of a match."""
+    """The conditions of an if chain, without what is asked for as a key; the patterns of a match."""
     if isinstance(node, ast.Match):
         constants = [item for case in node.cases for item in ast.walk(case.pattern) if isinstance(item, ast.MatchValue)]
         return b" ".join(_text(source, item.value) for item in constants)
     tests = []
     here: ast.stmt = node
     while isinstance(here, ast.If):
-        tests.append(_text(source, here.test))
+        tests.append(_KEY_ASKED.sub(b"", _text(source, here.test)))
         here = here.orelse[0] if len(here.orelse) == 1 else ast.Pass()
     return b" ".join(tests)
 
