@@ -24,6 +24,7 @@ import fact_store  # noqa: E402
 from advice_decisions import ADVICE  # noqa: E402
 from support_decisions import (  # noqa: E402
     AFFINITY,
+    CALLS,
     CONTRADICTED,
     HOST,
     LOW_EFFORT,
@@ -103,6 +104,7 @@ def api_support() -> Entry:
         "histories": [json.loads(text) for text in histories],
         "contradicted": CONTRADICTED,
         "sure_limits": SURE_LIMITS,
+        "calls": CALLS,
         "host": list(HOST),
         "other_devices": list(OTHER_DEVICES),
         "low_effort": list(LOW_EFFORT),

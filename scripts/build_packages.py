@@ -26,6 +26,14 @@ Entry = dict[str, Any]
 #: Packages whose import alone says nothing: they work on NPU for most of what they do.
 QUIET_IMPORTS = {"torch", "onnxruntime", "faiss", "fairseq", "megatron", "cv2.cuda", "fla"}
 #: Names of packages with mostly portable content that need something extra on NPU.
+#: Operators of torchvision that its adapter brings to NPUs, under `torchvision.ops` and the module that defines them
+#: (torchvision/ops/__init__.py of pytorch/vision); a module layer calls the function of its file.
+_ADAPTED = (
+    "nms", "boxes.nms", "batched_nms", "boxes.batched_nms", "roi_align", "RoIAlign", "MultiScaleRoIAlign",
+    "poolers.MultiScaleRoIAlign", "roi_pool", "RoIPool", "deform_conv2d", "DeformConv2d", "deform_conv.deform_conv2d",
+    "deform_conv.DeformConv2d",
+)  # fmt: skip
+_LACKING = ("ps_roi_align", "PSRoIAlign", "ps_roi_pool", "PSRoIPool")
 EXTRA_RULES = [
     *(
         {
@@ -35,7 +43,7 @@ EXTRA_RULES = [
             "message": f"torchvision.ops.{name} has an NPU kernel in torchvision_npu only",
             "help": "install the Torchvision Adapter, import torchvision_npu after torchvision, or run it on the CPU",
         }
-        for name in ("nms", "batched_nms", "roi_align", "roi_pool", "deform_conv2d")
+        for name in _ADAPTED
     ),
     *(
         {
@@ -45,7 +53,7 @@ EXTRA_RULES = [
             "message": f"torchvision.ops.{name} has no NPU kernel, in torchvision_npu neither",
             "help": "run it on the CPU, or write it with roi_align, which torchvision_npu has",
         }
-        for name in ("ps_roi_align", "ps_roi_pool")
+        for name in _LACKING
     ),
     {
         "name": "cv2.cuda",

@@ -38,9 +38,6 @@ SURE_LIMITS: dict[str, list[Entry]] = {
     "torch.nn.functional.interpolate": [
         {"param": "scale_factor", "at": 2, "when": "given", "limit": "scale_factor unsupported"}
     ],
-    "torch.nn.functional.upsample": [
-        {"param": "mode", "at": 3, "when": "not", "values": ["nearest"], "limit": "mode: nearest only"}
-    ],
     "torch.nn.LSTM": [
         {"param": "proj_size", "at": 9, "when": "not", "values": [0], "limit": "proj_size argument unsupported"},
         {"param": "dropout", "at": 5, "when": "not", "values": [0, 0.0], "limit": "dropout argument unsupported"},
@@ -63,6 +60,13 @@ SURE_LIMITS: dict[str, list[Entry]] = {
     "torch.nn.functional.max_pool3d": [
         {"param": "dilation", "at": 4, "when": "not", "values": [1, [1, 1, 1]], "limit": "dilation must be 1"}
     ],
+}
+
+#: Functions that are a call of another one and nothing else, with the same arguments in the same places: what comes of
+#: that comes of them (torch/nn/functional.py: `return interpolate(...)`).
+CALLS = {
+    f"torch.nn.functional.{name}": "torch.nn.functional.interpolate"
+    for name in ("upsample", "upsample_bilinear", "upsample_nearest")
 }
 
 _FUSED = "moves the optimizer's work into one kernel a step"

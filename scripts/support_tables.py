@@ -54,7 +54,8 @@ def _companions() -> Entry:
             if row[name]:
                 packages[name][version] = [f"{fact_store.minor(row[name])}.*"]
     sources = {**facts["sources"], "from 2.1 on": fact_store.read("versions")["source"]}
-    return {"sources": sources, **{key: facts[key] for key in ("older", "same", "weak")}, "packages": packages}
+    same = {key: facts[key] for key in ("older", "same", "weak", "wheels")}
+    return {"sources": sources, **same, "packages": packages}
 
 
 def _modules(api: Entry) -> list[str]:

@@ -232,3 +232,18 @@ def test_a_folder_of_the_project_that_is_called_like_a_library_is_not_that_libra
     files = {"p/integrations/numba/loss.py": "", "p/integrations/numba/__init__.py": ""}
     result = migrate("from numba import cuda\ncuda.grid(1)\n", path="p/a.py", files=files)
     assert reasons(result) == {"the package is reported where this file imports it": 1}
+
+
+@pytest.mark.parametrize(
+    ("files", "unknown"),
+    [
+        ({"paddle/__init__.py": ""}, 1),
+        ({"paddle/__init__.py": "from .p import CUDAPlace\n", "paddle/p.py": "class CUDAPlace:\n    pass\n"}, 0),
+        ({"paddle/__init__.py": "CUDAPlace = object\n"}, 0),
+        ({}, 1),
+    ],
+)
+def test_a_folder_with_the_name_of_a_library(files: dict[str, str], unknown: int) -> None:
+    source = "import paddle\nplace = paddle.CUDAPlace(0) if USE else paddle.CPUPlace()\n"
+    result = migrate(source, path="paddle/quant/q.py", files=files)
+    assert result.tokens.unknown == unknown

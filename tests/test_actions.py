@@ -19,12 +19,13 @@ from tests.test_reports import result_of
 from transplt import migrate_source
 from transplt.base.finding import Effort, Finding, Level, Operation, Replacement, Span
 from transplt.engine.actions.action import Action
-from transplt.engine.actions.actions import MOST, actions_of, total_hours
+from transplt.engine.actions.actions import actions_of, total_hours
 from transplt.engine.actions.effort import blockers
+from transplt.engine.actions.joining import MOST
 from transplt.engine.actions.kernels import home_of, plain_name
 from transplt.project.options import Options, make_plan
 from transplt.project.tree import diff_tree
-from transplt.report.action_lines import MOST_LINES, action_lines, place_text
+from transplt.report.action_lines import action_lines, place_text
 from transplt.report.console import summary
 from transplt.report.html import render_html
 from transplt.report.unsupported_op import render_unsupported
@@ -111,8 +112,10 @@ def test_each_open_finding_is_in_exactly_one_action(findings: list[Finding], shu
         assert set(action.codes) == {finding.code for finding in action.findings}
         assert action.title and "{name}" not in action.title and action.hours > 0
         assert not re.search(r"\bother\b", action.title.lower())
-    ranks = [BLOCKS.index(action.blocks) for action in actions]
-    assert ranks == sorted(ranks)
+        parts = Counter(finding for part in action.parts for finding in part.findings)
+        assert not parts or parts == Counter(action.findings)
+    ranks = [(action.aside, BLOCKS.index(action.blocks)) for action in actions]
+    assert ranks == sorted(ranks) and sum("transplt check --fix" not in each for each in titles(actions)) <= MOST
     assert len(set(titles(actions))) == len(actions)
     again = list(findings)
     shuffled.shuffle(again)
@@ -355,7 +358,7 @@ def test_packages_are_one_action_each_and_members_of_a_module_are_named() -> Non
         at("a.py", 5, "NPU520", "torch.nn.RNN"),
     ]
     assert titles(actions_of(found)) == [
-        "Replace flash_attn: bound to CUDA, nothing for NPUs",
+        "Replace flash_attn, bound to CUDA",
         "Replace torch.nn.utils.rnn (pack_padded_sequence, pad_packed_sequence): not supported on NPU",
         "Replace torch.nn.RNN: not supported on NPU",
     ]
@@ -365,7 +368,7 @@ def test_one_package_that_two_codes_speak_of_is_one_action() -> None:
     found = migrate_source("from transformers import BitsAndBytesConfig\nq = BitsAndBytesConfig(load_in_4bit=True)\n")
     found = replace(found, findings=(*found.findings, at("b.py", 3, "NPU142")))
     assert [(action.title, action.codes) for action in actions_of(found.findings)] == [
-        ("Load models without quantisation by bitsandbytes, which has no kernels for NPUs", ("NPU142", "NPU510")),
+        ("Load models without quantisation by kernels for CUDA (bitsandbytes, cpm_kernels)", ("NPU142", "NPU510")),
     ]  # fmt: skip
 
 
@@ -415,25 +418,54 @@ def test_demos_and_builds_are_joined_where_there_is_much() -> None:
     assert sum(action.count for action in actions_of(found)) == 12
 
 
-def test_a_days_work_is_not_joined_with_others() -> None:
+def test_what_is_one_decision_is_joined_with_its_parts() -> None:
     found = [line_of(f"ops/k{n}/src/k{n}_kernel.cu", 1, "NPU806", "cuda.h") for n in range(14)]
-    assert len(actions_of(found)) == 14
+    assert len(actions_of(found[:MOST])) == MOST, "few days of work stay for themselves"
+    (action,) = actions_of(found)
+    assert action.title == "Replace the CUDA kernels of extensions: 14 things"
+    assert (action.blocks, action.hours, action.effort, len(action.parts)) == ("first step", 112.0, Effort.HIGH, 14)
+    assert action.parts[0].title == "Replace the CUDA kernel k0 (ops/k0), or rewrite it for the NPU"
+
+
+def test_what_matters_least_is_joined_first() -> None:
+    found = [at("train.py", 1, code) for code in ("NPU507", "NPU141", "NPU142", "NPU143", "NPU144", "NPU145", "NPU146")]
+    found += [at("old/train.py", line, code) for line, code in enumerate(("NPU507", "NPU141", "NPU147"), 1)]
+    found += [at("train.py", 9, code) for code in ("NPU206", "NPU281")]
+    actions = actions_of(found)
+    assert [len(action.parts) for action in actions] == [0] * 9 or sum(bool(action.parts) for action in actions) <= 1
+    assert all(not action.parts for action in actions if not action.aside)
+
+
+def test_what_no_training_script_reaches_comes_last_whatever_it_blocks() -> None:
+    bound = at("tools/to_trt.py", 1, "NPU510", "torch2trt", "the package torch2trt is bound to CUDA")
+    tool = replace(bound, aside=True)
+    first, last = actions_of([tool, at("train.py", 9, "NPU206")])
+    assert (first.first, first.aside) == ("train.py:9", False)
+    assert (last.first, last.aside, last.blocks) == ("tools/to_trt.py:1", True, "later")
+    (both,) = actions_of([tool, replace(tool, path="train.py", aside=False)])
+    assert (both.first, both.aside, both.blocks) == ("train.py:1", False, "import")
 
 
 # --- renderers -------------------------------------------------------------------------------------------------------
 
 
 def lines_of(found: Sequence[Finding], width: int = 0) -> list[str]:
-    return list(action_lines(actions_of(found), "the sheet actions", width))
+    return list(action_lines(actions_of(found), width))
 
 
-def test_the_terminal_shows_ten_and_says_how_many_more() -> None:
+def test_the_terminal_shows_ten_at_most_and_names_the_parts() -> None:
     found = [line_of(f"ops/k{n}/src/k{n}_kernel.cu", 1, "NPU806", "cuda.h") for n in range(14)]
     found += [at("a.py", 1, "NPU206")]
-    lines = lines_of(found)
-    assert lines[:2] == ["  to do: 15 actions, about 112 hours; what blocks first:", "    stops at the first step"]
-    assert sum(bool(re.match(r" +\d+\. ", line)) for line in lines) == MOST_LINES == 10
-    assert lines[-1] == "    and 5 more: 4 stops at the first step, 1 tidy (see the sheet actions)"
+    assert lines_of(found) == [
+        "  to do: 2 actions, about 112 hours; what blocks first:",
+        "    stops at the first step",
+        "      1. Replace the CUDA kernels of extensions: 14 things (a day or more, 14 places in 14 files, "
+        "ops/k0/src/k0_kernel.cu:1)",
+        "         Replace the CUDA kernel k0 (ops/k0), or rewrite it for the NPU; Replace the CUDA kernel k1 (ops/k1), "
+        "or rewrite it for the NPU; Replace the CUDA kernel k10 (ops/k10), or rewrite it for the NPU; and 11 more",
+        "    tidy",
+        "      2. " + actions_of(found)[1].title + " (minutes, 1 place, a.py:1)",
+    ]
 
 
 def test_a_terminal_of_40_columns() -> None:

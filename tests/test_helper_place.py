@@ -106,6 +106,31 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
             "pkg/net.py": ("pkg/npu_port.py", "from . import npu_port"),
         },
     ),
+    "a package that all name in full, whatever else its scripts import": (
+        {
+            "pkg/__init__.py": "",
+            "pkg/inference/__init__.py": "",
+            "pkg/inference/interfaces.py": f"import numba\n{WRAPS}",
+            "pkg/numba/__init__.py": "",
+            "recipes/a/train.py": "from pkg.inference.interfaces import wrap\nfrom prepare import prepare\nwrap(1)\n",
+            "recipes/a/prepare.py": WRAPS,
+            "recipes/a/only_prepare.py": "from prepare import prepare\nprepare()\n",
+        },
+        {
+            "pkg/inference/interfaces.py": ("pkg/npu_port.py", "from .. import npu_port"),
+            "recipes/a/prepare.py": ("recipes/a/npu_port.py", "import npu_port"),
+        },
+    ),
+    "a package that a script finds from inside of it": (
+        {
+            "pkg/__init__.py": "",
+            "pkg/net.py": WRAPS,
+            "pkg/run.py": f"import net\n{STARTS}",
+            "recipes/a/train.py": "from pkg.net import wrap\nfrom prepare import prepare\nwrap(1)\n",
+            "recipes/a/prepare.py": "",
+        },
+        {"pkg/net.py": ("pkg/npu_port.py", "import npu_port")},
+    ),
     "tests are no scripts": (
         {
             "train.py": f"from net import wrap\n{STARTS}",

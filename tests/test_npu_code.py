@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.harness import check_noop, check_rewrite, codes, migrate, pattern
+from transplt.base.finding import Level
 
 
 @pattern("T21")
@@ -87,6 +88,44 @@ def test_code_that_makes_no_choice_is_migrated(line: str) -> None:
         f"import torch\nimport torch_npu\n{line}\ntorch.cuda.synchronize()\n",
         f"import torch\nimport torch_npu\n{line}\ntorch.npu.synchronize()\n",
     )
+
+
+@pattern("T21")
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("diffusers.utils", "is_torch_npu_available"),
+        ("accelerate.utils", "is_npu_available"),
+        (".device", "is_npu_available"),
+    ],
+)
+def test_a_file_that_asks_a_library_whether_there_is_an_npu(module: str, name: str) -> None:
+    check_noop(
+        f"""
+        import torch
+        from {module} import {name}
+
+        if {name}():
+            torch.npu.config.allow_internal_format = False
+
+        def clean(model):
+            model.cuda()
+        """,
+        open_codes=["NPU200"],
+    )
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "from diffusers.utils import is_torch_npu_available",  # never asked
+        "from diffusers.utils import is_torch_xpu_available\nif is_torch_xpu_available():\n    print('xpu')",
+        "def is_npu_available():\n    return False\nis_npu_available()",
+    ],
+)
+def test_a_file_that_does_not_ask_is_migrated(head: str) -> None:
+    result = migrate(f"import torch\n{head}\n\ndef clean(model):\n    model.cuda()\n")
+    assert b"model.npu()" in result.data
 
 
 @pattern("T21")
@@ -222,3 +261,71 @@ def test_the_uses_follow_an_import_that_a_rule_of_the_user_renames() -> None:
         f"from other import put\n{head}put(d)\n",
         user_rules=(("mine.json", rules),),
     )
+
+
+LAYER = """
+import torch
+
+is_cuda_available = torch.cuda.is_available()
+is_npu_available = has_npu()
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def expandable(on):\n    if is_cuda_available:\n        torch.cuda.memory._set_allocator_settings(on)",
+        "capability = torch.cuda.get_device_capability(0) if is_cuda_available else None",
+        "def name():\n    return 'CUDA_VISIBLE_DEVICES' if not is_npu_available else 'ASCEND_RT_VISIBLE_DEVICES'",
+    ],
+)
+def test_what_a_layer_of_the_project_says_of_cuda_is_its_side(code: str) -> None:
+    result = check_noop(f"{LAYER}\n{code}\n")
+    assert not [each for each in result.findings if each.open]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def expandable(on):\n    if not is_cuda_available:\n        torch.cuda.memory._set_allocator_settings(on)",
+        "def expandable(on):\n    if on:\n        torch.cuda.memory._set_allocator_settings(on)",
+        "if is_cuda_available:\n    pass\nelse:\n    torch.cuda.memory._set_allocator_settings(1)",
+    ],
+)
+def test_what_it_does_not_say_is_a_finding(code: str) -> None:
+    check_noop(f"{LAYER}\n{code}\n", open_codes=["NPU601"])
+
+
+def test_a_layer_for_cuda_alone_is_none() -> None:
+    result = migrate(LAYER.replace("is_npu_available = has_npu()", "") + "if is_cuda_available:\n    model.cuda()\n")
+    assert b"model.npu()" in result.data
+
+
+_CHOICE = """
+import torch
+from accelerate import DistributedType
+
+device = "npu" if torch.npu.is_available() else "cuda"
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['many = state.distributed_type in ["MULTI_GPU", "DEEPSPEED"]', "many = kind == DistributedType.MULTI_GPU"],
+)
+def test_a_name_of_a_library_that_is_false_on_npus(line: str) -> None:
+    result = check_noop(f"{_CHOICE}{line}\n", open_codes=["NPU140"])
+    (found,) = result.findings
+    assert found.level is Level.MANUAL and "MULTI_NPU" in found.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'many = state.distributed_type in ["MULTI_GPU", "MULTI_NPU"]',
+        "many = kind in (DistributedType.MULTI_GPU, DistributedType.MULTI_NPU)",
+        "many = kind == DistributedType.MULTI_GPU or kind == DistributedType.MULTI_NPU",
+    ],
+)
+def test_both_names_of_a_library(line: str) -> None:
+    check_noop(f"{_CHOICE}{line}\n")

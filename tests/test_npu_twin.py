@@ -21,13 +21,16 @@ from transplt.files.npu_twin import twins
         ("Dockerfile", "Dockerfile.npu"),
         ("requirements.txt", "requirements-npu.txt"),
         ("config.yaml", "config_ascend.yaml"),
+        ("docker/Dockerfile", "docker/ascend/Dockerfile"),
+        ("docker/cu124/Dockerfile", "docker/ascend/Dockerfile"),
+        ("scripts/gpu/run.sh", "scripts/npu/run.sh"),
     ],
 )
 def test_names_of_twins(name: str, twin: str) -> None:
     assert twin in twins(name)
 
 
-@pytest.mark.parametrize("name", ["run_npu.sh", "ascend/../run-npu.sh"])
+@pytest.mark.parametrize("name", ["run_npu.sh", "ascend/../run-npu.sh", "run-npu.sh"])
 def test_a_file_for_the_npu_has_none(name: str) -> None:
     assert twins(name) == []
 
@@ -46,3 +49,47 @@ def test_what_it_answers_for_is_no_work(tmp_path: Path, beside: str, left: int) 
     (row,) = (tmp_path / "out" / "demo_msft" / "tokens.csv").read_text().splitlines()[1:]
     said = "ignored,NPU801,a file of its own for the NPU lies beside it"
     assert row.split(",", 4)[4] == said if not left else ",manual," in row
+
+
+CHOOSES = "import torch\ndevice = 'npu' if torch.npu.is_available() else 'cuda'\n"
+WORKFLOW = """jobs:
+  gpu:
+    runs-on: {group: aws-g4dn-2xlarge}
+    env: {CUDA_VISIBLE_DEVICES: "0"}
+    container: {image: "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-devel", options: --gpus all}
+"""
+FOR_CUDA = {
+    "docker/cu124/Dockerfile.base": "FROM nvidia/cuda:12.4.1-devel\nRUN pip install torch==2.6.0 flash-attn\n",
+    "run_h100.sh": "export CUDA_VISIBLE_DEVICES=0,1\npip install torch==2.6.0\n",
+    "requirements.txt": "torch==2.6.0\nnvidia-nccl-cu12\n",
+    ".github/workflows/tests.yml": WORKFLOW,
+}
+
+
+def migrated(tmp_path: Path, files: dict[str, str]) -> tuple[str, Path]:
+    source = tmp_path / "demo"
+    for path, text in files.items():
+        (source / path).parent.mkdir(parents=True, exist_ok=True)
+        (source / path).write_text(text)
+    done = CliRunner().invoke(main, ["-i", str(source), "-o", str(tmp_path / "out")])
+    return done.output, tmp_path / "out" / "demo_msft"
+
+
+@pytest.mark.parametrize("path", FOR_CUDA)
+def test_files_for_cuda_stay_in_a_project_that_handles_the_npu(tmp_path: Path, path: str) -> None:
+    output, out = migrated(tmp_path, {"device.py": CHOOSES, path: FOR_CUDA[path]})
+    assert (out / path).read_text() == FOR_CUDA[path]
+    assert ", 0 findings for a person" in output
+    rows = (out / "tokens.csv").read_text().splitlines()[1:]
+    assert all("ignored" in row for row in rows)
+
+
+@pytest.mark.parametrize("path", [each for each in FOR_CUDA if "Dockerfile" not in each])
+def test_elsewhere_they_are_edited(tmp_path: Path, path: str) -> None:
+    _, out = migrated(tmp_path, {"device.py": "import torch\ndevice = 'cuda'\nx.to(device)\n", path: FOR_CUDA[path]})
+    assert (out / path).read_text() != FOR_CUDA[path]
+
+
+def test_what_is_for_the_npu_there_is_looked_at(tmp_path: Path) -> None:
+    _, out = migrated(tmp_path, {"device.py": CHOOSES, "run_npu.sh": "export CUDA_VISIBLE_DEVICES=0\n"})
+    assert (out / "run_npu.sh").read_text() == "export ASCEND_RT_VISIBLE_DEVICES=0\n"

@@ -262,8 +262,8 @@ def test_the_summary_is_short_however_much_there_is() -> None:
     left_out = tuple(LeftOut(f"x{i}", "excluded") for i in range(100))
     lines = list(summary(result_of(*findings, left_out=left_out)))
     assert len(lines) < 40
-    assert sum(bool(re.match(r" +\d+\. ", line)) for line in lines) == 10
-    assert any(re.match(r"    and \d+ more: \d+ ", line) for line in lines)
+    assert 1 < sum(bool(re.match(r" +\d+\. ", line)) for line in lines) <= 10
+    assert any(re.search(r"; and \d+ more$", line) for line in lines)
     assert any("and 95 more" in line for line in lines)
     assert not any("and 95 more" in line for line in summary(result_of(left_out=left_out), verbose=1))
 

@@ -85,6 +85,36 @@ TOGETHER: list[tuple[Tree, str, str, str]] = [
         "pyproject.toml asks for torch<2.9",
         "requirements.txt torch!=2.8.*,>=2.4; pyproject.toml torch<2.9",
     ),
+    # what installs torch_npu says it better than extras and containers for CUDA
+    (
+        {
+            "setup.py": "from setuptools import setup\nX = ['torch==2.9.1']\nsetup(extras_require={'x': X})\n",
+            "docker/cuda/Dockerfile": "FROM ubuntu\nRUN pip install torch==2.6.0\n",
+            "docker/ascend/Dockerfile": "FROM ubuntu\nRUN pip install torch==2.7.1 torch_npu==2.7.1\n",
+        },
+        "2.7",
+        "docker/ascend/Dockerfile asks for torch==2.7.1",
+        "docker/ascend/Dockerfile torch==2.7.1; docker/ascend/Dockerfile torch-npu==2.7.1 (torch 2.7)",
+    ),
+    (
+        {"setup.py": "from setuptools import setup\nsetup(extras_require={'x': ['torch==2.9.1']})\n"},
+        "2.9",
+        "setup.py asks for torch==2.9.1",
+        "",
+    ),
+    # parts say it where the project itself asks for nothing, and all of them bound it
+    (
+        {"backend/requirements.txt": "torch==2.4.0\n", "web/requirements.txt": "flask\n"},
+        "2.4",
+        "backend/requirements.txt asks for torch==2.4.0",
+        "",
+    ),
+    (
+        {"a/requirements.txt": "torch==2.4.0\n", "b/ml/pyproject.toml": '[project]\ndependencies = ["torch<2.6"]\n'},
+        "2.4",
+        "a/requirements.txt asks for torch==2.4.0",
+        "a/requirements.txt torch==2.4.0; b/ml/pyproject.toml torch<2.6",
+    ),
     # what is included counts where it is included
     ({"requirements.txt": "numpy\n-r deps/train.txt\n", "deps/train.txt": "torch==2.4.0\n"}, NEWEST,
      "the default: no requirement file pins torch", ""),
@@ -162,6 +192,11 @@ SILENT: list[Tree] = [
     {"config.yml": "dependencies:\n  - pytorch=2.4\n"},
     {"workflow.yml": "jobs:\n  x:\n    steps:\n      - run: pip install torch==2.4.0\n"},
     {"examples/requirements.txt": "torch==2.4.0\n"},
+    {"third_party/x/requirements.txt": "torch==2.4.0\n"},
+    {"a/requirements.txt": "torch==2.4.0\n", "b/requirements.txt": "torch==2.6.0\n"},
+    {"a/requirements.txt": "torch==2.4.0\n", "b/requirements.txt": "torch\n"},
+    {"a/requirements.txt": "torch==1.4.0\n"},
+    {"a/b/c/requirements.txt": "torch==2.4.0\n"},
     {"Dockerfile": "ARG TORCH\nFROM pytorch/pytorch:${TORCH}-cuda12.1\n"},
 ]
 

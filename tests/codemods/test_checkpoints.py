@@ -116,3 +116,37 @@ def test_a_file_that_was_saved_from_the_cpu_is_silent(line: str, files: dict[str
 )
 def test_what_a_file_saves(source: bytes, saved: tuple[tuple[str, bool], ...]) -> None:
     assert saved_files(source) == saved
+
+
+_ASKED = "torch.cuda.is_available()"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f"torch.load(path, map_location=None if {_ASKED} else 'cpu')",
+        f"torch.load(path, 'cpu' if not {_ASKED} else None)",
+        f"where = None if {_ASKED} else 'cpu'\ntorch.load(path, map_location=where)",
+        f"if {_ASKED}:\n    where = None\nelse:\n    where = 'cpu'\ntorch.load(path, where)",
+        "torch.load(path, map_location=None)",
+    ],
+)
+def test_no_place_where_a_device_is_there(lines: str) -> None:
+    """On an NPU the condition holds, and what was saved on a GPU does not load."""
+    result = migrate(f"import torch\n{lines}\n")
+    assert "NPU152" in [finding.code for finding in result.findings]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f"torch.load(path, map_location='cuda' if {_ASKED} else None)",
+        f"torch.load(path, map_location=None if not {_ASKED} else 'cuda')",
+        f"torch.load(path, map_location='cpu' if {_ASKED} else None)",
+        f"where = None\nif {_ASKED}:\n    where = 'cuda'\ntorch.load(path, map_location=where)",
+        "def load(path, where=None):\n    return torch.load(path, map_location=where)",
+    ],
+)
+def test_a_place_where_a_device_is_there(lines: str) -> None:
+    result = migrate(f"import torch\nuse_cuda = True\n{lines}\n")
+    assert "NPU152" not in [finding.code for finding in result.findings]

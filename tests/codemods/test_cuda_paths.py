@@ -537,7 +537,10 @@ def test_through_wrappers_and_imports(wrapper: str) -> None:
         "helper.place(model)",
         "train(model)",
         "print(torch.cuda.get_device_capability())",
-        "torch.backends.cudnn.benchmark = True",
+        "torch.backends.cudnn.benchmark = True; model.cuda()",
+        "print(torch.version.cuda)",
+        "print(f'CUDA {torch.version.cuda}', 'ROCm ' + torch.version.hip if torch.version.hip else '')",
+        "if torch.version.cuda is not None and int(torch.version.cuda.split('.')[0]) > 10:\n        model.cuda()",
     ],
 )
 def test_plain_torch_moves(body: str) -> None:
@@ -906,14 +909,14 @@ REGISTERS = """
 )
 def test_a_checker_is_a_gate_of_what_it_is_registered_with(line: str) -> None:
     source = REGISTERS.format(line)
-    result = check_noop(source, path="ext/unsloth/executor.py", open_codes=["NPU270"], files=EXECUTOR)
+    result = check_noop(source, path="ext/unsloth/executor.py", open_codes=["NPU270", "NPU510"], files=EXECUTOR)
     assert any("_kernel" in finding.message for finding in result.findings)
 
 
 def test_a_checker_that_is_written_where_it_is_registered() -> None:
     source = REGISTERS.replace('e.device.type == "cuda"', "e.ndim")
     line = "ex.register(checker=lambda x: x.is_cuda, fn=kernels.swiglu_kernel)"
-    check_noop(source.format(line), path="ext/unsloth/executor.py", open_codes=["NPU270"], files=EXECUTOR)
+    check_noop(source.format(line), path="ext/unsloth/executor.py", open_codes=["NPU270", "NPU510"], files=EXECUTOR)
 
 
 @pytest.mark.parametrize(
@@ -1021,3 +1024,89 @@ def test_a_verifier_is_the_gate_of_the_method_that_it_is_called_after() -> None:
 def test_a_verifier_of_plain_torch_moves(name: str, body: str) -> None:
     source = VERIFIED.format(name=name, answer="True, None", body=body)
     assert b"if not x.is_npu:" in migrate(source, files={"kernels.py": KERNELS}).data
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "return 'ROCm ' + torch.version.hip",
+        "if torch.version.cuda is None:\n            return 'ROCm ' + torch.version.hip\n        return 'CUDA'",
+        "return torch.version.cuda.split('.')[0]",
+        "if torch.version.hip or torch.version.cuda >= '11':\n            return 'new'",
+    ],
+)
+def test_a_gate_before_a_version_that_is_none_on_an_npu_stays(use: str) -> None:
+    result = migrate(
+        f"import torch\n\ndef describe():\n    if torch.cuda.is_available():\n        {use}\n    return 'no GPU'\n"
+    )
+    assert not result.changed
+    assert "NPU270" in {f.code for f in result.findings if f.open}
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "torch.cuda.is_available() and torch.version.hip",
+        "torch.version.hip is not None and torch.cuda.is_available()",
+        "args.amd and (torch.cuda.is_available() and torch.version.hip)",
+    ],
+)
+def test_a_gate_asked_together_with_a_version_that_is_none_on_an_npu_stays_without_a_word(test: str) -> None:
+    result = migrate(f"import torch\n\ndef f(args, quirks):\n    if {test}:\n        quirks.add('x')\n")
+    assert not result.changed
+    assert {f.code for f in result.findings if f.open} <= {"NPU243"}
+    assert "vendor-asked" in {row.cause.reason for row in result.ledger}
+
+
+@pytest.mark.parametrize(
+    "test",
+    ["torch.cuda.is_available()", "args.tf32 and torch.cuda.is_available()", "torch.cuda.is_available() and fast"],
+)
+def test_a_gate_for_settings_of_cudas_libraries_alone_stays_without_a_word(test: str) -> None:
+    result = migrate(
+        f"import torch\n\ndef f(args, fast):\n    if {test}:\n        torch.backends.cuda.matmul.allow_tf32 = True\n"
+        "        torch.backends.cudnn.allow_tf32 = fast\n"
+    )
+    assert not result.changed
+    assert "cuda-settings" in {row.cause.reason for row in result.ledger}
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "rest"),
+    [
+        ("if torch.cuda.is_available():", "torch.backends.cudnn.benchmark = True", "else:\n    args.slow = True"),
+        ("if torch.cuda.is_available():", "torch.backends.cudnn.benchmark = choose()", ""),
+        ("if torch.cuda.is_available():", "torch.backends.cudnn.benchmark = True; torch.cuda.manual_seed(1)", ""),
+        ("if torch.cuda.is_available() and choose():", "torch.backends.cudnn.benchmark = True", ""),
+        ("while torch.cuda.is_available() and choose():", "pass", ""),
+    ],
+)
+def test_a_gate_for_more_than_such_settings_moves(head: str, body: str, rest: str) -> None:
+    result = migrate(f"import torch\n{head}\n    {body}\n{rest}\n")
+    assert head.replace("cuda", "npu").encode() in result.data
+
+
+STOPS = [
+    "if x.is_cuda:\n        return median_filter_cuda(x)\n    raise ValueError('needs CUDA')",
+    "if not x.is_cuda:\n        raise ValueError('needs CUDA')\n    return median_filter_cuda(x)",
+    "if x.is_cuda:\n        x = median_filter_cuda(x)\n    else:\n        raise SystemExit\n    return x",
+    "if not torch.cuda.is_available():\n        exit(1)\n    return median_filter_cuda(x)",
+    "assert x.is_cuda\n    return median_filter_cuda(x)",
+]
+GOES_ON = [
+    "if x.is_cuda:\n        return median_filter_cuda(x)\n    return x.median()",
+    "if x.is_cuda:\n        x = median_filter_cuda(x)\n    raise ValueError(x)",
+    "if x.is_cuda:\n        return median_filter_cuda(x)\n    if x.dim():\n        raise\n    return x.median()",
+    "return median_filter_cuda(x) if x.is_cuda else x.median()",
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"), [*((body, "NPU279") for body in STOPS), *((body, "NPU270") for body in GOES_ON)]
+)
+def test_what_an_npu_does_instead_is_said(body: str, code: str) -> None:
+    check_noop(
+        f"import torch\nfrom kernels import median_filter_cuda\n\ndef f(x):\n    {body}\n",
+        open_codes=[code],
+        files={"kernels.py": KERNELS},
+    )

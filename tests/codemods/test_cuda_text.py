@@ -65,6 +65,26 @@ def test_doctests_are_reported() -> None:
     )
 
 
+@pattern("T28")
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ">>> f(x, 'cpu')\n\n    device: 'cuda' or 'cpu'",
+        "device : str\n        \"cpu\" or \"cuda\".\n\n    >>> layer = f('cpu')\n    1",
+        ">>> f(x)  # on cuda\n    >>> # or .cuda()\n    1",
+        "f(x).cuda()",
+    ],
+)
+def test_prose_beside_a_doctest(lines: str) -> None:
+    check_noop(f"def f(x):\n    \"\"\"Put it there.\n\n    {lines}\n    \"\"\"\n")
+
+
+@pattern("T28")
+@pytest.mark.parametrize("lines", [">>> f(x).device\n    device('cuda:0')", ">>> for d in x:\n    ...     d.cuda()"])
+def test_what_an_example_runs_and_prints(lines: str) -> None:
+    check_noop(f"def f(x):\n    \"\"\"Put it there.\n\n    {lines}\n    \"\"\"\n", open_codes=["NPU206"])
+
+
 @pattern("P73")
 @pytest.mark.parametrize("text", ["device: cuda", "model:\\n  dist_backend: nccl", '{\\"device\\": \\"cuda\\"}'])
 def test_a_configuration_in_a_string_is_reported(text: str) -> None:

@@ -123,3 +123,54 @@ def test_a_file_with_the_other_wrapper_says_so() -> None:
     source = "import torch\nnet = torch.nn.DataParallel(net)\nnet = torch.nn.parallel.DistributedDataParallel(net)\n"
     (remark,) = [each for each in migrate(source).findings if each.code == "NPU507"]
     assert "this file has DistributedDataParallel of its own" in remark.help
+
+
+@pytest.mark.parametrize(
+    ("head", "after"),
+    [
+        ("from torch.nn import DataParallel as DP", ""),
+        ("from torch.nn import DataParallel as DP, Linear", "from torch.nn import Linear\n"),
+        ("from torch.nn.parallel import (\n    DataParallel as DP,\n)", ""),
+    ],
+)
+def test_an_import_that_nothing_needs_any_more_goes(head: str, after: str) -> None:
+    use = "\n\nprint(Linear)\n" if after else ""
+    check_rewrite(
+        f"import torch\n{head}\n{use}\nnet = DP(net)\n",
+        f"import torch\n{after}\nimport npu_port\n{use}\nnet = npu_port.OneCardDataParallel(net)\n",
+        open_codes=["NPU507"],
+        helper_file=True,
+    )
+
+
+def test_the_only_import_of_torch_goes() -> None:
+    result = check_rewrite(
+        "from torch.nn import DataParallel as DP\n\n\ndef wrap(m):\n    return DP(m.cuda())\n\n\nwrap(1)\n",
+        "import torch_npu  # noqa: F401\n\nimport npu_port\n\n\ndef wrap(m):\n"
+        "    return npu_port.OneCardDataParallel(m.npu())\n\n\nwrap(1)\n",
+        open_codes=["NPU507"],
+        helper_file=True,
+    )
+    assert not [each for each in result.findings if each.code == "NPU507" and each.open]
+
+
+@pytest.mark.parametrize(
+    ("source", "open_"),
+    [
+        # it is asked for as a type
+        ("if isinstance(net, DataParallel):\n    net = net.module\n", False),
+        ("net = DataParallel(net)\nprint(isinstance(net, DataParallel))\n", False),
+        # another class stands on it: that is what is reported
+        ("class Own(DataParallel):\n    pass\nnet = DataParallel(net)\n", True),
+        # it is listed for others
+        ("__all__ = ['DataParallel']\nnet = DataParallel(net)\n", False),
+        # nothing in the file uses it
+        ("", True),
+    ],
+)
+def test_an_import_that_something_needs_stays(source: str, open_: bool) -> None:
+    result = migrate(f"from torch.nn import DataParallel\n{source}", helper_file=True)
+    assert b"from torch.nn import DataParallel\n" in result.data
+    found = [each for each in result.findings if each.code == "NPU507" and each.open]
+    assert bool(found) is open_
+    assert not found or not source or found[0].span.line > 1

@@ -6,6 +6,7 @@ import pytest
 
 from tests.harness import check_noop, migrate, pattern
 from transplt.base.finding import Level
+from transplt.engine.actions.actions import actions_of
 
 
 @pattern("T26", "P58")
@@ -129,3 +130,24 @@ def test_an_extension_that_is_imported_names_what_replaces_it() -> None:
 def test_sources_that_are_compiled_when_the_file_is_imported(source: str, fails: bool) -> None:
     result = check_noop(f"from torch.utils.cpp_extension import load\n{source}", open_codes=["NPU554", "NPU860"])
     assert any("the import fails" in finding.message for finding in result.findings) is fails
+
+
+_CUDA = "CUDAExtension('core_cuda', ['a.cpp', 'b.cu'])"
+
+
+@pytest.mark.parametrize(
+    ("other", "blocks"),
+    [
+        ("CppExtension('core_cuda', ['a.cpp', 'stub.cpp'])", "first step"),
+        ("CppExtension('other', ['a.cpp'])", "import"),
+        ("None", "import"),
+    ],
+)
+def test_a_module_that_is_built_without_cuda_too(other: str, blocks: str) -> None:
+    setup = (
+        "from torch.utils.cpp_extension import CppExtension, CUDAExtension\n\n"
+        f"modules = [{_CUDA}] if HAS_CUDA else [{other}]\nsetup(ext_modules=modules)\n"
+    )
+    result = migrate("import torch\nimport core_cuda\n\ncore_cuda.forward(x.cuda())\n", files={"setup.py": setup})
+    found = [each for each in result.findings if each.code == "NPU553"]
+    assert len(found) == 1 and [action.blocks for action in actions_of(found)] == [blocks]

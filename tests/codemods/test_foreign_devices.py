@@ -45,6 +45,7 @@ def test_what_is_no_device_of_torch(line: str) -> None:
         ("torchcodec", 'torchcodec.decoders.VideoDecoder("a.mp4", device="cuda")'),
         ("warp", 'warp.zeros(3, device="cuda:0")'),
         ("tensorflow", 'tensorflow.device("cuda:0")'),
+        ("openmm", 'openmm.Platform.getPlatformByName("CUDA")'),
         ("numba", 'numba.vectorize(["f4(f4)"], target="cuda")'),
     ],
 )

@@ -6,6 +6,8 @@ import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
 from transplt.base.settings import TORCH_VERSIONS
+from transplt.engine.actions.actions import actions_of
+from transplt.fixers.codemods.gates import RAISES
 
 
 def torch_file(line: str, *, npu: bool = False) -> str:
@@ -65,6 +67,25 @@ def test_assertion_on_a_tensor() -> None:
 )
 def test_capability(line: str) -> None:
     check_noop(torch_file(line), open_codes=["NPU503"])
+
+
+@pytest.mark.parametrize(
+    ("line", "raises"),
+    [
+        ("major, minor = torch.cuda.get_device_capability(0)", True),
+        ("hopper = torch.cuda.get_device_capability() >= (9, 0)", True),
+        ("old = torch.cuda.get_device_capability()[1] >= 8", True),
+        ("c = torch.cuda.get_device_capability()\nif c[0] >= 7: pass", True),
+        ("turing = torch.cuda.get_device_capability() == (7, 5)", False),
+        ("c = torch.cuda.get_device_capability()\nstore(c)", False),
+        ("old = kind == 'cuda' and torch.cuda.get_device_capability()[1] >= 8", False),
+    ],
+)
+def test_an_answer_of_none_that_is_taken_apart(line: str, raises: bool) -> None:
+    found = [each for each in migrate(torch_file(line)).findings if each.code == "NPU503"]
+    assert [RAISES in each.message for each in found] == [raises]
+    blocks = [action.blocks for action in actions_of(found)]
+    assert blocks == (["first step"] if raises else ["numbers"])
 
 
 AMPERE = [
@@ -344,3 +365,61 @@ def test_bf16_with_emulation() -> None:
     check_rewrite(torch_file(line), torch_file(line.replace("torch.cuda", "torch.npu"), npu=True), torch_version="2.9")
     result = check_noop(torch_file(line), open_codes=["NPU505"], torch_version="2.5")
     assert "including_emulation" in result.findings[0].message
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "torch.version.cuda is None",
+        "home is None or torch.version.cuda == None",
+        "torch.version.cuda",
+        "not torch.version.cuda and home",
+    ],
+)
+def test_a_question_whether_there_is_a_version_of_cuda_is_no_work(test: str) -> None:
+    result = check_noop(torch_file(f"if {test}:\n    print('built for the CPU')"), open_codes=["NPU240"])
+    assert not [each for each in result.findings if each.open]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kind = 'hip' if torch.version.cuda is None else 'cuda'",
+        "if torch.version.cuda is None:\n    use_rocm()",
+        "if torch.version.cuda == '11.8':\n    pass",
+        "major = parts(torch.version.cuda)",
+    ],
+)
+def test_other_questions_to_it_are(line: str) -> None:
+    assert "NPU506" in {each.code for each in migrate(torch_file(line)).findings if each.open}
+
+
+def test_a_library_of_cuda_that_the_program_does_without() -> None:
+    result = check_noop(
+        """
+        import ctypes
+
+        def capability():
+            for name in ("libcuda.so", "libcuda.dylib"):
+                try:
+                    lib = ctypes.CDLL(name)
+                except OSError:
+                    continue
+                return lib
+            return None
+        """
+    )
+    assert {row.cause.reason for row in result.ledger} == {"library-tried"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return ctypes.CDLL('libcuda.so')",
+        "try:\n        return ctypes.CDLL('libcuda.so')\n    except OSError:\n        raise RuntimeError",
+        "try:\n        return ctypes.CDLL('libcuda.so')\n    except KeyError:\n        return None",
+        "print('found')\n    return find('libcuda.so')",
+    ],
+)
+def test_one_that_it_needs(body: str) -> None:
+    check_noop(f"import ctypes\n\ndef load(find):\n    {body}\n", open_codes=["NPU208"])

@@ -16,6 +16,7 @@ HEAD = "import torch\nimport torch.distributed as dist\nfrom torch.nn.parallel i
         "loss = torch.ones(1).cuda()\ndist.all_reduce(loss)",
         "dist.broadcast(torch.zeros(2, device='cuda'), 0)",
         "model = DDP(torch.nn.Linear(2, 2), device_ids=[0])",
+        "import cherry\nmodel.to('cuda')\nopt = cherry.optim.Distributed(model.parameters(), opt)",
     ],
 )
 def test_a_tensor_of_the_device_meets_gloo(use: str) -> None:
@@ -27,6 +28,8 @@ def test_a_tensor_of_the_device_meets_gloo(use: str) -> None:
     "lines",
     [
         "dist.init_process_group('gloo')\ndist.all_reduce(torch.ones(1))\nx = torch.ones(1).cuda()",
+        "import cherry\ndist.init_process_group('gloo')\nopt = cherry.optim.Distributed(model.parameters(), opt)",
+        "dist.init_process_group('gloo')\nmodel.to('cuda')\nopt = own.optim.Distributed(model.parameters(), opt)",
         "dist.init_process_group('gloo')\nmodel = DDP(torch.nn.Linear(2, 2), device_ids=None)",
         "dist.init_process_group('nccl')\ndist.all_reduce(torch.ones(1).cuda())",
         "dist.init_process_group(name)\ngloo = dist.all_reduce(torch.ones(1).cuda())",

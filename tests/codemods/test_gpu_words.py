@@ -33,6 +33,24 @@ FOUND = [
     ("accelerator of Lightning", "NPU145", 'import pytorch_lightning\ntrainer_config["gpus"] = 2'),
     ("accelerator of Lightning", "NPU145", 'import pytorch_lightning\nfound = trainer_config["gpus"]'),
     ("accelerator of Lightning", "NPU145", "import pytorch_lightning as pl\npl.Trainer.from_argparse_args(a, gpus=1)"),
+    ("flash_attention_3", "NPU141", 'm = load(attn_implementation="flash_attention_3")'),
+    ("torch_compile of transformers", "NPU512", "a = TrainingArguments('out', torch_compile=True)"),
+    ("torch_compile of transformers", "NPU512", "a = SFTConfig(torch_compile_backend='inductor')"),
+    ("torch_compile of transformers", "NPU512",
+     "import accelerate\na = accelerate.Accelerator(dynamo_backend='inductor')"),
+    ("use_liger_kernel", "NPU512", "a = TrainingArguments('out', use_liger_kernel=True)"),
+    ("use_vllm", "NPU512", "a = GRPOConfig(use_vllm=True)"),
+    ("quantization of vLLM", "NPU158", 'import vllm\nm = vllm.LLM("m", quantization="awq")'),
+    ("kv_cache_dtype of vLLM", "NPU158", 'from vllm import LLM\nm = LLM("m", kv_cache_dtype="fp8_e5m2")'),
+    ("device of vLLM", "NPU158", 'from vllm import LLM\nm = LLM("m", device="npu")'),
+    ("VLLM_ATTENTION_BACKEND", "NPU158", 'os.environ["VLLM_ATTENTION_BACKEND"] = "FLASHINFER"'),
+    ("sparse attention of DeepSpeed", "NPU286", 'import deepspeed\nc = {"sparse_attention": {"mode": "fixed"}}'),
+    ("offloading of diffusers", "NPU149", "import diffusers\np.enable_model_cpu_offload()"),
+    ("no accelerator of Lightning", "NPU145", "import lightning as L\nL.Fabric(devices=2)"),
+    ("no accelerator of Lightning", "NPU145", 'import lightning as L\nt = {"accelerator": "auto"}'),
+    ("no accelerator of Lightning", "NPU145",
+     "from lightning.pytorch.cli import LightningCLI\nLightningCLI(Net, Data)"),
+    ("an accelerator of Lightning from elsewhere", "NPU145", "import lightning as L\nL.Fabric(accelerator=a.kind)"),
     ("accelerator of Lightning", "NPU145", 'import lightning as L\nkind = "gpu"\nL.Trainer(accelerator=kind)'),
     ("num_gpus of ray", "NPU147", "import ray\nray.init(num_gpus=2)"),
     ("num_gpus of ray", "NPU147", "from ray import remote\n\n@remote(num_gpus=1)\nclass Actor: ..."),
@@ -68,6 +86,13 @@ FOUND = [
     ("map_location=0", "NPU283", "import torch\ns = torch.load(path, map_location=0)"),
     ("device=0 of Ultralytics", "NPU283", "from ultralytics import YOLO\nYOLO(name).train(data=data, device=0)"),
     ("device=0 of Ultralytics", "NPU283", 'from ultralytics import YOLO\nYOLO(name).predict(x, device="0,1")'),
+    ("attention kernels of the Hub", "NPU141", 'm = load(name, attn_implementation="kernels-community/flash-attn3")'),
+    ("attention kernels of the Hub", "NPU141", 'm = load(n, attn_implementation="kernels-community/vllm-flash-attn3")'),
+    ("flash_attention_3", "NPU141", 'm = load(name, attn_implementation="flash_attention_3")'),
+    ("GPTQConfig", "NPU512", "import transformers\nc = transformers.GPTQConfig(bits=4)"),
+    ("quantize of ChatGLM", "NPU142", "from transformers import AutoModel\nm = model.half().quantize(4)"),
+    ("device of lm_eval", "NPU283", 'from lm_eval.models.huggingface import HFLM\nm = HFLM("x", device="npu")'),
+    ("device of lm_eval", "NPU283", 'import lm_eval\nd = "npu"\nlm_eval.simple_evaluate(model=m, device=d)'),
     ("GPUs of faiss", "NPU287", "import faiss\nif faiss.get_num_gpus() > 1: ..."),
     ("gpu of XGBoost", "NPU287", 'm = XGBClassifier(tree_method="gpu_hist")'),
     ("gpu of XGBoost", "NPU287", 'params = {"tree_method": "gpu_hist"}'),
@@ -84,10 +109,29 @@ BESIDES = {"NPU510", "NPU511", "NPU512"}
 
 #: The same words in other places, and other values in the same: nothing is said.
 QUIET = [
+    'import diffusers\np.enable_model_cpu_offload(device="npu")\np.enable_sequential_cpu_offload(0, "npu")',
+    "p.enable_model_cpu_offload()",
+    "a = TrainingArguments('out', torch_compile=False, use_liger_kernel=False)",
+    "net = Net(torch_compile=True, quantization='awq', kv_cache_dtype='fp8')",
+    'from vllm import LLM\nm = LLM("m", quantization="ascend", kv_cache_dtype="auto")',
+    'from vllm import LLM\nm = LLM("m", quantization=None)\nn = Net("m", device="npu")',
+    'a = TrainingArguments("out", torch_compile_backend="aot_eager", torch_compile=args.compile)',
+    'm = load(attn_implementation="sdpa")\nname = "kernels-community/flash-attn"',
+    "a = GRPOConfig(use_vllm=False)",
+    'c = {"sparse_attention": None}',
+    'import deepspeed\nc = {"sparse_attention": None}',
+    'found = os.environ.get("VLLM_ATTENTION_BACKEND")',
     "parser.add_argument('--gpus', type=int, default=1)",
     "parser.add_argument('--num_gpus', default=8, help='GPUs of --gres=gpu:8')",
     "gpus = 8\nnum_gpus = gpus\nuse_gpu = True\nrun(num_gpus=num_gpus, use_gpu=use_gpu, gpus=gpus)",
     "net = Net(num_gpus=2)",
+    'm = load(name, attn_implementation="sdpa")',
+    'm = load("kernels-community/flash-attn3", attn_implementation=args.attention)',
+    "from transformers import AutoModel\nm = codec.quantize(audio)",
+    "from project import codec\nm = codec.quantize(4)",
+    "from project import GPTQConfig\nc = GPTQConfig(bits=4)",
+    'import lm_eval\nlm_eval.simple_evaluate(model=m, device="npu:0")',
+    'import lm_eval\nlm_eval.simple_evaluate(model=m, device="cpu")\nx.to("npu")',
     'message = "accelerator gpu, MULTI_GPU, flash_attention_2, paged_adamw_8bit"',
     'def f():\n    """Use `num_gpus`, {"GPU": 1}, docker run --gpus all and reduce-overhead."""',
     'table = {"GPU": 1, "gpu": 2, "num_gpus": 8}',
@@ -162,6 +206,20 @@ def test_the_word_elsewhere_is_none(source: str) -> None:
     result = migrate(f"{source}\n")
     assert not result.changed
     assert [finding.code for finding in result.findings if finding.code not in BESIDES] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a = TrainingArguments('out', torch_compile=False, use_liger_kernel=False)",
+        "net = Net(torch_compile=True)",
+        'a = TrainingArguments("out", torch_compile_backend="aot_eager", torch_compile=args.compile)',
+        "a = GRPOConfig(use_vllm=False)\nb = Net(use_vllm=True)",
+        "def f(use_liger_kernel=False, use_vllm=True): ...",
+    ],
+)
+def test_what_needs_no_package_more(source: str) -> None:
+    assert list(migrate(f"{source}\n").findings) == []
 
 
 @pytest.mark.parametrize(

@@ -133,16 +133,109 @@ def test_arguments_that_stay(argument: str) -> None:
     ],
 )
 def test_lightning_has_no_npu(call: str) -> None:
-    result = check_noop(f"import lightning as L\nt = {call}\n", open_codes=["NPU145", "NPU510"])
+    result = check_noop(f"import lightning as L\nt = {call}\n", open_codes=["NPU145"])
     assert result.tokens.unknown == 0
 
 
 @pattern("T3")
 @pytest.mark.parametrize(
-    "call", ['L.Trainer(accelerator="auto")', "L.Trainer(max_epochs=1)", 'L.Trainer(accelerator="cpu")']
+    "call",
+    [
+        'L.Trainer(accelerator="cpu")',
+        "L.Trainer(accelerator=NPUAccelerator())",
+        'L.Fabric("cpu")',
+        'L.Trainer(**{"accelerator": "cpu", "devices": 2})',
+        'L.Fabric(accelerator="tpu", devices=1)',
+        "L.LightningModule()",
+    ],
 )
 def test_trainers_that_ask_for_no_gpu(call: str) -> None:
-    check_noop(f"import lightning as L\nt = {call}\n", open_codes=["NPU510"])
+    check_noop(f"import lightning as L\nt = {call}\n")
+
+
+@pattern("T3")
+@pytest.mark.parametrize(
+    "call",
+    [
+        'L.Trainer(accelerator="auto")',
+        "L.Trainer(max_epochs=1)",
+        "L.Fabric(devices=8)",
+        "L.Fabric()",
+        'L.Fabric("auto")',
+        "L.Trainer(**options)",
+        "L.Trainer(devices=2, **vars(args))",
+        "L.Trainer(accelerator=args.accelerator)",
+    ],
+)
+def test_without_an_accelerator_lightning_takes_the_cpu(call: str) -> None:
+    result = check_noop(f"import lightning as L\nt = {call}\n", open_codes=["NPU145"])
+    assert any("CPU and says nothing" in each.message for each in result.findings)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'options = {"accelerator": "cpu"}\nt = L.Trainer(**options)',
+        'options = dict(accelerator="cpu")\nt = L.Trainer(**options)',
+        'options = {}\noptions["accelerator"] = "cpu"\nt = L.Trainer(**options)',
+        'kind = "cpu"\nt = L.Trainer(accelerator=kind)',
+    ],
+)
+def test_an_accelerator_that_a_star_brings(text: str) -> None:
+    check_noop(f"import lightning as L\n{text}\n")
+
+
+CLI = "from lightning.pytorch.cli import LightningCLI\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "LightningCLI(Net, Data)",
+        'LightningCLI(Net, Data, trainer_defaults={"max_epochs": 2})',
+        "class Mine(LightningCLI):\n    def after_fit(self): ...\nMine(Net, Data)",
+    ],
+)
+def test_the_command_line_of_lightning_chooses_too(text: str) -> None:
+    check_noop(f"{CLI}{text}\n", open_codes=["NPU145"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'LightningCLI(Net, Data, trainer_defaults={"accelerator": "cpu"})',
+        "LightningCLI(Net, Data, trainer_defaults=dict(accelerator=NPU()))",
+        "class Mine(LightningCLI):\n    def after_fit(self): ...\nYours(Net, Data)",
+    ],
+)
+def test_a_command_line_that_names_its_accelerator(text: str) -> None:
+    check_noop(f"{CLI}{text}\n")
+
+
+def test_up_to_19_lightning_took_the_cpu_on_a_gpu_too() -> None:
+    line = "import pytorch_lightning as pl\nt = pl.Trainer(max_epochs=1)\n"
+    check_noop(line, pins=(("pytorch-lightning", "==1.9.4"),))
+    check_noop(line, open_codes=["NPU145"], pins=(("pytorch-lightning", ">=1.9"),))
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('kind = "cuda" if torch.cuda.is_available() else "cpu"\nf = L.Fabric(accelerator=kind)', [3, 4]),
+        ('kind = "gpu" if torch.cuda.is_available() else "cpu"\nf = L.Fabric(accelerator=kind)', [4]),
+    ],
+)
+def test_the_word_that_a_gate_guards_is_reported_where_it_stands(text: str, lines: list[int]) -> None:
+    """The gate moves: the trainer stops on the NPU, and does not take the CPU in silence."""
+    result = migrate(f"import torch\nimport lightning as L\n{text}\n")
+    assert [each.span.line for each in result.findings if each.code == "NPU145"] == lines
+    assert b"torch.npu.is_available()" in result.data
+    assert result.tokens.unknown == 0
+
+
+def test_another_fabric_is_none() -> None:
+    check_noop("from loom import Fabric\nimport lightning\nt = Fabric(devices=2)\n")
+    check_noop("import lightning as L\nfrom transformers import Trainer\nt = Trainer(model)\n")
 
 
 @pattern("T3")
@@ -314,3 +407,19 @@ def test_parallel_modules_of_mmcv() -> None:
 )
 def test_more_packages(line: str, code: str) -> None:
     check_noop(f"{line}\n", open_codes=[code])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from deepspeed.ops.deepspeed4science import DS4Sci_EvoformerAttention",
+        "from deepspeed.ops.sparse_attention import SparseSelfAttention",
+    ],
+)
+def test_kernels_of_deepspeed_for_cuda_alone(line: str) -> None:
+    check_noop(f"{line}\n", open_codes=["NPU510"])
+
+
+@pytest.mark.parametrize("line", ["from deepspeed.ops.adam import DeepSpeedCPUAdam", "import deepspeed"])
+def test_what_deepspeed_has_for_npus(line: str) -> None:
+    check_noop(f"{line}\n")

@@ -453,3 +453,32 @@ def test_one_of_two_methods_that_is_called() -> None:
 
 def test_one_of_two_methods_that_is_kept() -> None:
     check_noop("import torch\n\ndef f(a, b, c):\n    return (a.cuda if c else b.cpu)\n", open_codes=["NPU212"])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "linear.weight = bnb.nn.Params4bit(data, requires_grad=False)\n    linear.weight.cuda(device)",
+        "bnb.nn.Linear4bit(2, 2).cuda()",
+        "layer = bnb.nn.Linear8bitLt(2, 2)\n    return layer.cuda()",
+    ],
+)
+def test_an_object_of_a_package_bound_to_cuda_moves_by_its_own_method(lines: str) -> None:
+    result = check_noop(
+        f"import bitsandbytes as bnb\n\ndef merge(linear, data, device):\n    {lines}\n", open_codes=["NPU510"]
+    )
+    assert "reported-package" in {row.cause.reason for row in result.ledger}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "linear.weight = bnb.nn.Params4bit(data)\n    linear.bias.cuda(device)",
+        "linear = bnb.nn.Params4bit(data)\n    linear = torch.nn.Linear(2, 2)\n    linear.cuda(device)",
+        "data.cuda()",
+        "bnb.functional.dequantize_4bit(data).cuda()",
+    ],
+)
+def test_what_else_is_in_such_a_file_moves(lines: str) -> None:
+    source = f"import bitsandbytes as bnb\nimport torch\n\ndef merge(linear, data, device):\n    {lines}\n"
+    assert migrate(source).data.decode().count(".npu(") == 1

@@ -279,6 +279,10 @@ class TestReported:
             ("import triton.language as tl", "NPU512"),
             ("import pynvml", "NPU510"),
             ("from torchvision.ops import nms", "NPU512"),
+            ("from torchvision.ops.boxes import batched_nms", "NPU512"),
+            ("from torchvision.ops import RoIAlign", "NPU512"),
+            ("from torchvision.ops.deform_conv import DeformConv2d", "NPU512"),
+            ("from torchvision.ops.poolers import MultiScaleRoIAlign", "NPU512"),
         ],
     )
     def test_packages_are_reported_at_their_import(self, statement: str, code: str) -> None:
@@ -292,10 +296,19 @@ class TestReported:
     def test_a_package_of_the_project_is_its_own(self, files: dict[str, str]) -> None:
         check_noop("import triton\nfrom triton.ops import matmul\n", files=files)
 
+    @pytest.mark.parametrize("beside", ["tools/triton.py", "tools/triton/__init__.py"])
+    def test_a_module_beside_a_script_is_its_own(self, beside: str) -> None:
+        check_noop("import triton\n", path="tools/run.py", files={beside: ""})
+        package = {beside: "", "tools/__init__.py": ""}
+        check_noop("import triton\n", path="tools/run.py", files=package, open_codes=["NPU512"])
+        check_noop("import sys\nsys.path.append(HERE)\nimport triton\n", path="tools/run.py", files=package)
+
     def test_a_module_of_that_name_deep_in_the_project_is_another(self) -> None:
         check_noop("import triton\n", files={"tools/triton.py": ""}, open_codes=["NPU512"])
 
     def test_packages_that_work_are_not(self) -> None:
+        check_noop("from torchvision.ops.boxes import box_iou, clip_boxes_to_image, remove_small_boxes\n")
+        check_noop("from torchvision.ops import FeaturePyramidNetwork, boxes, sigmoid_focal_loss\n")
         check_noop("import transformers\nimport timm\nfrom torchvision import transforms\nimport accelerate  # cuda\n")
 
     def test_a_name_that_no_table_has_is_unknown(self) -> None:

@@ -148,3 +148,39 @@ def test_a_folder_beside_a_module_of_a_package_is_not_the_package() -> None:
     files = {"mine/__init__.py": "", "mine/triton/__init__.py": "", "mine/triton/ops.py": ""}
     findings = migrate("import triton\n", path="mine/run.py", files=files).findings
     assert [finding.code for finding in findings] == ["NPU512"]
+
+
+_PYNCCL = "from vllm.distributed.device_communicators.pynccl import PyNcclCommunicator"
+
+
+@pytest.mark.parametrize(
+    ("below", "level"),
+    [
+        ("    if ascend():\n        from vllm_ascend.y.pyhccl import PyHccl as PyNcclCommunicator", Level.INFO),
+        ("    if ascend():\n        from vllm_ascend.y.pyhccl import PyHccl", Level.MANUAL),
+        ("    if other():\n        from vllm_other import PyNcclCommunicator", Level.MANUAL),
+        ("    return PyNcclCommunicator()", Level.MANUAL),
+    ],
+)
+def test_a_name_that_a_package_for_ascend_gives_below(below: str, level: Level) -> None:
+    assert levels(f"def f():\n    {_PYNCCL}\n{below}\n") == [level]
+
+
+def test_what_can_be_imported_and_loads_nccl() -> None:
+    """vllm-ascend does not keep the module from being imported: a question for vllm is no way out."""
+    line = "from vllm.distributed.weight_transfer.nccl_engine import NCCLWeightTransferEngine"
+    assert levels(f"if is_vllm_available():\n    {line}\n") == [Level.MANUAL]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("from torchao.float8 import convert_to_float8_training", [Level.MANUAL]),
+        ("from torchao.quantization import quantize_", []),
+        ("import thunder", [Level.MANUAL]),
+        ("import litserve", [Level.MANUAL]),
+        ("import cherry", []),
+    ],
+)
+def test_parts_and_packages(line: str, found: list[Level]) -> None:
+    assert levels(f"{line}\n") == found

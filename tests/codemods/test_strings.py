@@ -153,7 +153,9 @@ def test_match_statements() -> None:
     [
         "x = cfg.impl == 'cuda'",
         "x = args.mode == 'cuda'",
-        "kernel = 'cuda'",
+        "kernel = 'cuda'; x = load(kernel)",
+        "x = any(k in str(i) for k in ('cuda', 'mps'))",
+        "x = any(k in cfg.kernels for k in ['cuda', unknown])",
         "x = cfg.prefetch_mode in ('cpu', 'cuda')",
         "x = load('cuda')",
         "x = [k for k in ('ref', 'cuda') if k in cfg.kernels]",
@@ -161,6 +163,18 @@ def test_match_statements() -> None:
 )
 def test_a_string_that_reaches_no_device_is_reported(line: str) -> None:
     stays(line, "NPU203")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = any(word in str(i).lower() for word in ['memory', 'cuda', 'insufficient'])",
+        "x = [word for word in x if all(part not in word for part in ('out of', 'cuda'))]",
+        "unused = 'cuda'",
+    ],
+)
+def test_words_that_are_looked_for_and_what_nobody_reads(line: str) -> None:
+    stays(line)
 
 
 @pattern("T6", "T14")
@@ -363,7 +377,7 @@ def test_backends(line: str, after: str) -> None:
 
 
 @pattern("T24")
-@pytest.mark.parametrize("line", ["algo = 'nccl'", "x = kvstore('nccl')", "x = cfg.algorithm == 'nccl'"])
+@pytest.mark.parametrize("line", ["a = 'nccl'; x = load(a)", "x = kvstore('nccl')", "x = cfg.algorithm == 'nccl'"])
 def test_nccl_that_is_no_backend(line: str) -> None:
     stays(line, "NPU302")
 

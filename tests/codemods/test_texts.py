@@ -94,9 +94,9 @@ _MESSAGES = [
         'x = torch.ones(1).npu()\nwarnings.warn("slow " "without NPU")',
     ),
     (
-        'parser.add_argument("--device", default="cuda", help="cuda or cpu")',
-        'parser.add_argument("--device", default="npu", help="cuda or cpu")',
-        'parser.add_argument("--device", default="npu", help="npu or cpu")',
+        'parser.add_argument("--device", default="cuda", help="CUDA or CPU")',
+        'parser.add_argument("--device", default="npu", help="CUDA or CPU")',
+        'parser.add_argument("--device", default="npu", help="NPU or CPU")',
     ),
 ]
 _TOP = "import argparse\nimport logging\nimport warnings\nimport torch\n{}parser = argparse.ArgumentParser()\n"

@@ -97,3 +97,98 @@ def test_a_function_that_hands_everything_on(forwarded: str, count: int) -> None
         """
     found = [each for each in migrate(source).findings if each.code == "NPU154"]
     assert len(found) == count
+
+
+def numpy_told(body: str, *, files: dict[str, str] | None = None, more: str = "") -> list[str]:
+    """What NPU154 says of a function with this body, in a file that imports NumPy."""
+    source = (
+        f"import numpy as np\nimport torch\n\nuse_cuda = True\n{more}\n\n\n"
+        f"def f(model, items, given, path):\n{textwrap.indent(body, '    ')}\n"
+    )
+    result = migrate(source, files=files or {"test.py": "import torch\n\nstate = torch.load('a', 'cpu')\n"})
+    return [finding.message.partition("holds ")[2] for finding in result.findings if finding.code == "NPU154"]
+
+
+@pytest.mark.parametrize(
+    ("body", "holds"),
+    [
+        ("torch.save({'acc': np.mean(items)}, path)", "np.mean(items) of NumPy"),
+        ("acc = np.mean(items)\nstate = {'acc': acc, 'lr': 0.1}\ntorch.save(state, path)", "acc of NumPy"),
+        ("acc = 100.0 * np.mean(items)\ntorch.save({'acc': acc}, path)", "acc of NumPy"),
+        ("b = 0.0\nacc = np.mean(items)\nif acc > b:\n    b = acc\ntorch.save({'b': b}, path)", "b of NumPy"),
+        ("cmc = np.asarray(items).astype(np.float32)\nrank = cmc[0]\ntorch.save({'r': rank}, path)", "rank of NumPy"),
+        ("n = 0.0\nn += 1\nr = np.asarray(items).sum(0) / n\ntorch.save({'r': r}, path)", "r of NumPy"),
+        ("out = model(items).cpu().numpy()\ntorch.save({'out': out}, path)", "out of NumPy"),
+        ("log = []\nlog.append(np.mean(items))\ntorch.save({'log': log}, path)", "log of NumPy"),
+        ("m = {}\nm['acc'] = np.mean(items)\ntorch.save({'acc': m['acc']}, path)", "m['acc'] of NumPy"),
+        ("torch.save({'m': {'acc': np.float32(0.5)}}, path)", "{'acc': np.float32(0.5)} of NumPy"),
+    ],
+)
+def test_numpy_in_a_checkpoint(body: str, holds: str) -> None:
+    assert numpy_told(body) == [holds]
+
+
+def test_numpy_through_functions() -> None:
+    more = """
+def rank(items):
+    if not items:
+        return None
+    return np.mean(items), len(items)
+
+
+def save(value, other, path):
+    torch.save({"value": value, "other": other}, path)
+"""
+    assert numpy_told("acc, count = rank(items)\nsave(acc, count, path)", more=more) == ["value of NumPy"]
+    assert numpy_told("acc, count = rank(items)\nsave(count, count, path)", more=more) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "torch.save({'acc': float(np.mean(items))}, path)",
+        "torch.save({'acc': np.mean(items).item()}, path)",
+        "acc = np.mean(items)\nacc = float(acc)\ntorch.save({'acc': acc}, path)",
+        "torch.save({'acc': torch.from_numpy(np.asarray(items))}, path)",
+        "torch.save({'acc': np.asarray(items).tolist()}, path)",
+        "torch.save({'n': np.asarray(items).shape, 'd': np.ndim(items)}, path)",
+        "torch.save({'x': np.random.rand(), 'pi': np.pi}, path)",
+        "torch.save({'x': np.sqrt(given)}, path)",
+        "torch.save({'x': given * np.mean(items)}, path)",
+        "torch.save({'x': given}, path)\nacc = np.mean(items)",
+        "np.save(path, np.mean(items))",
+    ],
+)
+def test_numpy_that_is_not_in_it(body: str) -> None:
+    assert numpy_told(body) == []
+
+
+@pytest.mark.parametrize(
+    ("load", "count"),
+    [("torch.load(path, map_location='cpu')", 1), ("torch.load(path, weights_only=False)", 0), ("json.load(path)", 0)],
+)
+def test_numpy_counts_where_the_project_loads_it(load: str, count: int) -> None:
+    body = "torch.save({'acc': np.mean(items)}, path)"
+    files = {"test.py": f"import json\n\nimport torch\n\n\ndef load(path):\n    return {load}\n"}
+    assert len(numpy_told(body, files=files)) == count
+
+
+_TOOLS = {"tools.py": "import torch\n\n\ndef save_checkpoint(state, path):\n    torch.save(state, path)\n"
+          "\n\ndef load(path):\n    return torch.load(path, 'cpu')\n"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "holds"),
+    [
+        ("save_checkpoint({'model': model.state_dict(), 'acc': acc}, path)", ["acc of NumPy"]),
+        ("tools.save_checkpoint({'model': model.state_dict(), 'acc': acc}, path)", ["acc of NumPy"]),
+        ("save_checkpoint({'model': model.state_dict(), 'acc': table['a']}, path)", ["table['a'] of NumPy"]),
+        ("save_checkpoint({'model': model.state_dict(), 'acc': table['b']}, path)", []),
+        ("save_checkpoint({'model': model.state_dict(), 'acc': float(acc)}, path)", []),
+        ("save_plot({'model': model.state_dict(), 'acc': acc}, path)", []),
+        ("save_checkpoint({'acc': acc}, path)", []),
+    ],
+)
+def test_numpy_that_a_function_of_another_file_saves(call: str, holds: list[str]) -> None:
+    body = f"acc = np.mean(items)\ntable = {{'a': np.zeros(3), 'b': 1}}\n{call}"
+    assert numpy_told(body, files=_TOOLS, more="import tools\nfrom tools import save_checkpoint\n") == holds

@@ -158,7 +158,7 @@ def test_a_call_is_said_in_the_words_of_the_rules(transplt_run: Callable[..., An
     shown = "import torch, torch_npu\nprint(torch.npu.get_device_capability())\ntorch.ones(1).npu()\n"
     code, report, _ = transplt_run(shown)
     (found,) = report["findings"]
-    checked = migrate("import torch\nhopper = torch.cuda.get_device_capability() >= (9, 0)\n")
+    checked = migrate("import torch\nhopper = torch.cuda.get_device_capability() == (9, 0)\n")
     (said,) = [f for f in checked.findings if f.code == "NPU503"]
     assert (found["code"], found["message"], found["help"]) == (said.code, said.message, said.help)
     assert (found["level"], found["line"], code) == ("info", 2, 0)  # a migration writes it where it is only shown

@@ -53,6 +53,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "a second file, npu_port.py: written and run in tests/test_helper_output.py; what calls it is NPU135": ("NPU156",),
     "asked for by --check-ranks, and gives no result: run with two ranks in tests/helper/test_checks.py": ("NPU357",),
     "for torch 2.6 and older: later ones pin for the accelerator that is there": ("NPU124",),
+    _not_installed("timm"): ("NPU149",),
     "for torch 2.2 and older: later ones take a number as a device of the accelerator": ("NPU247",),
 }  # fmt: skip
 _NO_PYTHON = "NPU8"

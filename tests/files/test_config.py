@@ -109,6 +109,7 @@ def test_yaml(before: str, after: str) -> None:
 
 NOTHING_TO_DO = [
     "use_cuda: true\n",  # a key that the code reads under its name
+    "use-cuda: true\n",
     "defaults:\n  - device: cuda\n  - _self_\n",  # a file of that name
     "description: needs a card with cuda\n",
     "name: trained on an NVIDIA A100\n",
@@ -209,6 +210,7 @@ def test_json(before: str, after: str) -> None:
         ('{"model": {"vocab": {"cuda": 17, "nccl": 3}}}', ["NPU802"]),  # words as keys
         ('[{"text": "what is cuda"}, {"text": "cuda is a brand"}]', []),
         ('{"use_cuda": true}', []),
+        ('{"use-cuda": true}', []),
         ('{"built": "PyTorch built with:\\n' + "  - NVCC flags -gencode;arch -Xcudafe\\n" * 9 + '"}', []),
         ('{"run": "x.py --where cuda' + " --lr 1\\n" * 40 + '"}', ["NPU802"]),
         ('{"text": "cuda"}', ["NPU821"]),

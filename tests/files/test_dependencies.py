@@ -144,7 +144,8 @@ def test_requirements_that_stay(text: str) -> None:
     "path",
     [
         "docs/requirements.txt", "requirements-cpu.txt", "requirements/rocm.txt", "requirements_npu.txt",
-        "lint-requirements.txt", "skills/rocm-kernels/requirements.txt", "README.md", "notes.txt",
+        "lint-requirements.txt", "requirements_flax.txt", "jax/requirements.txt",
+        "skills/rocm-kernels/requirements.txt", "README.md", "notes.txt",
     ],
 )  # fmt: skip
 def test_files_for_others_stay(path: str) -> None:
@@ -407,3 +408,75 @@ def test_real_files() -> None:
             result = migrate(text, str(path.relative_to(root)))
             if not any(each.applied for each in result.findings):
                 assert result.data == text.encode()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("torch==2.8.0\nx==1\n", "torch==2.8.0\ntorch-npu==2.8.0.post4\nx==1\n"),
+        ("torch==2.2.2\ntorchvision==0.17.2\n", "torch==2.2.0\ntorch-npu==2.2.0.post2\ntorchvision==0.17.0\n"),
+        ("torch~=2.7.0\n", "torch~=2.7.0\ntorch-npu==2.7.1.post8\n"),
+        ("torch>=2.0,<2.7\n", "torch>=2.0,<2.7\ntorch-npu==2.6.0.post5\n"),
+    ],
+)
+def test_the_requirements_of_a_part_of_a_project_keep_their_torch_where_it_has_a_torch_npu(
+    before: str, after: str
+) -> None:
+    result = check(before, after, "examples/gan/requirements.txt")
+    assert [each.message for each in result.findings if not each.applied and each.code == "NPU840"] == [
+        "examples/gan asks for a torch of its own, which stays; the migration aims at torch 2.12"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        # those of the project were weighed
+        ("requirements.txt", "torch==2.8.0\n", "torch==2.12.0\ntorch-npu==2.12.0\n"),
+        ("requirements/train.txt", "torch==2.8.0\n", "torch==2.12.0\ntorch-npu==2.12.0\n"),
+        ("docker/requirements.txt", "torch==2.8.0\n", "torch==2.12.0\ntorch-npu==2.12.0\n"),
+        # no torch_npu
+        ("examples/gan/requirements.txt", "torch==1.13.1\n", "torch==2.12.0\ntorch-npu==2.12.0\n"),
+        # nothing that would be excluded
+        ("examples/gan/requirements.txt", "torch>=2.1\n", "torch>=2.1\ntorch-npu==2.12.0\n"),
+        ("examples/gan/requirements.txt", "torch<3\n", "torch<3\ntorch-npu==2.12.0\n"),
+        ("examples/gan/requirements.txt", "torch\n", "torch\ntorch-npu==2.12.0\n"),
+    ],
+)
+def test_other_requirements_get_the_torch_of_the_migration(path: str, before: str, after: str) -> None:
+    assert not [each for each in check(before, after, path).findings if not each.applied and each.code == "NPU840"]
+
+
+@pytest.mark.parametrize(
+    ("before", "target", "named"),
+    [
+        ("numpy==1.18.5\nscipy==1.5.2\ntorch==1.6.0\n", NEW, "numpy==1.18.5, scipy==1.5.2"),
+        ("numpy<1.20\ntorch\n", NEW, "numpy<1.20"),
+        ("numpy~=1.18.5\ntorch\n", NEW, "numpy~=1.18.5"),
+        ("numpy==1.18.*\ntorch\n", OLD, "numpy==1.18.*"),
+        ("torch==1.6.0\nscikit_learn==0.20.1\n", NEW, "scikit_learn==0.20.1"),
+    ],
+)
+def test_pins_without_a_wheel_for_the_pythons_of_torch_npu_are_reported(
+    before: str, target: TorchTarget, named: str
+) -> None:
+    (note,) = [each for each in migrate(before, target=target).findings if each.code == "NPU845"]
+    first = "3.10" if target is NEW else "3.9"
+    assert note.message == f"{named}: no wheel for Python {first} or newer, which torch {target.release} needs"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "numpy==1.21.2\nscipy==1.7.2\ntorch\n",
+        "numpy>=1.15.1\ntorch\n",
+        "numpy<2\ntorch\n",
+        "numpy~=1.18\ntorch\n",
+        "numpy==1.18.5 ; python_version < '3.8'\ntorch\n",
+        "numpy==1.18.5\nflask\n",  # nothing is raised here
+        "numpydoc==0.1\ntorch\n",
+        "torch\n",
+    ],
+)
+def test_pins_with_a_wheel_are_not(before: str) -> None:
+    assert "NPU845" not in {each.code for each in migrate(before).findings}

@@ -154,3 +154,33 @@ def test_any_words(words: list[str]) -> None:
     new = migrate(text).data.decode()
     assert new.count("numpy") == text.count("numpy") and new.count("é") == text.count("é")
     assert new.count("\n") == text.count("\n")
+
+
+WHEEL = "https://download.pytorch.org/whl/cu90/torch-1.0.0-{0}-{0}m-linux_x86_64.whl"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("Dockerfile", f"FROM ubuntu:16.04\nRUN pip3 install {WHEEL.format('cp35')}\n"),
+        ("setup.sh", f"sed -i '$ a RUN pip install -U pip \\\nRUN pip install {WHEEL.format('cp27')}' Dockerfile\n"),
+        ("setup.sh", f"pip install numpy {WHEEL.format('cp37')}\n"),
+        ("requirements.txt", f"numpy\n{WHEEL.format('cp27')}\n"),
+    ],
+)
+def test_a_wheel_of_a_python_that_the_new_torch_does_not_have_stays(path: str, text: str) -> None:
+    result = migrate(text, path)
+    assert result.data.decode() == text
+    assert "NPU845" in {each.code for each in result.findings if each.open}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pip install https://download.pytorch.org/whl/cu121/torch-2.4.0%2Bcu121-cp310-cp310-linux_x86_64.whl\n",
+        "pip install https://x.org/torch-1.4.0-py3-none-any.whl\n",
+    ],
+)
+def test_other_wheels_become_a_release(text: str) -> None:
+    result = migrate(text)
+    assert result.data.decode() == "pip install torch==2.12.0 torch-npu==2.12.0\n"

@@ -8,9 +8,9 @@ import pytest
 
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source
-from transplt.files import read_as
-from transplt.files.read_as import Reading
+from transplt.flow import read_as
 from transplt.flow.facts import ProjectFacts
+from transplt.flow.read_as import Reading
 
 
 def project(**files: str) -> ProjectFacts:
@@ -53,6 +53,12 @@ def as_words(reading: Reading) -> str:
         ("dist_config = config['dist_config']\ninit(1, **dist_config)\n"
          "def init(rank, dist_backend):\n    torch.distributed.init_process_group(dist_backend)  # cuda\n",
          "dist_config.dist_backend", "backend"),
+        # a key with dashes is an attribute with underscores, unless somebody reads it as it is written
+        ("import torch.distributed as dist\ndist.init_process_group(args.dist_engine)\n", "dist-engine", "backend"),
+        ("import torch\nd = cfg.train_part.card\nx.to(torch.device(d))\n", "train-part.card", "device"),
+        ("import torch\nx.to(torch.device(cfg.the_card))\nprint(cfg['the-card'])\n", "the-card", "device"),
+        ("import torch\nx.to(torch.device(cfg['the-card']))\n", "the_card", "nothing"),
+        ("import torch\nx.to(torch.device(cfg.the_card))\n", "thecard", "nothing"),
         # fields and options
         ("import torch\n@dataclass\nclass Train:\n    device: str = 'cuda'\n", "device", "device"),
         ("import torch\nclass TrainConfig(Base):\n    device: str = 'cuda'\n", "device", "device"),

@@ -65,6 +65,9 @@ EDITED = [
     (".circleci/config.yml",
      "jobs:\n  a:\n    steps:\n      - run: 'CUDA_VISIBLE_DEVICES=0 python << parameters.x >>'\n",
      [("CUDA_VISIBLE", "ASCEND_RT_VISIBLE")]),
+    # folded: the shell gets one line
+    *((".gitlab-ci.yml", f"a:\n  script:\n    - {fold}CUDA_VISIBLE_DEVICES=0\n      python a.py\n",
+       [("CUDA_VISIBLE", "ASCEND_RT_VISIBLE")]) for fold in ("", ">\n      ", ">-\n      ")),
 ]  # fmt: skip
 
 
@@ -90,9 +93,8 @@ KEPT = [
     # no shell of ours reads the step, or not the bytes that stand there
     (STEP[0], "jobs:\n  a:\n    steps:\n      - run: export CUDA_VISIBLE_DEVICES=0\n        shell: pwsh\n"),
     (STEP[0], "jobs:\n  a:\n    steps:\n      - shell: python\n        run: CUDA_VISIBLE_DEVICES=0\n"),
-    (STEP[0], STEP[1].format(">\n          CUDA_VISIBLE_DEVICES=0\n          python a.py")),
+    (STEP[0], STEP[1].format(">\n          CUDA_VISIBLE_DEVICES=0\n\n          python a.py")),
     (STEP[0], STEP[1].format('"CUDA_VISIBLE_DEVICES=0 python \\"a.py\\""')),
-    (STEP[0], STEP[1].format("CUDA_VISIBLE_DEVICES=0\n          python a.py")),
     (
         STEP[0],
         "jobs:\n  a:\n    steps:\n      - uses: x\n        with:\n          run: CUDA_VISIBLE_DEVICES=0 python a.py\n",

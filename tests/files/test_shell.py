@@ -14,10 +14,10 @@ from tests.files.shell_pairs import TARGET, migrated
 from transplt.base.finding import FileResult, Level
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source, join_facts
-from transplt.files import read_as
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.other_file import migrate_other
 from transplt.files.shell.script import Script
+from transplt.flow import read_as
 from transplt.rules.pages import load
 
 

@@ -72,7 +72,8 @@ class Finding:
     `path` is relative to the input folder, with forward slashes. `edit` is set when the finding comes with a
     rewrite; `applied` says whether the output holds it. `ignored` holds the reason when a finding was switched off
     (by a comment or the settings), or when a token binds to something that has to stay as it is. `within` says where
-    the place is for a reader of a file that no editor shows line by line: `cell 3, line 2` of a notebook.
+    the place is for a reader of a file that no editor shows line by line: `cell 3, line 2` of a notebook. `aside`: no
+    training script of the project reaches the file. `option` is what somebody has to ask for before the place counts.
     """
 
     path: str
@@ -87,11 +88,15 @@ class Finding:
     applied: bool = False
     ignored: str = ""
     within: str = ""
+    aside: bool = False
+    option: str = ""
 
     @property
     def text(self) -> str:
-        """The message, with the place where the line of the file does not say enough."""
-        return f"{self.message} ({self.within})" if self.within else self.message
+        """The message, with the place where the line of the file does not say enough, and the option it is behind."""
+        behind = f"only with {self.option}" if self.option else ""
+        rest = ", ".join(filter(None, (self.within, behind)))
+        return f"{self.message} ({rest})" if rest else self.message
 
     @property
     def open(self) -> bool:

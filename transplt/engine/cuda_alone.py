@@ -7,6 +7,7 @@ import ast
 from transplt.edits.edit import Edit
 from transplt.edits.work import Work
 from transplt.flow.callees import PARSER_CALLS
+from transplt.flow.idle_gates import sets_libraries
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
@@ -80,12 +81,7 @@ def _asks_for_cuda(work: Work, node: ast.expr) -> bool:
 
 def _sets_libraries(work: Work, node: ast.If) -> bool:
     """True for a condition under which nothing but settings of CUDA's own libraries are made."""
-    for statement in node.body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        names = [work.names.qualified(each) if isinstance(each, ast.Attribute) else None for each in targets]
-        if not names or not all(name and name.startswith("torch.backends.cud") for name in names):
-            return False
-    return not node.orelse
+    return not node.orelse and sets_libraries(work.names, node.body)
 
 
 def _has_neutral(work: Work, test: ast.expr, *body: ast.AST) -> bool:

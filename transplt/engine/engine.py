@@ -15,6 +15,7 @@ from transplt.edits.helper_file import defined_in, is_helper
 from transplt.edits.ignores import speaks_of_ignores
 from transplt.edits.work import Work
 from transplt.engine.analysis.project import concerns, join, support_facts
+from transplt.engine.behind_options import mark_options
 from transplt.engine.carry_out import carry_out
 from transplt.engine.changed_lines import leave_other_lines
 from transplt.engine.old_code import readable, result_for_old
@@ -23,12 +24,13 @@ from transplt.engine.prefilter import worth_a_look
 from transplt.engine.survey import survey
 from transplt.flow.definition_facts import Use
 from transplt.flow.definition_uses import definition_uses
+from transplt.flow.entries import entry_of
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.key_reads import reads_in_text
 from transplt.flow.links import linked_slots, unlinked_slots
 from transplt.flow.module_facts import code_facts, empty_facts, facts_of, leads_to_code, others_need
 from transplt.flow.placing import Placing, placing_of
-from transplt.flow.saved_files import saved_files
+from transplt.flow.saved_files import loads_strictly, saved_files
 from transplt.flow.slots import Slots
 from transplt.flow.vendored import copy_of
 from transplt.rules.rule_set import compile_rules
@@ -54,7 +56,7 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
     renames = tuple((rule.old, rule.new) for rule in compile_rules(settings).user.definitions.values())
     if renames:
         facts = replace(facts, renames=renames, uses=_uses(data, path, settings, renames))
-    return facts if copy is None else replace(facts, copy=copy)
+    return replace(facts, copy=copy, entry=entry_of(data, path) if path.endswith(".py") else None)
 
 
 def _uses(data: bytes, path: str, settings: Settings, renames: tuple[tuple[str, str], ...]) -> tuple[Use, ...]:
@@ -75,7 +77,8 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     has_facts, analysed = others_need(data, mentions_cuda), settings.analysis and concerns(data, path)
     leads = has_facts or leads_to_code(data, path)
     if not leads and not analysed and not settings.adds_code:
-        return replace(empty_facts(path), saved=saved_files(data), reads=reads_in_text(data))
+        saved, loads = saved_files(data), loads_strictly(data)
+        return replace(empty_facts(path), saved=saved, loads=loads, reads=reads_in_text(data, path))
     try:
         file = files.parse(path, data) if settings.adds_code else File.of(path, data)
     except UnreadableSource:
@@ -89,13 +92,13 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     elif leads:
         facts = code_facts(unlinked_slots(found, names, ProjectFacts()), compile_rules(settings))
     if not has_facts:
-        facts = replace(facts, reads=reads_in_text(data))
+        facts = replace(facts, reads=reads_in_text(data, path))
     if mentions_cuda or analysed or settings.adds_code:
         files.put_by(data, file)
     if settings.adds_code:
         imported, guarded = imported_names(path, found.imports), has_main_guard(found.tree)
         facts = replace(facts, text=data, imported=imported, guarded=guarded)
-    facts = replace(facts, saved=saved_files(data))
+    facts = replace(facts, saved=saved_files(data), loads=loads_strictly(data))
     return replace(facts, analysis=support_facts(found, names)) if analysed else facts
 
 
@@ -167,7 +170,8 @@ def _finished(
         alone = plan(file.source, file.scan, rules, replace(settings, entry=""), project, slots)
         result = finish(data, alone)
         result = replace(result, findings=tuple(sorted((*result.findings, taken_back), key=Finding.sort_key)))
-    return _analysed(result, data, file, settings, project)
+    result = _analysed(result, data, file, settings, project)
+    return replace(result, findings=mark_options(file.scan, result.findings))
 
 
 def _analysed(

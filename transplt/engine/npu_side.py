@@ -1,6 +1,7 @@
 """Code that handles the NPU already: it stays as it is, and what is left for CUDA alone is reported.
 
-A file is *portable* when it chooses between CUDA and the NPU (transplt/flow/npu_choices.py). A project is when a
+A file is *portable* when it chooses between CUDA and the NPU, or asks a library whether there is one
+(transplt/flow/npu_choices.py). A project is when a
 tenth of its CUDA-bound files are. What they do on CUDA, on the CPU and on an NPU must not change, so nothing in them
 is edited but what the user's own rules say. An edit that was planned is dropped where the code is CUDA's side of such
 a choice, and becomes a finding everywhere else. A file that merely uses the NPU (`torch.npu.set_device(0)` next to a
@@ -25,6 +26,8 @@ from transplt.syntax.scan import FUNCTIONS, parent
 
 REASON = "cuda-side"
 CODE = "NPU200"
+#: A name of a library: compared with what the library says of several NPUs, the one for CUDA is false.
+_LIBRARY = "NPU140"
 
 
 def leave_npu_code(work: Work) -> None:
@@ -34,13 +37,15 @@ def leave_npu_code(work: Work) -> None:
         return
     places = npu_places(work.source) if mentions else []
     choices = npu_choices.choices(work.source, work.scan, places) if places else []
-    if not work.project.portable and not (places and npu_choices.chooses(work.scan, choices)):
+    asks = bool(places) and npu_choices.asks_whether_there_is_one(work.scan)
+    if not work.project.portable and not asks and not (places and npu_choices.chooses(work.scan, choices)):
         return
     where = "file" if places else "project"
     choices = npu_choices.choices(work.source, work.scan, places, arms=True) if places else []
     below = {id(each.orelse[0]) for each in choices if isinstance(each, ast.If) and len(each.orelse) == 1}
     choices = [choice for choice in choices if id(choice) not in below]  # `elif` goes with its `if`
     sides = list(dict.fromkeys(side for choice in choices for side in npu_choices.sides(work.source, choice)))
+    sides += npu_choices.answered(work.source, work.scan)
     areas = _Areas(sides)
     planned = work.rewrites
     starts = sorted(work.source.extent(edit.node)[0] for edit in planned)
@@ -55,16 +60,24 @@ def leave_npu_code(work: Work) -> None:
             work.add(Kept(extent, "text"))
         elif _under_a_cuda_condition(work.source, edit.node, starts):
             work.add(Kept(extent, "cuda-condition"))
+        elif edit.code == _LIBRARY and _names_both(work, edit):
+            work.add(Kept(extent, REASON))
         elif reason := answered(work, edit):
             work.add(Kept(extent, reason))
         else:
             work.add(_left(edit, extent, where))
-    work.withdraw_notes(lambda note: note.code != CODE and areas.hold(note.extent))
+    # Of a test that is not edited nobody gets another answer.
+    work.withdraw_notes(lambda note: note.code == "NPU272" or (note.code != CODE and areas.hold(note.extent)))
     for side in sides:
         work.add(Kept(side, REASON))
 
 
 def _left(edit: Edit, extent: Extent, where: str) -> Note:
+    if edit.code == _LIBRARY and _is_compared(edit.node):
+        old, new = edit.api.rpartition(".")[2], _new_name(edit)
+        message = f"a comparison with {old} is false on NPUs, which the library calls {new}"
+        help_ = f"name both: in ({old}, {new}, ...)"
+        return Note(extent, _LIBRARY, Level.MANUAL, message, edit.api, help_, Effort.LOW)
     return Note(
         extent,
         CODE,
@@ -74,6 +87,28 @@ def _left(edit: Edit, extent: Extent, where: str) -> Note:
         f"if the NPU needs it too, add its case beside it (for an NPU alone: {edit.message})",
         Effort.LOW,
     )
+
+
+def _names_both(work: Work, edit: Edit) -> bool:
+    """True where the expression around a name of a library holds the one for NPUs too."""
+    new = _new_name(edit)
+    node: ast.AST = edit.node
+    while isinstance(above := parent(node), ast.expr):
+        node = above
+    return bool(new) and isinstance(node, ast.expr) and new in work.text(node)
+
+
+def _new_name(edit: Edit) -> str:
+    """The last part of the name that an edit was to write; its message is `old -> new`."""
+    return edit.message.partition(" -> ")[2].strip("'").rpartition(".")[2]
+
+
+def _is_compared(node: ast.AST) -> bool:
+    """True for a side of a comparison, and an element of one that is written out."""
+    above = parent(node)
+    if isinstance(above, (ast.List, ast.Tuple, ast.Set)):
+        above = parent(above)
+    return isinstance(above, ast.Compare)
 
 
 class _Areas:

@@ -13,6 +13,7 @@ from transplt.base.text.marks import names_in
 from transplt.base.text.source import Source
 from transplt.edits.work import Work
 from transplt.flow.callees import FOREIGN
+from transplt.rules.packages import package_imported_as
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF
 from transplt.syntax.scopes import Binding
@@ -83,7 +84,7 @@ class LongerNames:
     def _why_attribute(self, node: ast.Attribute) -> Cause:
         full = self.work.names.qualified(node)
         if full is not None:
-            return self._imported(full)
+            return ignored("package-name", full.partition(".")[0]) if self._is_hidden(full) else self._imported(full)
         base = node.value
         if self._is_own_data(node.attr):
             return ignored("own-data")
@@ -94,6 +95,19 @@ class LongerNames:
                 return ignored("reported-beside")
             base = base.func if isinstance(base, ast.Call) else base.value
         return ignored("attribute")
+
+    def _is_hidden(self, full: str) -> bool:
+        """True for a member of a library that has the name of a folder of the project, which defines no such member."""
+        project = self.work.project
+        module, _, name = full.rpartition(".")
+        library = module.partition(".")[0]
+        if library not in FOREIGN and package_imported_as(library) is None:
+            return False  # a module of the project's own may bind names in other ways
+        if not project.known or project.canonical(module) not in project.modules:
+            return False
+        return project.canonical(full) not in project.modules and not any(
+            each.endswith(f".{name}") for each in project.defined
+        )
 
     def _is_own_data(self, name: str) -> bool:
         """True for what a flag of the project sets, and for what this file writes as an attribute."""

@@ -11,14 +11,21 @@ from transplt.engine.plan import in_force
 from transplt.rules.rule_set import compile_rules
 
 _TOOL, _GPU = "transplt", "gpu"
+_NPU = frozenset({b"npu", b"NPU", b"torch_npu"})
 #: So many names are known to say nothing.
 _MOST_PLAIN = 200_000
 
 
-def worth_a_look(data: bytes, settings: Settings) -> bool:
-    """Whether the bytes hold a literal or a word of the rules in force, in any case: most files of a library do not."""
+def worth_a_look(data: bytes, settings: Settings, *, ported: bool = True) -> bool:
+    """Whether the bytes hold a literal or a word of the rules in force, in any case: most files of a library do not.
+
+    What an NPU refuses it refuses in a file that was ported, too: with `ported` a file that names the NPU is looked at.
+    """
     known = _known(settings.torch_version, settings.similar, settings.user_rules, settings.fixers)
-    left = names_in(data) - known.plain
+    every = names_in(data)
+    if ported and not every.isdisjoint(_NPU):
+        return True
+    left = every - known.plain
     small = {name.lower() for name in left}
     names, lowered = joined(small), data.lower()
     if _TOOL in names:  # it may speak to us in a comment

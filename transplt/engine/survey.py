@@ -7,16 +7,22 @@ from transplt.edits.edit import Edit
 from transplt.edits.ignores import Ignores
 from transplt.edits.notes import finding_of
 from transplt.edits.work import Work
+from transplt.engine.account import settle
 from transplt.engine.ignore_findings import word_findings
 from transplt.engine.verify import applies
 
 
 def survey(data: bytes, work: Work) -> FileResult:
-    """The findings of a planned file. One whose edit would be made counts as applied; tokens are not counted."""
+    """The findings of a planned file. One whose edit would be made counts as applied, and takes the tokens in
+    its place away."""
     ignores = Ignores(work)
     edits = [edit for edit in work.rewrites if not ignores.drop(edit)]
     findings = [ignores.mark(finding_of(work.source, work.scan.path, note)) for note in [*work.notes, *ignores.dropped]]
-    findings += [ignores.mark(_finding(work, edit)) for edit in edits]
+    made = [_finding(work, edit) for edit in edits]
+    gone = sorted((each.span.start, each.span.end, b"") for each in made if each.applied)
+    account = settle(work, gone, [each for each in made if each.applied], findings, ignores.reason)
+    findings += [ignores.mark(each) for each in made]
+    findings += [ignores.mark(finding_of(work.source, work.scan.path, note)) for note in account.unknown]
     findings += word_findings(work, ignores)
     findings.sort(key=Finding.sort_key)
     return FileResult(work.scan.path, data, tuple(findings), changed=any(each.applied for each in findings))

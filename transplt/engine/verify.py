@@ -70,7 +70,7 @@ def _broken(work: Work, outcome: Outcome, applied: Sequence[Edit]) -> str:
     settings = replace(work.settings, user_rules=())
     try:
         source = read_source(outcome.data)
-        if not worth_a_look(outcome.data, settings) and not refused(source, None):
+        if not worth_a_look(outcome.data, settings, ported=False) and not refused(source, None):
             return ""  # nothing is left for a rule to act on
         tree = parse(source)
     except UnreadableSource as error:

@@ -33,10 +33,19 @@ def changes(document: Document) -> Finds:
             yield from recipe.environment(pair.value)
         elif pair.name == "image":
             yield from recipe.image(pair.value)
+        elif pair.name in (started := ("entrypoint", "command") if compose else ("command", "args")):
+            yield from _command(recipe, pair, started)
         elif compose:
             yield from _compose(recipe, pair)
         else:
             yield from _kubernetes(recipe, pair)
+
+
+def _command(recipe: Recipe, pair: Pair, keys: tuple[str, str]) -> Finds:
+    """What a container starts: the two keys of it together, at the first of them that it has."""
+    first, then = (below(pair.mapping, key) for key in keys)
+    if pair.value is (then if first is None else first) and pair.above[-1:] != ("build",):
+        yield from recipe.started(first, then)
 
 
 # --- compose ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transplt.base.text.requirement import NAME, Requirement, requirement_in
 from transplt.base.text.toml import parse_toml
@@ -18,10 +18,20 @@ from transplt.base.text.toml_places import ITEM, TomlValue, toml_values
 from transplt.files.install_commands import install_commands
 from transplt.files.kind import FileKind, is_environment
 
+if TYPE_CHECKING:
+    import ast
+
 LOCK_FILES = re.compile(r"(?:poetry|uv|pdm|pipfile|pixi|conda)\.lock|pylock(?:\..*)?\.toml|conda-lock\.ya?ml")
 #: Sections of an environment of conda, and the list of what builds a project.
 CONDA, PIP = "conda", "pip"
+#: The section of what is in `extras_require` of a setup.py.
+EXTRAS = "extras"
 BUILD = ("build-system", "requires")
+#: Folders beside the project in which its dependency files lie, too.
+FOLDERS = (
+    "requirements", "conda", "env", "envs", "environment", "environments", "docker", "dockerfile", "dockerfiles",
+    ".devcontainer",
+)  # fmt: skip
 #: Files in which commands install packages.
 INSTALLING = frozenset({FileKind.SHELL, FileKind.DOCKER, FileKind.CONFIG, FileKind.NOTEBOOK})
 _ITEM = re.compile(r"^[ \t]*-[ \t]+[\"']?(?:[\w./-]+::)?([^\s\"'][^#\n\"']*)", re.M)
@@ -117,11 +127,39 @@ def _setup(text: str) -> Iterator[Requirement]:
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
+    of_extras = {id(inner) for each in _extras(tree) for inner in ast.walk(each)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             for found in map(requirement_in, node.value.splitlines()):
                 if found is not None:
-                    yield Requirement(found.name, found.versions, 0, 0)
+                    yield Requirement(found.name, found.versions, 0, 0, section=EXTRAS if id(node) in of_extras else "")
+
+
+def _extras(tree: ast.Module) -> list[ast.expr]:
+    """The values of a setup.py that `extras_require` alone is made of, those of its variables too."""
+    import ast
+
+    values = {
+        node.targets[0].id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+    }
+    keywords = [node for node in ast.walk(tree) if isinstance(node, ast.keyword)]
+    others = {name.id for node in keywords if node.arg != "extras_require" for name in _names(node.value)}
+    found = [node.value for node in keywords if node.arg == "extras_require"]
+    seen = set[str]()
+    for value in found:  # grows
+        for name in _names(value):
+            if name.id in values and name.id not in others and name.id not in seen:
+                seen.add(name.id)
+                found.append(values[name.id])
+    return found
+
+
+def _names(node: ast.expr) -> Iterator[ast.Name]:
+    import ast
+
+    return (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
 
 
 def _setup_cfg(text: str) -> Iterator[Requirement]:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from transplt.base.finding import Effort, Level
-from transplt.edits.edit import Extent, Finds, Kept, Note
+from transplt.edits.edit import Extent, Finds, Found, Kept, Note, extent_of
 from transplt.files.dockerfile import Instruction, Word, instructions, without_flags, words
 from transplt.files.document import Document
+from transplt.files.exec_form import Item, json_words, list_changes
 from transplt.files.kind import FileKind
 from transplt.files.pieces import in_lines
 from transplt.files.variables import together, variable_set
@@ -35,6 +36,7 @@ def _changes(document: Document) -> Finds:
     found = list(instructions(document.utf8))
     shell, stages = True, {alias for each in found for alias in _stage(document, each)}
     image_arguments = set(_expanded_in_images(document, found))
+    yield from _started(document, found)
     for each in found:
         if each.keyword == "SHELL":
             shell = _SHELLS.search(_bytes(document, each.extent)) is not None
@@ -150,10 +152,53 @@ def _set(document: Document, name: bytes, start: int, value: bytes, end: int, fi
 # --- commands --------------------------------------------------------------------------------------------------------
 
 
+def _as_words(document: Document, instruction: Instruction) -> list[Item] | None:
+    """The words of a command that is written as JSON: no shell reads them. None for one that a shell reads."""
+    lines = without_flags(document.utf8, instruction.lines)
+    return json_words(document.utf8, lines[0][0], lines[-1][1]) if lines else None
+
+
+def _start(found: Found) -> int:
+    return extent_of(found)[0]
+
+
+def _started(document: Document, found: Sequence[Instruction]) -> Finds:
+    """Commands as lists of words: of RUN each for itself, of CMD behind what ENTRYPOINT starts.
+
+    The last ENTRYPOINT and the last CMD of a stage count; a stage on another one of the file has that one's.
+    """
+    entries: dict[bytes, list[Item] | None] = {}
+    stages: list[list[Instruction]] = []
+    for each in found:
+        if each.keyword == "FROM" or not stages:
+            stages.append([])
+        stages[-1].append(each)
+    for stage in stages:
+        first = stage[0]
+        image = _image(document, first) if first.keyword == "FROM" else None
+        entry: list[Item] | None = entries.get(image.text.lower(), []) if image is not None else []
+        own: Instruction | None = None
+        for each in stage:
+            if each.keyword == "ENTRYPOINT":
+                own, entry = each, _as_words(document, each)
+            elif each.keyword == "RUN" and (words := _as_words(document, each)):
+                yield from list_changes(document, words)
+        for name in _stage(document, first):
+            entries[name] = entry
+        last = next((each for each in reversed(stage) if each.keyword == "CMD"), None)
+        given = _as_words(document, last) if last is not None else None
+        if given is not None and entry is not None:
+            begin = first.extent[0]  # what the other stage starts is said there
+            changes = list_changes(document, [*entry, *given])
+            yield from (each for each in changes if _start(each) >= begin)
+        elif own is not None and entry:
+            yield from list_changes(document, entry)
+
+
 def _commands(document: Document, instruction: Instruction) -> Finds:
     lines = without_flags(document.utf8, instruction.lines)
-    if not lines or document.utf8[lines[0][0] : lines[0][1]].lstrip().startswith(b"["):
-        return  # the words of a command as JSON: no shell reads them
+    if not lines or _as_words(document, instruction) is not None:
+        return
     if instruction.documents:
         if _bytes(document, (lines[0][0], lines[-1][1])).strip() == instruction.documents[0][0]:
             lines = [instruction.documents[0][1]]

@@ -46,6 +46,7 @@ EDITORS: tuple[_Entry, ...] = (
     _Entry("transplt.files.recipes", frozenset({FileKind.DOCKER, FileKind.CONFIG}), _RECIPES),
     _Entry("transplt.files.config.editor", frozenset({FileKind.CONFIG}), (*WORDS, b"multi_gpu")),
     _Entry("transplt.files.notebook.editor", frozenset({FileKind.NOTEBOOK}), (b"",)),  # a rule may be about any word
+    _Entry("transplt.files.submodules", frozenset({FileKind.PROSE}), (b"[submodule",)),
     _Entry("transplt.files.documents.editor", frozenset({FileKind.PROSE}), (*WORDS, b"torch", b"--gpus")),
 )
 

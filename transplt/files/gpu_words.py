@@ -24,10 +24,12 @@ _COMMANDS = frozenset(
 _KEYS = frozenset({FileKind.CONFIG, FileKind.DOCKER, FileKind.REQUIREMENTS})
 #: What every file with such a word holds, in any case.
 _HINTS = Marked(
-    r"gpu|flash_att|[48]bit|tf32|paged_|bnb|lamb\b|lion\b|accelerators|reduce-overhead|max-autotune|apex|\bamp\b"
-    r"|sparse_att|xformers|device=|srun|sbatch|salloc|80gb",
-    *r"gpu flash_att 4bit 8bit tf32 paged_ bnb lamb\b lion\b accelerators reduce-overhead max-autotune apex".split(),
-    *r"\bamp\b sparse_att xformers device= srun sbatch salloc 80gb".split(),
+    r"gpu|flash_att|[48]bit|tf32|paged_|bnb|lamb\b|lion\b|accelerator|lightning|reduce-overhead|max-autotune|apex"
+    r"|\bamp\b|sparse_att|xformers|device=|srun|sbatch|salloc|80gb|torch_compile|torch-compile|dynamo|liger|vllm|sglang"
+    r"|megatron|kernels-community|impl_backend|nsys|rollout\.quant",
+    *r"gpu flash_att 4bit 8bit tf32 paged_ bnb lamb\b lion\b accelerator lightning reduce-overhead".split(),
+    *r"max-autotune apex \bamp\b sparse_att xformers device= srun sbatch salloc 80gb torch_compile".split(),
+    *r"torch-compile dynamo liger vllm sglang megatron kernels-community impl_backend nsys rollout.quant".split(),
 )
 #: The rest of a word that is cut off, and what parts the name of a flag from its value.
 _WORD_END = re.compile(r"[^\s\"'\\;|&]*")
@@ -86,7 +88,8 @@ def _flags(lines: list[str]) -> Iterator[_Hit]:
         for command, wanted in gpu_words().commands if calls else gpu_words().commands[:1]:
             for flags in flags_of(group, command, first):
                 for place, word in wanted:
-                    if match := place.pattern.search(flags.text):
+                    match = place.pattern.search(flags.text)
+                    if match and not (place.unless and any(map(place.unless.search, lines))):
                         rest = _WORD_END.match(flags.text, match.end())
                         text = match.group() + (rest.group() if rest is not None else "")
                         start = flags.start + match.start()
@@ -107,6 +110,8 @@ def _keys(text: str) -> Iterator[_Hit]:
     known: dict[tuple[int, str], bool] = {}
 
     def stands_beside(place: PathPlace, above: int) -> bool:
+        if place.without is not None and any(map(place.without.fullmatch, near[above])):
+            return False
         if place.beside is None:
             return True
         key = (above, place.beside.pattern)
@@ -141,7 +146,7 @@ def _finding(
         code=hit.word.code,
         level=level,
         message=hit.word.message.replace("{text}", shown).replace("{value}", repr(value)),
-        api=_shown(hit.name),
+        api=hit.word.of or _shown(hit.name),
         effort=hit.word.effort if level is Level.MANUAL else None,
         help=help_,
     )

@@ -23,6 +23,16 @@ _WITH_VALUE = re.compile(
     r"python-version|implementation|progress-bar|report|log|proxy|cert|extra|"
     r"trusted-host|cache-dir|timeout|no-binary|only-binary|global-option|config-settings|group|source|python)$"
 )
+_CLONE = re.compile(
+    r"\bgit[ \t]+clone\b[^\n;&|]{0,200}?(?:https?://|ssh://|git@)[\w.@-]+[/:]([\w.-]+)/([\w.-]+?)(?:\.git)?(?=[\s;&|\"']|\Z)"
+)
+#: A build from a folder: `pip install .`, `pip install csrc/x`, `python setup.py install`.
+_BUILDS = re.compile(
+    r"\bsetup\.py[ \t]+(?:install|develop|bdist_wheel)\b"
+    r"|\bpip[\d.]*[ \t]+(?:install|wheel)(?:[ \t]+-\S{1,80}){0,6}[ \t]+[\"']?(?:\.|\w[\w.-]*/)"
+)
+#: Whose forks are for NPUs, or for cards of AMD.
+_OTHER_OWNERS = frozenset({"ascend", "rocm"})
 _COMMENT = re.compile(r"(?:^|(?<=[\s\"]))#(?!!)", re.M)
 _ENDS = frozenset({"&&", "||", ";", "|", "&", "\n", "\\n", '\\"'})
 #: Short options of installers that take no value.
@@ -94,6 +104,16 @@ def install_commands(text: str) -> Iterator[InstallCommand]:
                 requirements += [] if found is None else [replace(found, whole=(word.start, word.end))]
         first, last = command.group().split()[0], command.group().split()[-1]
         yield InstallCommand(command.start(), done, first, last, tuple(words), tuple(requirements), tuple(options))
+
+
+def cloned_packages(text: str) -> Iterator[Requirement]:
+    """The repositories that a text clones, where it builds something from a folder; forks for other cards left out."""
+    if "git clone" not in text or not _BUILDS.search(text):
+        return
+    for command in _CLONE.finditer(text):
+        begin = text.rfind("\n", 0, command.start()) + 1
+        if _COMMENT.search(text, begin, command.start()) is None and command[1].lower() not in _OTHER_OWNERS:
+            yield Requirement(command[2], "", *command.span(2), address=True)
 
 
 def _words(text: str, at: int) -> tuple[list[Word], int]:

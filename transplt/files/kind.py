@@ -43,7 +43,9 @@ _REQUIREMENTS = re.compile(
     r"|pylock([-_.].*)?\.toml|conda-lock\.ya?ml"
 )
 #: What a tool makes a .py file of.
-_TEMPLATE = re.compile(r".+\.py\.(in|j2|jinja2?|tmpl|tpl|template|mako)")
+_TEMPLATE = re.compile(r".+\.py\.(in|j2|jinja2?|tmpl|tpl|template|mako|example|sample|dist|default)")
+#: What is copied to the name before it, or filled in: `.env.example`, `train.yaml.sample`, `config.cmake.in`.
+_PATTERN_OF = re.compile(r"(.*\.\w+|makefile)\.(?:in|template|tmpl|tpl|example|sample|dist|default)")
 _DOCKER = re.compile(r"(.*[-_.])?(docker|container)file([-_.].*)?|(docker-)?compose([-_.].*)?\.ya?ml")
 _SHELL_LINE = re.compile(rb"#!.*\b(ba|z|k|da|a|c)?sh\b")
 _PYTHON_LINE = re.compile(rb"#!.*\bpython")
@@ -75,6 +77,8 @@ def kind_of(path: str, data: bytes) -> FileKind:
     known = _SUFFIXES.get(suffix)
     if known is not None:
         return known
+    if (filled := name_filled(name)) != name:
+        return kind_of(filled, data)
     if data[:2] == b"#!":
         line = data[:256].split(b"\n", 1)[0]
         if _PYTHON_LINE.match(line):
@@ -82,6 +86,12 @@ def kind_of(path: str, data: bytes) -> FileKind:
         if _SHELL_LINE.match(line):
             return FileKind.SHELL
     return FileKind.PROSE
+
+
+def name_filled(name: str) -> str:
+    """The name under which a pattern of a file is used: `train.yaml` for `train.yaml.example`; others are their own."""
+    pattern = _PATTERN_OF.fullmatch(name)
+    return name if pattern is None else pattern[1]
 
 
 def is_environment(data: bytes) -> bool:

@@ -11,11 +11,11 @@ from transplt.files.document import Document, text_of
 from transplt.files.gpu_words import OF_MEMORY, beside_tokens, gpu_word_findings
 from transplt.files.ignore_lines import ignore_line_findings
 from transplt.files.kind import FileKind
-from transplt.files.npu_twin import has_npu_twin
+from transplt.files.npu_twin import has_npu_twin, is_for_cuda
 from transplt.files.python_in import whole_python
 from transplt.files.requirements import with_requirements
 from transplt.files.rewrite import Rewritten, rewritten
-from transplt.files.tokens import Known, scan_other_file
+from transplt.files.tokens import FILE_BESIDE, PROJECT_BESIDE, Known, scan_other_file
 from transplt.flow.facts import ProjectFacts
 
 
@@ -30,7 +30,8 @@ def migrate_other(
 ) -> tuple[FileResult, int]:
     """The result for one file, and how many of its words stand in prose. `root`: the folder in which a twin may lie.
 
-    A file with a twin for the NPU is not edited, as none is that is not UTF-8.
+    A file with a twin for the NPU is not edited, nor is one for CUDA in a project that handles the NPU, nor any that is
+    not UTF-8.
     """
     if (whole := whole_python(data, path, kind, settings, project)) is not None:
         return whole, 0
@@ -38,16 +39,19 @@ def migrate_other(
     source = None if kind is FileKind.BINARY else text_of(data)
     text = data if source is None else source.utf8
     has_twin = bool(root) and has_npu_twin(root, path, kind)
+    for_cuda = is_for_cuda(path, kind, project)
     done = Rewritten(text)
-    if source is not None and not has_twin:
+    if source is not None and not has_twin and not for_cuda:
         done = rewritten(Document(source, path, kind, settings, target, project or ProjectFacts()))
     known = _known(text, done)
-    other = scan_other_file(text, path, kind, target, off, lambda: has_twin, known)
+    beside = FILE_BESIDE if has_twin else PROJECT_BESIDE if for_cuda else ""
+    other = scan_other_file(text, path, kind, target, off, beside, known)
     found = other.findings
-    read = kind is FileKind.NOTEBOOK and done.kept  # what it asks for was found in its cells
+    read = for_cuda or (kind is FileKind.NOTEBOOK and done.kept)  # what it asks for was found in its cells
     if words := [] if read else _not_reported(gpu_word_findings(text, path, kind, settings.pins, off), known):
         found = tuple(beside_tokens(found, words))
-    found = with_requirements(found, text, path, kind, off, known)
+    if not for_cuda:
+        found = with_requirements(found, text, path, kind, off, known)
     if settings.analysis and kind is FileKind.NATIVE:
         from transplt.engine.analysis.native import findings_of
 

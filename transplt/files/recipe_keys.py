@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Extent, Finds, Note
 from transplt.files.document import Document
+from transplt.files.exec_form import Item, list_changes
+from transplt.files.kind import FileKind
+from transplt.files.pieces import in_lines
 from transplt.files.variables import DEVICES, variable_set
-from transplt.files.yaml_nodes import MappingNode, Node, Pair, ScalarNode, SequenceNode, Yaml, below
+from transplt.files.yaml_nodes import (
+    MappingNode,
+    Node,
+    Pair,
+    ScalarNode,
+    SequenceNode,
+    Yaml,
+    below,
+    folded_lines,
+    scalars,
+    text_lines,
+)
+from transplt.flow.command_words import Word, split
 from transplt.rules.containers import image_text, is_cuda_image
 
 IMAGE = "NPU850"
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_QUOTES = re.compile(r"[\"'`\\]|\$\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +71,33 @@ class Recipe:
         elif isinstance(node, SequenceNode):
             for item in node.value:
                 yield from self._item(item)
+
+    def shell(self, node: ScalarNode) -> Finds:
+        """What the shell's editors find in a text that is one command, or a script."""
+        lines = text_lines(self.document, self.yaml, node)
+        if lines:
+            yield from in_lines(self.document, lines, FileKind.SHELL)
+        elif (folded := folded_lines(self.document, self.yaml, node)) is not None:
+            yield from in_lines(*folded, FileKind.SHELL)
+
+    def started(self, first: Node | None, then: Node | None) -> Finds:
+        """What is found of a command (`entrypoint`) and of what it is given besides (`command`), as texts or lists."""
+        parts = [node for node in (first, then) if isinstance(node, (ScalarNode, SequenceNode))]
+        if len(parts) == 1 and isinstance(parts[0], ScalarNode):
+            yield from self.shell(parts[0])
+            return
+        items = [item for node in parts for item in self._words(node)]
+        yield from list_changes(self.document, items)
+
+    def _words(self, node: ScalarNode | SequenceNode) -> Iterator[Item]:
+        """The words of a list; those of a text, where it is nothing but words."""
+        for each in scalars(node):
+            text, lines = str(each.value), text_lines(self.document, self.yaml, each) or []
+            extent = (lines[0][0], lines[-1][1]) if lines else self.extent(each)
+            if isinstance(node, ScalarNode) and len(lines) == 1 and not _QUOTES.search(text):
+                yield from (Item(word, (word.extent,)) for word in split(text, extent[0]))
+            else:
+                yield Item(Word(extent, text, text), tuple(lines))
 
     def _item(self, item: Node) -> Finds:
         if isinstance(item, ScalarNode) and "=" in str(item.value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -9,12 +10,15 @@ from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.text.ignore_comments import ignore_comments
 from transplt.base.text.requirement import Requirement
 from transplt.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
+from transplt.files.install_commands import cloned_packages
 from transplt.files.kind import FileKind
 from transplt.files.tokens import Known
-from transplt.rules.packages import BOUND, PackageAdvice, advice_on_requirement
+from transplt.rules.packages import BOUND, PackageAdvice, advice_on_clone, advice_on_requirement
 
 #: Bytes of a file that is read for requirements.
 LARGEST = 2_000_000
+#: A list for the cards of somebody else: `requirements_xpu.txt`.
+_OF_OTHERS = re.compile(r"(?<![a-z])(?:xpu|rocm|amd|hpu|gaudi|tpu|mps)(?![a-z])", re.I)
 _MOST_SHOWN = 8
 
 
@@ -48,6 +52,8 @@ def with_requirements(
     both = tuple(_both(each, bound.get(each.span.line)) for each in others)
     return (*both, *(each for each in found if each.code != BOUND or each.span.line not in reported_lines))
 
+_EXTRA = re.compile(r"(?:optional-dependencies|extras_require|extras)\.([^.]+)$")
+
 
 def _both(finding: Finding, requirement: Finding | None) -> Finding:
     if requirement is None or not requirement.help or requirement.help in (finding.help or ""):
@@ -59,10 +65,16 @@ def requirement_findings(data: bytes, path: str, kind: FileKind) -> list[Finding
     """One finding for each package of a file that needs something else on Ascend; one for a whole lock file."""
     if len(data) > LARGEST or (kind not in INSTALLING and kind is not FileKind.REQUIREMENTS):
         return []
+    if _OF_OTHERS.search(path.rpartition("/")[2]):
+        return []
     text = data.decode("utf-8", "surrogateescape")
     found: dict[str, tuple[Requirement, PackageAdvice]] = {}
     for each in sorted(requirements_of(text, path, kind), key=lambda each: each.start):
         advice = advice_on_requirement(each.name, each.versions)
+        if advice is not None:
+            found.setdefault(f"{each.name.lower()} {advice.code}", (each, advice))
+    for each in cloned_packages(text) if kind in INSTALLING else ():
+        advice = advice_on_clone(each.name)
         if advice is not None:
             found.setdefault(f"{each.name.lower()} {advice.code}", (each, advice))
     if LOCK_FILES.fullmatch(path.rpartition("/")[2].lower()):
@@ -94,4 +106,13 @@ def _finding(text: str, path: str, at: Requirement, advice: PackageAdvice) -> Fi
     end = start + len(text[at.start : at.end].encode("utf-8", "surrogateescape"))
     span = Span(line, column, line, column + at.end - at.start, start, end)
     api = advice.package or at.name
-    return Finding(path, span, advice.code, Level.MANUAL, advice.message, api, effort=Effort.LOW, help=advice.help)
+    return Finding(
+        path, span, advice.code, Level.MANUAL, advice.message, api, effort=Effort.LOW, help=advice.help,
+        option=_extra(at.section),
+    )  # fmt: skip
+
+
+def _extra(section: str) -> str:
+    """The words for an extra that nobody gets who does not ask for it; empty for what is always installed."""
+    match = _EXTRA.search(section)
+    return f"the extra {match[1]}" if match is not None else ""

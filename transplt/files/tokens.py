@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,8 +23,10 @@ from transplt.base.finding import (
 from transplt.base.settings import TorchTarget
 from transplt.base.text.cuda_words import WORD, WORDS, mentions_cuda
 from transplt.base.text.ignore_comments import ignore_comments
+from transplt.files.addresses import names_no_cuda
 from transplt.files.kind import FileKind
 from transplt.files.line_advice import advise_on
+from transplt.files.native_text import block_comments, has_hash_comments, only_speaks_of_cuda, starts_a_container
 from transplt.rules.reasons import CODE_COMMENT, named
 
 _TOKEN = re.compile(WORD.pattern, re.IGNORECASE)
@@ -46,14 +50,17 @@ _JSON_COMMENT = re.compile(rb"(?:[^\"/]|\"(?:[^\"\\]|\\.)*\"|/(?!/))*//")
 _HASH_KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.DOCKER, FileKind.SCRIPT})
 #: A line of a notebook longer than this is an embedded picture or the output of a cell.
 _LONG_LINE_BYTES = 4000
+#: How the words begin that such names hold: nvidia/model, ops_cuda.egg-info.
+_IN_NAMES = (b"nvidia", b"cuda.e")
 _Range = tuple[int, int]
 #: What became of the bytes from one offset to another, where somebody else speaks of them.
 Known = Callable[[int, int], Cause | None]
 #: So many findings are enough for one file; the tokens of all lines are counted.
 MAX_FINDINGS = 200
 _MAX_NAME = 120
-#: The words of the reason `file-beside`.
-_BESIDE = "a file of its own for the NPU lies beside it"
+#: The words of the reasons `file-beside` and `project-beside`.
+FILE_BESIDE = "a file of its own for the NPU lies beside it"
+PROJECT_BESIDE = "a file for CUDA in a project that handles the NPU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +102,14 @@ def scan_other_file(
     kind: FileKind,
     target: TorchTarget,
     ignored_codes: Sequence[str] = (),
-    has_twin: Callable[[], bool] = lambda: False,
+    beside: str = "",
     known: Known = lambda start, end: None,
 ) -> OtherFile:
     """Counts and reports the tokens of one file; its bytes stay what they are.
 
-    `ignored_codes` are prefixes of codes that the settings switch off for this file; `has_twin` is asked whether a file
-    for the NPU lies beside it, which answers for it. `known` gives what became of the bytes from one offset to another,
-    where somebody else speaks of them.
+    `ignored_codes` are prefixes of codes that the settings switch off for this file; `beside` are the words of the
+    reason why nothing is left to do in it: a file for the NPU lies beside it. `known` gives what became of the bytes
+    from one offset to another, where somebody else speaks of them.
     """
     if kind is FileKind.BINARY:
         return OtherFile(kind)
@@ -118,7 +125,9 @@ def scan_other_file(
         )
         return OtherFile(kind, (), ledger.total(), ledger.counts().get(cause, 0), ledger)
     comments = reported = 0
-    beside = _BESIDE if has_twin() else ""
+    native = kind is FileKind.NATIVE
+    blocks, hashes = (block_comments(data), has_hash_comments(path)) if native else ([], False)
+    own = Cause(TokenVerdict.IGNORED, reason="own-name") if native and only_speaks_of_cuda(path, data) else None
     rows: list[TokenRow] = []
     prefixes = tuple(ignored_codes)
     findings: list[Finding] = []
@@ -128,15 +137,26 @@ def scan_other_file(
             output = Cause(TokenVerdict.IGNORED, reason="notebook-output")
             rows += _rows(line, [(place, was or output) for place, was in causes])
             continue
-        limit = comment_start(line.text, kind, slashes=path.lower().endswith(_JSON))
-        live = tuple(at for at, _ in line.places if at < limit and line.ask(known, at, at + 1) is None)
-        comments += sum(was is None and at >= limit for (at, _), was in causes)
+        causes = [(place, was or _of_a_name(line, place[0], kind)) for place, was in causes]
+        comment_kind = FileKind.SHELL if hashes else kind
+        limit = comment_start(line.text, comment_kind, slashes=path.lower().endswith(_JSON))
+        spoken = {at for at, _ in line.places if at >= limit or _inside(blocks, line.start + at)}
+        if own is not None:
+            causes = [(place, was or (own if place[0] not in spoken else None)) for place, was in causes]
+        live = tuple(
+            at
+            for at, _ in line.places
+            if own is None and at not in spoken and line.ask(known, at, at + 1) is None
+            and _of_a_name(line, at, kind) is None
+        )  # fmt: skip
+        comments += sum(was is None and at in spoken for (at, _), was in causes)
         comments += sum(was is not None and was.reason == CODE_COMMENT for _, was in causes)
         causes = [(place, was) for place, was in causes if was is None or was.reason != CODE_COMMENT]
         if not live:
             rows += _rows(line, [(place, was) for place, was in causes if was is not None])
             continue
-        finding = _finding(path, kind, target, line, live)
+        as_shell = native and starts_a_container(path, line.text)
+        finding = _finding(path, FileKind.SHELL if as_shell else kind, target, line, live)
         if finding.code.startswith(prefixes):
             finding = replace(finding, ignored="ignored for this file by the settings")
         elif _switched_off(line.text, finding.code):
@@ -148,7 +168,8 @@ def scan_other_file(
         else:
             cause = Cause(TokenVerdict.MANUAL, finding.code)
             reported += 1
-        rows += _rows(line, [(place, was or cause) for place, was in causes if was is not None or place[0] < limit])
+        left = [(place, was or cause) for place, was in causes if was is not None or place[0] not in spoken]
+        rows += _rows(line, left)
         if reported <= MAX_FINDINGS:
             findings.append(finding)
     if reported > MAX_FINDINGS:
@@ -171,6 +192,18 @@ def _rows(line: _Line, tokens: Iterable[tuple[_Range, Cause]]) -> Iterator[Token
         column += len(line.text[at:start].decode("utf-8", "replace"))
         at = start
         yield TokenRow(line.number, column, line.text[start:end].decode(), cause)
+
+
+def _of_a_name(line: _Line, at: int, kind: FileKind) -> Cause | None:
+    """Why a word stays that is part of a name which merely holds it."""
+    stays = line.text[at : at + 6].lower() in _IN_NAMES and names_no_cuda(line.text, at, kind)
+    return Cause(TokenVerdict.IGNORED, reason="address") if stays else None
+
+
+def _inside(ranges: Sequence[_Range], at: int) -> bool:
+    """True for a place in one of some ranges, which are sorted and apart."""
+    before = bisect_right(ranges, (at, sys.maxsize)) - 1
+    return before >= 0 and at < ranges[before][1]
 
 
 def _switched_off(line: bytes, code: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from transplt.base.finding import Effort, Level
 from transplt.base.text.cuda_words import mentions_cuda
@@ -14,7 +15,17 @@ from transplt.edits.edit import Extent, Finds, Kept, Note
 from transplt.files.document import Document
 from transplt.files.inserted import Inserted, hide
 from transplt.files.recipe_keys import Recipe, is_environment
-from transplt.files.yaml_nodes import Node, Pair, ScalarNode, SequenceNode, below, read_yaml, scalars, text_lines
+from transplt.files.yaml_nodes import (
+    Node,
+    Pair,
+    ScalarNode,
+    SequenceNode,
+    below,
+    folded_lines,
+    read_yaml,
+    scalars,
+    text_lines,
+)
 from transplt.rules.containers import container_text, package_text, variable_text
 from transplt.rules.environment import variables
 
@@ -63,8 +74,11 @@ def _step(recipe: Recipe, hidden: Inserted, value: Node) -> Finds:
             yield from _step(recipe, hidden, item)
     elif isinstance(value, ScalarNode):
         lines = text_lines(recipe.document, recipe.yaml, value)
+        folded = None if lines else folded_lines(hidden.hidden, recipe.yaml, value)
         if lines:
             yield from hidden.shell(lines)
+        elif folded is not None:
+            yield from replace(hidden, hidden=folded[0]).shell(folded[1])
 
 
 def _inserted(document: Document, inserted: Sequence[Extent]) -> Finds:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from transplt.base.text.source import Source
 from transplt.edits.edit import Extent
 from transplt.files.document import Document
 
@@ -151,6 +152,35 @@ def text_lines(document: Document, yaml: Yaml, node: ScalarNode) -> list[Extent]
     return [(start, end)] if raw.decode() == node.value else None
 
 
+def folded_lines(document: Document, yaml: Yaml, node: ScalarNode) -> tuple[Document, list[Extent]] | None:
+    """The same for a folded text (`>`, or plain over several lines), in a document with a blank for each fold.
+
+    None for one whose lines are not joined by one blank each: with empty lines or deeper ones between them, in quotes.
+    """
+    start, end = yaml.extent(node)
+    utf8 = document.utf8
+    if node.style not in (">", None, ""):
+        return None
+    at = utf8.find(b"\n", start, end) + 1 if node.style == ">" else start
+    lines: list[Extent] = []
+    while 0 < at < end:
+        stop = utf8.find(b"\n", at, end) + 1 or end
+        text = utf8[at:stop]
+        lines.append((at + len(text) - len(text.lstrip(b" ")), stop))
+        at = stop
+    if len(lines) < 2:
+        return None
+    joined = bytearray(utf8)
+    for _, last in lines[:-1]:
+        joined[last - 1 : last] = b" "
+        if joined[last - 2] == 13:
+            joined[last - 2 : last - 1] = b" "
+    read = b" ".join(utf8[first:last].rstrip(b"\r\n") for first, last in lines).decode()
+    if read.rstrip() != str(node.value).rstrip():
+        return None
+    return replace(document, source=Source(bytes(joined))), lines
+
+
 def _block(utf8: bytes, start: int, end: int, value: str) -> list[Extent] | None:
     at = utf8.find(b"\n", start, end) + 1
     if not at:
@@ -170,5 +200,5 @@ def _block(utf8: bytes, start: int, end: int, value: str) -> list[Extent] | None
     return lines if text.rstrip() == value.rstrip() else None
 
 
-__all__ = ["LONGEST", "MappingNode", "Node", "Pair", "ScalarNode", "SequenceNode", "Yaml", "below", "read_yaml",
-           "scalars", "text_lines"]  # fmt: skip
+__all__ = ["LONGEST", "MappingNode", "Node", "Pair", "ScalarNode", "SequenceNode", "Yaml", "below",
+           "folded_lines", "read_yaml", "scalars", "text_lines"]  # fmt: skip

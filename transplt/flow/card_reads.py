@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from transplt.flow.callees import FOREIGN
 from transplt.flow.code import Needs
 from transplt.flow.shown import only_shown
 from transplt.flow.slots import Slots
 from transplt.syntax.asks import last_name
+from transplt.syntax.conditions import implied
 from transplt.syntax.names import assigned_value
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: Attributes of device properties without a value on an NPU: fixers/codemods/gates.py says what to ask instead.
 _NO_PROPERTIES = frozenset(
@@ -22,7 +24,9 @@ _NO_PROPERTIES = frozenset(
 #: What gives the properties of a card, in an output that is read again too.
 _PROPERTIES = ("torch.cuda.get_device_properties", "torch.npu.get_device_properties")
 #: Attributes whose read may need something of CUDA.
-READ_ATTRIBUTES = _NO_PROPERTIES | {"CUDA", "cuda"}
+READ_ATTRIBUTES = _NO_PROPERTIES | {"CUDA", "cuda", "hip"}
+#: Versions that are None on an NPU (torch/version.py of a build for the CPU).
+VERSIONS = ("torch.version.cuda", "torch.version.hip")
 
 
 def needed_by_read(slots: Slots, node: ast.Attribute) -> Iterator[Needs]:
@@ -33,8 +37,10 @@ def needed_by_read(slots: Slots, node: ast.Attribute) -> Iterator[Needs]:
             yield Needs(full)
     elif node.attr in _NO_PROPERTIES and not only_shown(node) and _are_properties(slots, node.value):
         yield Needs(f"the {node.attr} of a card")
-    elif node.attr == "cuda" and slots.names.qualified(node) == "torch.version.cuda" and _is_taken_apart(node):
-        yield Needs("torch.version.cuda")
+    elif node.attr in ("cuda", "hip") and _is_taken_apart(node):
+        version = slots.names.qualified(node)
+        if version in VERSIONS and not _is_asked_before(slots, node):
+            yield Needs(version)
 
 
 def _are_properties(slots: Slots, node: ast.expr) -> bool:
@@ -56,4 +62,41 @@ def _is_taken_apart(node: ast.Attribute) -> bool:
         return any(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in above.ops)
     if isinstance(above, ast.Call):
         return last_name(above.func) in ("parse", "Version", "LooseVersion", "StrictVersion", "int", "float")
-    return isinstance(above, ast.Subscript)
+    if isinstance(above, (ast.BinOp, ast.AugAssign)):
+        return isinstance(above.op, ast.Add)
+    return isinstance(above, ast.Subscript) and above.value is node
+
+
+def _is_asked_before(slots: Slots, node: ast.Attribute) -> bool:
+    """True where a condition around a version says that there is one: `if torch.version.hip: ... torch.version.hip`."""
+    for inner, above in pairwise([node, *chain(node)]):
+        if isinstance(above, FUNCTIONS):
+            return False
+        if isinstance(above, ast.BoolOp):
+            before = above.values[: above.values.index(inner)] if inner in above.values else []
+            if any(_says_there_is(slots, each, isinstance(above.op, ast.And), node) for each in before):
+                return True
+        elif isinstance(above, (ast.If, ast.IfExp)) and inner is not above.test:
+            body = above.body if isinstance(above.body, list) else [above.body]
+            if _says_there_is(slots, above.test, inner in body, node):
+                return True
+    return False
+
+
+def _says_there_is(slots: Slots, test: ast.expr, truth: bool, version: ast.Attribute) -> bool:
+    """True where a test with a truth value means that a version is none of None."""
+    full = slots.names.qualified(version)
+    return any(says_there_is(slots, atom.node, atom.truth) == full for atom in implied(test, truth))
+
+
+def says_there_is(slots: Slots, node: ast.expr, truth: bool = True) -> str:
+    """The version of CUDA or ROCm that is there where a part of a condition has a truth value; empty for others."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.comparators[0], ast.Constant):
+        wanted = (ast.IsNot, ast.NotEq) if truth else (ast.Is, ast.Eq)
+        if node.comparators[0].value is not None or not isinstance(node.ops[0], wanted):
+            return ""
+        node = node.left
+    elif not truth:
+        return ""
+    full = slots.names.qualified(node) if isinstance(node, (ast.Attribute, ast.Name)) else None
+    return full if full in VERSIONS else ""

@@ -140,9 +140,9 @@ class CodeFacts:
 
     `pieces`: (piece, what it reaches), and (guard, what runs behind it). `gates`: (guard, what holds if it does).
     `aliases`: local name -> full name. `stars`: by place. `modules`: full names of modules in its
-    imports. `classes`: its classes with their bases. `extensions`: names of modules that it builds. `cuda_named`: what
-    it defines that speaks of CUDA. `defined`: its module-level names. `parameters`: those of the functions that ask
-    one of them for a truth value.
+    imports. `classes`: its classes with their bases. `extensions`: names of modules that it builds, `host_built` those
+    of them that it builds without CUDA too. `cuda_named`: what it defines that speaks of CUDA. `defined`: its
+    module-level names. `parameters`: those of the functions that ask one of them for a truth value.
     """
 
     module: str = ""
@@ -153,6 +153,7 @@ class CodeFacts:
     modules: tuple[str, ...] = ()
     classes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     extensions: tuple[str, ...] = ()
+    host_built: tuple[str, ...] = ()
     cuda_named: tuple[str, ...] = ()
     defined: tuple[str, ...] = ()
     parameters: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -189,7 +189,7 @@ class FileCode:
             for binding in bindings
             if binding.kind == "import" and not is_library(binding.target)
         }
-        gates = self._gates()
+        gates, extensions = self._gates(), self._extensions()
         return CodeFacts(
             module=own.module,
             pieces=tuple(sorted(self._without_empty({left for left, _ in gates}).items(), key=lambda row: str(row[0]))),
@@ -198,7 +198,8 @@ class FileCode:
             stars=tuple(scan.root.stars),
             modules=tuple(sorted(name for name in modules if name and not is_library(name))),
             classes=tuple(sorted(self.code.slots.own.bases())),
-            extensions=tuple(sorted(self._extensions())),
+            extensions=tuple(sorted(extensions)),
+            host_built=tuple(sorted(extensions & self._built_for_hosts())) if extensions else (),
             defined=tuple(sorted(name for name, found in scan.root.bindings.items() if found[0].kind != "import")),
             parameters=tuple(sorted(self._parameters())),
             cuda_named=tuple(sorted(name for name in self._defined() if names_cuda_code(name))),
@@ -299,6 +300,11 @@ class FileCode:
             if each.target is not None and last_name(each.value).endswith("CUDAExtension")
         }
         return {name for call in scan.calls for name in built_modules(call, held)}
+
+    def _built_for_hosts(self) -> set[str]:
+        """The names of the modules that a plain CppExtension builds."""
+        calls = self.code.slots.scan.calls_by_last_name(("CppExtension",))
+        return {name for call in calls for name in built_modules(call, {"CppExtension"})}
 
     def _defined(self) -> Iterator[str]:
         scan = self.code.slots.scan

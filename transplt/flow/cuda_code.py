@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from transplt.base.text.marks import Texts
 from transplt.flow import code
 from transplt.flow.callees import NEEDS_A_CARD, PROSE_CALLS
+from transplt.flow.card_reads import VERSIONS
 from transplt.flow.cuda_builds import BUILDERS, KERNEL_TEXT, builds_for_cuda
 from transplt.flow.libraries import is_library
 from transplt.flow.other_devices import libraries_of
@@ -338,6 +339,8 @@ class CudaCode:
             space = full.split(".")[2]
             if space not in _TORCH_OPS and call_of(node) is not None:
                 yield code.Needs(full)
+        elif full.startswith(VERSIONS) and isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+            return  # needed_by_read says it
         elif rule is not None and rule.kind is Kind.UNSUPPORTED and rule.code in _FAILS:
             call = call_of(node)
             if rule.code in ("NPU550", "NPU552") or (call is not None and not only_shown(call)):

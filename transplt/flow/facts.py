@@ -9,6 +9,7 @@ from transplt.base.text.memo import Memoized
 from transplt.flow.code import CodeFacts
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import Renaming, Use, decide
+from transplt.flow.entries import Aside, Entry, aside_of
 from transplt.flow.graph import Graph, ancestors, canonical_name, unique_suffixes
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import GENERIC, marks_by_name
@@ -34,7 +35,7 @@ class ModuleFacts:
     flags that mention cuda.
     `instances`: (module-level name, its class).
     `has_kernels`: it builds or imports CUDA kernels. `sets_double`: it makes float64 the default type.
-    `uses_cuda`: it speaks of CUDA. `handles_npu`: it chooses between CUDA and the NPU (see npu_choices.py).
+    `uses_cuda`: it speaks of CUDA or of the NPU. `handles_npu`: it chooses between CUDA and the NPU (see npu_choices.py).
     `code`: what its code reaches that runs on CUDA alone (see reach.py).
     `analysis`: what it says to the analysis, where that is asked for.
     """
@@ -63,12 +64,15 @@ class ModuleFacts:
     guarded: bool = False  # it has `if __name__ == "__main__":`
     copy: Copy | None = None  # the copy of another package whose version it says
     saved: tuple[tuple[str, bool], ...] = ()  # names of files it saves, and whether from the CPU (saved_files.py)
+    loads: bool = False  # checkpoints, in the way that refuses objects
     renames: tuple[tuple[str, str], ...] = ()  # (old, new) of the rules with `definitions`, and what it says of them
     uses: tuple[Use, ...] = ()
     reads: tuple[KeyRead, ...] = ()  # what it reads from configurations, command lines and the environment
+    matched: tuple[str, ...] = ()  # what it looks for in the text of errors (`match=`), with a CUDA word
     gives: tuple[str, ...] = ()  # of a file that is not Python: names beside which it speaks of CUDA (given_values.py)
     compiled: str = ""  # of a Cython file without CUDA: the full name of what it is built to
     placing: Placing | None = None  # how it is found, where a module of ours may go in (helper_place.py)
+    entry: Entry | None = None  # what it says of what runs (entries.py)
 
 
 @dataclass(slots=True)
@@ -77,7 +81,7 @@ class ProjectFacts(Memoized):
 
     `reexports`: full name -> what of torch it stands for. `used_names`: full names that some file takes from another.
     `parameters`, `own_cuda`, `cuda_data`, `flags` are those of all files, `defined` and `instances` by full name.
-    `portable`: at least a tenth of the files that speak of CUDA choose between it and the NPU.
+    `portable`: at least a tenth of the files that speak of CUDA or of the NPU choose between them.
     """
 
     known: bool = False
@@ -92,6 +96,7 @@ class ProjectFacts(Memoized):
     own_cuda: frozenset[str] = frozenset()
     cuda_data: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
+    matched: frozenset[str] = frozenset()  # texts of errors that some file looks for
     kernel_modules: frozenset[str] = frozenset()
     defined: frozenset[str] = frozenset()
     portable: bool = False
@@ -105,10 +110,12 @@ class ProjectFacts(Memoized):
     guarded: frozenset[str] = frozenset()  # paths of files with a main guard
     copies: tuple[Copy, ...] = ()  # copies of other packages in the tree, whose version is known
     saved: tuple[tuple[str, bool], ...] = ()  # names of files that the project saves, and whether from the CPU
+    loads: bool = True  # some file loads checkpoints in the way that refuses objects
     renamings: dict[str, Renaming] = field(default_factory=dict)  # by the old name of a rule with `definitions`
     reads: KeyReads = field(default_factory=KeyReads)
     placing: dict[str, Placing] = field(default_factory=dict)  # by path, for where a module of ours goes
     given: frozenset[str] = frozenset()  # those of `reads` that get a word of CUDA outside of Python
+    aside: Aside = field(default_factory=Aside)  # files that no training script reaches
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
 
     @classmethod
@@ -125,8 +132,11 @@ class ProjectFacts(Memoized):
         joined.guarded = frozenset(item.path for item in every if item.guarded)
         joined.placing = {item.path: item.placing for item in every if item.placing is not None}
         joined.packages = _packages(joined.modules)
+        entries = {item.path: item.entry for item in every if item.entry is not None}
+        joined.aside = aside_of(entries, joined.modules, joined.suffixes)
         joined.copies = tuple(item.copy for item in every if item.copy is not None)
         joined.saved = tuple(sorted({each for item in every for each in item.saved}))
+        joined.loads = any(item.loads for item in every)
         used: set[str] = set()
         defined: set[str] = set()
         for item in every:
@@ -152,6 +162,7 @@ class ProjectFacts(Memoized):
         joined.cuda_data = frozenset(name for item in every for name in item.cuda_data)
         joined.default_is_double = any(item.sets_double for item in every)
         joined.flags = frozenset(name for item in every for name in item.flags)
+        joined.matched = frozenset(text for item in every for text in item.matched)
         joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         codes = [item.code for item in every]

@@ -3,7 +3,7 @@
 A file that is started has its folder in the path of the interpreter; an import of one of the project's own modules
 shows from which folder it is found. What of this holds for all scripts of a program is where the module goes: beside
 the scripts, or inside the package that all of them import. Scripts in several folders that share no such folder get one
-each.
+each; but a file of a package that is named in full from everywhere has it in that package.
 """
 
 from __future__ import annotations
@@ -78,15 +78,18 @@ def place_of(project: ProjectFacts, path: str, *, starts: bool, entry: str = "")
         at_the_top = not folder and _INIT not in project.placing  # whoever imports it has this folder on the path
         return _new(layout, folder) if starts or at_the_top or path == entry else None
     scripts = _scripts(project, layout, together, entry)
+    if place := _beside(layout, together, scripts):
+        return place
+    top = _named_in_full(project, layout, path, together)
     return (
-        _beside(layout, together, scripts)
-        or _found_by_all(project, layout, together, scripts)
+        _found_by_all(project, layout, together, scripts, top)
+        or _in_package(layout, path, scripts, top)
         or _beside_each(layout, path, scripts)
         or _relative(project, layout, path)
     )
 
 
-# --- the four ways ---------------------------------------------------------------------------------------------------
+# --- the five ways ---------------------------------------------------------------------------------------------------
 
 
 def _there(layout: _Layout, path: str, together: Collection[str]) -> Place | None:
@@ -114,15 +117,18 @@ def _beside(layout: _Layout, together: Collection[str], scripts: Collection[str]
 
 
 def _found_by_all(
-    project: ProjectFacts, layout: _Layout, together: Collection[str], scripts: Collection[str]
+    project: ProjectFacts, layout: _Layout, together: Collection[str], scripts: Collection[str], top: str | None
 ) -> Place | None:
-    """In the folder from which all scripts find the project's own modules, or the one package there that all import."""
+    """In the folder from which all scripts find the project's own modules, or the one package there that all import.
+    `top`: the package of the file, which others that install it find from its own folder alone.
+    """
     bases: set[str] | None = None
     for script in scripts:
         reached = _reached(layout, script)
         found = {edge.base for each in reached for edge in layout.edges.get(each, ()) if edge.base is not None}
         bases = found if bases is None else bases & found
-    for base in sorted(bases or (), key=lambda each: (each.count("/"), each)):
+    bases = (bases or set()) & ({posixpath.dirname(top)} if top is not None else bases or set())
+    for base in sorted(bases, key=lambda each: (each.count("/"), each)):
         imported = {edge.name.partition(".")[0] for each in together for edge in layout.edges.get(each, ())
                     if edge.base == base}  # fmt: skip
         packages = sorted(name for name in imported if _in(base, f"{name}/{_INIT}", "") in project.placing)
@@ -130,6 +136,39 @@ def _found_by_all(
             return _new(layout, posixpath.join(base, packages[0]), packages[0])
         return _new(layout, base)
     return None
+
+
+def _in_package(layout: _Layout, path: str, scripts: Collection[str], top: str | None) -> Place | None:
+    """In the package of a file, where `top` is its folder and all name it in full, whatever else its scripts import."""
+    if top is None:
+        return None
+    if path in scripts and not any(_is_below(edge.target, top) for edge in layout.edges.get(path, ())):
+        return None  # started from its own folder, it would not find the package
+    return _new(layout, top, posixpath.basename(top))
+
+
+def _named_in_full(project: ProjectFacts, layout: _Layout, path: str, together: Collection[str]) -> str | None:
+    """The folder of the outermost package that holds a file, where all that import from it name it in full."""
+    top = _package_of(project, path)
+    if not top:
+        return None
+    bases: set[str] = set()
+    for each in together:
+        folder = posixpath.dirname(each)
+        named = [edge.base for edge in layout.edges.get(each, ()) if _is_below(edge.target, top)]
+        for base in [found for found in named if found is not None]:
+            # Inside of a package, a name that would be found from another of its folders is a library's.
+            if base == folder or not (_is_below(each, top) and (base == top or _is_below(base, top))):
+                bases.add(base)
+    return top if bases == {posixpath.dirname(top)} else None
+
+
+def _package_of(project: ProjectFacts, path: str) -> str:
+    """The folder of the outermost package that holds a file; empty where its folder is no package."""
+    top, folder = "", posixpath.dirname(path)
+    while folder and _in(folder, _INIT, "") in project.placing:
+        top, folder = folder, posixpath.dirname(folder)
+    return top
 
 
 def _beside_each(layout: _Layout, path: str, scripts: Collection[str]) -> Place | None:
@@ -151,9 +190,7 @@ def _relative(project: ProjectFacts, layout: _Layout, path: str) -> Place | None
         for other in layout.importers.get(path, ()) for edge in layout.edges[other]
     ):  # fmt: skip
         return None
-    top = posixpath.dirname(path)
-    while posixpath.dirname(top) and _in(posixpath.dirname(top), _INIT, "") in project.placing:
-        top = posixpath.dirname(top)
+    top = _package_of(project, path) or posixpath.dirname(path)
     if not top:
         return None
     return _new(layout, top, top.replace("/", "."))

@@ -268,9 +268,20 @@ _LONGEST_LINE = 1000
 _INNER = re.compile(rb"[\"']([\w.-]+)[\"']")
 
 
-def reads_in_text(data: bytes) -> tuple[KeyRead, ...]:
+#: An option of a command line, by its first long name.
+_DEFINED = re.compile(
+    rb"(?:add_argument|add_option|click\.option)\(\s*(?:[\"']-\w[\"']\s*,\s*)?[\"']--([A-Za-z][\w-]*)[\"']"
+)
+
+
+def reads_in_text(data: bytes, path: str) -> tuple[KeyRead, ...]:
     """The reads of a file that nobody parses, because it names no CUDA: those whose name says what they are."""
     found: set[KeyRead] = set()
+    for match in _DEFINED.finditer(data) if b"argparse" in data or b"import click" in data else ():
+        written = match[1].decode()
+        name = written.replace("-", "_")
+        if name not in GENERIC and marks_by_name(name):
+            found.add(KeyRead("option", path, (written,), f"n:{name}"))
     for line in _lines_with_names(data):
         found.update(_matched(_ENTRY, line, entry=True), _matched(_ATTRIBUTE, line, entry=False))
     return tuple(sorted(found))

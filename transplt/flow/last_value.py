@@ -12,11 +12,16 @@ def last_value(scan: Scan, name: ast.Name) -> ast.expr | None:
 
     Branches and loops are not looked at: the nearest one in the text counts.
     """
+    nearest = nearest_binding(scan, name)
+    holder = parent(nearest) if isinstance(nearest, ast.Name) else None
+    return holder.value if isinstance(holder, ast.Assign) and nearest in holder.targets else None
+
+
+def nearest_binding(scan: Scan, name: ast.Name) -> ast.AST | None:
+    """What binds a name in its scope nearest above the line it is read in; None where nothing does."""
     scope = scan.scope_of(name)
     while scope.kind == "comprehension" and name.id not in scope.bindings and scope.parent is not None:
         scope = scope.parent
     bindings = scope.bindings.get(name.id, ())
     above = [each.node for each in bindings if getattr(each.node, "lineno", name.lineno) < name.lineno]
-    nearest = max(above, key=lambda node: getattr(node, "lineno", 0), default=None)
-    holder = parent(nearest) if isinstance(nearest, ast.Name) else None
-    return holder.value if isinstance(holder, ast.Assign) and nearest in holder.targets else None
+    return max(above, key=lambda node: getattr(node, "lineno", 0), default=None)

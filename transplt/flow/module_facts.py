@@ -19,9 +19,9 @@ from transplt.flow.npu_choices import is_portable, mentions_npu
 from transplt.flow.own_cuda import own_cuda
 from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet
-from transplt.syntax.asks import is_property
+from transplt.syntax.asks import is_property, last_name
 from transplt.syntax.modules import import_base, module_name
-from transplt.syntax.scan import Scan
+from transplt.syntax.scan import Scan, parent
 
 #: Values in device positions. A file without CUDA words matters to others only if such a value goes by a name that
 #: does not say so itself (`x.to(place)`): what is called device is known for one everywhere.
@@ -65,6 +65,10 @@ def others_need(data: bytes, mentions_cuda: bool) -> bool:
     return _SINKS.in_(data) and any(not _PLAIN.search(match.group(1)) for match in _SINK.finditer(data))
 
 
+#: Tests of the text of an error.
+_LOOKS_FOR = ("assertRaisesRegex", "assertWarnsRegex")
+
+
 def _has_kernels(data: bytes) -> bool:
     return _KERNEL_WORDS.in_(data) and _KERNELS.search(data) is not None
 
@@ -94,11 +98,12 @@ def facts_of(slots: Slots, rules: RuleSet) -> ModuleFacts:
         own_cuda=tuple(sorted(own_cuda(slots))),
         cuda_data=tuple(sorted(_cuda_data(scan))),
         flags=tuple(sorted(_flags(scan))),
+        matched=tuple(sorted(_matched(scan))),
         has_kernels=_has_kernels(scan.source.utf8),
         instances=tuple(sorted(_instances(slots))),
         code=FileCode.of(slots, rules).facts(),
         sets_double=sets_double(scan, slots.names),
-        uses_cuda=b"cuda" in scan.source.utf8.lower(),
+        uses_cuda=b"cuda" in scan.source.utf8.lower() or mentions_npu(scan.source.utf8),
         reads=key_reads(slots, {*(slot for group in links for slot in group), *(slot for slot, _ in marks)}),
         handles_npu=mentions_npu(scan.source.utf8) and is_portable(scan.source, scan),
     )
@@ -172,6 +177,17 @@ def _flags(scan: Scan) -> set[str]:
         if isinstance(call.func, ast.Attribute):
             found.add(destination(call))
     return {name for name in found if "cuda" in name}
+
+
+def _matched(scan: Scan) -> set[str]:
+    """The texts of errors that tests look for: `pytest.raises(ValueError, match="must be cuda")`."""
+    found = set()
+    for node in scan.strings:
+        above = parent(node)
+        by_keyword = isinstance(above, ast.keyword) and above.arg == "match"
+        if by_keyword or (isinstance(above, ast.Call) and last_name(above.func) in _LOOKS_FOR):
+            found.add(str(node.value))
+    return found
 
 
 def code_facts(slots: Slots, rules: RuleSet) -> ModuleFacts:

@@ -17,10 +17,15 @@ NPU = re.compile(rb"(?<![A-Za-z0-9])npu(?![A-Za-z0-9])|torch_npu|(?<![A-Za-z0-9]
 #: What certainly deals with another accelerator; `args.no_cuda` or `gpu_id` may be the NPU's by now.
 _OTHER = re.compile(
     rb"\.CUDA\b|torch\.(?:cuda|xpu|mlu|hpu|musa)\b|\bis_(?:torch_)?(?:cuda|xpu|mlu|hpu|musa)(?:_\w+)?\b"
-    rb"|['\"](?:(?:cuda|xpu|mlu|hpu|musa)(?::[^'\"]*)?|nccl)['\"]"
+    rb"|['\"](?:(?:cuda|xpu|mlu|hpu|musa)(?::[^'\"]*)?|nccl|CUDA_VISIBLE_DEVICES)['\"]"
 )
 _NPU_END = re.compile(rb"npu(?![a-z0-9])")
 _NPU_NAME = re.compile(r"(?:^|_)npu(?:_|$)", re.I)
+#: How libraries call the question whether there is an NPU: transformers.utils, accelerate.utils, diffusers.utils.
+_ASKED = frozenset({"is_torch_npu_available", "is_npu_available"})
+#: A variable or a function of the project that holds the answer for CUDA.
+_ANSWER = re.compile(r"_?is_(?:torch_)?cuda(?:_available)?")
+_ASSIGNED = re.compile(rb"(\w*(?:npu|cuda)\w*)\s*(?::[^=]*)?=(?!=)")
 _NAMED = re.compile(rb"cuda|xpu|mlu|hpu|musa|npu", re.I)
 _AVAILABLE = re.compile(rb"[\w.]*(?:is_available|_available)\(\)")
 _JOINED = re.compile(rb"\b(?:and|or|not)\b")
@@ -62,6 +67,14 @@ def chooses(scan: Scan, choices: list[ast.AST]) -> bool:
     return _defines_both(scan) or any(not isinstance(choice, ast.Dict) for choice in choices)
 
 
+def asks_whether_there_is_one(scan: Scan) -> bool:
+    """True for a file that imports the question whether there is an NPU, and asks it. That says nothing of its project:
+    of many examples some ask.
+    """
+    imported = {alias.name for node in scan.imports if isinstance(node, ast.ImportFrom) for alias in node.names}
+    return bool(_ASKED & imported) and bool(scan.calls_by_last_name(_ASKED & imported))
+
+
 def _defines_both(scan: Scan) -> bool:
     """`is_npu_available` and `is_cuda_available` side by side."""
     names = [node.name for node in (*scan.functions, *scan.classes)]
@@ -101,8 +114,20 @@ def _twins(source: Source, node: ast.stmt) -> list[ast.stmt]:
     if not NPU.search(head):
         return []
     block, at = place_in_block(node)
-    heads = ((twin, _head(source, twin)) for twin in block[max(0, at - 3) : at + 4])
-    return [twin for twin, line in heads if b"cuda" in line and line.replace(b"cuda", b"npu") == head]
+    heads = [(twin, _head(source, twin)) for twin in block[max(0, at - 3) : at + 4]]
+    name = _assigned(head)
+    return [
+        twin
+        for twin, line in heads
+        if b"cuda" in line
+        and (line.replace(b"cuda", b"npu") == head or (name and _assigned(line).replace(b"cuda", b"npu") == name))
+    ]
+
+
+def _assigned(head: bytes) -> bytes:
+    """The name that the first line of a statement assigns to, where it is one that speaks of the NPU or of CUDA."""
+    match = _ASSIGNED.match(head)
+    return match[1] if match is not None else b""
 
 
 def _arms(source: Source, node: ast.stmt) -> list[ast.stmt]:
@@ -162,6 +187,20 @@ def _heads(source: Source, node: ast.If | ast.Match) -> bytes:
         tests.append(_text(source, here.test))
         here = here.orelse[0] if len(here.orelse) == 1 else ast.Pass()
     return b" ".join(tests)
+
+
+def answered(source: Source, scan: Scan) -> list[tuple[int, int]]:
+    """The ranges that run where a name of the project says that there is CUDA: `if is_cuda_available: ...`."""
+    if b"is_cuda" not in source.utf8 and b"is_torch_cuda" not in source.utf8:
+        return []
+    found = []
+    for node in ast.walk(scan.tree):
+        if isinstance(node, (ast.If, ast.IfExp)):
+            test = node.test.func if isinstance(node.test, ast.Call) else node.test
+            if isinstance(test, ast.Name) and _ANSWER.fullmatch(test.id):
+                body = node.body if isinstance(node, ast.If) else [node.body]
+                found += [source.extent(each) for each in body]
+    return found
 
 
 class _Inside:

@@ -39,6 +39,7 @@ class Reach:
     compiled: frozenset[str] = frozenset()
     missing: frozenset[str] = frozenset()
     extensions: frozenset[str] = frozenset()
+    host_built: frozenset[str] = frozenset()
     cuda_named: frozenset[str] = frozenset()
     guards_of: dict[code.Behind, list[code.Guard]] = field(default_factory=dict)
     gates: frozenset[code.Behind] = frozenset()
@@ -63,6 +64,7 @@ class Reach:
         named = {name for facts in every for name in facts.modules}
         joined.missing = frozenset(name for name in named if joined._is_missing(name))
         joined.extensions = frozenset(name for facts in every for name in facts.extensions)
+        joined.host_built = frozenset(name for facts in every for name in facts.host_built)
         joined.cuda_named = frozenset(name for facts in every for name in facts.cuda_named)
         for left, right in (gate for facts in every for gate in facts.gates):
             joined.guards_of.setdefault(right if right == "cuda" else graph.guard(right), []).append(graph.guard(left))

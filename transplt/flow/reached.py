@@ -174,6 +174,9 @@ def _function(slots: Slots, above: ast.FunctionDef | ast.AsyncFunctionDef, curre
 
 def _comparison(slots: Slots, above: ast.Compare, current: ast.AST, path: Path) -> Ways:
     membership = isinstance(above.ops[0], (ast.In, ast.NotIn))
+    if membership and not path and current is above.left and _is_key_of(slots, current, above.comparators[0]):
+        yield Place("key", other=above.comparators[0])
+        return
     for other in (above.left, *above.comparators):
         if other is current:
             continue
@@ -186,6 +189,14 @@ def _comparison(slots: Slots, above: ast.Compare, current: ast.AST, path: Path) 
                     yield Place("compare", "in", element)
         else:
             yield Place("compare", "in" if path else "", other)
+
+
+def _is_key_of(slots: Slots, word: ast.AST, mapping: ast.expr) -> bool:
+    """True for a word that the file takes as a key of the mapping: `state["cuda"]` beside `"cuda" in state`."""
+    name = last_name(mapping)
+    return bool(name) and any(
+        last_name(each.value) == name and string_of(each.slice) == string_of(word) for each in slots.scan.subscripts
+    )
 
 
 def _iterator(slots: Slots, above: ast.For | ast.AsyncFor | ast.comprehension, current: ast.AST, path: Path) -> Ways:

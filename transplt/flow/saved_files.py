@@ -12,6 +12,7 @@ _SAVE = re.compile(rb"\btorch\.save\(")
 _STRING = re.compile(rb"[\"']([^\"'\n]{1,200})[\"']")
 _PLACE = re.compile(r"\{[^{}]*\}|%[-+.\d]*[a-z]")
 _ON_CPU = re.compile(rb"\.cpu\(\)|\.to\([\"']cpu[\"']\)|device=[\"']cpu[\"']")
+_ANYTHING = re.compile(rb"weights_only[\"']?\s*[=:]\s*False")
 _CHECKPOINTS = (b".pt", b".pth", b".ckpt", b".bin", b".pkl", b".tar", b".t7", b".th", b".model", b".pickle")
 #: A call that is longer than this is not read to its end.
 _LONGEST = 600
@@ -36,6 +37,11 @@ def saved_files(data: bytes) -> tuple[tuple[str, bool], ...]:
                 name = f"*{name}" if name.startswith(".") else name
                 found[name] = found.get(name, True) and on_cpu
     return tuple(sorted(found.items()))
+
+
+def loads_strictly(data: bytes) -> bool:
+    """True for a file that loads checkpoints as `torch.load` does since torch 2.6: tensors and plain values alone."""
+    return b"torch.load(" in data and _ANYTHING.search(data) is None
 
 
 def saved_as(name: str, saved: tuple[tuple[str, bool], ...]) -> bool | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,34 +10,16 @@ from transplt.base.finding import Effort, Finding, Level
 from transplt.base.settings import TorchTarget
 from transplt.base.text.regular_file import REQUIREMENTS, read_regular
 from transplt.base.text.requirement import normalised
-from transplt.edits.imports import CODE as IMPORTED
-from transplt.files.dependencies.codes import ADDED, NOT_ADDED
+from transplt.files.dependencies.codes import NOT_ADDED
 from transplt.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
 from transplt.files.kind import FileKind
-from transplt.report.records import FileRecord
 
 _TORCH_NPU = "torch-npu"
 
 
-def with_what_asks(records: Sequence[FileRecord], root: Path, target: TorchTarget) -> list[FileRecord]:
-    """The records, with a finding at the first import of torch_npu where no file of the tree `root` asks for it.
-
-    It is a remark where the project has no list of packages that it needs.
-    """
-    every = sorted(records, key=lambda record: record.path)
-    imports = [each for record in every for each in record.findings if each.code == IMPORTED and each.applied]
-    reported = any(each.code == NOT_ADDED or (each.code == ADDED and each.applied) for each in _findings(every))
-    if not imports or reported:
-        return list(records)
-    finding = unasked(imports[0], {record.path: record.kind for record in every}, root, target)
-    return [
-        _with(record, finding) if finding is not None and record.path == finding.path else record for record in records
-    ]
-
-
 def unasked(first: Finding, kinds: Mapping[str, str], root: Path, target: TorchTarget) -> Finding | None:
-    """The finding at the place of the `first` import of torch_npu that goes in, None where a file of the tree asks for
-    it. `kinds` are its files, in the order of their paths.
+    """The finding at the place of the `first` import of torch_npu, None where a file of the tree asks for it.
+    `kinds` are its files, in the order of their paths.
     """
     asked = {path: _asked(path, kind, root) for path, kind in kinds.items() if _may_ask(path, kind)}
     if any(_TORCH_NPU in names for names in asked.values()):
@@ -57,14 +39,6 @@ def unasked(first: Finding, kinds: Mapping[str, str], root: Path, target: TorchT
         edit=None,
         applied=False,
     )
-
-
-def _findings(records: Iterable[FileRecord]) -> Iterable[Finding]:
-    return (each for record in records for each in record.findings)
-
-
-def _with(record: FileRecord, finding: Finding) -> FileRecord:
-    return replace(record, findings=tuple(sorted([*record.findings, finding], key=Finding.sort_key)))
 
 
 def _is_setup(path: str) -> bool:

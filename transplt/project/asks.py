@@ -100,7 +100,7 @@ def voices(root: Path, unread: list[str]) -> list[Voice]:
 
     Several containers stand for each other, and so do several environments of conda. What is for another device, for
     documents, or goes with a torch only by habit, is heard where nothing else speaks; an image of PyTorch where nothing
-    asks for torch_npu.
+    asks for torch_npu. With one that does, neither containers for CUDA nor extras are heard.
     """
     strong: list[Ask] = []
     weak: list[Ask] = []
@@ -109,14 +109,22 @@ def voices(root: Path, unread: list[str]) -> list[Voice]:
         if ask is not None:
             others = speaks_for_others(pin.path) or speaks_for_others(pin.section)
             (weak if is_weak(pin.package) or others else strong).append(ask)
-    if any(has_torchs_numbers(ask.pin.package) for ask in strong):
-        # The image has to be another one for torch_npu, which is a finding of its own.
-        strong = [ask for ask in strong if ask.pin.section != IMAGE]
+    if npu := {ask.pin.path for ask in strong if has_torchs_numbers(ask.pin.package)}:
+        # The image has to be another one for torch_npu, which is a finding of its own. Files for CUDA beside one that
+        # installs torch_npu, and lists that not everybody installs, say nothing of the torch on an NPU.
+        strong = [
+            ask for ask in strong if ask.pin.section != IMAGE and (ask.pin.path in npu or not _is_for_cuda(ask))
+        ]
     groups: dict[tuple[str, str], list[Ask]] = {}
     for ask in strong or weak:
         package = "torch" if ask.pin.package in TORCH else ask.pin.package
         groups.setdefault((_group(ask.pin.path), package), []).append(ask)
-    return [Voice(tuple(asks), _together(asks)) for asks in groups.values()]
+    return [Voice(tuple(asks), together(asks)) for asks in groups.values()]
+
+
+def _is_for_cuda(ask: Ask) -> bool:
+    """True for a bound that is an extra's, or a container's."""
+    return ask.conditional or _group(ask.pin.path) == "containers"
 
 
 def ask_of(pin: Pin) -> Ask | None:
@@ -218,7 +226,7 @@ def _group(path: str) -> str:
     return "environments" if name.endswith((".yml", ".yaml")) else path
 
 
-def _together(asks: Iterable[Ask]) -> frozenset[str]:
+def together(asks: Iterable[Ask]) -> frozenset[str]:
     """What some asks for one package allow: all that hold everywhere, with one of the others. Where that is nothing,
     those that bound it are alternatives, as the extras of a setup.py are.
     """

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from transplt.base.finding import Effort, Finding, Level, Span
-from transplt.base.settings import Settings
 from transplt.base.text.ignore_comments import ignore_comments
 from transplt.project.asks import Ask, Voice
-from transplt.report.records import FileRecord
 
 CODE = "NPU846"
 
@@ -64,17 +61,3 @@ def _span(ask: Ask) -> Span:
     first = len(text[:start].encode("utf-8", "replace"))
     last = first + len(text[start:end].encode("utf-8", "replace"))
     return Span(ask.pin.line, column, ask.pin.line, column + end - start, first, last)
-
-
-def with_disagreements(
-    records: Iterable[FileRecord], findings: Sequence[Finding], settings: Settings
-) -> list[FileRecord]:
-    """The records, with the findings of their files that the settings do not switch off."""
-    heard = [each for each in findings if not each.code.startswith(settings.ignored_codes(each.path) or ("-",))]
-    return [_with(record, [each for each in heard if each.path == record.path]) for record in records]
-
-
-def _with(record: FileRecord, findings: Sequence[Finding]) -> FileRecord:
-    if not findings:
-        return record
-    return replace(record, findings=tuple(sorted([*record.findings, *findings], key=Finding.sort_key)))

@@ -11,7 +11,7 @@ from pathlib import Path
 from transplt.base.errors import reason
 from transplt.base.text.regular_file import LOCKS, REQUIREMENTS, read_regular
 from transplt.base.text.requirement import Requirement, normalised
-from transplt.files.dependency_files import requirements_of
+from transplt.files.dependency_files import FOLDERS, requirements_of
 from transplt.files.kind import FileKind, kind_of
 
 #: What describes a project, and its environments, in the order of trust.
@@ -20,11 +20,6 @@ PROJECT_FILES = (
     "Pipfile", "pixi.toml", "Pipfile.lock",
 )  # fmt: skip
 LOCK_FILES = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
-#: Folders beside the project in which such files lie, too.
-_FOLDERS = (
-    "requirements", "conda", "env", "envs", "environment", "environments", "docker", "dockerfile", "dockerfiles",
-    ".devcontainer",
-)  # fmt: skip
 _YAML = (".yml", ".yaml")
 _DOCKER = re.compile(r"(?:.+[-_.])?(?:docker|container)file(?:[-_.].+)?|(?:docker-)?compose(?:[-_.].*)?\.ya?ml")
 #: The section of what a container begins with.
@@ -149,7 +144,7 @@ def _included(name: str, text: str, folder: Path) -> Iterator[str]:
 
 def _files(folder: Path) -> Iterator[str]:
     names = _names(folder)
-    inner = [f"{each}/{name}" for each in names if each.lower() in _FOLDERS for name in _names(folder / each)]
+    inner = [f"{each}/{name}" for each in names if each.lower() in FOLDERS for name in _names(folder / each)]
     inner += [f"{each}/{name}" for each in inner if "." not in each for name in _names(folder / each)]
     every = [name for name in (*names, *inner) if "." in name or not (folder / name).is_dir()]
     listed = [name for name in every if name.endswith((".txt", ".in")) and kind_of(name, b"") is FileKind.REQUIREMENTS]

@@ -16,6 +16,7 @@ from transplt.base.errors import UsageError
 from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, TorchTarget
 from transplt.project.asks import NEWER, Ask, Voice, asks_in, voices
 from transplt.project.disagreements import disagreements
+from transplt.project.parts import voices_of_parts
 from transplt.rules.releases import release_of
 from transplt.rules.versions import spans, version_key
 
@@ -37,7 +38,7 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
     if configured is not None:
         return _target(check_version(configured), "[tool.transplt] in pyproject.toml")
     unread: list[str] = []
-    found = voices(root, unread)
+    found = voices(root, unread) or voices_of_parts(root)
     if not found:
         return _target(DEFAULT_TORCH_VERSION, "; ".join(("the default: no requirement file pins torch", *unread)))
     target = _together(root, found)

@@ -16,10 +16,12 @@ from transplt.disk.manifest import LEFT_OUT, MANIFEST, read_manifest
 from transplt.disk.mirror import WriteError, write_file
 from transplt.disk.publish import Staging, check_output, make_folders, publish, set_folder_modes, staging
 from transplt.disk.walk import Entry, Inventory, walk
-from transplt.project.asked_for import with_what_asks
-from transplt.project.disagreements import with_disagreements
+from transplt.edits.imports import CODE as IMPORTED
+from transplt.files.dependencies.codes import ADDED, NOT_ADDED
+from transplt.files.kind import FileKind
 from transplt.project.helper_files import changed_by_user, keep_beside, with_helpers
 from transplt.project.kept_back import kept_back
+from transplt.project.of_the_whole import of_the_whole
 from transplt.project.options import Plan
 from transplt.project.passes import work_through
 from transplt.project.pool import default_jobs
@@ -219,9 +221,8 @@ def _worked_through(
 
         records = whole_or_left(worker, found.files, records, jobs, out)
     records = with_helpers(records, _paths(found), out, patches=patches)
-    if not plan.single and not survey:
-        records = with_what_asks(records, plan.source, plan.torch)
-        records = with_disagreements(records, plan.torch.disagreements, plan.settings)
+    if not plan.single:
+        records = _with_the_whole(records, plan)
     unread += [unread_finding(path, why) for path, why in found.unreadable]
     if plan.single and unread:
         raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].help}")
@@ -243,3 +244,29 @@ def _worked_through(
             *unmatched(plan.settings, plan.folder, (path for path in paths if path.endswith(".py"))),
         ),
     )
+
+
+def _with_the_whole(records: list[FileRecord], plan: Plan) -> list[FileRecord]:
+    """The records, with the findings about the project as a whole in its files."""
+    made = [
+        finding
+        for record in sorted(records, key=lambda record: record.path)
+        if record.kind == FileKind.PYTHON.value
+        for finding in record.findings
+        if finding.applied
+    ]
+    # Where edits are not worked out, the first of them stands for the import that goes with it.
+    first = next((each for each in made if each.code == IMPORTED), None) or next(iter(made), None)
+    asks = any(
+        each.code == NOT_ADDED or (each.code == ADDED and each.applied)
+        for record in records
+        for each in record.findings
+    )
+    kinds = {record.path: record.kind for record in records}
+    found = of_the_whole(first, asks, kinds, plan.source, plan.torch, plan.settings)
+    return [
+        replace(record, findings=tuple(sorted([*record.findings, *found[record.path]], key=Finding.sort_key)))
+        if record.path in found
+        else record
+        for record in records
+    ]

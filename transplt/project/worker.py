@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
@@ -105,9 +105,17 @@ class FileWorker(Generic[_Record]):
     def finish(self, entry: Entry) -> _Record | Unread:
         """Reads and migrates one file, and keeps what comes of it. WriteError when that cannot be written."""
         try:
-            return self.keep(self.root, read_and_migrate(self, entry))
+            return self.keep(self.root, self._placed(read_and_migrate(self, entry)))
         except OSError as error:
             return Unread(entry.path, reason(error))
+
+    def _placed(self, file: MigratedFile) -> MigratedFile:
+        """The file, whose findings say whether a training script of the project reaches it."""
+        found = file.result.findings
+        if self.project is None or not found or not self.project.aside.holds(file.entry.path):
+            return file
+        findings = tuple(replace(finding, aside=True) for finding in found)
+        return replace(file, result=replace(file.result, findings=findings))
 
     def copy(self, entry: Entry, why: str) -> _Record | Unread:
         """Keeps a file as it is, because of a defect of ours."""

@@ -33,7 +33,15 @@ def proofs(manifest: dict[str, Any], seen: Iterable[Seen]) -> list[tuple[int, st
         named = [number for number in here if _names(actions[number].get("apis"), each.text)]
         for number in named or here:
             proven.setdefault(number, []).append(str(each))
-    return [(number + 1, str(actions[number].get("title", "")), lines) for number, lines in sorted(proven.items())]
+    return [
+        (_number(actions[place], place + 1), str(actions[place].get("title", "")), lines)
+        for place, lines in sorted(proven.items())
+    ]
+
+
+def _number(action: dict[str, Any], place: int) -> int:
+    given = action.get("number")
+    return given if isinstance(given, int) else place
 
 
 def _names(apis: Any, text: str) -> bool:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from transplt.base.errors import shown
 from transplt.base.finding import Effort
-from transplt.engine.actions.action import BLOCKS_TEXT, Action, Place
+from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.actions import total_hours
 from transplt.render.cell import many, visible
 
-#: So many actions are shown on a terminal.
-MOST_LINES = 10
 _MOST_NUMBERS = 20
+_MOST_PARTS = 3
 EFFORT_TEXT = {Effort.LOW: "minutes", Effort.MEDIUM: "hours", Effort.HIGH: "a day or more"}
 
 
-def action_lines(actions: Sequence[Action], where: str = "", width: int = 0) -> Iterator[str]:
-    """The ten actions that block first, under what they block, and how many more there are, in `where`.
+def action_lines(actions: Sequence[Action], width: int = 0) -> Iterator[str]:
+    """The actions under what they block, with the first parts of those that have any.
 
     `width` is that of the terminal in columns; 0 for lines of any length.
     """
@@ -28,20 +26,24 @@ def action_lines(actions: Sequence[Action], where: str = "", width: int = 0) -> 
         return
     head = f"  to do: {many(len(actions), 'action')}, {about(total_hours(actions))}; what blocks first:"
     yield from _wrapped(head, width)
-    blocks = ""
-    for number, action in enumerate(actions[:MOST_LINES], 1):
-        if action.blocks != blocks:
-            blocks = action.blocks
-            yield f"    {BLOCKS_TEXT[blocks]}"
+    heading = ""
+    for number, action in enumerate(actions, 1):
+        if action.heading != heading:
+            heading = action.heading
+            yield f"    {heading}"
         line = (
             f"    {number:3}. {visible(action.title)} ({EFFORT_TEXT[action.effort]}, {how_many(action)}, "
             f"{shown(action.first)})"
         )
         yield from _wrapped(line, width)
-    if rest := actions[MOST_LINES:]:
-        kinds = Counter(action.blocks for action in rest)
-        listed = ", ".join(f"{count} {BLOCKS_TEXT[kind]}" for kind, count in kinds.items())
-        yield from _wrapped(f"    and {len(rest)} more: {listed}" + (f" (see {where})" if where else ""), width)
+        if action.parts:
+            yield from _wrapped(f"         {visible(_named(action.parts))}", width)
+
+
+def _named(parts: Sequence[Action]) -> str:
+    """The first things to do of several, and how many more there are."""
+    more = len(parts) - _MOST_PARTS
+    return "; ".join(part.title for part in parts[:_MOST_PARTS]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _wrapped(line: str, width: int) -> list[str]:
@@ -79,6 +81,7 @@ def action_object(action: Action) -> dict[str, Any]:
     return {
         "title": visible(action.title),
         "blocks": action.blocks,
+        "aside": action.aside,
         "effort": action.effort.value,
         "hours": action.hours,
         "how": visible(action.how),
@@ -88,4 +91,5 @@ def action_object(action: Action) -> dict[str, Any]:
             {"path": visible(place.path), "lines": list(place.lines), "count": place.count, "name": visible(place.name)}
             for place in action.places
         ],
+        "parts": [action_object(part) for part in action.parts],
     }

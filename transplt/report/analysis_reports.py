@@ -180,7 +180,7 @@ def _one(summary: Summary) -> Iterator[str]:
         f"  effort: {effort.automatic} places automatic ({effort.share:.0%} of what is Python), {effort.left} left: "
         f"{effort.low} low, {effort.medium} medium, {effort.high} high"
     )
-    yield from action_lines(summary.actions, "actions.csv of -o")
+    yield from action_lines(summary.actions)
     busy = [each for each in summary.files if each.left]
     if busy:
         yield "  files with the most left:"

@@ -128,8 +128,7 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
         yield _launch(result)
     if "env_npu.sh" in result.reports:
         yield f"  settings of the host to try, all of them in comments: {result.reports['env_npu.sh']}"
-    book = result.reports.get("unsupported_op.xlsx")
-    yield from action_lines(actions, f"the sheet actions of {book}" if book else "", width)
+    yield from action_lines(actions, width)
     yield _residue(result)
 
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import transplt
 from transplt.base.finding import NO_TOKENS, Effort, Finding, Level
-from transplt.engine.actions.action import BLOCKS_TEXT, Action
+from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of, total_hours
 from transplt.engine.actions.effort import effort_of
 from transplt.render.cell import many, visible
 from transplt.render.templates import asset, fill
-from transplt.report.action_lines import EFFORT_TEXT, MOST_LINES, about, how_many, place_text
+from transplt.report.action_lines import EFFORT_TEXT, about, how_many, place_text
 from transplt.report.code_pages import code_pages
 from transplt.report.records import FileRecord, RunResult
 from transplt.report.titles import title
@@ -67,7 +67,6 @@ def render_html(result: RunResult) -> bytes:
         style=result.settings.style,
         actions=action_rows(actions),
         hours=about(total_hours(actions)),
-        most=MOST_LINES,
         tokens=result.tokens,
         automatic=automatic_share(result),
         edits=sum(finding.applied for finding in findings),
@@ -102,7 +101,7 @@ def action_rows(actions: Sequence[Action]) -> list[dict[str, Any]]:
     return [
         {
             "title": visible(action.title),
-            "blocks": BLOCKS_TEXT[action.blocks],
+            "blocks": action.heading,
             "effort": EFFORT_TEXT[action.effort],
             "many": "one choice, " * _one_choice(action) + how_many(action),
             "repeated": _repeated(action),
@@ -111,6 +110,7 @@ def action_rows(actions: Sequence[Action]) -> list[dict[str, Any]]:
             "codes": action.codes,
             "places": [visible(place_text(place)) for place in action.places[:_MOST_PLACES]],
             "more": max(len(action.places) - _MOST_PLACES, 0),
+            "parts": action_rows(action.parts),
         }
         for action in actions
     ]

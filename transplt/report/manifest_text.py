@@ -64,15 +64,23 @@ def _levels(result: RunResult) -> list[dict[str, Any]]:
 
 
 def _actions(result: RunResult) -> list[dict[str, Any]]:
-    """What is left to do, in its order, with the lines of the output that a run can show it at: [first, last]."""
+    """What is left to do, in its order, with the lines of the output that a run can show it at: [first, last].
+
+    Parts of an action have its number.
+    """
     by_path = {record.path: record.findings for record in result.python_files}
     rows = []
-    for action in actions_of(result.findings):
+    numbered = [
+        (number, part)
+        for number, action in enumerate(actions_of(result.findings), 1)
+        for part in action.parts or (action,)
+    ]
+    for number, action in numbered:
         lines: dict[str, list[list[int]]] = {}
         for finding in action.findings:
             if finding.path in by_path:
                 first = output_line(finding.span.line, by_path[finding.path])
                 lines.setdefault(finding.path, []).append([first, first + finding.span.end_line - finding.span.line])
         apis = sorted({finding.api for finding in action.findings if finding.path in by_path} - {""})
-        rows.append({"title": action.title, "apis": apis, "lines": lines})
+        rows.append({"number": number, "title": action.title, "apis": apis, "lines": lines})
     return rows

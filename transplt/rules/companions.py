@@ -46,6 +46,11 @@ def torch_beside(package: str, allows: Callable[[str], bool]) -> frozenset[str]:
     return frozenset(torch for torch, releases in rows if any(map(allows, _spelled_out(tuple(releases)))))
 
 
+def first_wheel(package: str, python: str) -> str:
+    """The first release of a package with a wheel for a minor version of Python on Linux; empty where none is known."""
+    return str(_table()["wheels"].get(package, {}).get(python, ""))
+
+
 @cache
 def _spelled_out(releases: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from transplt.base.finding import Effort, Level
+from transplt.rules.since import only_newer, only_older
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
 
@@ -26,7 +27,8 @@ class Value:
     """What the value of an argument or a key has to be.
 
     `kind`: `any`, `given` (not zero, None, False or empty), `true`, `integer`, `one_of` (`values`), `matches` (a string
-    that `pattern` matches whole, in any case) or `holds` (one of `values` anywhere in the expression).
+    that `pattern` matches whole, in any case), `holds` (one of `values` anywhere in the expression) or `unseen` (what
+    comes from elsewhere: a parameter, an attribute, an item).
     """
 
     kind: str = "any"
@@ -41,6 +43,8 @@ class Value:
             return constant is True
         if self.kind == "integer":
             return type(constant) is int
+        if self.kind == "unseen":
+            return False
         if self.kind in ("one_of", "holds"):
             return constant in self.values
         if self.pattern is not None:
@@ -50,7 +54,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class GpuWord:
-    """The finding for a word. `since` is the package and the first version that handles NPUs under this very word."""
+    """The finding for a word. `since` is the package and the first version that handles NPUs under this very word;
+    `holds_from` the package and the first version of which the row speaks. `of`: what is to be done something about,
+    where that is not the word as it stands.
+    """
 
     word: str
     code: str
@@ -59,7 +66,16 @@ class GpuWord:
     message: str
     help: str
     since: tuple[str, str] | None
+    holds_from: tuple[str, str] | None
+    of: str
     versions: frozenset[str]
+
+    def is_for(self, pins: Iterable[tuple[str, str]]) -> bool:
+        """False where the project asks for versions alone of which the row does not speak."""
+        if self.holds_from is None:
+            return True
+        package, first = self.holds_from
+        return not only_older(dict(pins).get(package, ""), first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +85,8 @@ class CallPlace:
 
     Without either it is an argument of any call but those of the names in `but`, which are reported at
     their import. `whole`: the call is what is
-    found, and not its argument.
+    found, and not its argument. `absent`: a call with none of these arguments is
+    what is found, or with one that is no dict with the key `lacks`.
     """
 
     calls: frozenset[str]
@@ -81,6 +98,8 @@ class CallPlace:
     position: int
     value: Value
     whole: bool
+    absent: tuple[str, ...]
+    lacks: str
 
     @property
     def anywhere(self) -> bool:
@@ -145,20 +164,25 @@ class KeyPlace:
 class PathPlace:
     """A key of a configuration file by its way from the top (`trainer.accelerator`; `[]` is an item of a list).
 
-    `beside`: a key that one of its neighbours, or of those at the top, has to match.
+    `beside`: a key that one of its neighbours, or of those at the top, has to match; `without`: one that none of its
+    neighbours may match.
     """
 
     path: re.Pattern[str]
     value: re.Pattern[str] | None
     beside: re.Pattern[str] | None
+    without: re.Pattern[str] | None
 
 
 @dataclass(frozen=True, slots=True)
 class FlagPlace:
-    """A flag of a command, up to the script that it starts; without a command of any."""
+    """A flag of a command, up to the script that it starts; without a command of any. `unless`: it is none in a file
+    that holds this.
+    """
 
     command: str
     pattern: re.Pattern[str]
+    unless: re.Pattern[str] | None
 
 
 _P = TypeVar("_P")
@@ -202,7 +226,7 @@ def gpu_words() -> GpuWords:
         flags,
         tuple((command, tuple(each for each in flags if each[0].command == command)) for command in commands),
         tuple(sorted({literal for row in rows for place in row["places"] for literal in _literals(place)})),
-        tuple(sorted({row["since"]["package"] for row in rows if "since" in row})),
+        tuple(sorted({row[key]["package"] for row in rows for key in ("since", "from") if key in row})),
     )
 
 
@@ -221,49 +245,16 @@ def level_and_help(word: GpuWord, pins: Iterable[tuple[str, str]]) -> tuple[Leve
     asked = dict(pins).get(package)
     if asked is None:
         return word.level, word.help
-    if _only_older(asked, first):
+    if only_older(asked, first):
         return Level.MANUAL, f"the project asks for {package}{asked}: ask for {package}>={first}; {word.help}"
-    if _only_newer(asked, first):
+    if only_newer(asked, first):
         return Level.INFO, f"{package}{asked} of the project handles it; {word.help}"
     return word.level, word.help
 
 
-def _only_older(asked: str, first: str) -> bool:
-    """True when every version that is asked for is older than `first`."""
-    from packaging.version import Version
-
-    wanted = Version(first)
-    return any(
-        version < wanted or (operator == "<" and version == wanted)
-        for operator, version in _parts(asked)
-        if operator in ("==", "===", "<=", "<")
-    )
-
-
-def _only_newer(asked: str, first: str) -> bool:
-    """True when every version that is asked for is `first` or newer."""
-    from packaging.version import Version
-
-    wanted = Version(first)
-    return any(
-        version >= wanted for operator, version in _parts(asked) if operator in ("==", "===", ">=", ">", "~=")
-    )
-
-
-def _parts(asked: str) -> list[tuple[str, Any]]:
-    """The clauses of a specifier, operator and version; nothing for what cannot be read."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        return [(part.operator, Version(part.version.removesuffix(".*"))) for part in SpecifierSet(asked)]
-    except (InvalidSpecifier, InvalidVersion):
-        return []
-
-
 def _word(row: dict[str, Any]) -> GpuWord:
     level = Level(row.get("level", "manual"))
-    since = row.get("since")
+    since, first = row.get("since"), row.get("from")
     return GpuWord(
         row["word"],
         row["code"],
@@ -272,6 +263,8 @@ def _word(row: dict[str, Any]) -> GpuWord:
         row["message"],
         row["help"],
         (since["package"], since["version"]) if since else None,
+        (first["package"], first["version"]) if first else None,
+        row.get("of", ""),
         versions_of(row.get("versions")),
     )
 
@@ -279,12 +272,13 @@ def _word(row: dict[str, Any]) -> GpuWord:
 def _place(entry: dict[str, Any]) -> Place:
     if "path" in entry:
         return PathPlace(
-            re.compile(entry["path"]), _pattern(entry.get("value")), _pattern(entry.get("beside"))
+            re.compile(entry["path"]), *(_pattern(entry.get(key)) for key in ("value", "beside", "without"))
         )
     if "flag" in entry:
         value = entry.get("value", "")
         follows = rf"(?:=|[ \t]+)[\"'\\]*(?i:{value})" if value else r"(?![\w-])"
-        return FlagPlace(entry.get("command", ""), re.compile(rf"(?<![\w.-])(?:{entry['flag']}){follows}"))
+        pattern = re.compile(rf"(?<![\w.-])(?:{entry['flag']}){follows}")
+        return FlagPlace(entry.get("command", ""), pattern, _pattern(entry.get("unless")))
     if "compared" in entry:
         return ComparePlace(entry["compared"], entry["value"], entry.get("becomes", ""))
     if "store" in entry:
@@ -305,6 +299,8 @@ def _place(entry: dict[str, Any]) -> Place:
         entry.get("position", -1),
         _value(entry.get("value")),
         bool(entry.get("whole")),
+        tuple(entry.get("absent", ())),
+        entry.get("lacks", ""),
     )
 
 

@@ -53,6 +53,14 @@ def package_imported_as(module: str) -> dict[str, Any] | None:
     return _by_import().get(module)
 
 
+def holds_whole_files(module: str) -> bool:
+    """True for a module without which nothing of a file that imports it runs: TensorRT's engines, CUDA's own interface.
+    """
+    parts = module.split(".")
+    rows = (_by_import().get(".".join(parts[:end])) for end in range(len(parts), 0, -1))
+    return any(row is not None and row.get("whole_file") for row in rows)
+
+
 def package_holding(name: str) -> tuple[dict[str, Any], str] | None:
     """The row of the package that a dotted name such as `mmcv.ops.nms3d` lies in, and the prefix that has the row.
 
@@ -72,13 +80,26 @@ def function_notes() -> dict[str, str]:
 
 
 @cache
+def bound_classes() -> frozenset[str]:
+    """Full names of the classes of packages without support for NPUs: what their methods do is the package's own."""
+    return frozenset(
+        f"{row['import'][0]}.{name}"
+        for row in packages()
+        if row["status"] == "unsupported"
+        for name in row.get("functions", {})
+        if name.rpartition(".")[2][:1].isupper()
+    )
+
+
+@cache
 def _by_import() -> dict[str, dict[str, Any]]:
     return {name: row for row in packages() for name in row["import"]}
 
 
 @cache
 def _by_distribution() -> dict[str, dict[str, Any]]:
-    return {name: row for row in packages() for name in row["pip"]}
+    repositories = {row["repository"]: row for row in packages() if "repository" in row}
+    return repositories | {name: row for row in packages() for name in row["pip"]}
 
 
 def what_to_do(row: dict[str, Any]) -> str:
@@ -106,6 +127,12 @@ def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
     message = f"the requirement {name} {shown} keeps it below {first}, the first version that works with torch_npu"
     help_text = f"raise the pin; {row['note']}" if row.get("note") else "raise the pin"
     return PackageAdvice(TOO_OLD, message, help_text, normalised(name))
+
+
+def advice_on_clone(name: str) -> PackageAdvice | None:
+    """What to say about a repository of this name that is cloned to be built; None where it may be, as `plugin` may."""
+    row = package_installed_as(name)
+    return advice_on_requirement(name, "") if row is not None and row["status"] != "plugin" else None
 
 
 def _imported(row: dict[str, Any]) -> str:

@@ -143,6 +143,12 @@ def is_low_effort(api: str) -> bool:
     return _listed("low_effort", api)
 
 
+def called_by(api: str) -> str:
+    """The API that one calls and does nothing else, with the same arguments; itself for any other."""
+    found: str = _api_table()["calls"].get(api, api)
+    return found
+
+
 def sure_limits(api: str) -> list[dict[str, Any]]:
     """Arguments of an API that are certain to meet a limit."""
     found: list[dict[str, Any]] = _api_table()["sure_limits"].get(api, [])

@@ -14,7 +14,8 @@ _WITHOUT_PARTS = frozenset(
 )
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 #: Calls that end the program.
-_EXITS = frozenset({"exit", "_exit", "quit", "skip", "fail", "importorskip"})
+_STOPS = frozenset({"exit", "_exit", "quit"})
+_EXITS = _STOPS | {"skip", "fail", "importorskip"}
 
 
 class Atom(NamedTuple):
@@ -143,6 +144,29 @@ def sides_of(node: ast.expr, truth: bool = True) -> Sides:
     if isinstance(above, (ast.If, ast.While, ast.IfExp, ast.Assert, ast.comprehension)):
         return Sides(this, [], None)
     return Sides(this, [], current)
+
+
+def stops_otherwise(node: ast.expr, truth: bool = True) -> bool:
+    """True where the program stops by itself if an expression has not a truth value: it raises, exits, or asserts."""
+    this, other, value = sides_of(node, truth)
+    holder: ast.AST = node
+    while not isinstance(holder, ast.stmt):
+        holder = parent(holder)
+    if value is not None or isinstance(holder, ast.Assert):
+        return value is None and bool(this)
+    alone = isinstance(holder, ast.If) and not other and not holder.orelse and holder.body[0] in this
+    if isinstance(holder, ast.If) and alone and leaves(holder.body):
+        other = [*following(holder)]
+    first = next((each for each in other if not isinstance(each, ast.Assign) and not _is_call(each)), None)
+    return isinstance(first, ast.Raise) or any(_is_call(each, _STOPS) for each in other[:1])
+
+
+def _is_call(node: ast.AST, names: frozenset[str] = frozenset()) -> bool:
+    """True for a call that stands for itself: of one of some names, or of any that does not end the program."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    if not isinstance(call, ast.Call):
+        return False
+    return last_name(call.func) in names if names else last_name(call.func) not in _EXITS
 
 
 def _passes_on(above: ast.AST, current: ast.AST) -> bool:

@@ -60,7 +60,7 @@ def build_parser():
     parser.add_argument('--channels-last', action='store_true')
     parser.add_argument('--data-parallel', action='store_true', help='all visible GPUs in one process')
     parser.add_argument('--prefetch', action='store_true', help='copy the next batch on a side CUDA stream')
-    parser.add_argument('--device', help="where to train, e.g. 'cuda', 'cuda:1' or 'cpu' (default: cuda)")
+    parser.add_argument('--device', help="where to train, e.g. 'npu', 'npu:1' or 'cpu' (default: npu)")
     parser.add_argument('--no-cuda', action='store_true', help='do not use CUDA even if a GPU is there')
     parser.add_argument('--deterministic', action='store_true')
     parser.add_argument('--seed', type=int)

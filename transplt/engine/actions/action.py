@@ -15,6 +15,8 @@ BLOCKS_TEXT = dict(
         strict=True,
     )
 )
+#: The heading of actions that stand aside.
+ASIDE_TEXT = "aside: tests, tools and old code, which no training script reaches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ class Action:
     """One distinct thing to do. `blocks` is one of `BLOCKS`; `title` begins with a verb, `how` says how it is done.
 
     `hours` are a rough sum for a person who knows the code: the first place costs what its effort says, further ones
-    little. `codes` are those of its findings, the commonest first.
+    little. `codes` are those of its findings, the commonest first. `aside`: no training script reaches its places.
+    `parts` are the things to do that stand together in one.
     """
 
     title: str
@@ -46,6 +49,13 @@ class Action:
     codes: tuple[str, ...]
     places: tuple[Place, ...]
     findings: tuple[Finding, ...] = field(repr=False)
+    aside: bool = False
+    parts: tuple[Action, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """The words under which it stands in a list: what it blocks, or that it stands aside."""
+        return ASIDE_TEXT if self.aside else BLOCKS_TEXT[self.blocks]
 
     @property
     def count(self) -> int:

@@ -9,19 +9,17 @@ from dataclasses import dataclass
 from transplt.base.finding import Effort, Finding
 from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.effort import HOURS
-from transplt.engine.actions.groups import Group, Groups
+from transplt.engine.actions.groups import OFFERED, Group, Groups, aside
+from transplt.engine.actions.joining import MOST, at_most, level_of
+from transplt.engine.actions.kernels import SOURCE_SUFFIXES
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 
-#: More actions than this are made fewer: those of one code, of which none takes long, become one.
-MOST = 10
 #: Hours of each further file, by effort, after those of the first place; what comes again in a file costs nothing more.
 _FURTHER = {Effort.LOW: 0.05, Effort.MEDIUM: 0.25, Effort.HIGH: 1.0}
 #: The same replacement in file after file is one command.
 _SUBSTITUTED = 0.01
-_MECHANICAL = frozenset({"substitution", "lock", "safe edits"})
-#: Up to so many hours an action is of low effort, and of medium.
-_LOW_HOURS, _MEDIUM_HOURS = 1.0, 5.0
+_MECHANICAL = frozenset({"substitution", "lock", OFFERED})
 _MOST_NAMES = 3
 #: What joins when there is much: the same code told apart by names, or what is left of words in files that run nothing.
 _LEFTOVER = "leftovers"
@@ -41,9 +39,14 @@ class _Draft:
     def blocks(self) -> str:
         return min((group.blocks for _, group in self.findings), key=BLOCKS.index)
 
+    @property
+    def aside(self) -> bool:
+        return all(aside(finding) for finding, _ in self.findings)
+
 
 def actions_of(findings: Iterable[Finding]) -> tuple[Action, ...]:
-    """The actions of a project, what blocks most first; `findings` are all of it, remarks included.
+    """The actions of a project, what blocks most first, and behind them what no training script reaches; `findings` are
+    all of it, remarks included.
 
     Each open finding is in exactly one action, and an action holds nothing else. The order of the findings is of no
     consequence.
@@ -55,8 +58,11 @@ def actions_of(findings: Iterable[Finding]) -> tuple[Action, ...]:
         if finding.open:
             group = groups.of(finding)
             drafts.setdefault(group, _Draft(group, [])).findings.append((finding, group))
-    actions = [_action(draft, groups.kernels) for draft in _fewer(list(drafts.values()))]
-    return tuple(sorted(actions, key=_rank))
+    # What --fix does is no work of a person, and a migration has done it: it makes the others no fewer.
+    offered = [_action(draft, groups.kernels) for group, draft in drafts.items() if group.kind == OFFERED]
+    rest = [draft for group, draft in drafts.items() if group.kind != OFFERED]
+    actions = at_most(sorted((_action(draft, groups.kernels) for draft in _fewer(rest)), key=_rank))
+    return tuple(sorted([*offered, *actions], key=_rank))
 
 
 def total_hours(actions: Iterable[Action]) -> float:
@@ -64,23 +70,27 @@ def total_hours(actions: Iterable[Action]) -> float:
     return round(sum(action.hours for action in actions), 2)
 
 
-def _rank(action: Action) -> tuple[int, int, float, int, str]:
+def _rank(action: Action) -> tuple[bool, int, bool, int, float, int, str]:
+    """What stops the scripts themselves comes before what only stops them in a container or a job."""
     efforts = tuple(Effort)
+    outside = not any(place.path.endswith((".py", *SOURCE_SUFFIXES)) for place in action.places)
     return (
-        BLOCKS.index(action.blocks), -efforts.index(action.effort), -action.hours, -action.count, action.title,
+        action.aside, BLOCKS.index(action.blocks), outside, -efforts.index(action.effort), -action.hours, -action.count,
+        action.title,
     )  # fmt: skip
 
 
 def _fewer(drafts: list[_Draft]) -> list[_Draft]:
-    """At most `MOST` of them where that can be: small ones of one kind are joined, most of a kind first.
+    """At most `MOST` of them where small ones of one kind can be joined, most of a kind first.
 
-    What is a day's work of its own, and what blocks more than the others, stays for itself.
+    What is a day's work of its own, what blocks more than the others and what stands aside stays for itself.
     """
     while len(drafts) > MOST:
-        by_kind: dict[tuple[str, str], list[_Draft]] = {}
+        by_kind: dict[tuple[str, str, bool], list[_Draft]] = {}
         for draft in drafts:
             if (kind := _kind(draft)) is not None:
-                by_kind.setdefault((kind, "" if kind == _LEFTOVER else draft.blocks), []).append(draft)
+                blocks = "" if kind == _LEFTOVER else draft.blocks
+                by_kind.setdefault((kind, blocks, draft.aside), []).append(draft)
         several = [(len(same), key) for key, same in by_kind.items() if len(same) > 1]
         if not several:
             break
@@ -136,12 +146,13 @@ def _action(draft: _Draft, kernels: Mapping[str, str]) -> Action:
     return Action(
         title=_title(draft),
         blocks=draft.blocks,
-        effort=_level(hours),
+        effort=level_of(hours),
         hours=hours,
         how=_how(draft),
         codes=tuple(code for code, _ in sorted(Counter(each.code for each in findings).items(), key=_commonest)),
         places=places,
         findings=findings,
+        aside=draft.aside,
     )
 
 
@@ -170,10 +181,6 @@ def _commonest(item: tuple[str, int]) -> tuple[int, str]:
     return (-item[1], item[0])
 
 
-def _level(hours: float) -> Effort:
-    return Effort.LOW if hours <= _LOW_HOURS else Effort.MEDIUM if hours <= _MEDIUM_HOURS else Effort.HIGH
-
-
 def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
     """One for each file and each thing in it: first the file that it is about, then what blocks most."""
     rows: dict[tuple[str, str], list[tuple[Finding, Group]]] = {}
@@ -183,7 +190,10 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
         rows.setdefault((finding.path, name), []).append((finding, group))
     places = [
         (
-            (path != draft.group.name, min(BLOCKS.index(group.blocks) for _, group in same)),
+            (
+                path != draft.group.name, all(aside(each) for each, _ in same),
+                min(BLOCKS.index(group.blocks) for _, group in same),
+            ),
             Place(path, tuple(sorted({finding.span.line for finding, _ in same})), len(same), name),
         )
         for (path, name), same in rows.items()

@@ -11,15 +11,19 @@ from typing import Any
 
 from transplt.base.finding import Effort, Finding, Level
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Kernels, Unit
+from transplt.flow.entries import named_aside
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
 
+#: The kind of the one group of edits that --fix makes.
+OFFERED = "safe edits"
 #: Codes of files that are not Python, as `transplt.files` gives them.
 _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
-_EXTENSIONS = ("NPU551", _TOOLKIT, _GATE)
+_GATES = (_GATE, "NPU279")
+_EXTENSIONS = ("NPU551", _TOOLKIT, *_GATES)
 _IMPORTED = "NPU553"
 #: Codes of kernels that stop the import of a file, where the finding says that it fails: imported, or compiled there.
 _STOPPING = (_IMPORTED, "NPU554")
@@ -27,10 +31,16 @@ _KERNEL_HOW = (
     "look first for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
     "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
 )
-#: What `transplt.fixers.codemods.packages` says of an import in a try statement.
-_GOES_ON = "goes on where it cannot be imported"
+#: What is said of an import in a try statement (fixers/codemods/packages.py), of a tool that a script can do without.
+_GOES_ON = re.compile("goes on where it cannot be imported|goes on without it")
+#: What it says of an import in a function.
+_IN_FUNCTION = "imported when "
 #: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.
 _IMPORT_FAILS = "the import fails"
+#: What `transplt.fixers.codemods.gates` says of an answer that is no number.
+_RAISES = "what is made of it here raises"
+#: What `transplt.fixers.codemods.extensions` says of a module of which the project builds one without CUDA.
+_STUB = "which is imported and raises where it is called"
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
 _OWNERS = frozenset(
     {
@@ -39,10 +49,6 @@ _OWNERS = frozenset(
         "torch.nn.utils",
     }
 )  # fmt: skip
-_ASIDE = re.compile(
-    r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?|\.github|\.circleci|\.gitlab|\.buildkite|\.ci)/"
-    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class Groups:
         self._kernels = Kernels(known)
         #: By path: the kernels in a source, in words.
         self.kernels = self._kernels.listed
-        self._gates = {(each.path, each.span.line): each for each in known if each.code == _GATE and each.open}
+        self._gates = {(each.path, each.span.line): each for each in known if each.code in _GATES and each.open}
 
     def of(self, finding: Finding) -> Group:
         """The one group of an open finding."""
@@ -135,7 +141,7 @@ class Groups:
             unit = kernels.beside(finding.path)
             return self._kernel(unit) if unit is not None else _build(posixpath.dirname(finding.path))
         unit = kernels.named(finding.api, finding.path) if code not in (*_EXTENSIONS, _BUILD) and finding.api else None
-        unit = unit or (kernels.called(finding.message) if code == _GATE else kernels.beside(finding.path))
+        unit = unit or (kernels.called(finding.message) if code in _GATES else kernels.beside(finding.path))
         if unit is not None:
             return self._kernel(unit, stops=code in _STOPPING and _blocks(finding, page) == "import")
         if page.by != "extension":
@@ -165,7 +171,8 @@ def _substitution(finding: Finding) -> Group | None:
         match = next((found for name in names if (found := entry.pattern.search(name))), None)
         if match is not None:
             name = match[1] if entry.each else ""
-            how, blocks = entry.how.replace("{name}", name), _here(entry.blocks, finding.path)
+            how, blocks = entry.how.replace("{name}", name), _here(entry.blocks, finding)
+            blocks = "later" if _GOES_ON.search(finding.message) else blocks
             if entry.page:
                 return Group(_page(entry.page).action, entry.page, "", blocks, how, entry.effort)
             return Group(entry.title.replace("{name}", name), "substitution", name, blocks, how, entry.effort)
@@ -190,7 +197,7 @@ def _offered(finding: Finding) -> Group:
     if finding.level is Level.SAFE:
         title = "Let transplt make the edits that it is sure of: transplt check --fix"
         how = "run it with --fix in a repository that git can restore, or migrate the project"
-        return Group(title, "safe edits", "", "first step", how)
+        return Group(title, OFFERED, "", "first step", how)
     page = _page(finding.code)
     title = f"Decide about edits that --unsafe-fixes makes: {page.title}"
     return Group(title, finding.code, "", page.blocks)
@@ -203,7 +210,7 @@ def _name_of(finding: Finding, by: str) -> str:
     api = canonical(finding.api) if finding.api else ""
     if by == "package":
         package = api.partition(".")[0]
-        return package if re.search(rf"\b{re.escape(package)}\b", finding.message) else api
+        return package if re.search(rf"\b{re.escape(package)}\b(?!\.\w)", finding.message) else api
     if by != "api":
         return ""
     owner = api.rpartition(".")[0]
@@ -213,19 +220,22 @@ def _name_of(finding: Finding, by: str) -> str:
 
 def _blocks(finding: Finding, page: Diagnostic) -> str:
     """What a finding blocks: what may be missing stops nobody at the start."""
-    if _GOES_ON in finding.message:
+    if _GOES_ON.search(finding.message):
         return "later"
-    return _here("import" if _IMPORT_FAILS in finding.message else page.blocks, finding.path)
+    if _RAISES in finding.message or _STUB in finding.message:
+        return _here("first step", finding)
+    blocks = "import" if _IMPORT_FAILS in finding.message else page.blocks
+    return _here("first step" if blocks == "import" and _IN_FUNCTION in finding.message else blocks, finding)
 
 
-def _here(blocks: str, path: str) -> str:
-    """What blocks so much, where only tests, documentation or a CI service meet it."""
-    return "later" if blocks in ("import", "first step") and aside(path) else blocks
+def _here(blocks: str, finding: Finding) -> str:
+    """What blocks so much, where no training script meets it, or only one that is asked to."""
+    return "later" if blocks in ("import", "first step") and (aside(finding) or finding.option) else blocks
 
 
-def aside(path: str) -> bool:
-    """True for a file that only tests, benchmarks, documentation or a CI service run."""
-    return _ASIDE.search(path) is not None
+def aside(finding: Finding) -> bool:
+    """True for a finding in a file that no training script reaches, or only tests, documentation, a CI service."""
+    return finding.aside or named_aside(finding.path)
 
 
 def _names(finding: Finding) -> list[str]:

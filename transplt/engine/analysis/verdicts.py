@@ -44,7 +44,7 @@ def notes_of(file: ScannedFile, uses: list[Use], rules: RuleSet) -> list[Note]:
     for use in uses:
         if not judged(use.api, rules) or not runs(use):
             continue
-        weighed = weigh(use.api, file.version)
+        weighed = weigh(tables.called_by(use.api), file.version)
         if weighed.status is Status.STOPS:
             found.append(_unsupported(file, use, weighed))
         elif weighed.status is Status.UNKNOWN:
@@ -166,7 +166,7 @@ def _certain(file: ScannedFile, use: Use, row: Support) -> Iterator[str]:
     call = use.call
     if call is None:
         return
-    for limit in tables.sure_limits(use.api):
+    for limit in tables.sure_limits(tables.called_by(use.api)):
         if limit["limit"] not in row.limit:
             continue
         value = argument(call, limit["param"], limit["at"])

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from transplt.base.finding import Effort
-from transplt.engine.actions.action import BLOCKS_TEXT
+from transplt.engine.actions.action import ASIDE_TEXT, BLOCKS_TEXT
 from transplt.faces.mcp.answers import cut
 from transplt.report.action_lines import EFFORT_TEXT
 
@@ -20,13 +20,17 @@ _PROVES = "transplt prove ORIGINAL MIGRATED"
 
 
 def work_orders(checked: dict[str, Any], folder: str, original: str = "") -> list[dict[str, Any]]:
-    """One for each action of the check of `folder`, what blocks first at the front; `original` is what it came from."""
+    """One for each thing to do of the check of `folder`, what blocks first at the front.
+
+    `original` is what the folder came from.
+    """
     by_line: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for finding in checked["findings"]:
         if finding["level"] != "info":
             by_line.setdefault((finding["path"], finding["line"]), []).append(finding)
     proves = f"transplt prove {shlex.quote(original)} {shlex.quote(folder)}" if original else _PROVES
-    return [_order(action, by_line, folder, proves) for action in checked["actions"]]
+    each = (part for action in checked["actions"] for part in action["parts"] or [action])
+    return [_order(action, by_line, folder, proves) for action in each]
 
 
 def _order(
@@ -40,8 +44,8 @@ def _order(
         "id": _id(action),
         "do": cut(action["title"]),
         "how": "call migrate: transplt makes these edits" if fixes == {"safe"} else cut(action["how"]),
-        "blocks": BLOCKS_TEXT[action["blocks"]],
-        "blocking": action["blocks"] in BLOCKING,
+        "blocks": ASIDE_TEXT if action["aside"] else BLOCKS_TEXT[action["blocks"]],
+        "blocking": action["blocks"] in BLOCKING and not action["aside"],
         "effort": EFFORT_TEXT[Effort(action["effort"])],
         "codes": codes[:_MOST_CODES],
         "places": [

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Kept, Note
-from transplt.files import read_as
 from transplt.files.config.schemas import Schema, library_names, schema_of
+from transplt.files.config.started import script_of
 from transplt.files.config.values import WORD, Value, dotted
 from transplt.files.document import Document
 from transplt.files.kind import FileKind
 from transplt.files.pieces import in_lines
-from transplt.files.read_as import NOBODY, Reading
 from transplt.files.variables import variable_set
+from transplt.flow import read_as
 from transplt.flow.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING
 from transplt.flow.marks import BACKEND, DEVICE
+from transplt.flow.read_as import NOBODY, Reading
 
 VALUE, UNREAD = "NPU820", "NPU821"
 #: A default of an interpolation (`${oc.env:DEVICE,cuda}`, `${DEVICE:-cuda}`), and an override (`train.device=cuda`).
@@ -54,7 +55,9 @@ def decide(document: Document, value: Value) -> Finds:
     if value.in_environment and value.key is not None:
         whole = (value.key[0], value.whole[1])
         yield from variable_set(document, value.name, value.key, value.text, whole)
-    elif value.key is not None and value.name in document.project.reads.names | library_names():
+    elif value.key is not None and {value.name, value.name.replace("-", "_")} & (
+        document.project.reads.names | library_names()
+    ):
         yield Kept(value.key, "key")
     if not WORD.search(value.text):
         return
@@ -149,12 +152,13 @@ def _is_record(value: Value) -> bool:
 def _options(document: Document, value: Value, edits: bool) -> Finds:
     """`"args": "--device cuda --no-cuda"`: values that the option's program takes for a device; names that it has."""
     start, end = value.whole
+    script = script_of(document, value)
     # By bytes, so that a text of several lines, or with escapes, can be edited too.
     for match in _OPTION_BYTES.finditer(document.utf8, start, end):
         name, given = match[1].decode(), (match[2] or b"").decode()
         if WORD.search(name) and name.strip("-").replace("-", "_") in document.project.reads.names:
             yield Kept(match.span(1), "flag")
-        if edits and (mark := _mark(given)) and mark in read_as.option(document.project, name).marks:
+        if edits and (mark := _mark(given)) and mark in read_as.option(document.project, name, script).marks:
             new = _spell(given, 0).new
             yield Edit(match.span(2), VALUE, f"{_shown(value)}: {name} {given} -> {new}", new, api=given)
 
@@ -166,11 +170,11 @@ def _reading(document: Document, value: Value) -> Reading:
     override = _OVERRIDE.fullmatch(value.text)
     if override is not None:
         if override["dashes"]:
-            found.append(read_as.option(project, override["key"]))
+            found.append(read_as.option(project, override["key"], script_of(document, value)))
         else:
             found.append(read_as.key(project, re.split(r"[./]", override["key"].partition("@")[0])))
     elif value.before.startswith("-") and value.holder.is_list:
-        found.append(read_as.option(project, value.before))
+        found.append(read_as.option(project, value.before, script_of(document, value)))
     elif value.in_environment:
         found.append(read_as.variable(project, value.name))
     else:

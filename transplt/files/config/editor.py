@@ -7,7 +7,7 @@ from transplt.files.config import ini_values, json_values, toml_values, yaml_val
 from transplt.files.config.decide import decide
 from transplt.files.config.values import Value
 from transplt.files.document import Document
-from transplt.files.kind import LONGEST_JSON, FileKind
+from transplt.files.kind import LONGEST_JSON, FileKind, name_filled
 from transplt.files.pieces import in_piece
 from transplt.files.recipes import is_recipe
 
@@ -45,7 +45,7 @@ def broken(document: Document, changed: Document) -> str:
 
 def read(document: Document) -> list[Value] | None:
     """The values that name CUDA, or whose keys do; None for what its format does not read, or is too long for it."""
-    name, utf8 = document.name, document.utf8
+    name, utf8 = name_filled(document.name), document.utf8
     try:
         if name.endswith(_JSON):
             return json_values.values(utf8) if len(utf8) <= LONGEST_JSON else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from transplt.edits.edit import Extent
-from transplt.files.config.values import WORD, Holder, Value
+from transplt.files.config.values import MOST_ITEMS, WORD, Holder, Value
 
 _TOKEN = re.compile(
     rb"[ \t\r\n\f\v]*"
@@ -100,7 +100,7 @@ class _Reader:
         text = raw.decode() if wanted or len(raw) <= _SHORT else ""
         if here is not None:
             name, at = self.key if self.key is not None else (str(self.index), None)
-            if at is not None:
+            if at is not None or self.index < MOST_ITEMS:
                 here.texts[name] = text
             if wanted or (at is not None and WORD.search(name)):
                 extent = inner if quoted and b"\\" not in raw else None

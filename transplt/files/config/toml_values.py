@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from transplt.edits.edit import Extent
-from transplt.files.config.values import WORD, Holder, Value
+from transplt.files.config.values import MOST_ITEMS, WORD, Holder, Value
 
 LONGEST = 1_000_000
 _DEEPEST = 50
@@ -118,7 +118,7 @@ class _Reader:
         raw = self.utf8[start:stop]
         inner = raw if kind == "bare" else raw[3:-3] if kind == "long" else raw[1:-1]
         text = inner.decode()
-        if not holder.is_list and len(text) <= _SHORT:
+        if len(text) <= _SHORT and (not holder.is_list or len(holder.texts) < MOST_ITEMS):
             holder.texts[name] = text
         if WORD.search(text) or (key is not None and WORD.search(name)):
             verbatim = kind == "string" and (raw[:1] == b"'" or b"\\" not in raw)

@@ -18,10 +18,16 @@ _ENVIRONMENT = re.compile(
 #: Keys that name in a mapping the callee of which its other keys are arguments: Hydra, jsonargparse, torchtune.
 _CALLEES = ("_target_", "class_path", "_component_")
 
+#: So many items of a list may be the words of a command.
+MOST_ITEMS = 64
+
 
 @dataclass(slots=True, eq=False)
 class Holder:
-    """A mapping or a list. `texts`: its keys with their short plain values; `tag`: of YAML, without its marks."""
+    """A mapping or a list. `tag`: of YAML, without its marks.
+
+    `texts`: its keys (of a list the numbers of its first items) with their short plain values.
+    """
 
     name: str = ""
     above: Holder | None = None

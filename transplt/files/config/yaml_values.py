@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.edits.edit import Extent
-from transplt.files.config.values import WORD, Holder, Value
+from transplt.files.config.values import MOST_ITEMS, WORD, Holder, Value
 from transplt.files.document import Document
 from transplt.files.yaml_nodes import MappingNode, Node, ScalarNode, SequenceNode, Yaml, read_yaml, text_lines
 
@@ -72,6 +72,8 @@ class _Reader:
             for index, item in enumerate(node.value):
                 yield item, here, str(index), None, before
                 before = str(item.value) if isinstance(item, ScalarNode) else ""
+                if index < MOST_ITEMS and len(before) <= _SHORT:
+                    here.texts[str(index)] = before
         elif isinstance(node, MappingNode):
             for key, value in node.value:
                 if not isinstance(key, ScalarNode):

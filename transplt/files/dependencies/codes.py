@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from transplt.edits.edit import Edit, Extent, Finds, Found
+from transplt.base.finding import Effort, Level
+from transplt.base.text.requirement import Requirement
+from transplt.edits.edit import Edit, Extent, Finds, Found, Note
+from transplt.files.dependencies.pythons import python_of_wheel
 from transplt.files.dependencies.versions import Releases
 from transplt.rules.releases import CPU_INDEX
 
@@ -20,6 +23,18 @@ def added_help(releases: Releases) -> str:
     if not releases.x86_64:
         return ""
     return f"its wheels for x86_64 ask for torch {releases.x86_64}, which {CPU_INDEX} has and PyPI has not"
+
+
+def of_older_python(asked: Requirement, text: str, releases: Releases) -> Note:
+    """A finding for a wheel of a Python that the new torch has none for; it stays."""
+    python = python_of_wheel(asked, text)
+    return Note(
+        asked.whole, PYTHON, Level.MANUAL,
+        f"this wheel is for Python {python}, which torch {releases.torch} does not have: it stays",
+        api=asked.name, effort=Effort.MEDIUM,
+        help=f"install Python {', '.join(releases.pythons)}, torch {releases.torch} and torch-npu "
+        f"{releases.torch_npu} here, if this runs on an NPU at all",
+    )  # fmt: skip
 
 
 def in_bytes(text: str, found: Iterable[Found]) -> Finds:

@@ -11,9 +11,20 @@ import re
 from transplt.base.finding import Effort, Level
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.edits.edit import Edit, Finds, Note
-from transplt.files.dependencies.codes import ADDED, CUDA_OUT, INDEX, MOVED, NOT_ADDED, added_help, in_bytes, shifted
+from transplt.files.dependencies.codes import (
+    ADDED,
+    CUDA_OUT,
+    INDEX,
+    MOVED,
+    NOT_ADDED,
+    added_help,
+    in_bytes,
+    of_older_python,
+    shifted,
+)
 from transplt.files.dependencies.indexes import has_cpu_index, index_changes, names_cuda_index
 from transplt.files.dependencies.others import is_for_others
+from transplt.files.dependencies.pythons import python_of_wheel
 from transplt.files.dependencies.versions import (
     BUILDS,
     TORCH,
@@ -91,6 +102,9 @@ def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
     family = [each for each in command.requirements if normalised(each.name) in ("torch", "pytorch", *_FAMILY)]
     if not family or ((has_cpu_index(command_text) or "+cpu" in command_text) and not _names_cuda(text, command)):
         return  # what runs on the CPU alone is somebody's choice
+    if older := next((each for each in family if _is_of_older_python(each, text, releases)), None):
+        yield of_older_python(older, text, releases)
+        return
     for each in family:
         new = None if each.name == "pytorch" else moved(each, text, releases)
         if new is not None:
@@ -103,6 +117,12 @@ def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
         yield Edit((command.start + start, command.start + end), INDEX, message, option, api="torch")
     if torch is not None and not has_npu:
         yield from _added(text, command, torch, releases)
+
+
+def _is_of_older_python(asked: Requirement, text: str, releases: Releases) -> bool:
+    """True for a wheel of a Python that the new torch does not have: that of the image, or of the environment."""
+    python = python_of_wheel(asked, text)
+    return bool(python) and python not in releases.pythons and bool(releases.pythons)
 
 
 def _added(text: str, command: InstallCommand, torch: Requirement, releases: Releases) -> Finds:

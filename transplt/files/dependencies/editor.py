@@ -14,8 +14,18 @@ from transplt.base.text.requirement import Requirement, normalised
 from transplt.base.text.toml import parse_toml
 from transplt.base.text.toml_places import toml_values
 from transplt.edits.edit import Edit, Finds, Kept, Note
-from transplt.files.dependencies import conda, extras
-from transplt.files.dependencies.codes import ADDED, CUDA_OUT, INDEX, MOVED, NOT_ADDED, PYTHON, added_help, in_bytes
+from transplt.files.dependencies import conda, exports, extras
+from transplt.files.dependencies.codes import (
+    ADDED,
+    CUDA_OUT,
+    INDEX,
+    MOVED,
+    NOT_ADDED,
+    PYTHON,
+    added_help,
+    in_bytes,
+    of_older_python,
+)
 from transplt.files.dependencies.indexes import has_cpu_index, index_changes, is_cuda_index, names_cuda_index
 from transplt.files.dependencies.others import FOR_OTHERS, is_for_others
 from transplt.files.dependencies.places import (
@@ -28,7 +38,7 @@ from transplt.files.dependencies.places import (
     without_line,
     without_row,
 )
-from transplt.files.dependencies.pythons import fits, pythons_asked_for
+from transplt.files.dependencies.pythons import fits, older_pins, python_of_wheel, pythons_asked_for
 from transplt.files.dependencies.versions import (
     TORCH,
     TORCH_NPU,
@@ -93,9 +103,15 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
         if any(normalised(each.name) in TORCH or is_part_of_cuda(each.name) for each in asked):
             yield Note(
                 (0, len(text)), MOVED, Level.MANUAL, "this file is compiled from another one and asks for torch",
-                effort=Effort.LOW, help="change the file it is made from and compile it again",
+                api="torch", effort=Effort.LOW, help="change the file it is made from and compile it again",
             )  # fmt: skip
         return
+    if printed_by := exports.export_of(text):
+        yield from exports.changes(text, printed_by, releases)
+        return
+    if part := Releases.of_part(document, asked):
+        releases = part
+        yield _of_a_part(document, asked, part)
     if document.settings.style == "portable":
         yield from extras.changes(document, text, asked, releases)
         return
@@ -105,6 +121,9 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
     asked = [each for each in asked if each.whole != (0, 0)]
     yield from conda.changes(text, [each for each in asked if each.section == CONDA], asked, releases)
     asked = [each for each in asked if each.section != CONDA]
+    if wheel := next((each for each in asked if python_of_wheel(each, text).startswith("2.")), None):
+        yield of_older_python(wheel, text, releases)  # the program is one of Python 2
+        return
     yield from _moves(asked, text, releases)
     if not _CONSTRAINTS.search(document.name):
         yield from _additions(document, asked, text, releases)
@@ -116,6 +135,26 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
                 f"Python {versions} is none that torch_npu {releases.torch_npu} has wheels for", api="python",
                 effort=Effort.MEDIUM, help=f"it has them for Python {', '.join(releases.pythons)}",
             )  # fmt: skip
+    if any(normalised(each.name) in TORCH for each in asked) and (older := older_pins(asked, releases.pythons)):
+        names = ", ".join(f"{each.name}{each.specifier}" for each in older)
+        first = releases.pythons[0]
+        yield Note(
+            (older[0].start, older[0].end), PYTHON, Level.MANUAL,
+            f"{names}: no wheel for Python {first} or newer, which torch {releases.torch} needs",
+            api=older[0].name, effort=Effort.MEDIUM,
+            help="ask for newer releases (and see that the project runs with them), or choose an older torch with "
+            "--torch-version; pip would build these from source",
+        )  # fmt: skip
+
+
+def _of_a_part(document: Document, asked: list[Requirement], part: Releases) -> Note:
+    torch = next(each for each in asked if normalised(each.name) in TORCH)
+    folder = document.path.rpartition("/")[0]
+    return Note(
+        (torch.start, torch.end), MOVED, Level.INFO,
+        f"{folder} asks for a torch of its own, which stays; the migration aims at torch {document.target.version}",
+        api="torch", help=f"migrate {folder} by itself where its code is to be for torch {part.torch}",
+    )  # fmt: skip
 
 
 def _moves(asked: list[Requirement], text: str, releases: Releases) -> Finds:
@@ -165,8 +204,7 @@ def _with_clauses(asked: Requirement, text: str, clauses: str) -> Change:
 
 def _additions(document: Document, asked: list[Requirement], text: str, releases: Releases) -> Finds:
     """torch-npu beside torch: in the list that every user of the project gets, else in each that has torch."""
-    if any(normalised(each.name) == TORCH_NPU for each in asked):
-        return
+    there = any(normalised(each.name) == TORCH_NPU for each in asked)
     torch = [
         each
         for each in asked
@@ -175,6 +213,10 @@ def _additions(document: Document, asked: list[Requirement], text: str, releases
         and not _ELSEWHERE.search(each.marker)
         and not FOR_OTHERS.search(each.section.lower())
     ]
+    if there:
+        if torch and releases.x86_64 and not _has_index(text):
+            yield from _index_for(document, text, torch[0], releases)
+        return
     main = [each for each in torch if each.section in ("", "project.dependencies", "tool.poetry.dependencies")]
     done: set[tuple[str, str]] = set()
     for each in main or torch:

@@ -6,7 +6,7 @@ import re
 
 #: A word of the name of a file, of a folder, or of an extra.
 FOR_OTHERS = re.compile(
-    r"(?:^|[-_./])(?:cpu|rocm|amd|mps|mac|macos|osx|windows|win|xpu|hpu|tpu|npu|ascend|docs?|doc|sphinx|readthedocs|"
+    r"(?:^|[-_./])(?:cpu|rocm|amd|mps|mac|macos|osx|windows|win|xpu|hpu|tpu|flax|jax|tensorflow|npu|ascend|docs?|doc|sphinx|readthedocs|"
     r"rtd|lint|linting|pre-commit)(?=[-_./]|$)"
 )
 _NPU = re.compile(r"npu|ascend")

@@ -1,14 +1,18 @@
-"""Whether a project's Python is one that there are wheels of torch_npu for."""
+"""Whether a project's Python is one that there are wheels of torch_npu for, by what it says and by its other pins."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from transplt.base.text.requirement import Requirement
+from transplt.base.text.requirement import Requirement, ceiling, normalised
+from transplt.rules.companions import first_wheel
 
 #: Patch versions of Python are below this.
 _PATCHES = 40
+_TAG = re.compile(r"-cp([23])(\d{1,2})-")
+#: A clause that bounds from above; `==1.18.*` ends before 1.19.
+_BOUND = re.compile(r"(==|===|<=|<|~=)(\d[\w.]*?)(?:\.\*)?")
 _TOML = re.compile(r"^[ \t]*(?:requires-python|python)[ \t]*=[ \t]*([\"'])(.+?)\1", re.M)
 _PIPFILE = re.compile(r"^[ \t]*python_(?:full_)?version[ \t]*=[ \t]*([\"'])(.+?)\1", re.M)
 _CFG = re.compile(r"^python_requires[ \t]*=[ \t]*(\S[^\n#;]*)", re.M)
@@ -46,3 +50,40 @@ def fits(versions: str, pythons: tuple[str, ...]) -> bool:
     except InvalidSpecifier:
         return True
     return any(allowed.contains(f"{python}.{patch}") for python in pythons for patch in range(_PATCHES))
+
+
+def python_of_wheel(asked: Requirement, text: str) -> str:
+    """The minor version of Python in the name of a wheel (`cp27`, `cp310`); empty where none is named by its file."""
+    match = _TAG.search(text[asked.whole[0] : asked.whole[1]]) if asked.address else None
+    return f"{match[1]}.{match[2]}" if match is not None else ""
+
+
+def older_pins(asked: Iterable[Requirement], pythons: tuple[str, ...]) -> list[Requirement]:
+    """The requirements that bound a package to releases without a wheel for any of some Pythons, oldest first: pip
+    would have to build them from source, with a compiler of their time.
+    """
+    found = []
+    for each in asked:
+        first = first_wheel(normalised(each.name), pythons[0]) if pythons and not each.marker else ""
+        if first and not each.address and _ends_before(each.specifier, first):
+            found.append(each)
+    return found
+
+
+def _ends_before(specifier: str, first: str) -> bool:
+    """True where a clause of a specifier leaves out a release and all that are newer."""
+    from packaging.version import InvalidVersion, Version
+
+    for clause in specifier.split(",") if specifier else ():
+        match = _BOUND.fullmatch(clause.strip())
+        if match is None:
+            continue
+        try:
+            bound, wanted = Version(match[2]), Version(first)
+        except InvalidVersion:
+            continue
+        if match[1] == "~=":
+            bound = Version(".".join(map(str, ceiling("~=", bound.release))))
+        if bound < wanted or (bound == wanted and match[1] in ("<", "~=")):
+            return True
+    return False

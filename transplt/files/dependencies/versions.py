@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from transplt.base.settings import TORCH_VERSIONS
 from transplt.base.text.requirement import Requirement, normalised
+from transplt.files.dependency_files import FOLDERS
 from transplt.files.document import Document
 from transplt.rules.packages import package_installed_as
 from transplt.rules.releases import release_of
@@ -23,6 +25,8 @@ _LOCAL = re.compile(r"\+[A-Za-z0-9.]+")
 _NUMBER = re.compile(r"(===|==|=)?(\s*)v?\d[\w.!*]*(\+[\w.]+)?")
 #: Builds for others than CUDA stay what they are; nightly builds have no torch_npu.
 _OTHERS = re.compile(r"\+(?:rocm|xpu|hip|gaudi)|\.dev\d|nightly|\d(?:a|b|rc)\d")
+#: Patch versions of torch are below this.
+_PATCHES = 10
 _WRITTEN = re.compile(r"[\d.\s<>=!~^,*+\w|-]*")
 
 
@@ -41,11 +45,31 @@ class Releases:
     def of(cls, document: Document) -> Releases | None:
         """Those of the target; None where a release of torch or of torch_npu is not known."""
         target = document.target
-        row = release_of(target.version)
         if not target.release or not target.torch_npu:
             return None
-        npu = (target.release, target.torch_npu)
-        return cls(*npu, row.torchvision, row.torchaudio, row.x86_64, row.pythons)
+        return cls._with(target.version, target.release, target.torch_npu)
+
+    @classmethod
+    def of_part(cls, document: Document, asked: Iterable[Requirement]) -> Releases | None:
+        """Those of the newest torch with a torch_npu that a file bounds torch to which says nothing of the project: the
+        one of a folder of examples, of a service. None for files of the project, and where the target is allowed.
+        """
+        first, slash, _ = document.path.lower().partition("/")
+        if not slash or first in FOLDERS:
+            return None
+        for each in asked:
+            if normalised(each.name) in TORCH and not each.address and each.specifier:
+                if _allows(each, document.target.release):
+                    return None
+                version = next((minor for minor in reversed(TORCH_VERSIONS) if _allows_some(each, minor)), "")
+                row = release_of(version)
+                return cls._with(version, row.torch, row.torch_npu) if row.torch and row.torch_npu else None
+        return None
+
+    @classmethod
+    def _with(cls, version: str, torch: str, torch_npu: str) -> Releases:
+        row = release_of(version)
+        return cls(torch, torch_npu, row.torchvision, row.torchaudio, row.x86_64, row.pythons)
 
     def wanted(self, name: str) -> str:
         """The release of a package of torch's family; empty for others, and where none is known."""
@@ -94,6 +118,11 @@ def _allows(asked: Requirement, version: str) -> bool | None:
         return SpecifierSet(asked.specifier).contains(version, prereleases=True)
     except InvalidSpecifier:
         return None
+
+
+def _allows_some(asked: Requirement, minor: str) -> bool:
+    """True where a patch of a minor version is allowed."""
+    return any(_allows(asked, f"{minor}.{patch}") for patch in range(_PATCHES))
 
 
 def is_part_of_cuda(name: str) -> bool:

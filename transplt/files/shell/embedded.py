@@ -12,12 +12,12 @@ from transplt.files.document import Document
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.pieces import in_lines
 from transplt.files.shell.script import Script
-from transplt.files.shell.words import Word, base, is_python, started, unwrapped, words_of
+from transplt.files.shell.words import words_of
+from transplt.flow.command_words import SHELLS, Word, base, is_python, started, unwrapped
 
-_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "ash"})
 #: Commands that run a string as a shell does, somewhere.
 _RUN_STRINGS = frozenset({"eval", "ssh", "tmux", "screen", "watch", "parallel", "pdsh", "su", "runuser", "script"})
-_READ_SCRIPTS = frozenset({"sbatch", "qsub", "bsub", "ssh", *_SHELLS})
+_READ_SCRIPTS = frozenset({"sbatch", "qsub", "bsub", "ssh", *SHELLS})
 #: What the shell changes in a here-document or in double quotes.
 _WORKED_OUT = re.compile(r"[$`\\]")
 _ESCAPED = re.compile(r"\\[$`\"\\]")
@@ -62,7 +62,7 @@ def _pieces(script: Script) -> Iterator[_Piece]:
 def _strings(script: Script, words: Sequence[Word]) -> Iterator[_Piece]:
     run = unwrapped(words)
     python = next((at for at, word in enumerate(words) if is_python(word)), len(words))
-    shell = next((at for at, word in enumerate(words) if base(word) in _SHELLS), len(words))
+    shell = next((at for at, word in enumerate(words) if base(word) in SHELLS), len(words))
     for at, word in enumerate(words[1:], 1):
         before = base(words[at - 1])
         if word.node is None or word.node.type not in ("string", "raw_string"):

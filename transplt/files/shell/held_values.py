@@ -13,21 +13,12 @@ from tree_sitter import Node
 
 from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Finds
-from transplt.files import read_as
-from transplt.files.shell.arguments import (
-    DEFAULT,
-    Place,
-    Reads,
-    changed,
-    mark_of,
-    option_names,
-    options,
-    reading_of,
-    spells_cuda,
-)
+from transplt.files.shell.arguments import DEFAULT, Place, Reads, changed, option_names
 from transplt.files.shell.script import Script
 from transplt.files.shell.texts import is_printed
-from transplt.files.shell.words import Word
+from transplt.flow import read_as
+from transplt.flow.command_options import mark_of, options, reading_of, spells_cuda
+from transplt.flow.command_words import split
 
 #: What keeps a text in double quotes from being read as a list of options by its words.
 _NO_LIST = re.compile(r"\$\(|`|\\(?!\n)")
@@ -67,7 +58,7 @@ def held_changes(script: Script, elsewhere: frozenset[int], reads: Reads) -> Fin
                     why = place.reading.why or ("the script reads it elsewhere too" if unread else "")
                     yield from changed(Place(place.option, place.value, place.start, read_as.Reading(why=why), sound))
             if uses and all(option is None for option, _ in uses):
-                yield from option_names(list(_split(text, start)))
+                yield from option_names(split(text, start))
         for text, start, sound in compared if moved else ():
             if spells_cuda(text):
                 reading = read_as.Reading(frozenset([mark_of(text)]), read=True)
@@ -93,7 +84,7 @@ def _literals(script: Script, value: Node) -> Iterator[tuple[str, int]]:
 
 def _whole(script: Script, uses: Sequence[_Given], environment: read_as.Reading) -> read_as.Reading:
     """What all that are given a variable take its whole value as."""
-    readings = [reading_of(script, option, path) for option, path in uses if option is not None]
+    readings = [reading_of(script.document.project, option, path) for option, path in uses if option is not None]
     if environment.read or not uses:
         readings.append(environment)
     if any(option is None for option, _ in uses):
@@ -113,17 +104,11 @@ def _places(
         return
     if not uses or any(option is not None for option, _ in uses):
         return
-    for option, _, value, at in options(list(_split(text, start))):
+    for option, _, value, at in options(split(text, start)):
         if option is not None and spells_cuda(value):
-            readings = [reading_of(script, option, path) for _, path in uses]
+            readings = [reading_of(script.document.project, option, path) for _, path in uses]
             marks = frozenset.intersection(*(reading.marks for reading in readings))
             yield Place(option, value, at, read_as.Reading(marks, True, readings[0].why), sound), True
-
-
-def _split(text: str, start: int) -> Iterator[Word]:
-    for match in re.finditer(r"[^\s\\]+", text):
-        at = start + len(text[: match.start()].encode())
-        yield Word((at, at + len(match.group().encode())), match.group(), match.group())
 
 
 def _reads_elsewhere(script: Script, name: str, places: list[Node], accounted: set[int]) -> list[Node]:

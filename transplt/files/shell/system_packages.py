@@ -10,7 +10,8 @@ from transplt.base.settings import TorchTarget
 from transplt.edits.edit import Finds, Note
 from transplt.files.document import Document
 from transplt.files.shell.script import read_script
-from transplt.files.shell.words import Word, base, unwrapped, words_of
+from transplt.files.shell.words import words_of
+from transplt.flow.command_words import Word, base, unwrapped
 from transplt.rules.containers import package_text
 
 PACKAGES = "NPU855"

@@ -13,10 +13,14 @@ from tree_sitter import Node
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Extent, Finds, Kept, Note
+from transplt.files.shell.outcomes import FALLS_BACK, GOES_ON, UNREACHED, answer, guarded, is_test, outcome
 from transplt.files.shell.script import Script
-from transplt.files.shell.words import Word, base, unwrapped, words_of
+from transplt.files.shell.words import words_of
+from transplt.flow.command_words import Word, base, unwrapped
 
 SMI, TOOLKIT = "NPU815", "NPU816"
+#: The engine's actions read it (transplt/engine/actions/groups.py): nothing stops.
+NOT_THERE = "the script goes on without it"
 SET_ENV = "source /usr/local/Ascend/ascend-toolkit/set_env.sh"
 _TOOLKIT_PATH = re.compile(r"/cuda\b|/cuda-\d|\$\{?CUDA_(?:HOME|PATH|ROOT|DIR|TOOLKIT\w*)\b|/cudnn\b|/nccl\b", re.I)
 #: Variables that hold where programs and libraries lie.
@@ -49,16 +53,18 @@ def tool_changes(script: Script, elsewhere: frozenset[int]) -> Iterator[tuple[No
 def _tool(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word]) -> Finds:
     called = base(run[0]) if run else ""
     if words and base(words[0]) in _LOOKS_FOR and (asked := _asked(words)) is not None:
-        new = {"nvidia-smi": "npu-smi", "nvcc": "atc"}[asked.value or ""]
-        help_ = f"look for {new}, and see what is done where it is found"
-        message = f"the script asks whether {asked.value} is there"
-        yield Note(asked.extent, TOOLKIT, Level.MANUAL, message, asked.value or "", help_, Effort.LOW)
+        yield _question(script, node, asked)
     elif called == "nvidia-smi":
         yield _smi(script, node, words, run)
     elif called == "nvcc" and all((word.value or "").lstrip("-") in ("version", "V") for word in run[1:]):
         extent = (run[0].extent[0], run[-1].extent[1])
         help_ = "the version of CANN stands in $ASCEND_HOME_PATH/version.cfg; npu-smi info shows that of the driver"
-        yield _note(extent, "nvcc", "nvcc is CUDA's compiler", help_)
+        comes = outcome(script, node, "nvcc")
+        if comes == UNREACHED or (comes == GOES_ON and not _is_read(node)):
+            message = f"nvcc is not there; {NOT_THERE}"
+            yield Note(extent, TOOLKIT, Level.INFO, message, "nvcc", help_)
+        else:
+            yield _note(extent, "nvcc", "nvcc is CUDA's compiler", help_)
     elif called in ("module", "ml"):
         for word in run[1:]:
             if re.search(r"cuda|cudnn|nccl|nvhpc|nvidia", word.source, re.I):
@@ -74,14 +80,36 @@ def _asked(words: Sequence[Word]) -> Word | None:
     return next((word for word in words[1:] if word.value in ("nvidia-smi", "nvcc")), None)
 
 
+def _question(script: Script, node: Node, asked: Word) -> Edit | Note:
+    """`command -v nvidia-smi`: the question is that of npu-smi where all that depends on it becomes npu-smi too."""
+    tool = asked.value or ""
+    new = {"nvidia-smi": "npu-smi", "nvcc": "atc"}[tool]
+    depends = [words_of(script, each) if each.type == "command" else [] for each in guarded(script, node)]
+    shown = [words for words in depends if words and _becomes(unwrapped(words))]
+    shows = [words for words in depends if words and base(words[0]) in ("echo", "printf")]
+    if tool == "nvidia-smi" and shown and len(shown) + len(shows) == len(depends) and script.sound(node):
+        return Edit(asked.extent, SMI, f"{tool} -> {new}: what is shown where it is there", new, api=tool)
+    message = f"the script asks whether {tool} is there"
+    if answer(script, node) == GOES_ON:
+        message += f"; {NOT_THERE}"
+    help_ = f"look for {new}, and see what is done where it is found"
+    return Note(asked.extent, TOOLKIT, Level.MANUAL, message, tool, help_, Effort.LOW)
+
+
+def _becomes(run: Sequence[Word]) -> str:
+    """The call of npu-smi that shows people what a call of nvidia-smi does; empty where there is none."""
+    arguments = tuple(word.value or "" for word in run[1:])
+    return _INFORMS.get(arguments, "") if run and run[0].value == "nvidia-smi" else ""
+
+
 def _smi(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word]) -> Edit | Note:
     """`nvidia-smi` for people becomes npu-smi; where a program reads its output or its result, a person decides."""
     arguments = tuple(word.value or "" for word in run[1:])
     extent = (run[0].extent[0], run[-1].extent[1])
     watched = base(words[0]) == "watch"
-    new = _INFORMS.get(arguments, "")
+    new = _becomes(run)
     quoted = run[0].source[:1] in "\"'"
-    if new and (not quoted or watched) and run[0].value == "nvidia-smi" and script.sound(node) and not _is_read(node):
+    if new and (not quoted or watched) and script.sound(node) and not _is_read(node):
         if quoted:
             extent = (extent[0] + 1, extent[1] - 1)
         return Edit(extent, SMI, f"{script.document.source.slice(*extent)} -> {new}", new, api="nvidia-smi")
@@ -90,8 +118,16 @@ def _smi(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word])
         help_ += "; ls /dev/davinci[0-9]* lists the NPUs, npu-smi info -t usages -i 0 what one of them does"
     if "topo" in arguments:
         help_ = "npu-smi info -t topo"
-    read = _is_read(node)
+    read, comes = _is_read(node), outcome(script, node, "nvidia-smi")
+    if comes == UNREACHED:
+        message = "nvidia-smi is called only where it is there"
+        return Note(extent, TOOLKIT, Level.INFO, message, "nvidia-smi", help_)
+    if comes == GOES_ON and not read:
+        message = f"nvidia-smi is not there; {NOT_THERE}"
+        return Note(extent, TOOLKIT, Level.INFO, message, "nvidia-smi", help_)
     message = "a program reads what nvidia-smi says" if read else "nvidia-smi is called with options of its own"
+    if comes in (GOES_ON, FALLS_BACK):
+        message += f"; {NOT_THERE}"
     return Note(extent, TOOLKIT, Level.MANUAL, message, "nvidia-smi", help_, Effort.LOW)
 
 
@@ -102,17 +138,11 @@ def _is_read(node: Node) -> bool:
         if above.type in _READ or below.type in _READ:
             return True
         if above.type in ("if_statement", "elif_clause", "while_statement") and (
-            above.child_by_field_name("condition") == below or _is_condition(above, below)
+            above.child_by_field_name("condition") == below or is_test(above, below)
         ):
             return True
         below, above = above, above.parent
     return False
-
-
-def _is_condition(above: Node, below: Node) -> bool:
-    """True for what stands before `then` or `do`."""
-    starts = next((child.start_byte for child in above.children if child.type in ("then", "do", "do_group")), None)
-    return starts is not None and below.end_byte <= starts
 
 
 def _folders(node: Node, name: str) -> Note:

@@ -18,7 +18,8 @@ from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Edit, Extent, Finds, Kept, Note
 from transplt.files.shell.doubts import Doubts, asked_of_driver, default_of
 from transplt.files.shell.script import Script
-from transplt.files.shell.words import WRAPPERS, Word, behind_options, words_of
+from transplt.files.shell.words import words_of
+from transplt.flow.command_words import WRAPPERS, Word, behind_options
 from transplt.rules.environment import (
     Variable,
     counterpart,

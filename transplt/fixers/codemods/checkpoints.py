@@ -15,7 +15,8 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.last_value import last_value
 from transplt.flow.saved_files import saved_as, saved_files
-from transplt.syntax.asks import last_name, string_of
+from transplt.syntax.asks import keyword_of, last_name, string_of
+from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",), words=("torch.load", "th.load("))
 
@@ -35,7 +36,7 @@ _FROM_ELSEWHERE = "torch.load without map_location: a file that comes from elsew
 @fixer.on(ast.Call, name="torch.load")
 def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     """Report a load without a device: work where the file comes from somebody else, else a remark."""
-    if b".load(" not in work.source.utf8 or _gives_a_place(call) or not call.args:
+    if b".load(" not in work.source.utf8 or _gives_a_place(work, call) or not call.args:
         return
     saved = (*work.project.saved, *saved_files(work.source.utf8))
     path = _value(work, call.args[0])
@@ -72,6 +73,52 @@ def _is_foreign(path: ast.expr) -> bool:
     )
 
 
-def _gives_a_place(call: ast.Call) -> bool:
+def _gives_a_place(work: Work, call: ast.Call) -> bool:
+    """True for a load with a `map_location` that is not None where a device is there."""
     starred = any(isinstance(arg, ast.Starred) for arg in call.args)
-    return starred or len(call.args) > 1 or any(word.arg in (None, "map_location") for word in call.keywords)
+    if starred or any(word.arg is None for word in call.keywords):
+        return True
+    place = call.args[1] if len(call.args) > 1 else keyword_of(call, "map_location")
+    return place is not None and not _is_none_on_a_device(work, place)
+
+
+def _is_none_on_a_device(work: Work, place: ast.expr) -> bool:
+    """True for None, for `None if torch.cuda.is_available() else "cpu"`, and for a name that got one of them."""
+    if isinstance(place, ast.Name):
+        bindings = work.scan.scope_of(place).bindings.get(place.id, ())
+        above = [parent(each.node) for each in bindings]
+        values = [(each, each.value) for each in above if isinstance(each, ast.Assign)]
+        if len(values) != len(above):
+            return False
+        return any(
+            (_is_none(value) and (len(values) == 1 or _asked_above(each))) or _is_none_if_asked(value)
+            for each, value in values
+        )
+    return _is_none(place) or _is_none_if_asked(place)
+
+
+def _is_none_if_asked(value: ast.expr) -> bool:
+    if not isinstance(value, ast.IfExp):
+        return False
+    asked, negated = _asks(value.test)
+    return asked and _is_none(value.orelse if negated else value.body)
+
+
+def _asked_above(assigned: ast.stmt) -> bool:
+    """True for a statement in the branch of an `if` that runs where a device is there."""
+    above = parent(assigned)
+    if not isinstance(above, ast.If):
+        return False
+    asked, negated = _asks(above.test)
+    return asked and assigned in (above.orelse if negated else above.body)
+
+
+def _asks(test: ast.expr) -> tuple[bool, bool]:
+    """Whether a test is the question for a device, and whether it is negated."""
+    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    inner = test.operand if isinstance(test, ast.UnaryOp) and negated else test
+    return isinstance(inner, ast.Call) and last_name(inner.func) == "is_available", negated
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

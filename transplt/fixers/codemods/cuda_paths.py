@@ -14,8 +14,10 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.cuda_side import CudaSide
+from transplt.flow.idle_gates import idle
 from transplt.flow.off_the_cpu import refuses_the_cpu
 from transplt.syntax.asks import call_of
+from transplt.syntax.conditions import stops_otherwise
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU270", rank=610)
@@ -33,6 +35,11 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
     taken_back: set[int] = set()
     stays: list[ast.AST] = []
     for edit, (question, truth) in gates:
+        if not work.settings.tune and (reason := idle(work.slots, question, truth)):  # a tuning may set the NPU's own
+            taken_back.add(id(edit))
+            assert isinstance(edit.node, ast.expr)
+            yield work.keep(edit.node, reason)
+            continue
         answer = side.of(question, truth, of_a_tensor=edit.api not in _AVAILABLE)
         if answer is None:
             continue
@@ -59,7 +66,16 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             continue
         taken_back.add(id(edit))
         stays += side.ran_by(question, truth)
-        if answer.followed:
+        if answer.followed and stops_otherwise(question, truth):
+            yield work.note(
+                edit.node,
+                "NPU279",
+                f"this test leads to code that needs CUDA ({answer.why}); it stays, and without CUDA the program stops",
+                api=edit.api,
+                help="port the CUDA code, or leave out what calls it",
+                effort=Effort.MEDIUM,
+            )
+        elif answer.followed:
             yield work.note(
                 edit.node,
                 fixer.code,

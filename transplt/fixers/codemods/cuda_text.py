@@ -6,10 +6,12 @@ import ast
 import re
 
 from transplt.base.finding import Effort
+from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Finds
 from transplt.edits.work import Work
+from transplt.fixers.codemods.packages import can_fail
 from transplt.flow.place import Place
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _LIBRARY = re.compile(
     r"(?:^|/)(?:lib)?(?:cuda|cudart|cudnn|cublas|cublasLt|cufft|curand|cusparse|cusolver|nccl|nvrtx|nvrtc|nvToolsExt|nvidia-ml)"
@@ -55,6 +57,9 @@ _CONFIGURATION = re.compile(
 _COMMAND_LINE = re.compile(r"\s*(?:[A-Z_]+=\S*\s+)*(?:python3?|torchrun|accelerate|deepspeed|srun|mpirun|bash|sh)\s")
 #: `rc,ud,cuda`: transports, devices or backends.
 _LIST = re.compile(r"(?=.*(?:^|,)(?:cuda|nccl)(?:,|$))[\w:-]+(?:,[\w:-]+)+")
+_EXAMPLE_COMMENT = re.compile(r"#.*")
+#: What is caught where a library cannot be loaded.
+_LOAD_FAILS = frozenset({"OSError", "Exception", "BaseException"})
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 
 
@@ -69,10 +74,23 @@ def is_docstring(node: ast.AST) -> bool:
     return False
 
 
+def _in_doctest(text: str) -> bool:
+    """True for a docstring with a word of CUDA in the code of its examples, or in what they are to print."""
+    runs = False
+    for line in text.splitlines():
+        stripped = line.strip()
+        code = stripped.startswith((">>>", "..."))
+        runs = code or (runs and bool(stripped))
+        shown = _EXAMPLE_COMMENT.sub("", stripped) if code else stripped
+        if runs and mentions_cuda(shown.lower().encode()):
+            return True
+    return False
+
+
 def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds:
     """Keep a string for a true reason, or report what it binds the program to."""
     if isinstance(parent(node), ast.Expr):
-        if is_docstring(node) and ">>>" in value and "cuda" in value.lower():
+        if is_docstring(node) and ">>>" in value and _in_doctest(value):
             yield work.note(node, "NPU206", "a doctest uses CUDA", help="rewrite the example by hand if it is run")
         else:
             yield work.keep(node, "docstring" if is_docstring(node) else "text")
@@ -118,6 +136,8 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
             "register a kernel for the NPU (dispatch key PrivateUse1)",
             Effort.HIGH,
         )
+    elif _LIBRARY.search(value) and _is_tried(work, node):
+        yield work.keep(node, "library-tried")
     elif _LIBRARY.search(value):
         help_ = "load the one of CANN that does the same"
         yield from _bound(work, node, f"the library {value!r} belongs to CUDA", help_, Effort.MEDIUM)
@@ -132,6 +152,13 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         yield from _bound(work, node, f"the environment variable {value} is named", help_, Effort.LOW)
     else:
         yield work.keep(node, _reason(value, kinds, found))
+
+
+def _is_tried(work: Work, node: ast.AST) -> bool:
+    """True for a library that is loaded in a `try` whose handler goes on without it, as all of the function are."""
+    function = next(each for each in (node, *chain(node)) if isinstance(each, (ast.Module, *FUNCTIONS)))
+    loads = [call for call in work.scan.calls_by_last_name(("CDLL", "LoadLibrary")) if function in chain(call)]
+    return bool(loads) and all(can_fail(call, caught=_LOAD_FAILS) for call in loads)
 
 
 def _is_python(value: str) -> bool:

@@ -13,7 +13,9 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.helper import helper, in_file
 from transplt.edits.new_names import new_names
 from transplt.edits.parting import can_part
+from transplt.edits.unused import drop_unused
 from transplt.edits.work import Work
+from transplt.edits.writer import Writer
 from transplt.fixers.codemods.whole_objects import parts_saved, saved_objects
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.flow.last_value import last_value
@@ -66,6 +68,27 @@ def goes_in(work: Work, node: ast.ClassDef) -> Finds:
             if work.names.qualified(base) in DATA_PARALLEL:
                 work.take(base)
     yield from ()
+
+
+@fixer.on(ast.Module)
+def imports_of_it(work: Work, tree: ast.Module) -> Finds:
+    """An import of the class by its name: each use speaks for itself, and what no use needs any more goes."""
+    imported = [
+        (node if len(node.names) == 1 else alias, alias.asname or alias.name)
+        for node in work.scan.imports
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+        if f"{node.module}.{alias.name}" in DATA_PARALLEL
+    ]
+    if not imported:
+        return
+    used = {work.source.extent(node) for node, name in imported if name in work.scan.names}
+    work.withdraw_notes(lambda note: note.code == "NPU507" and note.extent in used)
+    done = [edit.node for edit in work.rewrites if edit.group == fixer.code and isinstance(edit.node, ast.expr)]
+    if done and not in_file(work):
+        writer = Writer(work, fixer.code, fixer.code, "")
+        drop_unused(writer, done, fixer.code)
+        yield from writer.found
 
 
 def _place(work: Work, call: ast.Call) -> ast.stmt | None:

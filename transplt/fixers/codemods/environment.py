@@ -14,6 +14,7 @@ from transplt.base.text.lexer import one_plain_literal
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.fixers.codemods.command_lines import moved_options, runs, swapped
 from transplt.flow.device_strings import whole_value
 from transplt.flow.off_the_cpu import steers
 from transplt.flow.reached import places
@@ -38,9 +39,6 @@ _LAUNCHED = frozenset(
 #: The variable that every library which opens CUDA devices reads, by the driver.
 _SHARED = "CUDA_VISIBLE_DEVICES"
 _ACCESS = frozenset({"get", "pop", "setdefault", "__contains__", "__getitem__"})
-_PROCESS = frozenset({"os.system", "os.popen", "os.execvp", "subprocess.run", "subprocess.call", "subprocess.Popen",
-                      "subprocess.check_call", "subprocess.check_output", "subprocess.getoutput",
-                      "subprocess.getstatusoutput"})  # fmt: skip
 
 
 @fixer.on(ast.Constant)
@@ -309,9 +307,9 @@ def _command(work: Work, node: ast.Constant) -> Finds:
     names = [name for name in _ASSIGNMENT.findall(text) if name in variables() and variables()[name].npu]
     if id(outer) in work.taken or not names or isinstance(parent(outer), ast.Expr):
         return
-    runs = "\n" not in text and _runs(work, outer)
+    is_run = "\n" not in text and runs(work, outer)
     kinds = {place.kind for place in places(work.slots, outer)}
-    if not runs and (kinds <= {"prose", "flag"} or "compare" in kinds):
+    if not is_run and (kinds <= {"prose", "flag"} or "compare" in kinds):
         return
     if not work.take(outer):
         return
@@ -319,7 +317,7 @@ def _command(work: Work, node: ast.Constant) -> Finds:
     value = text.partition(f"{variable.name}=")[2].split(" ")[0].strip("\"'")
     reason = "" if "{" in value or "%" in value else objection(work, variable, ast.Constant(value))
     source = work.source.slice(*work.source.extent(outer))
-    if not runs or len(names) > 1 or reason or not one_plain_literal(source, [variable.name]):
+    if not is_run or len(names) > 1 or reason or not one_plain_literal(source, [variable.name]):
         help_ = reason or "; ".join(f"{name} becomes {variables()[name].npu}" for name in names)
         yield work.note(outer, "NPU221", f"a command sets {', '.join(names)}", help=help_, effort=Effort.LOW)
         return
@@ -327,25 +325,7 @@ def _command(work: Work, node: ast.Constant) -> Finds:
         outer,
         "NPU220",
         f"environment variable {variable.name} in a command -> {variable.npu}",
-        words_in_literal({variable.name: variable.npu}),
+        swapped([(variable.name, variable.npu), *moved_options(work, outer)]),
         api=variable.name,
         help=variable.note,
     )
-
-
-def _runs(work: Work, node: ast.expr) -> bool:
-    """True for (a part of) the command that a call of os or subprocess runs."""
-    current: ast.AST = node
-    above = parent(current)
-    while (
-        isinstance(above, (ast.BinOp, ast.JoinedStr, ast.FormattedValue, ast.List, ast.Tuple))
-        or (isinstance(above, ast.Attribute) and above.attr == "format")
-        or (isinstance(above, ast.Call) and above.func is current)
-    ):
-        current, above = above, parent(above)
-    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
-        reads = work.names.uses(above.targets[0])
-        return bool(reads) and all(not isinstance(parent(r), ast.Assign) and _runs(work, r) for r in reads)
-    if not isinstance(above, ast.Call) or current not in above.args[:1]:
-        return False
-    return (work.names.qualified(above.func) or "") in _PROCESS

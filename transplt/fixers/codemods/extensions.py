@@ -27,6 +27,8 @@ fixer = Fixer(__name__, code="NPU553", rank=130)
 
 _REGISTRARS = frozenset({"impl", "register_kernel", "custom_op", "fallthrough_kernel", "define"})
 _COMPILED = "{} looks like an extension compiled for CUDA"
+#: What is said of a module that the project builds without CUDA too.
+STUB = "the project builds one without CUDA too, which is imported and raises where it is called"
 _WHEN_IMPORTED = "CUDA sources are compiled when the file is imported: without nvcc the import fails"
 _EXTENSIONS = frozenset({"CUDAExtension", "CppExtension"})
 _NATIVE = re.compile(r"\.(?:cu|cuh|c|cc|cpp|cxx)\Z")
@@ -118,11 +120,14 @@ def called_as_an_operator(work: Work, tree: ast.Module) -> Finds:
 def _report(work: Work, node: ast.expr | ast.alias, what: str) -> Finds:
     if work.take(node):
         name = what.rpartition(" ")[2]
-        yield work.note(node, "NPU553", _message(node, what), api=name, help=_instead(name), effort=Effort.HIGH)
+        yield work.note(node, "NPU553", _message(work, node, what), api=name, help=_instead(name), effort=Effort.HIGH)
 
 
-def _message(node: ast.AST, what: str) -> str:
+def _message(work: Work, node: ast.AST, what: str) -> str:
     message = _COMPILED.format(what)
+    built = {name.rpartition(".")[2] for name in work.project.reach.host_built}
+    if what.rpartition(" ")[2].rpartition(".")[2] in built:
+        message = f"{message}; {STUB}"
     return f"{message}; {GOES_ON}" if can_fail(node) else message
 
 
@@ -149,7 +154,7 @@ def _import(work: Work, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> 
         start = work.source.extent(node)[0]
         end = work.source.extent(alias)[1]
         if work.take(node):
-            message = _message(node, base)
+            message = _message(work, node, base)
             note = Note((start, end), "NPU553", Level.MANUAL, message, base, _instead(base), Effort.HIGH)
             yield note
     elif work.project.reach.builds(f"{base}.{alias.name}") or (

@@ -16,12 +16,14 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.shown import only_shown
 from transplt.syntax.asks import call_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.trees.expressions import module_named
 
 fixer = Fixer(__name__, code="NPU241", rank=300)
 
 _CAPABILITY = "torch.cuda.get_device_capability"
+#: What a message says of an answer without which the program does not go on.
+RAISES = "and what is made of it here raises"
 _PROPERTIES = "torch.cuda.get_device_properties"
 _NAME = "torch.cuda.get_device_name"
 #: Attributes of device properties without a value on NPU, and what to ask instead.
@@ -51,6 +53,8 @@ _MISSING = {
 #: What a comparison of the capability gives for 8.0 and later: the tuple, and its first number.
 _AMPERE_TUPLE = {(ast.GtE, "(8, 0)"): True, (ast.Lt, "(8, 0)"): False}
 _AMPERE_MAJOR = {(ast.GtE, "8"): True, (ast.Gt, "7"): True, (ast.Lt, "8"): False, (ast.LtE, "7"): False}
+_GATE = re.compile(r"is_available|device_count|is_cuda|\.device\b")
+_AMD = re.compile(r"(?<![a-z])(?:hip|rocm|amd)(?![a-z])", re.IGNORECASE)
 #: Names of test helpers that return whether there is a CUDA device, by the package that has them.
 _TEST_PACKAGES = ("torch.testing._internal", "transformers.testing_utils", "accelerate.test_utils", "diffusers.utils")
 _TEST_WORDS = re.compile(r"cuda|multigpu|nccl|(?:^|_)gpus?(?:_|$)|SM\d\dOrLater", re.I)
@@ -88,6 +92,7 @@ def _capability(work: Work, node: ast.expr) -> Finds:
         return
     if not only_shown(call):
         yield from _ampere(work, node, call)
+        yield from _of_none(work, node, call)
     elif isinstance(node, ast.Attribute) and work.names.qualified(node.value) == "torch.cuda" and work.take(node):
         local = work.source.slice(*work.source.extent(node.value))
         if not local.endswith(".cuda"):
@@ -101,6 +106,47 @@ def _capability(work: Work, node: ast.expr) -> Finds:
             api=_CAPABILITY,
             writes_npu=True,
         )
+
+
+def _of_none(work: Work, node: ast.expr, call: ast.Call) -> Finds:
+    """A capability that is taken apart or compared by size: of the None of an NPU either is a TypeError."""
+    rule = work.rules.builtin.resolve(_CAPABILITY)
+    reads: list[ast.expr] = [call]
+    above = parent(call)
+    if isinstance(above, ast.Assign) and isinstance(target := above.targets[0], ast.Name):
+        scope = work.scan.scope_of(target)
+        reads += [each for each in work.scan.names.get(target.id, ()) if work.scan.scope_of(each) is scope]
+    if rule is None or rule[0].user or not any(map(_takes_apart, reads)) or _behind_cuda(work, call):
+        return
+    if not work.take(node):
+        return
+    message = f"{_CAPABILITY} is None on NPU, {RAISES}"
+    yield work.note(node, rule[0].code, message, api=_CAPABILITY, help=rule[0].help, effort=rule[0].effort)
+
+
+def _behind_cuda(work: Work, node: ast.AST) -> bool:
+    """True for what runs only where a condition of the function, which speaks of CUDA, has been answered with yes."""
+    while not isinstance(node, (*FUNCTIONS, ast.Module)):
+        inner, node = node, parent(node)
+        asked: list[ast.expr] = []
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+            asked = [each for each in node.values if each is not inner]
+        elif isinstance(node, (ast.If, ast.IfExp)) and node.test is not inner:
+            asked = [node.test]
+        if any("cuda" in work.text(each).lower() for each in asked):
+            return True
+    return False
+
+
+def _takes_apart(read: ast.expr) -> bool:
+    """True where a pair is unpacked, indexed or compared by size."""
+    above = parent(read)
+    if isinstance(above, ast.Assign):
+        return above.value is read and isinstance(above.targets[0], (ast.Tuple, ast.List))
+    if isinstance(above, ast.Subscript):
+        return above.value is read
+    by_size = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+    return isinstance(above, ast.Compare) and all(isinstance(op, by_size) for op in above.ops)
 
 
 def _ampere(work: Work, node: ast.expr, call: ast.Call) -> Finds:
@@ -148,6 +194,34 @@ def _version(work: Work, node: ast.expr) -> Finds:
             api="torch.version.cuda",
             help="torch_npu.version.cann and torch_npu.__version__ name the versions that matter there",
         )
+    elif _asks_whether_there_is_one(node) and work.take(node):
+        yield work.note(
+            node,
+            "NPU240",
+            "this asks whether there is a version of CUDA: there is none on NPU, as on a CPU",
+            level=Level.INFO,
+            api="torch.version.cuda",
+        )
+
+
+def _asks_whether_there_is_one(node: ast.Attribute) -> bool:
+    """`torch.version.cuda is None`, or its truth: what is done then is for hosts without CUDA. Behind a gate of the
+    device, and beside what speaks of AMD, it asks for another card.
+    """
+    inner: ast.AST = node
+    above = parent(node)
+    if isinstance(above, ast.Compare):
+        if len(above.ops) != 1 or not (isinstance(side := above.comparators[0], ast.Constant) and side.value is None):
+            return False
+        inner, above = above, parent(above)
+    while isinstance(above, ast.BoolOp) or (isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not)):
+        inner, above = above, parent(above)
+    if not isinstance(above, (ast.If, ast.IfExp, ast.Assert)) or above.test is not inner:
+        return False
+    if ast.unparse(above.test).count("version.cuda") > 1:
+        return False  # something is done with it, too
+    around = [each for each in (above, *chain(above)) if isinstance(each, (ast.If, ast.IfExp, ast.Assert))]
+    return not any(_GATE.search(ast.unparse(each.test)) for each in around) and not _AMD.search(ast.unparse(above))
 
 
 def _cudnn(work: Work, node: ast.expr) -> Finds:

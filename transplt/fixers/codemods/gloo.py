@@ -23,6 +23,9 @@ _COLLECTIVES = frozenset(
     "irecv".split()
 )
 _WRAPPERS = ("DistributedDataParallel", "DDP")
+#: Optimizers of libraries that sum gradients by the default group, with the parameters as their first argument
+#: (cherry/optim.py of learnables/cherry: dist.all_reduce of each p.grad).
+_OPTIMIZERS = ("cherry.optim.Distributed",)
 
 
 @fixer.on(ast.Call, last="init_process_group")
@@ -53,6 +56,9 @@ def _meets_the_device(work: Work) -> bool:
                 return True
             if call.args and on_device(work, call.args[0]):
                 return True
+        elif last == "Distributed" and work.names.qualified(call.func) in _OPTIMIZERS:
+            if any(word in work.source.utf8 for word in (b".cuda(", b"'cuda", b'"cuda', b".npu(", b"'npu", b'"npu')):
+                return True  # whose parameters lie there after `model.to(device)`
         elif last in _COLLECTIVES and any(on_device(work, argument) for argument in call.args):
             return True
     return False

@@ -14,10 +14,11 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.npu_choices import NPU, mentions_npu
+from transplt.flow.reached import places
 from transplt.rules.gpu_words import CallPlace, GpuWord, KeyPlace, Value, gpu_words, level_and_help
-from transplt.syntax.asks import keyword_of, last_name, string_of
+from transplt.syntax.asks import has_key, keyword_of, lacks, last_name, string_of
 from transplt.syntax.names import assigned_value
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.trees.literals import words_in_literal
 
 fixer = Fixer(__name__, code="NPU144", rank=340, words=gpu_words().literals)
@@ -28,6 +29,8 @@ _BY_KEY = ("get", "pop", "setdefault")
 _STARTS = ("run", "call", "check_call", "check_output", "Popen", "popen", "system", "getoutput", "getstatusoutput")
 _LONGEST = 120
 _GPU = re.compile("gpu", re.IGNORECASE)
+#: A string that is the command of a container, whoever starts it.
+_CONTAINER = re.compile(r"\s*(?:(?:sudo|nohup)[ \t]+)*(?:docker|podman)[ \t]+(?:container[ \t]+)?(?:run|create)[ \t]")
 #: A line of a job script that a program writes.
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:SBATCH|PBS|BSUB)\b", re.MULTILINE)
 
@@ -55,12 +58,13 @@ def _note(
     work: Work, node: ast.expr | ast.stmt | ast.keyword, word: GpuWord, api: str, value: str = "", text: str = ""
 ) -> Finds:
     """The note of a word; `text` is what stands there (the node's own by default), `value` its value."""
-    if work.settings.torch_version not in word.versions or _beside_the_npu(work, node):
+    pins = work.settings.pins
+    if work.settings.torch_version not in word.versions or not word.is_for(pins) or _beside_the_npu(work, node):
         return
-    level, help_ = level_and_help(word, work.settings.pins)
+    level, help_ = level_and_help(word, pins)
     text = " ".join((text or work.text(node)).split())[:_LONGEST]
     message = word.message.replace("{text}", text).replace("{value}", value)
-    yield work.note(node, word.code, message, level=level, api=api, help=help_, effort=word.effort)
+    yield work.note(node, word.code, message, level=level, api=word.of or api, help=help_, effort=word.effort)
 
 
 def _beside_the_npu(work: Work, node: ast.AST) -> bool:
@@ -84,6 +88,9 @@ def _arguments(work: Work, imported: set[str]) -> Finds:
     by_keyword: dict[str, list[tuple[CallPlace, GpuWord]]] = {}
     for place, word in gpu_words().calls:
         if not place.imports or not imported.isdisjoint(place.imports):
+            if place.absent:
+                yield from _without(work, place, word)
+                continue
             by_keyword.setdefault(place.argument, []).append((place, word))
     positional = [each for places in by_keyword.values() for each in places if each[0].position >= 0]
     by_place: dict[int, list[tuple[CallPlace, GpuWord]]] = {}  # those of each call, by its id
@@ -122,14 +129,47 @@ def _argument(
         return
     wanted = place.value
     given = next((each for each in _may_be(work, value) if _is(wanted, each)), None)
+    if wanted.kind == "unseen":
+        given = value if _unseen(work, value) else None
     if given is None:
         return
     noted.add(word.word)
     if place.value.kind == "holds":
         for constant in _constants(wanted, given):
-            work.take(constant)
+            if work.take(constant) and call not in chain(constant) and constant in work.scan.strings:
+                yield from _note(work, constant, word, full or "", repr(constant.value))
     shown = repr(given.value) if isinstance(given, ast.Constant) else work.text(value)
     yield from _note(work, call if place.whole else node, word, full or "", shown, work.text(node))
+
+
+def _without(work: Work, place: CallPlace, word: GpuWord) -> Finds:
+    """Calls that do not have an argument, also where a star may bring it, and those of derived classes of the file."""
+    bases = ((each.name, base) for each in work.scan.classes for base in each.bases)
+    derived = [name for name, base in bases if work.names.qualified(base) in place.calls]
+    for call in (*work.calls_by_name(place.calls), *work.scan.calls_by_last_name((*derived, *place.lasts))):
+        full = work.names.qualified(call.func) or last_name(call.func)
+        if (full in place.calls and work.defines_package(full)) or any(
+            (given := keyword_of(call, each)) and not (place.lacks and not _brings(work, given, place.lacks))
+            for each in place.absent
+        ):
+            continue
+        missing = lacks(call, place.argument, place.position if place.position >= 0 else len(call.args))
+        stars = (keyword.value for keyword in call.keywords if keyword.arg is None)
+        if (missing is not False and not any(_brings(work, star, place.argument) for star in stars)) or place.lacks:
+            yield from _note(work, call, word, full)
+
+
+def _brings(work: Work, star: ast.expr, argument: str) -> bool:
+    """True where what stands behind `**` is seen to have a key of the name of an argument."""
+    for value in (star, *_may_be(work, star)):
+        if isinstance(value, ast.Dict) and has_key(value, argument):
+            return True
+        if isinstance(value, ast.Call) and last_name(value.func) == "dict" and keyword_of(value, argument) is not None:
+            return True
+    return isinstance(star, ast.Name) and any(
+        isinstance(above := parent(each), ast.Subscript) and string_of(above.slice) == argument
+        for each in work.scan.names.get(star.id, ())
+    )
 
 
 def _may_be(work: Work, value: ast.expr) -> Iterator[ast.expr]:
@@ -146,6 +186,11 @@ def _may_be(work: Work, value: ast.expr) -> Iterator[ast.expr]:
             stack += reversed(node.values)
         elif node is not value and not isinstance(node, ast.Name):
             yield node
+
+
+def _unseen(work: Work, value: ast.expr) -> bool:
+    """True for an expression of which nothing is known here: a parameter, an attribute, an item."""
+    return isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) and len(list(_may_be(work, value))) == 1
 
 
 def _is(wanted: Value, value: ast.expr | None) -> bool:
@@ -322,10 +367,12 @@ def _commands(work: Work, tree: ast.Module) -> Finds:
     for call in work.scan.calls_by_last_name(_STARTS):
         if call.args:
             found[id(call.args[0])] = (call.args[0], _command(call.args[0]).split("\n"))
-    if b"#SBATCH" in text or b"#PBS" in text or b"#BSUB" in text:
+    if any(word in text for word in (b"#SBATCH", b"#PBS", b"#BSUB", b"docker run", b"docker create", b"podman run")):
         for node in ast.walk(tree):
             if isinstance(node, (ast.JoinedStr, ast.Constant)) and not _is_prose(node):
                 lines = [line for line in _command(node).split("\n") if _DIRECTIVE.match(line)]
+                if not lines and _CONTAINER.match(command := _command(node)) and not _is_shown(work, node):
+                    lines = command.split("\n")
                 if lines:
                     found.setdefault(id(node), (node, lines))
     for node, lines in found.values():
@@ -347,6 +394,11 @@ def _command(node: ast.expr) -> str:
     if isinstance(node, (ast.List, ast.Tuple)):
         return " ".join(_command(part) or "$" for part in node.elts)
     return string_of(node) or ""
+
+
+def _is_shown(work: Work, node: ast.expr) -> bool:
+    """True for a text that goes to people alone."""
+    return {each.kind for each in places(work.slots, node)} == {"prose"}
 
 
 def _is_prose(node: ast.expr) -> bool:

@@ -10,9 +10,10 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.callees import FOREIGN
 from transplt.flow.own_cuda import own_cuda
+from transplt.rules.packages import bound_classes
 from transplt.syntax.asks import call_of, last_name
 from transplt.syntax.names import SELF
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.trees import names
 from transplt.trees.literals import words_in_literal
 
@@ -66,6 +67,9 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
         return
     if not isinstance(node.ctx, ast.Load):
         yield work.keep(node, _OWN_DATA)
+        return
+    if work.packages and _is_of_bound_class(work, node):
+        yield work.keep(node, "reported-package")
         return
     if _own_class(work, node, old):
         yield work.keep(node, "own-member")
@@ -163,6 +167,31 @@ def _foreign_receiver(work: Work, node: ast.expr) -> str:
         if not makers <= FOREIGN or len(makers) > 1:  # a name that is assigned thousands of times is read as often
             return ""
     return makers.pop() if makers else ""
+
+
+def _names_bound_classes(work: Work) -> bool:
+    held = {*work.scan.attributes, *work.scan.names}
+    return any(full.rpartition(".")[2] in held for full in bound_classes())
+
+
+def _is_of_bound_class(work: Work, node: ast.Attribute) -> bool:
+    """True for an object of a class such as bitsandbytes' Params4bit, whose `.cuda()` quantises, in the function that
+    makes it.
+    """
+    if not work.once(_names_bound_classes):
+        return False
+    made = node.value
+    if not isinstance(made, ast.Call):
+        text = ast.unparse(made)
+        function = next(each for each in chain(node) if isinstance(each, (ast.Module, *FUNCTIONS)))
+        values = [
+            each.value
+            for each in ast.walk(function)
+            if isinstance(each, ast.Assign) and each.lineno <= node.lineno and text in map(ast.unparse, each.targets)
+        ]
+        if not values or not isinstance(made := values[-1], ast.Call):
+            return False
+    return work.names.qualified(made.func) in bound_classes()
 
 
 def _foreign_base(work: Work, node: ast.Attribute) -> str:

@@ -15,15 +15,19 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.code_facts import KERNEL_DECORATORS
 from transplt.rules.rule import Rule
-from transplt.syntax.asks import last_name
-from transplt.syntax.scan import parent
+from transplt.syntax.asks import following, last_name, own_nodes
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU501", rank=120)
 
 #: The message of an import for which `can_fail` holds.
 GOES_ON = "the program goes on where it cannot be imported"
 
+#: The message of an import whose name another package for Ascend gives below.
+REPLACED = "the program takes another from a package for Ascend in its place"
+
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_ASCEND = re.compile(r"(?:^|[._])(?:ascend|npu|hccl|pyhccl)(?:[._]|$)", re.I)
 _ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)
 
 
@@ -37,20 +41,35 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
         else:
             groups.setdefault(rule.old, []).append((node, rule, api))
     for members in groups.values():
-        needed = [member for member in members if not can_fail(member[0]) or _makes_kernels(work, member[1])]
+        needed = [
+            member
+            for member in members
+            if (not can_fail(member[0]) or _makes_kernels(work, member[1])) and not _is_replaced(member[0])
+        ]
+        needed.sort(key=lambda member: any(isinstance(each, FUNCTIONS) for each in chain(member[0])))
         node, rule, api = (needed or members)[0]
         if needed:
             level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
-            yield _note(work, node, rule, api, level, rule.message)
+            late = f"; imported when {named}() runs" if (named := _only_in(needed)) else ""
+            yield _note(work, node, rule, api, level, f"{rule.message}{late}")
         else:
-            yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {GOES_ON}")
+            goes_on = REPLACED if _is_replaced(node) else GOES_ON
+            yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
         for other, _, _ in members:
             if other is not node:
                 yield work.keep(other, "reported-package")
 
 
+def _only_in(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> str:
+    """The first function that imports a package, where no module does as it is loaded; empty where one does."""
+    functions = [next((each for each in chain(node) if isinstance(each, FUNCTIONS)), None) for node, _, _ in needed]
+    first = functions[0]
+    return first.name if first is not None and all(each is not None for each in functions) else ""
+
+
 def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:
-    """True when the project builds the package, or holds a module below it: `bert/nvidia/model.py` is nvidia.model."""
+    """True when the project builds the package, holds a module below it (`bert/nvidia/model.py` is nvidia.model), or
+    has it beside a script."""
     above = parent(node)
     path = (above.module or "") if isinstance(above, ast.ImportFrom) else api
     project = work.project
@@ -74,11 +93,11 @@ def _note(work: Work, node: ast.alias | ast.stmt, rule: Rule, api: str, level: L
     return Note(work.source.extent(node), rule.code, level, message, api, rule.help, effort)
 
 
-def can_fail(node: ast.AST) -> bool:
-    """True for an import without which the program goes on."""
+def can_fail(node: ast.AST, caught: frozenset[str] = _CAUGHT) -> bool:
+    """True for an import without which the program goes on, or for what else may raise one of some errors."""
     while not isinstance(node, ast.Module):
         above = parent(node)
-        if isinstance(above, ast.Try) and node in above.body and any(_goes_on(h) for h in above.handlers):
+        if isinstance(above, ast.Try) and node in above.body and any(_goes_on(h, caught) for h in above.handlers):
             return True
         if isinstance(above, ast.If) and node in above.body and _asks(above.test):
             return True
@@ -86,16 +105,31 @@ def can_fail(node: ast.AST) -> bool:
     return False
 
 
-def _goes_on(handler: ast.ExceptHandler) -> bool:
-    """True for `except ImportError` that does not raise again or leave."""
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    caught = {last_name(kind) for kind in kinds if kind is not None}
-    if handler.type is not None and not caught & _CAUGHT:
+def _is_replaced(node: ast.AST) -> bool:
+    """True for an import of a name that an `if` below, in the same block, imports again from a package for Ascend."""
+    while not isinstance(node, ast.stmt):
+        node = parent(node)
+    if not isinstance(node, ast.ImportFrom):
         return False
-    for statement in handler.body:
-        if isinstance(statement, ast.Raise):
+    names = {alias.asname or alias.name for alias in node.names}
+    for below in following(node):
+        for each in below.body if isinstance(below, ast.If) else ():
+            again = isinstance(each, ast.ImportFrom) and _ASCEND.search(each.module or "")
+            if isinstance(each, ast.ImportFrom) and again and names <= {a.asname or a.name for a in each.names}:
+                return True
+    return False
+
+
+def _goes_on(handler: ast.ExceptHandler, caught: frozenset[str]) -> bool:
+    """True for `except ImportError` that cannot raise again or leave."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {last_name(kind) for kind in kinds if kind is not None}
+    if handler.type is not None and not names & caught:
+        return False
+    for node in own_nodes(handler):
+        if isinstance(node, ast.Raise):
             return False
-        call = statement.value if isinstance(statement, ast.Expr) else None
+        call = node.value if isinstance(node, ast.Expr) else None
         if isinstance(call, ast.Call) and last_name(call.func) in ("exit", "_exit"):
             return False
     return True

@@ -20,7 +20,7 @@ from transplt.flow.reached import places
 from transplt.flow.shown import only_shown
 from transplt.flow.slots import Slots
 from transplt.rules.rule import Kind
-from transplt.syntax.asks import has_key, last_name
+from transplt.syntax.asks import has_key, last_name, string_of
 from transplt.syntax.scan import parent
 from transplt.trees.literals import words_in_literal
 
@@ -28,6 +28,8 @@ fixer = Fixer(__name__, code="NPU201", rank=550)
 
 DOTTED = re.compile(r"torch\.(?:\w+\.)*\w+")
 
+#: What a list of devices or backends has beside "cuda".
+_DEVICE_WORD = re.compile(r"(?:cpu|[a-z]?gpu|[mtxhn]p[su]|hip|rocm|xla|mlu|musa|meta|nccl|gloo|cuda)(?::\d+)?", re.I)
 _BEGINS = re.compile(r"cuda(?:$|[:,; ])", re.I)
 
 
@@ -172,6 +174,10 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Place
         )
     elif wanted == DEVICE and not value.islower():
         yield work.keep(node, "no-device")
+    elif _is_searched(node):
+        yield work.keep(node, "pattern")
+    elif _is_never_read(work, node):
+        yield work.keep(node, "own-string")
     else:
         yield work.note(
             node,
@@ -179,6 +185,36 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Place
             f"the string {value!r} reaches no place that is known to take a {what}",
             help=f"if it names a {what}, write {'npu' if what == 'device' else 'hccl'}; if it is a name, leave it",
         )
+
+
+def _is_searched(node: ast.expr) -> bool:
+    """True for one of several words that a comprehension looks for in a text: `any(w in str(e) for w in [...])`.
+
+    One of the others has to be no device: `any(name in str(device) for name in ("cuda", "mps"))` asks for devices.
+    """
+    words, loop = parent(node), parent(parent(node))
+    if not isinstance(words, (ast.List, ast.Tuple, ast.Set)) or not isinstance(loop, ast.comprehension):
+        return False
+    asked = getattr(parent(loop), "elt", None)
+    if not (isinstance(asked, ast.Compare) and len(asked.ops) == 1 and isinstance(asked.ops[0], (ast.In, ast.NotIn))):
+        return False
+    same = isinstance(asked.left, ast.Name) and isinstance(loop.target, ast.Name) and asked.left.id == loop.target.id
+    others = [string_of(each) for each in words.elts if each is not node]
+    return same and any(each is not None and not _DEVICE_WORD.fullmatch(each) for each in others)
+
+
+def _is_never_read(work: Work, node: ast.expr) -> bool:
+    """True for what a local variable is given that nobody reads."""
+    above = parent(node)
+    while isinstance(above, ast.IfExp):
+        above = parent(above)
+    target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
+    if not isinstance(target, ast.Name):
+        return False
+    scope = work.scan.scope_of(target)
+    if scope.kind != "function" or any(each.kind in ("global", "nonlocal") for each in scope.bindings[target.id]):
+        return False
+    return not any(isinstance(each.ctx, ast.Load) for each in work.scan.names.get(target.id, ()))
 
 
 def _row(work: Work, node: ast.expr, value: str, display: ast.expr | None) -> Finds:

@@ -22,14 +22,14 @@ from transplt.trees.literals import in_literals
 
 fixer = Fixer(__name__, code="NPU207", rank=620)
 
-_WORD = re.compile(
+WORD = re.compile(
     r"(?<![\w./$-])(?:CUDA|Cuda|cuda|NCCL|nccl)(?![\w/]|-\w|\.\w)"
     r"(?! (?:v?\d|versions?|toolkit|kernels?|graphs?|drivers?|runtime|extensions?|compute|capabilit|architecture"
     r"|sources?|compiler|library|libraries|code|operators?|ops?\b))",
     re.I,
 )
 #: Text on NVIDIA's own things: nothing in it is the NPU's.
-_OF_NVIDIA = re.compile(r"nvidia|nvcc|cudnn|cublas|\bapex\b|\.cuh?\b|tensor ?rt", re.I)
+OF_NVIDIA = re.compile(r"nvidia|nvcc|cudnn|cublas|\bapex\b|\.cuh?\b|tensor ?rt", re.I)
 _VALUES = ("cuda", "nccl")
 #: Flags that are named for CUDA and turn the device on or off; `--cuda-graph`, `--cuda_ray` switch something else.
 _SWITCH = re.compile(
@@ -50,7 +50,7 @@ def texts_of_the_file(work: Work, tree: ast.Module) -> Finds:
         return
     for outer in work.strings_left():
         value = whole_value(outer)
-        if not _WORD.search(value) or _OF_NVIDIA.search(value):
+        if not WORD.search(value) or OF_NVIDIA.search(value):
             continue
         if (_is_help(work, outer) or (" " in value.strip() and _is_message(work, outer))) and work.take(outer):
             yield Edit(outer, "NPU207", "a text for people speaks of the NPU", in_literals(swap_words))
@@ -114,4 +114,4 @@ def _lies_in(extent: Extent, areas: list[Extent]) -> bool:
 
 def swap_words(text: str) -> str:
     """The text with CUDA's words replaced, names of flags, variables and paths left alone."""
-    return _WORD.sub(lambda match: _NEW.get(match.group(), match.group()), text)
+    return WORD.sub(lambda match: _NEW.get(match.group(), match.group()), text)

@@ -2,13 +2,15 @@
 
 From 2.6 on `weights_only` is True unless a call sets it (torch/serialization.py,
 `_default_to_weights_only`; torch_npu/utils/serialization.py goes by it). An `argparse.Namespace`, a configuration
-object or a whole module in the file then ends the load with an UnpicklingError. That a value is such an object shows
-in attributes that no tensor, container or text has: `args.lr`, `model.parameters`.
+object, a whole module or a scalar of NumPy in the file then ends the load with an UnpicklingError. That a value is
+such an object shows in attributes that no tensor, container or text has (`args.lr`, `model.parameters`), or in where
+it comes from (`np.mean(scores)`).
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import TypeGuard
@@ -17,29 +19,46 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.last_value import last_value
+from transplt.program.numpy_values import NumpyValues
+from transplt.program.program import program_of
 from transplt.rules.tables import read_table
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
-fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b".save",))
+fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b"save",))
 
 _PLAIN = frozenset({"state_dict", "vars", "dict", "get_state", "asdict", "to_dict", "tolist", "item"})
 _PICKLES = tuple(f"{each}.{name}" for each in ("pickle", "dill", "cloudpickle", "joblib") for name in ("dump", "dumps"))
+_SAVER = re.compile(r"save\w*(?:checkpoint|ckpt|state|snapshot)|(?:checkpoint|ckpt)\w*save", re.I)
+_NUMPY_HELP = "save float(x), or torch.from_numpy(x) of an array; a file that is trusted loads with weights_only=False"
 _HELP = "where the file is trusted load it with weights_only=False, or save vars(args), or the state_dict() of a module"
 
 
 @fixer.on(ast.Module)
 def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
-    """Report `torch.save` of dicts that hold such objects, and of the objects themselves."""
+    """Report `torch.save` of dicts that hold such objects, and of the objects themselves; so of functions of the
+    project that are named after it and get such a dict with a state in it."""
     if b"weights_only=False" in work.source.utf8 or b"weights_only = False" in work.source.utf8:
         return
-    for call in _saves(work):
+    calls = {id(call): call for call in (*_saves(work), *(by_place(_handed_on(work)) if work.project.loads else ()))}
+    numpy = _numpy(work) if calls else None
+    for call in calls.values():
         saved = call.args[0] if call.args else keyword_of(call, "obj")
-        objects = [value for value in parts_saved(work, saved) if _is_object(work, value)] if saved is not None else []
-        if objects:
-            names = dict.fromkeys(work.text(value) for value in objects)
-            message = f"torch.load refuses this checkpoint since torch 2.6: it holds {', '.join(names)}"
-            yield work.note(objects[0], fixer.code, message, api="torch.save", help=_HELP)
+        parts = list(parts_saved(work, saved)) if saved is not None else []
+        objects = [value for value in parts if _is_object(work, value)]
+        arrays = [value for value in parts if numpy is not None and numpy.holds(work.file, value)]
+        if objects or arrays:
+            named = [*map(work.text, objects), *(f"{work.text(value)} of NumPy" for value in arrays)]
+            message = f"torch.load refuses this checkpoint since torch 2.6: it holds {', '.join(dict.fromkeys(named))}"
+            help = _HELP if objects else _NUMPY_HELP
+            yield work.note((objects or arrays)[0], fixer.code, message, api="torch.save", help=help)
+
+
+def _numpy(work: Work) -> NumpyValues | None:
+    """What is known of values of NumPy in a file that names it; None where the project loads no checkpoint."""
+    if b"numpy" not in work.source.utf8 or not work.project.loads:
+        return None
+    return NumpyValues(program_of([work.file], work.project))
 
 
 def saved_objects(work: Work) -> Iterator[ast.expr]:
@@ -66,6 +85,19 @@ def _saves(work: Work) -> Iterator[ast.Call]:
             call = parent(use)
             if isinstance(call, ast.Call) and call.func is use:
                 yield call
+
+
+def _handed_on(work: Work) -> Iterator[ast.Call]:
+    """Calls of functions of other files that save what they are given, by their name and by a state in the dict."""
+    for name in work.scan.names.keys() | work.scan.attributes.keys():
+        if not _SAVER.search(name):
+            continue
+        for use in (*work.scan.names.get(name, ()), *work.scan.attributes.get(name, ())):
+            call = call_of(use)
+            if call is not None and call.args and not (work.names.qualified(use) or "").startswith("torch."):
+                parts = list(parts_saved(work, call.args[0]))
+                if len(parts) > 1 and any(isinstance(p, ast.Call) and last_name(p.func) == "state_dict" for p in parts):
+                    yield call
 
 
 def parts_saved(work: Work, saved: ast.expr) -> Iterator[ast.expr]:

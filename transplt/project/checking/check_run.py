@@ -22,6 +22,7 @@ from transplt.project.checking.inputs import CheckedProject, find_inputs, open_p
 from transplt.project.checking.remembered import Remembered
 from transplt.project.checking.what_is_left import work_through_rest
 from transplt.project.kept_back import kept_back
+from transplt.project.of_the_whole import of_the_whole
 from transplt.project.options import Options
 from transplt.project.pool import default_jobs
 from transplt.project.steps import steps
@@ -64,7 +65,7 @@ def check_paths(
     for project in projects:
         files, unread = _looked_at(project, ignores, fix, diff, step, cache if since is None else None, options.jobs)
         if since is None:
-            files = _with_disagreements(_with_what_asks(files, project, ignores), project, ignores)
+            files = _with_the_whole(files, project, ignores)
         unread += [unread_finding(path, why) for path, why in project.unreadable]
         result = _joined(result, project, sorted(files, key=lambda each: each.path), unread)
         wanted = [entry.path for entry in project.wanted]
@@ -99,32 +100,17 @@ def _looked_at(
     return work_through_rest(remembered, make_worker, indexed, project.wanted, jobs, step)
 
 
-def _with_what_asks(files: list[CheckedFile], project: CheckedProject, ignores: _Ignores) -> list[CheckedFile]:
-    """The files of a whole project, with a migration's finding where no file of it asks for the torch_npu that goes in.
-    """
-    goes_in = [import_of_torch_npu(each) for each in sorted(files, key=lambda each: each.path)]
-    first = next((each for each in goes_in if each is not None), None)
-    if first is None or project.every is None or any(map(asks_for_torch_npu, files)):
-        return files
-    from transplt.project.asked_for import unasked
-
-    kinds = {entry.path: kind_of(entry.path, b"").value for entry in sorted(project.every, key=lambda each: each.path)}
-    finding = unasked(first, kinds, project.root, project.torch)
-    off = _settings(project, ignores, False, False).ignored_codes(first.path)
-    if finding is None or not finding.open or finding.code.startswith(off or ("-",)):
-        return files
-    return [each if each.path != first.path else replace(each, findings=(*each.findings, finding)) for each in files]
-
-
-def _with_disagreements(files: list[CheckedFile], project: CheckedProject, ignores: _Ignores) -> list[CheckedFile]:
-    """The files, with what their project says of torch against itself."""
-    settings = _settings(project, ignores, False, False)
-    found: dict[str, list[Finding]] = {}
-    for finding in project.torch.disagreements:
-        if not finding.code.startswith(settings.ignored_codes(finding.path) or ("-",)):
-            found.setdefault(finding.path, []).append(finding)
+def _with_the_whole(files: list[CheckedFile], project: CheckedProject, ignores: _Ignores) -> list[CheckedFile]:
+    """The files, with the findings about their project as a whole; of a part of it only those that need no more."""
+    in_order = sorted(files, key=lambda each: each.path)
+    first = next((each for each in map(import_of_torch_npu, in_order) if each is not None), None)
+    every = project.every or ()
+    kinds = {entry.path: "python" if entry.is_python else kind_of(entry.path, b"").value for entry in every}
+    asks, settings = any(map(asks_for_torch_npu, files)), _settings(project, ignores, False, False)
+    found = of_the_whole(first, asks, kinds, project.root, project.torch, settings)
+    left = {path: tuple(each for each in here if each.open) for path, here in found.items()}  # no remarks, as of files
     return [
-        replace(each, findings=(*each.findings, *found[each.path])) if each.path in found else each for each in files
+        replace(each, findings=(*each.findings, *left[each.path])) if each.path in left else each for each in files
     ]
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from transplt.engine.actions.action import BLOCKS_TEXT, Action
+from transplt.engine.actions.action import Action
 from transplt.render.cell import many, visible
 from transplt.report.records import RunResult
-from transplt.rules.pages import BLOCKS
 
 NAME = "NPU_PORT.md"
 _TICKED = re.compile(r"^- \[[xX]\] \*\*(.+?)\*\*", re.M)
@@ -33,12 +32,15 @@ def checklist(
     if left_out:
         lines += ["", "## Left out, since its proof speaks against it", ""]
         lines += [f"- {visible(name)}: {visible(why)}" for name, why in left_out.items()]
-    for blocks in BLOCKS:
-        these = [action for action in actions if action.blocks == blocks]
-        if these:
-            lines += ["", f"## {BLOCKS_TEXT[blocks].capitalize()}", ""]
-            for action in these:
-                lines += _item(action, ticked)
+    heading = ""
+    for action in actions:
+        if action.heading != heading:
+            heading = action.heading
+            lines += ["", f"## {heading[0].upper()}{heading[1:]}", ""]
+        if action.parts:
+            lines += [f"**{visible(action.title)}**", ""]
+        for part in action.parts or (action,):
+            lines += _item(part, ticked)
     if not actions:
         lines += ["", "Nothing that transplt can see is left for a person."]
     if drafts:

@@ -80,8 +80,8 @@ def row_of(summary: Summary) -> dict[str, Any]:
         "blocks": _by_blocks(summary.actions),
         "actions": [
             {
-                "title": visible(each.title), "blocks": each.blocks, "effort": each.effort.value, "hours": each.hours,
-                "codes": list(each.codes), "places": each.count, "first": visible(each.first),
+                "title": visible(each.title), "blocks": each.blocks, "aside": each.aside, "effort": each.effort.value,
+                "hours": each.hours, "codes": list(each.codes), "places": each.count, "first": visible(each.first),
             }
             for each in summary.actions[:_MOST_ROWS]
         ],

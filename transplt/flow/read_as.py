@@ -46,9 +46,16 @@ def key(project: ProjectFacts, path: Sequence[str]) -> Reading:
 
     `cfg.model.device` reads `model.device` and any `...model.device`, also `device` of a file of its own for the model;
     `init(**cfg.dist)` reads the parameters of `init` below `dist`. Keys that are numbers (items of lists) are left out;
-    one with dots in it is as many keys.
+    one with dots in it is as many keys. A key with dashes that nobody reads is the one with underscores: Python has no
+    other way to name it as an attribute.
     """
     path = tuple(part for each in path for part in each.split(".") if part and not part.isdigit())
+    found = _key(project, path)
+    named = tuple(part.replace("-", "_") for part in path)
+    return found if found.read or named == path else _key(project, named)
+
+
+def _key(project: ProjectFacts, path: tuple[str, ...]) -> Reading:
     if not path:
         return NOBODY
     found = [(_fit(read, path), read) for read in project.reads.keys.get(path[-1], ())]

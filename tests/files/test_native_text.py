@@ -1,0 +1,77 @@
+"""C, C++ and what builds them: comments, names of the project's own, recipes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.files.shell_pairs import TARGET
+from transplt.base.settings import Settings
+from transplt.files.kind import kind_of
+from transplt.files.other_file import migrate_other
+
+
+def told(path: str, text: str) -> tuple[list[tuple[str, int]], int, int]:
+    """(code, line) of what is left for a person; how many words are ignored, and how many stand in comments."""
+    data = text.encode()
+    result, _ = migrate_other(data, path, kind_of(path, data), Settings(), TARGET)
+    tokens = result.tokens
+    assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored
+    assert result.data == data
+    return [(each.code, each.span.line) for each in result.findings if each.open], tokens.ignored, tokens.comments
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "comments"),
+    [
+        ("CMakeLists.txt", "# Copyright 2021, NVIDIA CORPORATION\nproject(server)\n", 1),
+        ("a/x.cmake", "project(server)  # for CUDA\n", 1),
+        ("x.hpp", "/*\n * Copyright (c) NVIDIA\n */\nint a;\n", 1),
+        ("x.cpp", "int a; /* CUDA */ int b; // cuda\n", 2),
+        ("x.pyx", "# cuda\nx = 1\n", 1),
+    ],
+)
+def test_comments(path: str, text: str, comments: int) -> None:
+    assert told(path, text) == ([], 0, comments)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "const bool need_cuda_sync = c.Finalize();\nif (need_cuda_sync) {\n  log(\"unexpected CUDA sync by it\");\n}\n",
+        "struct Options { bool cuda_first; };\n",
+    ],
+)
+def test_names_and_texts_alone(text: str) -> None:
+    open_, ignored, comments = told("x.cc", text)
+    assert (open_, comments) == ([], 0) and ignored
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "lines"),
+    [
+        ("x.cc", "bool use_cuda;\ncudaMalloc(&p, 4);\n", [1, 2]),
+        ("x.cc", "bool use_cuda;\ntorch::Device d(\"cuda:0\");\n", [1, 2]),
+        ("x.cc", "bool use_cuda;\nx.to(torch::kCUDA);\n", [1, 2]),
+        ("x.cc", "if (x.is_cuda()) { f_cuda(x); }\n", [1]),
+        ("x.cc", "system(\"nvidia-smi -q -x\");\n", [1]),
+        ("x.h", "#include <cuda.h>\n", [1]),
+        ("x.h", "#ifdef WITH_CUDA\nvoid f();\n#endif\n", [1]),
+        ("x.cc", "dlopen(\"libcudart.so\", 1);\n", [1]),
+        ("x.cc", "char* s = \"/* \"; cudaFree(p); /* CUDA */\n", [1]),
+        ("x.cu", "bool use_cuda;\n", [1]),
+        ("x.cc", 'PYBIND11_MODULE(ops, m) { m.def("f", &f, "forward of it (CUDA)"); }\n', [1]),
+        ("CMakeLists.txt", "find_package(CUDA)  # NVIDIA\n", [1]),
+    ],
+)
+def test_what_is_work(path: str, text: str, lines: list[int]) -> None:
+    open_, _, _ = told(path, text)
+    assert open_ == [("NPU806", line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [("nvidia-docker run -v a:b x", "NPU801"), ("nvcc -c x.cu", "NPU806"), ("docker build -t cuda .", "NPU806")],
+)
+def test_recipes(line: str, code: str) -> None:
+    open_, _, _ = told("Makefile", f"run:\n\t{line}\n")
+    assert open_ == [(code, 2)]

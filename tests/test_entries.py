@@ -1,0 +1,95 @@
+"""Which files stand aside: by the imports, the words of training and the names of a project's files."""
+
+from __future__ import annotations
+
+import pytest
+
+from transplt import migrate_source
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, join_facts
+from transplt.flow.entries import Aside, Entry, entry_of
+
+TRAIN = "import models\nloss.backward()\n"
+GUARD = "if __name__ == '__main__':\n    main()\n"
+
+
+def aside(files: dict[str, str]) -> Aside:
+    """What stands aside of a project of these files."""
+    settings = Settings()
+    return join_facts([index_source(text.encode(), path, settings) for path, text in files.items()], settings).aside
+
+
+def of(files: dict[str, str]) -> set[str]:
+    """The Python files that stand aside."""
+    held = aside(files)
+    return {path for path in files if held.holds(path)}
+
+
+@pytest.mark.parametrize(
+    ("text", "imports"),
+    [
+        ("import os, sys\nimport torch.nn as nn\n", ()),
+        ("import lib.a as a, b\n", ("b", "lib.a")),
+        ("from lib import x as y, z\n", ("lib", "lib.x", "lib.z")),
+        ("from lib import (  # why\n    x,\n    y as z,\n)\n", ("lib", "lib.x", "lib.y")),
+        ("from . import x\n", ("pk.sub", "pk.sub.x")),
+        ("from ..core import y\n", ("pk.core", "pk.core.y")),
+        ("def f():\n    from late import g\n", ("late", "late.g")),
+        ("from lib import *\n", ("lib",)),
+        ("x = 'no import here'\n", ()),
+    ],
+)
+def test_what_a_file_imports(text: str, imports: tuple[str, ...]) -> None:
+    assert entry_of(text.encode(), "pk/sub/a.py").imports == imports
+
+
+def test_what_a_file_is() -> None:
+    assert entry_of(b"loss.backward()\n", "a.py") == Entry((), True, False, False)
+    assert entry_of(b"trainer = pl.Trainer()\ntrainer.fit(model)\n", "a.py").trains
+    assert entry_of(b"m = importlib.import_module(name)\n", "a.py").loads
+    assert entry_of(b"args = parser.parse_args()\n", "a.py").starts
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        # a tool that nothing imports and that does not train
+        ({"tools/train.py": TRAIN, "models.py": "", "tensorrt/segment.py": "import pycuda\n" + GUARD},
+         {"tensorrt/segment.py"}),
+        # a tool in the folder of the training script, and in a package
+        ({"tools/__init__.py": "", "tools/train.py": TRAIN + GUARD, "models.py": "", "tools/to_trt.py": GUARD},
+         {"tools/__init__.py", "tools/to_trt.py"}),
+        # what is only imported by what stands aside
+        ({"src/train.py": TRAIN, "src/models.py": "", "deploy/run.py": "import deploy.net\n" + GUARD,
+          "deploy/net.py": ""}, {"deploy/run.py", "deploy/net.py"}),
+        # old code and tests by their names, even where they train
+        ({"train.py": TRAIN, "models.py": "", "old/train.py": TRAIN, "tests/test_a.py": TRAIN},
+         {"old/train.py", "tests/test_a.py"}),
+        # a script that starts the one that trains; scripts at the top
+        ({"run/main.py": "from engine import fit\n" + GUARD, "engine.py": "loss.backward()\n", "eval.py": GUARD},
+         set()),
+        # a package is reached as a whole: registries import by name
+        ({"train.py": "import lib.build\nloss.backward()\n", "lib/__init__.py": "", "lib/build.py": "",
+          "lib/heads/__init__.py": "", "lib/heads/a.py": ""}, set()),
+        # what loads modules by name leads anywhere in its package, and is not put aside itself
+        ({"cmd/go.py": "import importlib\n" + GUARD, "pk/t.py": "loss.backward()\n"}, set()),
+        # nothing trains: only names tell
+        ({"a/infer.py": GUARD, "b/export.py": GUARD, "docs/conf.py": ""}, {"docs/conf.py"}),
+        # a module of the same name beside each script
+        ({"a/train.py": "import net\nloss.backward()\n", "a/net.py": "", "b/show.py": "import net\n" + GUARD,
+          "b/net.py": ""}, {"b/show.py", "b/net.py"}),
+    ],
+)  # fmt: skip
+def test_what_stands_aside(files: dict[str, str], expected: set[str]) -> None:
+    assert of(files) == expected
+
+
+def test_other_files_go_with_the_python_of_their_folder() -> None:
+    held = aside({"tools/train.py": TRAIN, "models.py": "", "tensorrt/segment.py": GUARD})
+    assert [held.holds(path) for path in ("tensorrt/src/a.cu", "tensorrt/CMakeLists.txt")] == [True, True]
+    assert [held.holds(path) for path in ("Dockerfile", "csrc/a.cu", "tools/run.sh")] == [False, False, False]
+
+
+def test_a_file_without_its_project_goes_by_its_name() -> None:
+    assert not any(each.aside for each in migrate_source("x.cuda()\nimport apex\n").findings)
+    assert Aside().holds("old/train.py") and not Aside().holds("tools/a.py")

@@ -1,0 +1,87 @@
+"""Many actions made few: what is decided together stands together, and keeps its parts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from transplt.base.finding import Effort
+from transplt.engine.actions.action import Action
+from transplt.rules.pages import BLOCKS
+from transplt.rules.tables import read_table
+
+#: A person is shown so many actions at most.
+MOST = 10
+#: Up to so many hours an action is of low effort, and of medium.
+_LOW_HOURS, _MEDIUM_HOURS = 1.0, 5.0
+_Family = Callable[[Action], bool]
+
+
+def level_of(hours: float) -> Effort:
+    """The effort that so many hours are."""
+    return Effort.LOW if hours <= _LOW_HOURS else Effort.MEDIUM if hours <= _MEDIUM_HOURS else Effort.HIGH
+
+
+def at_most(actions: Sequence[Action]) -> list[Action]:
+    """At most `MOST` actions: what matters least is joined first, and what is one decision before what is not.
+
+    An action of several keeps them as its `parts`; each of their findings is in it.
+    """
+    left = list(actions)
+    for title, belongs in _families():
+        if len(left) <= MOST:
+            break
+        same = [action for action in left if belongs(action)]
+        if len(same) > 1:
+            left = [action for action in left if action not in same]
+            left.append(_joined(title, same))
+    return left
+
+
+def _families() -> Iterator[tuple[str, _Family]]:
+    """Titles and what belongs to them, in the order in which they are joined."""
+    yield "Look through what stands aside: {count} things", lambda action: action.aside
+    for row in _rows():
+        if "blocks" in row:
+            yield row["title"], _blocking(row["blocks"])
+        else:
+            yield row["title"], _of_kinds(row["codes"])
+    yield "Mend what else stops the first step: {count} things", _blocking(["first step"])
+    yield "Mend what else stops the import: {count} things", _blocking(["import"])
+
+
+@cache
+def _rows() -> list[dict[str, Any]]:
+    return list(read_table("support/substitutions.json")["families"])
+
+
+def _blocking(blocks: Sequence[str]) -> _Family:
+    return lambda action: not action.aside and action.blocks in blocks
+
+
+def _of_kinds(codes: Sequence[str]) -> _Family:
+    """What has one of these codes most often, in a part at least; what blocks less has its own family."""
+    wanted = frozenset(codes)
+    stops = _blocking(["import", "first step"])
+    return lambda action: stops(action) and action.codes[0] in wanted
+
+
+def _joined(title: str, same: Sequence[Action]) -> Action:
+    parts = [part for action in same for part in (action.parts or (action,))]
+    codes = Counter(finding.code for action in same for finding in action.findings)
+    hours = round(sum(action.hours for action in same), 2)
+    findings = tuple(finding for action in same for finding in action.findings)
+    return Action(
+        title=title.replace("{count}", str(len(parts))),
+        blocks=min((action.blocks for action in same), key=BLOCKS.index),
+        effort=level_of(hours),
+        hours=hours,
+        how=f"{len(parts)} things, each told below",
+        codes=tuple(code for code, _ in sorted(codes.items(), key=lambda item: (-item[1], item[0]))),
+        places=tuple(place for part in parts for place in part.places),
+        findings=tuple(sorted(findings, key=lambda each: (*each.sort_key(), each.code))),
+        aside=all(action.aside for action in same),
+        parts=tuple(parts),
+    )

@@ -1,0 +1,147 @@
+"""What comes of a script where a command that it calls is not there: it stops, goes on, or never gets to the call.
+
+bash's manual, "The Set Builtin" (`-e`), "Lists of Commands": the exit status of a command before `||`, `&&`, `|` other
+than the last, behind `!` and in the test of `if` and `while` stops no script.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from transplt.files.kind import FileKind
+from transplt.files.shell.script import Script
+
+#: The command is not there: `stops` the script, `goes on`, with a value in its place (`falls back`), `unreached`.
+STOPS, GOES_ON, FALLS_BACK, UNREACHED = "stops", "goes on", "falls back", "unreached"
+_SETS_E = re.compile(
+    rb"^[^#\n]*\bset[ \t]+(?:-\w+[ \t]+)*(?:-[a-zA-Z]*e\w*|-o[ \t]+errexit)\b|^#![^\n]*[ \t]-\w*e", re.M
+)
+_LOOKS = r"(?:command[ \t]+-[vV]|which|type|hash)[ \t]+(?:-\w+[ \t]+)*"
+_NOT = re.compile(r"!")
+#: What ends a script, or counts as its failure.
+_ENDS = re.compile(r"\b(?:exit|return|die|fail|abort|false|kill)\b")
+#: Recipes in which a command that fails ends the step: of a container's build, of a CI service, of make.
+_EACH_COUNTS = frozenset({FileKind.DOCKER, FileKind.NATIVE, FileKind.CONFIG})
+
+
+def outcome(script: Script, node: Node, tool: str) -> str:
+    """What comes of a call of a tool that is not there."""
+    asks = re.compile(rf"{_LOOKS}[\"']?(?:\S*/)?{re.escape(tool)}\b|-x[ \t]+\S*{re.escape(tool)}\b")
+    held = False  # its status decides something, or is caught
+    read = False
+    for below, above in _way(node):
+        if above.type == "list":
+            left, right = above.named_children[0], above.named_children[-1]
+            operator = _operator(script, left, right)
+            if below == right and operator == "&&" and _asked(script, left, asks):
+                return UNREACHED
+            if below == left and operator == "||":
+                if _ENDS.search(script.text(right)):
+                    return STOPS
+                return FALLS_BACK if read or _within(above, "command_substitution") else GOES_ON
+            held = held or (below == left and operator == "&&")
+        elif above.type == "if_statement" and _reached_if(script, below, above, asks):
+            return UNREACHED
+        elif above.type in ("if_statement", "elif_clause", "while_statement"):
+            held = held or is_test(above, below)
+        elif above.type == "command_substitution":
+            read = True
+        elif above.type in ("pipeline", "negated_command"):
+            held = held or above.type == "negated_command" or below != above.named_children[-1]
+            read = read or (above.type == "pipeline" and below != above.named_children[-1])
+    if read or held:
+        return STOPS if _guards_an_end(script, node) or read else GOES_ON
+    counts = script.document.host in _EACH_COUNTS or _SETS_E.search(script.document.utf8, 0, node.start_byte)
+    return STOPS if counts else GOES_ON
+
+
+def answer(script: Script, node: Node) -> str:
+    """What comes of a question whether a tool is there (`command -v tool`), whose answer is no."""
+    return STOPS if _guards_an_end(script, node) else GOES_ON
+
+
+def guarded(script: Script, node: Node) -> list[Node]:
+    """The commands that run only where the answer to a question is yes; nothing where others depend on it too."""
+    for below, above in _way(node):
+        if above.type == "list":
+            left, right = above.named_children[0], above.named_children[-1]
+            above = _caught(script, above)
+            outer = above.parent
+            if below == left and _operator(script, left, right) == "&&" and outer is not None and outer.type != "list":
+                return list(script.walk("command", below=right))
+            return []
+        if above.type == "if_statement":
+            if not is_test(above, below) or any(each.type in ("else_clause", "elif_clause") for each in above.children):
+                return []
+            then = next((each.start_byte for each in above.children if each.type == "then"), above.end_byte)
+            found = list(script.walk("command", "variable_assignment", below=above))
+            return [each for each in found if each.start_byte >= then]
+        if above.type not in ("redirected_statement",):
+            return []
+    return []
+
+
+def _way(node: Node) -> Iterator[tuple[Node, Node]]:
+    """Each node with the one above it, up to the top."""
+    while node.parent is not None:
+        yield node, node.parent
+        node = node.parent
+
+
+def _operator(script: Script, left: Node, right: Node) -> str:
+    return script.document.utf8[left.end_byte : right.start_byte].decode().strip()
+
+
+def _caught(script: Script, node: Node) -> Node:
+    """`node || true` for a list behind which nothing depends on how it ends."""
+    above = node.parent
+    if above is None or above.type != "list" or above.named_children[0] != node:
+        return node
+    right = above.named_children[-1]
+    harmless = _operator(script, node, right) == "||" and script.text(right).strip() in ("true", ":")
+    return above if harmless else node
+
+
+def _within(node: Node, kind: str) -> bool:
+    return any(above.type == kind for _, above in _way(node))
+
+
+def _asked(script: Script, node: Node, asks: re.Pattern[str]) -> bool:
+    return asks.search(text := script.text(node)) is not None and _NOT.search(text) is None
+
+
+def is_test(above: Node, below: Node) -> bool:
+    """True for what stands before `then` or `do`."""
+    starts = next((child.start_byte for child in above.children if child.type in ("then", "do", "do_group")), None)
+    return starts is not None and below.end_byte <= starts
+
+
+def _reached_if(script: Script, below: Node, above: Node, asks: re.Pattern[str]) -> bool:
+    """True for a branch of `if` that is taken where the tool is there."""
+    if below.type in ("else_clause", "elif_clause") or is_test(above, below):
+        return False
+    then = next((child.start_byte for child in above.children if child.type == "then"), above.end_byte)
+    test = script.document.utf8[above.start_byte : then].decode("utf-8", "replace")
+    return asks.search(test) is not None and _NOT.search(test) is None and "||" not in test
+
+
+def _guards_an_end(script: Script, node: Node) -> bool:
+    """True where the script ends if the status of a command is not zero."""
+    for below, above in _way(node):
+        if above.type == "list":
+            left, right = above.named_children[0], above.named_children[-1]
+            if below == left and _operator(script, left, right) == "||":
+                return _ENDS.search(script.text(right)) is not None
+        elif above.type == "if_statement" and is_test(above, below):
+            then = next((child.start_byte for child in above.children if child.type == "then"), above.end_byte)
+            test = script.document.utf8[above.start_byte : then].decode("utf-8", "replace")
+            other = next((child for child in above.children if child.type == "else_clause"), None)
+            if _NOT.search(test):
+                branch = script.document.utf8[then : other.start_byte if other else above.end_byte].decode()
+            else:
+                branch = "" if other is None else script.text(other)
+            return _ENDS.search(branch) is not None
+    return False

@@ -1,0 +1,40 @@
+"""Files that stand on a package bound to CUDA stay: without TensorRT nothing in them runs, whatever else is edited.
+
+Only where the import stands at the top of the module and cannot fail, and nothing is trained: of a training script the
+package is a part that goes. What the file says of CUDA belongs to the finding of the import.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Level
+from transplt.edits.edit import Finds, Kept
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.rules.packages import holds_whole_files
+from transplt.syntax.scan import parent
+
+#: As `whole_file` in rules/support/third_party.json.
+_NAMES = (b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
+fixer = Fixer(__name__, code="NPU510", rank=620, needs=_NAMES)
+
+
+@fixer.on(ast.Module)
+def files_of_the_package(work: Work, tree: ast.Module) -> Finds:
+    """Take back all edits of such a file, and all findings but those of its imports."""
+    held = [node for node, _, api in work.packages if _is_at_the_top(node) and holds_whole_files(api)]
+    reported = {note.extent for note in work.notes if note.level is Level.MANUAL}
+    if not any(work.source.extent(node) in reported for node in held) or work.scan.calls_by_last_name(("backward",)):
+        return
+    imports = [work.source.extent(node) for node in work.scan.imports]
+    work.withdraw_edits(lambda edit: not edit.user)
+    work.withdraw_notes(lambda note: not any(start <= note.extent[0] < end for start, end in imports))
+    yield Kept((0, len(work.source.utf8)), "reported-package")
+
+
+def _is_at_the_top(node: ast.AST) -> bool:
+    above = parent(node)
+    return isinstance(above, ast.Module) or (
+        isinstance(above, (ast.Import, ast.ImportFrom)) and isinstance(parent(above), ast.Module)
+    )

@@ -1,0 +1,67 @@
+"""A device that a test expects moves with the text that gives it, or not at all.
+
+`opts = parse(["--device=cuda:0"])` hands a text to code that nobody follows, and stays; then
+`assert opts["device"] == "cuda:0"` must not ask for an NPU. Runs after the fixers of strings.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Effort
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.syntax.asks import last_name, string_of
+from transplt.syntax.scan import FUNCTIONS, parent
+
+fixer = Fixer(__name__, code="NPU203", rank=605, needs=(b"assert",))
+
+
+@fixer.on(ast.Module)
+def expected_devices(work: Work, tree: ast.Module) -> Finds:
+    """Take back the edits of devices that are expected where the same device stands in a text that stays."""
+    expected = [edit for edit in work.rewrites if edit.code == "NPU201" and not edit.user and _is_expected(edit.node)]
+    if not expected:
+        return
+    open_ = {note.extent for note in work.notes}
+    left = [node for node in work.scan.strings if work.source.extent(node) in open_]
+    back: set[int] = set()
+    for edit in expected:
+        value, function = string_of(edit.node), _around(edit.node)
+        if value is None or not any(_gives(each, value) and _around(each) is function for each in left):
+            continue
+        back.add(id(edit))
+        assert isinstance(edit.node, ast.expr)
+        yield work.note(
+            edit.node,
+            fixer.code,
+            f"{value!r} is expected here, and the text that gives it stays",
+            api=edit.api,
+            help="write npu in both, or leave both",
+            effort=Effort.LOW,
+        )
+    if back:
+        work.withdraw_edits(lambda edit: id(edit) in back)
+
+
+def _is_expected(node: ast.AST) -> bool:
+    """True for one side of a comparison that is asserted, and an argument of `assertEqual`."""
+    above = parent(node)
+    if isinstance(above, ast.Call):
+        return node in above.args and last_name(above.func).startswith("assert")
+    while isinstance(above, (ast.Compare, ast.BoolOp)):
+        above = parent(above)
+    return isinstance(above, ast.Assert)
+
+
+def _gives(node: ast.expr, value: str) -> bool:
+    """True for the device itself, and an option with it (`--device=cuda:0`)."""
+    text = string_of(node) or ""
+    return text == value or text.endswith(f"={value}")
+
+
+def _around(node: ast.AST) -> ast.AST:
+    while not isinstance(node, (ast.Module, *FUNCTIONS)):
+        node = parent(node)
+    return node

@@ -1,0 +1,64 @@
+"""Calls of libraries that mean CUDA where they are told no device, and fall to the CPU or switch something off.
+
+No word of CUDA stands in such a call. What they are, and what names the NPU: rules/support/default_devices.json.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.rules.default_devices import DefaultDevice, default_devices, words
+from transplt.syntax.asks import keyword_of, lacks
+from transplt.trees.calls import with_keyword
+
+fixer = Fixer(__name__, code="NPU149", rank=250, needs=tuple(each.encode() for each in words()), words=words())
+#: Where nothing stops: another number comes out, or the CPU computes it.
+_SILENT = "NPU148"
+
+
+@fixer.on(ast.Call, name=tuple(default_devices()))
+def no_device(work: Work, call: ast.Call) -> Finds:
+    """Name the NPU in a call that means CUDA without a device, where the library takes it; else say so."""
+    yield from _told(work, call, work.names.qualified(call.func) or "")
+
+
+@fixer.on(ast.Call, last={name.rpartition(".")[2] for name in default_devices()})
+def brought_by_a_star(work: Work, call: ast.Call) -> Finds:
+    """The same for a name that nothing in the file gives but `from timm.utils import *`; a later star may hide it."""
+    func, stars = call.func, work.scan.root.stars
+    if isinstance(func, ast.Name) and stars and work.names.lookup(func.id, work.scan.scope_of(func)) is None:
+        for star in dict.fromkeys(stars):
+            yield from _told(work, call, f"{star}.{func.id}", certain=star == stars[-1])
+
+
+def _told(work: Work, call: ast.Call, full: str, *, certain: bool = True) -> Finds:
+    row = default_devices().get(full)
+    if row is None or work.defines_package(full) or _unused(call, row):
+        return
+    missing = lacks(call, row.argument, row.position)
+    if missing is False:
+        return
+    code = _SILENT if row.silent else fixer.code
+    takes = row.writes and row.taken_by(work.settings.pins) and _writable(work, call, row)
+    if certain and missing and takes and work.share(call):
+        message = f"{row.message}: {row.argument}={row.writes} added"
+        new = with_keyword(row.argument, row.writes)
+        yield Edit(call, code, message, new, api=full, writes_npu=True)
+    else:
+        yield work.note(call, code, row.message, api=full, help=row.help)
+
+
+def _unused(call: ast.Call, row: DefaultDevice) -> bool:
+    """True for a call that another argument tells to use no device."""
+    given = ((keyword_of(call, name), value) for name, value in row.unless.items())
+    return any(isinstance(node, ast.Constant) and node.value is value for node, value in given)
+
+
+def _writable(work: Work, call: ast.Call, row: DefaultDevice) -> bool:
+    """True where what is written means torch in the scope of the call, if it is a name of torch."""
+    if not row.writes.startswith("torch."):
+        return True
+    return work.names.resolve("torch", work.scan.scope_of(call)) == "torch"

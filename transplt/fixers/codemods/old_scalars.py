@@ -1,0 +1,79 @@
+"""`x.data[0]` of what a reduction has made a tensor without dimensions ("invalid index of a 0-dim tensor", torch 0.5).
+
+Beside `loss.data[0]` (refused_calls.py), which its name tells: here the value is followed to `torch.mean(...)` and the
+like, through variables and lists that a comprehension makes of them.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.flow.last_value import nearest_binding
+from transplt.program.program import File, program_of
+from transplt.program.traced import Traced
+from transplt.syntax.asks import last_name
+from transplt.syntax.scan import parent
+
+fixer = Fixer(__name__, code="NPU293", rank=366, needs=(b".data[0]",), words=(".data[0]",))
+
+#: Reductions that leave no dimension where they are given none.
+_REDUCE = frozenset({"mean", "sum", "prod", "norm"})
+
+
+class _Scalars(Traced):
+    """The tensors without dimensions of a program."""
+
+    def made(self, file: File, node: ast.expr) -> bool:
+        """True for a reduction over all, and for an element of a list of such."""
+        if not isinstance(node, ast.Call) or node.keywords:
+            return False
+        full = file.names.qualified(node.func)
+        if full is None:
+            method = isinstance(node.func, ast.Attribute) and not node.args
+            return method and last_name(node.func) in _REDUCE
+        return full.rpartition(".")[0] == "torch" and last_name(node.func) in _REDUCE and len(node.args) == 1
+
+    def item(self, file: File, node: ast.Subscript) -> bool:
+        """True for an element of a list in which all are such."""
+        return isinstance(node.slice, ast.Constant) and self.are(file, node.value)
+
+    def are(self, file: File, node: ast.expr) -> bool:
+        """True for a list that a comprehension, or a display, makes of them."""
+        if isinstance(node, ast.Name):
+            above = parent(nearest) if isinstance(nearest := nearest_binding(file.scan, node), ast.Name) else None
+            return isinstance(above, ast.Assign) and above.value is not node and self.are(file, above.value)
+        if isinstance(node, ast.ListComp):
+            return self.is_one(file, node.elt)
+        return isinstance(node, (ast.List, ast.Tuple)) and bool(node.elts) and all(
+            self.is_one(file, each) for each in node.elts
+        )
+
+
+@fixer.on(ast.Subscript)
+def first_of_a_scalar(work: Work, node: ast.Subscript) -> Finds:
+    """Report `.data[0]` of a value that certainly has no dimension."""
+    value, index = node.value, node.slice
+    if not (isinstance(value, ast.Attribute) and value.attr == "data" and isinstance(node.ctx, ast.Load)):
+        return
+    if not (isinstance(index, ast.Constant) and index.value == 0) or last_name(value.value).lower().endswith("loss"):
+        return
+    scalars = work.once(_scalars)
+    if scalars.is_one(work.file, value.value) or _walks(work, scalars, value.value):
+        message = "what a reduction gives has no dimension that could be indexed since torch 0.4: this raises"
+        yield work.note(node, fixer.code, message, api="torch.Tensor.data", help="write .item()")
+
+
+def _scalars(work: Work) -> _Scalars:
+    return _Scalars(program_of([work.file], work.project))
+
+
+def _walks(work: Work, scalars: _Scalars, node: ast.expr) -> bool:
+    """True for the name that a loop or a comprehension gives to each of such a list."""
+    if not isinstance(node, ast.Name):
+        return False
+    found = work.names.lookup(node.id, work.scan.scope_of(node))
+    above = parent(found[1][0].node) if found is not None and len(found[1]) == 1 else None
+    return isinstance(above, (ast.comprehension, ast.For)) and scalars.are(work.file, above.iter)

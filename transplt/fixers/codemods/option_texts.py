@@ -1,0 +1,212 @@
+"""Text for people that lists the values of an option: it follows them, also without `--texts`.
+
+The help of a flag whose default or choices became the NPU's, and the message of the error that is raised where a test
+of the same value fails: `--device {npu,cpu}: cuda or cpu` tells people to give what the program now refuses. Only the
+words that are values change: `CUDA` in a sentence, versions of CUDA and the help of flags that switch kernels stay.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from transplt.base.finding import Level
+from transplt.edits.edit import Edit, Extent, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.codemods.texts import OF_NVIDIA, WORD
+from transplt.flow import read_as
+from transplt.flow.arguments import destination
+from transplt.flow.callees import ABSL_CALLS, FIELD_CALLS, PARSER_CALLS
+from transplt.flow.device_strings import whole_value
+from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
+from transplt.program.given import defaults
+from transplt.syntax.asks import last_name
+from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.trees.literals import in_literals
+from transplt.trees.transform import OfText
+
+fixer = Fixer(__name__, code="NPU207", rank=625)
+
+#: Codes of edits that write the NPU's value for CUDA's: of a device, of a backend.
+_VALUES = {"NPU201": DEVICE, "NPU301": BACKEND}
+_NEW = {DEVICE: ("cuda", "npu"), BACKEND: ("nccl", "hccl")}
+_DEFINES = frozenset({*PARSER_CALLS, *FIELD_CALLS, "Option", "Argument"})
+#: An option in a usage, with its text up to the next one.
+_LINE = re.compile(
+    r"^[ \t]*(?:-\w[^\n-]*)?--(?P<name>[a-z][\w-]*)(?P<text>[^\n]*(?:\n(?![ \t]*-)[ \t]+\S[^\n]*)*)", re.M
+)
+_FOR_PEOPLE = ("help", "description")
+_RAISES = frozenset({"error", "exit", "fail", "abort"})
+
+
+@fixer.on(ast.Module)
+def texts_about_options(work: Work, tree: ast.Module) -> Finds:
+    """Let text that names the values of an option name the new ones."""
+    if work.settings.style != "npu":
+        return
+    yield from _usages(work, tree)
+    for outer in work.strings_left():
+        value = whole_value(outer)
+        words = {match.group() for match in WORD.finditer(value)} & {"cuda", "nccl"}
+        if not words or OF_NVIDIA.search(value):
+            continue
+        call = _described(outer)
+        tests = _tests(work, outer) if call is None else []
+        marks = _of_flag(work, call) if call is not None else _moved(work, tests)
+        pairs = dict(_NEW[mark] for mark in sorted(marks) if _NEW[mark][0] in words)
+        if pairs and _asks_the_card(work, tests):
+            pairs |= {"CUDA": "NPU", "Cuda": "NPU"}  # "the device is 'cuda', but CUDA is not available"
+        if pairs and not (call is None and _is_looked_for(work, value)) and work.take(outer):
+            named = ", ".join(f"{old} -> {new}" for old, new in pairs.items())
+            yield Edit(outer, fixer.code, f"a text follows the values that it names: {named}", _swap(pairs))
+
+
+def _swap(pairs: dict[str, str]) -> OfText:
+    return in_literals(lambda text: WORD.sub(lambda match: pairs.get(match.group(), match.group()), text))
+
+
+# --- docopt ----------------------------------------------------------------------------------------------------------
+
+
+def _usages(work: Work, tree: ast.Module) -> Finds:
+    """The usage text that docopt reads: the default of an option there is its value, and the line speaks of it."""
+    for call in work.scan.calls_by_last_name(("docopt",)):
+        given = call.args[0] if call.args else next((each.value for each in call.keywords if each.arg == "doc"), None)
+        if isinstance(given, ast.Name) and given.id == "__doc__":
+            first = tree.body[0] if tree.body else None
+            given = first.value if isinstance(first, ast.Expr) else None
+        if not (isinstance(given, ast.Constant) and isinstance(given.value, str)) or id(given) in work.taken:
+            continue
+        marks = frozenset(
+            mark
+            for line in _LINE.finditer(given.value)
+            for mark in marks_by_name(line["name"].replace("-", "_"))
+            if re.search(rf"\[default: {_NEW[mark][0]}\b", line["text"])
+        )
+        if marks and work.take(given):
+            pairs = dict(_NEW[mark] for mark in sorted(marks))
+            message = "the usage that docopt reads gives an option its default: " + ", ".join(pairs.values())
+            yield Edit(given, "NPU201", message, _swap_lines(pairs), writes_npu=True)
+
+
+def _swap_lines(pairs: dict[str, str]) -> OfText:
+    """Write other values in the lines of options whose default is one of them."""
+
+    def line(match: re.Match[str]) -> str:
+        if not any(f"[default: {old}" in match["text"] for old in pairs):
+            return match[0]
+        return WORD.sub(lambda word: pairs.get(word.group(), word.group()), match[0])
+
+    return in_literals(lambda text: _LINE.sub(line, text))
+
+
+# --- whose text it is ------------------------------------------------------------------------------------------------
+
+
+def _described(outer: ast.expr) -> ast.Call | None:
+    """The call that defines the option of which a text is the help; None for other text."""
+    above = parent(outer)
+    if isinstance(above, ast.Dict):  # field(metadata={"help": "..."})
+        at = next((index for index, each in enumerate(above.values) if each is outer), None)
+        key = above.keys[at] if at is not None else None
+        if not (isinstance(key, ast.Constant) and key.value in _FOR_PEOPLE):
+            return None
+        above = parent(above)
+        if not (isinstance(above, ast.keyword) and above.arg == "metadata"):
+            return None
+    elif isinstance(above, ast.Call) and last_name(above.func) in ABSL_CALLS:
+        return above if outer in above.args[2:] else None
+    elif not (isinstance(above, ast.keyword) and above.arg in _FOR_PEOPLE):
+        return None
+    call = parent(above)
+    defines = isinstance(call, ast.Call) and last_name(call.func) in (*_DEFINES, *ABSL_CALLS)
+    return call if isinstance(call, ast.Call) and defines else None
+
+
+def _of_flag(work: Work, call: ast.Call) -> frozenset[str]:
+    """What the values of an option are that were edited where it is defined; else what the project reads it as."""
+    moved = _moved(work, [work.source.extent(call), *_annotated_default(work, call)])
+    if moved or last_name(call.func) not in PARSER_CALLS:
+        return moved
+    values = (each.value for each in call.keywords if each.arg in ("default", "choices", "const", "action"))
+    if any(not (isinstance(each, ast.Constant) and each.value is None) for each in values):
+        return moved  # its values are others
+    return read_as.option(work.project, destination(call), work.scan.path).marks & {DEVICE, BACKEND}
+
+
+def _annotated_default(work: Work, call: ast.Call) -> Iterator[Extent]:
+    """`device: Annotated[str, typer.Option(help="...")] = "cuda"`: where the default stands."""
+    above = parent(call)
+    while isinstance(above, (ast.Tuple, ast.Subscript)):
+        above = parent(above)
+    if isinstance(above, ast.AnnAssign) and above.value is not None:
+        yield work.source.extent(above.value)
+    elif isinstance(above, ast.arg) and isinstance(function := parent(parent(above)), FUNCTIONS):
+        yield from (work.source.extent(value) for name, value in defaults(function) if name == above.arg)
+
+
+def _tests(work: Work, outer: ast.expr) -> list[Extent]:
+    """The tests under which an error is raised with a text; none for other text."""
+    current: ast.AST = outer
+    calls = False
+    while not isinstance(current, ast.stmt):
+        current = parent(current)
+        calls = calls or (isinstance(current, ast.Call) and last_name(current.func) in _RAISES)
+    if isinstance(current, ast.Assert):
+        message = current.msg
+        if message is None or not _lies_in(work.source.extent(outer), work.source.extent(message)):
+            return []
+        return [work.source.extent(current.test)]
+    if not isinstance(current, ast.Raise) and not (calls and isinstance(current, ast.Expr)):
+        return []
+    return [work.source.extent(test) for test in _around(current)]
+
+
+def _around(node: ast.AST) -> Iterator[ast.expr]:
+    """The tests of the `if` statements around a statement, up to its function."""
+    while not isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS)):
+        node = parent(node)
+        if isinstance(node, ast.If):
+            yield node.test
+
+
+def _asks_the_card(work: Work, areas: list[Extent]) -> bool:
+    """True where a test asks torch.npu for what it asked torch.cuda before."""
+    return any(
+        edit.level is Level.SAFE
+        and edit.api.startswith("torch.cuda.")
+        and any(_lies_in(work.source.extent(edit.node), area) for area in areas)
+        for edit in work.rewrites
+    )
+
+
+def _is_looked_for(work: Work, text: str) -> bool:
+    """True for the text of an error that a test of the project looks for, and where the project is not known."""
+    if not work.project.known:
+        return True
+    for needle in work.project.matched:
+        try:
+            if re.search(needle, text):
+                return True
+        except re.error:
+            continue
+    return False
+
+
+def _moved(work: Work, areas: list[Extent]) -> frozenset[str]:
+    """The marks of the values that are edited in some places."""
+    return frozenset(
+        _VALUES[edit.code]
+        for edit in work.rewrites
+        if edit.code in _VALUES
+        and edit.level is Level.SAFE
+        and any(_lies_in(work.source.extent(edit.node), area) for area in areas)
+    )
+
+
+def _lies_in(inner: Extent, area: Extent) -> bool:
+    return area[0] <= inner[0] and inner[1] <= area[1]
+
+

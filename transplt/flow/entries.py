@@ -1,0 +1,199 @@
+"""Which files of a project its training scripts reach; what only tests, tools or old code meet stands aside.
+
+Read from bytes, for files that nobody parses as well: lines of imports, and words that training has. Where that is not
+certain a file does not stand aside: what is imported by a name that is worked out counts as reached.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from transplt.syntax.modules import module_name
+
+#: Folders and files that a training script does not run, whatever stands in them.
+_NAMED = re.compile(
+    r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?|old|legacy|deprecated|archived?|backup|attic"
+    r"|\.github|\.circleci|\.gitlab|\.buildkite|\.ci)/"
+    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
+)
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(]*)"
+    rb"|import[ \t]+(?P<whole>[^\n#]+))",
+    re.M,
+)
+_NAME = re.compile(rb"(?:^|[,(])\s*([.\w]+)")
+_COMMENT = re.compile(rb"#[^\n]*")
+_STARTS = re.compile(rb"\b__main__\b|\bparse_args\(")
+_TRAINS = re.compile(rb"\.backward\(|\bTrainer\(|\.fit\(|\bdeepspeed\.initialize\(|\bmanual_backward\(")
+#: What loads modules by names that are worked out.
+_LOADS = re.compile(rb"\bimportlib\b|\bimport_module\b|\b__import__\(|_target_|\binstantiate\(|\bregistry\b", re.I)
+_LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
+
+
+class Entry(NamedTuple):
+    """What a Python file says of what runs: full names that it imports, whether it trains, loads modules by name, and
+    is written to be started."""
+
+    imports: tuple[str, ...] = ()
+    trains: bool = False
+    loads: bool = False
+    starts: bool = False
+
+
+def named_aside(path: str) -> bool:
+    """True for a file that by its name only tests, benchmarks, documentation or a CI service run, or old code."""
+    return _NAMED.search(path) is not None
+
+
+def entry_of(data: bytes, path: str) -> Entry:
+    """What a Python file says; comments and strings may be taken for imports, which puts less aside."""
+    found: dict[str, None] = {}
+    for match in _IMPORT.finditer(data):
+        if (base := match["base"]) is None:
+            found.update((name, None) for name in _names(match["whole"]))
+            continue
+        full = _absolute(base.decode("ascii", "replace"), path)
+        found[full] = None
+        found.update((f"{full}.{name}" if full else name, None) for name in _names(match["names"]))
+    imports = tuple(sorted(name for name in found if name and name.partition(".")[0] not in _LIBRARIES))
+    return Entry(imports, *(words.search(data) is not None for words in (_TRAINS, _LOADS, _STARTS)))
+
+
+def _names(text: bytes) -> list[str]:
+    return [match[1].decode("ascii", "replace") for match in _NAME.finditer(_COMMENT.sub(b"", text))]
+
+
+def _absolute(base: str, path: str) -> str:
+    rest = base.lstrip(".")
+    level = len(base) - len(rest)
+    if not level:
+        return rest
+    parts = module_name(path).split(".")
+    package = parts if path.endswith("__init__.py") else parts[:-1]
+    kept = package[: len(package) - (level - 1)]
+    return ".".join([*kept, *([rest] if rest else [])])
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """The files of a project that no training script reaches: Python files by path, others by their folder."""
+
+    python: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()  # the Python below them stands aside, all of it
+
+    def holds(self, path: str) -> bool:
+        """True for a file that stands aside."""
+        if path in self.python or named_aside(path):
+            return True
+        folder = posixpath.dirname(path)
+        while folder and not path.endswith(".py"):
+            if folder in self.folders:
+                return True
+            folder = posixpath.dirname(folder)
+        return False
+
+
+@dataclass(slots=True)
+class _Tree:
+    """The imports of a project, from file to file, and between units: a package at the top as a whole, else a file.
+
+    A script that lies in a package, and that nothing imports, is a unit of its own.
+    """
+
+    entries: Mapping[str, Entry]
+    modules: Mapping[str, str]
+    suffixes: Mapping[str, str]
+    units: dict[str, list[str]] = field(default_factory=dict)
+    unit_of: dict[str, str] = field(default_factory=dict)
+    leads: dict[str, set[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for path, entry in self.entries.items():
+            beside = module_name(path).rpartition(".")[0]
+            found = {self._path(name, beside) for name in entry.imports}
+            self.leads[path] = found.intersection(self.entries) - {path}
+        imported = {target for targets in self.leads.values() for target in targets}
+        packages = {posixpath.dirname(path) for path in self.entries if path.endswith("__init__.py")}
+        for path, entry in self.entries.items():
+            unit, folder = path, posixpath.dirname(path)
+            while folder and folder in packages and (path in imported or not entry.starts):
+                unit, folder = folder, posixpath.dirname(folder)
+            self.unit_of[path] = unit
+            self.units.setdefault(unit, []).append(path)
+
+    def _path(self, name: str, beside: str) -> str:
+        """The file that a full name leads to; a script finds what lies beside it first."""
+        if beside and (own := self._known(f"{beside}.{name}", len(beside))):
+            return own
+        return self._known(name, 0)
+
+    def _known(self, name: str, least: int) -> str:
+        while len(name) > least:
+            if (path := self.modules.get(name) or self.modules.get(self.suffixes.get(name, ""))) is not None:
+                return path
+            name = name.rpartition(".")[0]
+        return ""
+
+
+def aside_of(entries: Mapping[str, Entry], modules: Mapping[str, str], suffixes: Mapping[str, str]) -> Aside:
+    """What stands aside of a project, by what its Python files say (by path).
+
+    Files that train, those that import such a file, those that load modules by name and scripts at the top are what a
+    user starts; all that these import is reached, a package as a whole. Where no file trains, only names tell.
+    """
+    every = {path: entry for path, entry in entries.items() if path.endswith(".py")}
+    meant = {path for path in every if not named_aside(path)}
+    trains = {path for path in meant if every[path].trains}
+    if not trains:
+        return Aside()
+    tree = _Tree(every, modules, suffixes)
+    starts = _leading_to(trains, meant, tree.leads)
+    starts |= {path for path in meant if every[path].loads or "/" not in path}
+    reached = _reached(starts, tree)
+    python = frozenset(path for path in every if path not in reached)
+    return Aside(python, _folders(every, python))
+
+
+def _leading_to(goals: Collection[str], among: Collection[str], leads: Mapping[str, set[str]]) -> set[str]:
+    above: dict[str, list[str]] = {}
+    for path in among:
+        for target in leads[path]:
+            above.setdefault(target, []).append(path)
+    found, queue = set(goals), [*goals]
+    for path in queue:  # grows
+        for other in above.get(path, ()):
+            if other not in found:
+                found.add(other)
+                queue.append(other)
+    return found
+
+
+def _reached(starts: Iterable[str], tree: _Tree) -> set[str]:
+    units = {tree.unit_of[path] for path in starts}
+    queue = [*units]
+    for unit in queue:  # grows
+        for path in tree.units[unit]:
+            if named_aside(path):
+                continue  # tests inside of a package lead nowhere
+            for target in tree.leads[path]:
+                other = tree.unit_of[target]
+                if other not in units:
+                    units.add(other)
+                    queue.append(other)
+    return {path for unit in units for path in tree.units[unit]}
+
+
+def _folders(every: Collection[str], python: Collection[str]) -> frozenset[str]:
+    """The folders below which there is Python, and all of it stands aside."""
+    held: dict[str, bool] = {}
+    for path in every:
+        folder = posixpath.dirname(path)
+        while folder:
+            held[folder] = held.get(folder, True) and (path in python or named_aside(path))
+            folder = posixpath.dirname(folder)
+    return frozenset(folder for folder, aside in held.items() if aside)

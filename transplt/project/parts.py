@@ -1,0 +1,88 @@
+"""What the parts of a project ask for of torch, where its own files ask for nothing: `backend/requirements.txt`.
+
+Only where all parts that install torch bound it, and agree: otherwise each is its own
+(`Releases.of_part`), and says nothing of the project. Examples, tests and what is somebody else's are no parts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from transplt.base.text.regular_file import REQUIREMENTS, read_regular
+from transplt.base.text.requirement import normalised
+from transplt.disk.walk import SKIPPED_FOLDERS
+from transplt.files.dependency_files import requirements_of
+from transplt.files.kind import FileKind, kind_of
+from transplt.project.asks import TORCH, Voice, ask_of, together
+from transplt.project.pins import pins
+
+#: Folders that are no parts of a program, by their names in small letters.
+_ASIDE = frozenset(
+    "example examples demo demos test tests testing doc docs benchmark benchmarks tutorial tutorials notebook "
+    "notebooks third_party thirdparty 3rdparty external extern vendor submodules research research_projects contrib "
+    "community scripts tools ci .ci".split()
+)
+#: So deep, and so many folders, are looked at.
+_DEPTH, _MOST = 2, 200
+
+
+def voices_of_parts(root: Path) -> list[Voice]:
+    """What the parts of the project at `root` ask for; empty where they do not agree, or one asks for any torch."""
+    found: list[Voice] = []
+    if root.is_dir() and _installs_torch(root):
+        return []
+    for folder in _parts(root):
+        path = folder.relative_to(root).as_posix()
+        asks = [ask for pin in pins(folder, TORCH, []) if (ask := ask_of(replace(pin, path=f"{path}/{pin.path}")))]
+        if not asks and not _installs_torch(folder):
+            continue
+        voice = Voice(tuple(asks), together(asks)) if asks else None
+        if voice is None or not voice.pinned or not voice.with_npu:
+            return []
+        found.append(voice)
+    common = frozenset[str].intersection(*(voice.allowed for voice in found)) if found else frozenset[str]()
+    return found if any(version in common for voice in found for version in voice.with_npu) else []
+
+
+def _parts(root: Path) -> Iterator[Path]:
+    waiting = [(root, 0)] if root.is_dir() else []
+    for number, (folder, depth) in enumerate(waiting):  # grows
+        if number == _MOST:
+            return
+        if depth:
+            yield folder
+        if depth < _DEPTH:
+            waiting += [(each, depth + 1) for each in _folders(folder)]
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return []
+    return [
+        Path(entry.path)
+        for entry in entries
+        if entry.is_dir(follow_symlinks=False)
+        and entry.name not in SKIPPED_FOLDERS
+        and not entry.name.startswith(".")
+        and entry.name.lower() not in _ASIDE
+    ]
+
+
+def _installs_torch(folder: Path) -> bool:
+    """True where a file right in a folder asks for torch of any version."""
+    for name in sorted(os.listdir(folder)):
+        kind = kind_of(name, b"")
+        if kind is not FileKind.REQUIREMENTS and name != "setup.py":
+            continue
+        try:
+            text = read_regular(folder / name, REQUIREMENTS).decode("utf-8", "replace")
+        except OSError:
+            continue
+        if any(normalised(each.name) in TORCH for each in requirements_of(text, name, kind)):
+            return True
+    return False

@@ -1,0 +1,38 @@
+"""Versions of a package that a project asks for, against the first one that can do something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def only_older(asked: str, first: str) -> bool:
+    """True when every version that is asked for is older than `first`; `asked` is a specifier (`>=4.40,<4.50`)."""
+    from packaging.version import Version
+
+    wanted = Version(first)
+    return any(
+        version < wanted or (operator == "<" and version == wanted)
+        for operator, version in _parts(asked)
+        if operator in ("==", "===", "<=", "<")
+    )
+
+
+def only_newer(asked: str, first: str) -> bool:
+    """True when every version that is asked for is `first` or newer."""
+    from packaging.version import Version
+
+    wanted = Version(first)
+    return any(
+        version >= wanted for operator, version in _parts(asked) if operator in ("==", "===", ">=", ">", "~=")
+    )
+
+
+def _parts(asked: str) -> list[tuple[str, Any]]:
+    """The clauses of a specifier, operator and version; nothing for what cannot be read."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return [(part.operator, Version(part.version.removesuffix(".*"))) for part in SpecifierSet(asked)]
+    except (InvalidSpecifier, InvalidVersion):
+        return []
