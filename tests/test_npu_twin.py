@@ -90,6 +90,13 @@ def test_elsewhere_they_are_edited(tmp_path: Path, path: str) -> None:
     assert (out / path).read_text() != FOR_CUDA[path]
 
 
+@pytest.mark.parametrize(("path", "stays"), [("conf/runtime_env.yaml", True), ("npu/runtime_env.yaml", False)])
+def test_variables_of_a_configuration_stay_there(tmp_path: Path, path: str, stays: bool) -> None:
+    text = "env_vars:\n  NCCL_SOCKET_IFNAME: eth0\n"
+    _, out = migrated(tmp_path, {"device.py": CHOOSES, path: text})
+    assert ((out / path).read_text() == text) is stays
+
+
 def test_what_is_for_the_npu_there_is_looked_at(tmp_path: Path) -> None:
     _, out = migrated(tmp_path, {"device.py": CHOOSES, "run_npu.sh": "export CUDA_VISIBLE_DEVICES=0\n"})
     assert (out / "run_npu.sh").read_text() == "export ASCEND_RT_VISIBLE_DEVICES=0\n"

@@ -193,8 +193,6 @@ SILENT: list[Tree] = [
     {"workflow.yml": "jobs:\n  x:\n    steps:\n      - run: pip install torch==2.4.0\n"},
     {"examples/requirements.txt": "torch==2.4.0\n"},
     {"third_party/x/requirements.txt": "torch==2.4.0\n"},
-    {"a/requirements.txt": "torch==2.4.0\n", "b/requirements.txt": "torch==2.6.0\n"},
-    {"a/requirements.txt": "torch==2.4.0\n", "b/requirements.txt": "torch\n"},
     {"a/requirements.txt": "torch==1.4.0\n"},
     {"a/b/c/requirements.txt": "torch==2.4.0\n"},
     {"Dockerfile": "ARG TORCH\nFROM pytorch/pytorch:${TORCH}-cuda12.1\n"},
@@ -341,3 +339,9 @@ def test_every_torch_with_a_torch_npu_has_its_companions(package: str) -> None:
 )
 def test_which_torch_a_release_goes_with(package: str, release: str, torch: set[str]) -> None:
     assert torch_beside(package, lambda each: each == release) == torch
+
+
+@pytest.mark.parametrize("other", ["torch==2.6.0\n", "torch\n", "torch==1.4.0\n"])
+def test_parts_that_do_not_agree_decide_nothing(tmp_path: Path, other: str) -> None:
+    target = choose_target(made(tmp_path, {"a/requirements.txt": "torch==2.4.0\n", "b/requirements.txt": other}), None)
+    assert (target.version, target.why) == (NEWEST, "the default: parts of the project pin torch of their own")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from transplt.base.finding import Effort, Level
-from transplt.edits.edit import Edit, Extent, Finds, Found, Note
+from transplt.edits.edit import Edit, Extent, Finds, Found, Kept, Note
 from transplt.files.document import Document
 from transplt.rules.containers import paths_text, variable_text
 from transplt.rules.environment import counterpart, objection, variables, without_effect
@@ -18,6 +18,7 @@ _CUDA_FOLDER = re.compile(r"/usr/local/(?:cuda|nvidia)|/cuda(?:-\d[\d.]*)?/(?:bi
 #: What stands for another value: $X, ${X}, $(X), ${{ x }}.
 _EXPANSION = re.compile(r"\$")
 _ALLOCATOR, _OF_ALL_DEVICES = "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"
+_FOR_NPU = re.compile(r"npu|ascend", re.IGNORECASE)
 _COMMENT = re.compile(rb"(?:^|[ \t])#")
 
 
@@ -60,6 +61,8 @@ def _with_counterpart(
         reason = "who gives it its value names it too"
     if reason:
         yield _other_value(name, whole, reason, "" if computed else value or "")
+    elif document.project.portable and not _FOR_NPU.search(document.path):
+        yield Kept(whole, "project-beside")  # of a project that chooses by itself no configuration changes
     elif document.settings.style != "portable":
         message = f"environment variable {name} -> {fact.npu}"
         yield Edit(at, RENAMED, message, fact.npu, api=name, help=fact.note)

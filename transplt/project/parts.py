@@ -29,22 +29,25 @@ _ASIDE = frozenset(
 _DEPTH, _MOST = 2, 200
 
 
-def voices_of_parts(root: Path) -> list[Voice]:
-    """What the parts of the project at `root` ask for; empty where they do not agree, or one asks for any torch."""
-    found: list[Voice] = []
+def voices_of_parts(root: Path) -> tuple[list[Voice], bool]:
+    """What the parts of the project at `root` ask for, empty where they do not agree, or one asks for any torch; and
+    whether one of them bounds torch to a version with a torch_npu.
+    """
     if root.is_dir() and _installs_torch(root):
-        return []
+        return [], False
+    found: list[Voice] = []
+    others = False
     for folder in _parts(root):
         path = folder.relative_to(root).as_posix()
         asks = [ask for pin in pins(folder, TORCH, []) if (ask := ask_of(replace(pin, path=f"{path}/{pin.path}")))]
-        if not asks and not _installs_torch(folder):
-            continue
         voice = Voice(tuple(asks), together(asks)) if asks else None
-        if voice is None or not voice.pinned or not voice.with_npu:
-            return []
-        found.append(voice)
+        if voice is not None and voice.pinned and voice.with_npu:
+            found.append(voice)
+        else:
+            others = others or voice is not None or _installs_torch(folder)
     common = frozenset[str].intersection(*(voice.allowed for voice in found)) if found else frozenset[str]()
-    return found if any(version in common for voice in found for version in voice.with_npu) else []
+    agree = not others and any(version in common for voice in found for version in voice.with_npu)
+    return (found if agree else []), bool(found)
 
 
 def _parts(root: Path) -> Iterator[Path]:

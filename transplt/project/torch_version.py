@@ -38,9 +38,12 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
     if configured is not None:
         return _target(check_version(configured), "[tool.transplt] in pyproject.toml")
     unread: list[str] = []
-    found = voices(root, unread) or voices_of_parts(root)
+    found, of_parts = voices(root, unread), False
     if not found:
-        return _target(DEFAULT_TORCH_VERSION, "; ".join(("the default: no requirement file pins torch", *unread)))
+        found, of_parts = voices_of_parts(root)
+    if not found:
+        why = "parts of the project pin torch of their own" if of_parts else "no requirement file pins torch"
+        return _target(DEFAULT_TORCH_VERSION, "; ".join((f"the default: {why}", *unread)))
     target = _together(root, found)
     asks = list(asks_in(found))
     weighed = [f"weighed: {_listed(asks)}"] if len(asks) > 1 else []
