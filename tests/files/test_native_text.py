@@ -39,6 +39,7 @@ def test_comments(path: str, text: str, comments: int) -> None:
     [
         "const bool need_cuda_sync = c.Finalize();\nif (need_cuda_sync) {\n  log(\"unexpected CUDA sync by it\");\n}\n",
         "struct Options { bool cuda_first; };\n",
+        'bool use_cuda = false;  throw Error("invalid");\n',
     ],
 )
 def test_names_and_texts_alone(text: str) -> None:

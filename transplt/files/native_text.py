@@ -22,7 +22,7 @@ _OWN = re.compile(rb"(?<![\w./])(?!is_cuda\b)[a-z0-9_]*cuda[a-z0-9_]*\b(?![ \t]*
 #: What gives Python the kernels of sources beside it.
 _BINDS = re.compile(rb"\b(?:PYBIND11_MODULE|TORCH_LIBRARY)")
 #: A text that is a device, a library, a variable or the like, and one that is run.
-_NAMED_IN_TEXT = re.compile(rb"\"[^\"\n]*(?:cuda|nccl|cudnn|cublas|nv|cupti)[^\"\n]*\"", re.I)
+_NAMED_IN_TEXT = re.compile(rb"\"[^\"\n]*(?:cuda|nccl|cudnn|cublas|nvidia|nvtx|nvcc|cupti)[^\"\n]*\"", re.I)
 _RUN = re.compile(rb"nvidia-smi|nvcc|\.so\b|\b(?:CUDA|NCCL|NVIDIA)_|__global__|<<<|#include|;\s*\\n|=\s*cuda", re.I)
 #: A recipe that starts a container or a program of NVIDIA: no build.
 _STARTS = re.compile(rb"^\t[^#\n]*\b(?:nvidia-docker|docker|podman)[ \t]+(?:run|create)\b|^\t[^#\n]*\bnvidia-smi\b")
