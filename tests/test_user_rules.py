@@ -367,3 +367,76 @@ def test_a_rule_for_a_module_leaves_the_projects_own_of_that_name() -> None:
 
 def test_what_the_project_defines_can_be_ignored() -> None:
     assert left("def func(): pass\nfunc()  # transplt: ignore[NPU005]\n", RENAME) == []
+
+
+# --- what a rule decides is decided ----------------------------------------------------------------------------------
+
+
+def still_open(source: str, *rules: dict[str, Any]) -> tuple[str, list[tuple[int, str]]]:
+    """The file after the rules, and what is left of it, which the output says again, with the rules and without."""
+    result = run(source, *rules)
+    said = [(finding.span.line, finding.code) for finding in result.findings if finding.open]
+    text = result.data.decode()
+    for again in (run(text), run(text, *rules)):
+        assert again.data == result.data
+        shift = text.count("\n") - clean(source).count("\n")
+        assert [(each.span.line - shift, each.code) for each in again.findings if each.open] == said
+    return text, said
+
+
+KEYWORD = {"ArgsModifyRule": [{"func_name": "lib.f", "arg_keyword": "kind", "arg_new": "'npu'"}]}
+
+
+@pytest.mark.parametrize(
+    ("before", "rule", "expected"),
+    [
+        ('lib.f(1, "cuda")', argument("lib.f", 1, '"npu"'), 'lib.f(1, "npu")'),
+        ('lib.f(1, "cuda:0")', argument("lib.f", 1, '"npu:0"'), 'lib.f(1, "npu:0")'),
+        ('lib.f(kind="cuda")', KEYWORD, "lib.f(kind='npu')"),
+        ('lib.f(["cuda", "cpu"])', argument("lib.f", 0, '["npu"]'), 'lib.f(["npu"])'),
+        ('lib.f({"cuda": 1})', argument("lib.f", 0, '{"npu": 1}'), 'lib.f({"npu": 1})'),
+        ('lib.f("cuda" if x else "cpu")', argument("lib.f", 0, '"npu"'), 'lib.f("npu")'),
+        ("lib.f(torch.cuda.foo)", argument("lib.f", 0, "torch.npu.foo"), "lib.f(torch.npu.foo)"),
+        ('lib.f("cuda")', argument("f", 0, ""), "lib.f()"),
+        ('lib.kind("cuda")', {"StringModifyRule": [{"old_string": "cuda", "new_string": "npu"}]}, 'lib.kind("npu")'),
+        ('x = {"cuda": 1}', {"StringModifyRule": [{"old_string": "cuda", "new_string": "npu"}]}, 'x = {"npu": 1}'),
+        ("torch.cuda.foo()", name("torch.cuda.foo", "torch.npu.foo"), "torch.npu.foo()"),
+        ("x = lib.cuda_there", {"AttributeModifyRule": [{"old_name": "cuda_there", "new_name": "npu_there"}]},
+         "x = lib.npu_there"),
+    ],
+)  # fmt: skip
+def test_nothing_is_said_of_a_word_that_a_rule_takes_away(before: str, rule: dict[str, Any], expected: str) -> None:
+    text, said = still_open(f"import torch\nimport lib\n{before}\n", rule)
+    assert text.endswith(f"import lib\n{expected}\n") and said == []
+
+
+@pytest.mark.parametrize(
+    ("before", "rule", "said"),
+    [
+        ('lib.f(1, "cuda")', argument("lib.f", 0, "2"), ["NPU203"]),  # another argument
+        ('lib.f(1, "cuda"); lib.g("cuda")', argument("lib.f", 1, '"npu"'), ["NPU203"]),  # another call
+        ('kind = "cuda"\nlib.f(kind)', argument("lib.f", 0, '"npu"'), ["NPU203"]),  # the word stands elsewhere
+        ('lib.f(*a, "cuda")', argument("lib.f", 1, '"npu"'), ["NPU203"]),  # the rule leaves the call
+        ('lib.f("cuda")', argument("lib.f", 0, '"npu"', level="unsafe"), ["NPU001", "NPU203"]),  # it is not applied
+        ("lib.f(1)\nlib.on_cuda()", argument("lib.f", 0, "2"), ["NPU602"]),  # another name of the package
+    ],
+)
+def test_what_a_rule_does_not_take_away_is_still_said(before: str, rule: dict[str, Any], said: list[str]) -> None:
+    result = run(f"import lib\n{before}\n", rule)
+    assert sorted(finding.code for finding in result.findings if finding.open) == said
+
+
+def test_an_argument_that_is_written_for_the_npu_loses_no_effect() -> None:
+    rule = argument("lib.f", 0, "torch.npu.device_count()")
+    text, said = still_open("import torch\nimport lib\nlib.f(torch.cuda.device_count())\n", rule)
+    assert text.endswith("lib.f(torch.npu.device_count())\n") and said == []
+
+
+def test_lines_that_stand_there_are_not_inserted_again() -> None:
+    rule = {"InsertRule": [{"func_name": "lib.start", "insert": "torch.npu.set_device(0)"}]}
+    text, _ = still_open("import torch\nimport lib\nlib.start()\n", rule)
+    assert text == f"import torch\n{LINE}import lib\ntorch.npu.set_device(0)\nlib.start()\n"
+    below = {"InsertRule": [{"func_name": "lib.start", "where": "after", "insert": "lib.a()\nlib.b()"}]}
+    assert after("import lib\nlib.start()\nlib.a()\nlib.b()\n", below) == "import lib\nlib.start()\nlib.a()\nlib.b()\n"
+    for other in ("lib.a()\n", "lib.b()\nlib.a()\n", ""):
+        assert after(f"import lib\nlib.start()\n{other}", below) == f"import lib\nlib.start()\nlib.a()\nlib.b()\n{other}"
