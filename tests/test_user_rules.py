@@ -440,3 +440,46 @@ def test_lines_that_stand_there_are_not_inserted_again() -> None:
     assert after("import lib\nlib.start()\nlib.a()\nlib.b()\n", below) == "import lib\nlib.start()\nlib.a()\nlib.b()\n"
     for other in ("lib.a()\n", "lib.b()\nlib.a()\n", ""):
         assert after(f"import lib\nlib.start()\n{other}", below) == f"import lib\nlib.start()\nlib.a()\nlib.b()\n{other}"
+
+
+OWN_FILES = {"app/__init__.py": "", "app/lib.py": "def func(x): pass\ndef other(x): pass\nname = 1\n"}
+
+
+@pytest.mark.parametrize(
+    ("source", "rule", "full"),
+    [
+        ("def func(x): pass\nfunc(1)\n", RENAME, "app.m.func"),
+        ("class func: pass\nfunc(1)\n", RENAME, "app.m.func"),
+        ("from .lib import func\nfunc(1)\n", RENAME, "app.lib.func"),
+        ("from lib import func\nfunc(1)\n", RENAME, "app.lib.func"),
+        ("from app.lib import *\nfunc(1)\n", RENAME, "app.lib.func"),
+        ("def run(func):\n    func(1)\n", RENAME, ""),  # a parameter
+        ("func = make()\nfunc(1)\n", RENAME, ""),
+        ("from app.lib import name as func\nfunc(1)\n", RENAME, ""),
+        ("def f():\n    def func(x): pass\n    func(1)\n", RENAME, ""),  # no rule reaches in there
+        ("def func(x): pass\nfunc(1)\n", name("func", "lib.g"), ""),  # a definition has no dots
+        ("def func(x): pass\nfunc(1)\n", DELETE, ""),  # no rule changes the parameters of a definition
+    ],
+)
+def test_what_in_the_rule_file_would_mean_the_projects_own(source: str, rule: dict[str, Any], full: str) -> None:
+    result = _in_project(source, rule)
+    (said,) = [finding.help for finding in result.findings if finding.code == "NPU005"]
+    if full:
+        entry = f'{{"old_name": "{full}", "new_name": "new_func", "definitions": true}}'
+        assert said == f"where it is meant too, add to FuncNameModifyRule of r.json: {entry}"
+    else:
+        assert "definitions" not in said
+
+
+def test_with_that_entry_the_definition_follows_too() -> None:
+    more = {"old_name": "app.m.func", "new_name": "new_func", "definitions": True}
+    both = {"FuncNameModifyRule": [*RENAME["FuncNameModifyRule"], more]}
+    result = _in_project("import lib\ndef func(x): pass\nfunc(1)\nlib.func(1)\n", both)
+    assert result.data.decode() == "import lib\ndef new_func(x): pass\nnew_func(1)\nlib.new_func(1)\n"
+    assert [finding.code for finding in result.findings if finding.open] == []
+
+
+def _in_project(source: str, rule: dict[str, Any]) -> FileResult:
+    settings = Settings(user_rules=(("rules/r.json", json.dumps({"rules": rule})),))
+    facts = [index_source(text.encode(), path, settings) for path, text in {**OWN_FILES, "app/m.py": source}.items()]
+    return migrate_source(source.encode(), "app/m.py", settings, ProjectFacts.join(facts))

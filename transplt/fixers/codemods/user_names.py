@@ -17,7 +17,6 @@ from transplt.fixers.codemods.module import new_name
 from transplt.fixers.codemods.probes import probes_of
 from transplt.flow.shown import only_shown
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
-from transplt.syntax.asks import last_name
 from transplt.syntax.names import IMPORT_CALLS
 from transplt.syntax.scan import parent
 from transplt.trees.literals import words_in_literal
@@ -34,9 +33,9 @@ def named_in_strings(work: Work, tree: ast.Module) -> Finds:
     user = work.rules.user
     if not (user.names or user.last_names or user.modules):
         return
-    for call, owner, name in probes_of(work):
+    for _, owner, name in probes_of(work):
         if id(name) not in work.taken and not _is_of_cuda(name):
-            yield from _asked_for(work, call, owner, name)
+            yield from _asked_for(work, owner, name)
     for call in work.scan.calls_by_last_name(_LOOKS_UP):
         name = call.args[0] if call.args else None
         if isinstance(name, ast.Constant) and isinstance(name.value, str) and _is_dotted(name.value):
@@ -61,7 +60,7 @@ def _exact(work: Work, full: str) -> Rule | None:
     return matched[0] if matched is not None and matched[0].renames and matched[1] == full else None
 
 
-def _asked_for(work: Work, call: ast.Call, owner: ast.expr, name: ast.Constant) -> Finds:
+def _asked_for(work: Work, owner: ast.expr, name: ast.Constant) -> Finds:
     """`getattr(lib, "old")`, `patch.object(lib, "old")`."""
     base, old = work.names.qualified(owner), str(name.value)
     full = f"{base}.{old}" if base is not None else old
@@ -74,7 +73,7 @@ def _asked_for(work: Work, call: ast.Call, owner: ast.expr, name: ast.Constant) 
             yield from _written(work, name, old, last, full, rule)
         return
     rule = work.rules.user.last_names.get(old)
-    if rule is None or (last_name(call.func) == "object" and not isinstance(call.func, ast.Attribute)):
+    if rule is None:
         return
     if base is None:
         yield _left(work, name, old, rule, "whose this is cannot be seen")
