@@ -439,7 +439,8 @@ def test_lines_that_stand_there_are_not_inserted_again() -> None:
     below = {"InsertRule": [{"func_name": "lib.start", "where": "after", "insert": "lib.a()\nlib.b()"}]}
     assert after("import lib\nlib.start()\nlib.a()\nlib.b()\n", below) == "import lib\nlib.start()\nlib.a()\nlib.b()\n"
     for other in ("lib.a()\n", "lib.b()\nlib.a()\n", ""):
-        assert after(f"import lib\nlib.start()\n{other}", below) == f"import lib\nlib.start()\nlib.a()\nlib.b()\n{other}"
+        written = f"import lib\nlib.start()\nlib.a()\nlib.b()\n{other}"
+        assert after(f"import lib\nlib.start()\n{other}", below) == written
 
 
 OWN_FILES = {"app/__init__.py": "", "app/lib.py": "def func(x): pass\ndef other(x): pass\nname = 1\n"}
