@@ -174,7 +174,7 @@ def nothing_said_of_what_is_gone(work: Work, tree: ast.Module) -> Finds:
                 start <= note.extent[0] and note.extent[1] <= end and note.code != code for start, end, code in gone
             )
         )
-    return ()
+    yield from ()
 
 
 def _replaced(work: Work) -> list[tuple[int, int, str]]:

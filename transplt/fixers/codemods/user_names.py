@@ -37,11 +37,11 @@ def named_in_strings(work: Work, tree: ast.Module) -> Finds:
         if id(name) not in work.taken and not _is_of_cuda(name):
             yield from _asked_for(work, owner, name)
     for call in work.scan.calls_by_last_name(_LOOKS_UP):
-        name = call.args[0] if call.args else None
-        if not (isinstance(name, ast.Constant) and isinstance(name.value, str) and _is_dotted(name.value)):
+        given = call.args[0] if call.args else None
+        if not (isinstance(given, ast.Constant) and isinstance(given.value, str) and _is_dotted(given.value)):
             continue
-        if id(name) not in work.taken and not _is_of_cuda(name):
-            yield from _looked_up(work, name, name.value)
+        if id(given) not in work.taken and not _is_of_cuda(given):
+            yield from _looked_up(work, given, given.value)
     if user.names:
         yield from _elsewhere(work, tree)
 
