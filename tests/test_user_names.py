@@ -89,3 +89,23 @@ def test_an_import_that_keeps_the_old_name_in_a_module_of_the_project() -> None:
     assert left('monkeypatch.setattr("app.data.f", 1)\n', FULL, files=files) == [(1, "NPU020")]
     own = {"app/__init__.py": "", "app/data.py": "def f(): pass\n"}
     assert left('monkeypatch.setattr("app.data.f", 1)\n', FULL, files=own) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "before", "expected"),
+    [
+        (name("cuda_sync", "npu_sync"), 'getattr(lib, "cuda_sync")()', 'getattr(lib, "npu_sync")()'),
+        (name("lib.cuda_sync", "lib.npu_sync"), 'mock.patch("lib.cuda_sync")', 'mock.patch("lib.npu_sync")'),
+        (name("lib.cuda_sync", "lib.npu_sync"), 'hasattr(lib, "cuda_sync")', 'hasattr(lib, "npu_sync")'),
+        (name("cuda", "npu"), 'getattr(x, "cuda")()', 'getattr(x, "npu")()'),
+        (name("torch.cuda.empty_cache", "torch.npu.drop"), 'mock.patch("torch.cuda.empty_cache")',
+         'mock.patch("torch.npu.drop")'),
+        (name("torch.cuda.empty_cache", "torch.npu.drop"), 'getattr(torch.cuda, "empty_cache")',
+         'getattr(torch.npu, "drop")'),
+        (name("torch.foo", "torch.bar"), 'getattr(torch, "foo")', 'getattr(torch, "bar")'),
+    ],
+)  # fmt: skip
+def test_names_that_speak_of_cuda(rule: dict[str, Any], before: str, expected: str) -> None:
+    result = run(f"import lib\nimport torch\n{before}\n", rule)
+    assert result.data.decode().endswith(f"\n{expected}\n")
+    assert [each.code for each in result.findings if each.open] == []

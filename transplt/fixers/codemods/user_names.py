@@ -14,7 +14,7 @@ from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.module import new_name
-from transplt.fixers.codemods.probes import probes_of
+from transplt.fixers.codemods.probes import MEMBERS, probes_of
 from transplt.flow.shown import only_shown
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
 from transplt.syntax.names import IMPORT_CALLS
@@ -34,21 +34,24 @@ def named_in_strings(work: Work, tree: ast.Module) -> Finds:
     if not (user.names or user.last_names or user.modules):
         return
     for _, owner, name in probes_of(work):
-        if id(name) not in work.taken and not _is_of_cuda(name):
-            yield from _asked_for(work, owner, name)
+        base = work.names.qualified(owner)
+        if id(name) not in work.taken and not _is_built_in(f"{base}.{name.value}"):
+            yield from _asked_for(work, base, name)
     for call in work.scan.calls_by_last_name(_LOOKS_UP):
         given = call.args[0] if call.args else None
         if not (isinstance(given, ast.Constant) and isinstance(given.value, str) and _is_dotted(given.value)):
             continue
-        if id(given) not in work.taken and not _is_of_cuda(given):
+        if id(given) not in work.taken and not _is_built_in(given.value):
             yield from _looked_up(work, given, given.value)
     if user.names:
         yield from _elsewhere(work, tree)
 
 
-def _is_of_cuda(name: ast.Constant) -> bool:
-    """True for what the built-in rules look at (fixers/codemods/probes.py and strings.py), the user's rules first."""
-    return "cuda" in str(name.value).lower()
+def _is_built_in(full: str) -> bool:
+    """True for what other fixers look at, with the user's rules first: names of torch's own that speak of CUDA
+    (probes.py, strings.py), and the methods that tensors have for it (methods.py).
+    """
+    return full.rpartition(".")[2] in MEMBERS or (full.startswith("torch.") and "cuda" in full.lower())
 
 
 def _is_dotted(value: str) -> bool:
@@ -61,9 +64,9 @@ def _exact(work: Work, full: str) -> Rule | None:
     return matched[0] if matched is not None and matched[0].renames and matched[1] == full else None
 
 
-def _asked_for(work: Work, owner: ast.expr, name: ast.Constant) -> Finds:
-    """`getattr(lib, "old")`, `patch.object(lib, "old")`."""
-    base, old = work.names.qualified(owner), str(name.value)
+def _asked_for(work: Work, base: str | None, name: ast.Constant) -> Finds:
+    """`getattr(lib, "old")`, `patch.object(lib, "old")`; `base` is the full name of what is asked."""
+    old = str(name.value)
     full = f"{base}.{old}" if base is not None else old
     rule = _exact(work, full) if base is not None else None
     if rule is not None:
@@ -119,7 +122,7 @@ def _elsewhere(work: Work, tree: ast.Module) -> Finds:
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_dotted(node.value)):
             continue
         rule = work.rules.user.names.get(node.value)
-        if rule is None or not rule.renames or _is_of_cuda(node) or id(node) in work.taken:
+        if rule is None or not rule.renames or _is_built_in(node.value) or id(node) in work.taken:
             continue
         if not isinstance(parent(node), (ast.Expr, ast.JoinedStr)) and not only_shown(node):
             yield _left(work, node, node.value, rule, "who looks it up cannot be seen")
