@@ -35,7 +35,7 @@ def named_in_strings(work: Work, tree: ast.Module) -> Finds:
         return
     for _, owner, name in probes_of(work):
         base = work.names.qualified(owner)
-        if id(name) not in work.taken and not _is_built_in(f"{base}.{name.value}"):
+        if id(name) not in work.taken and not _is_built_in(f"{base}.{name.value!s}"):
             yield from _asked_for(work, base, name)
     for call in work.scan.calls_by_last_name(_LOOKS_UP):
         given = call.args[0] if call.args else None
