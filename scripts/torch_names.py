@@ -6,7 +6,8 @@ Needs torch; the version it was made with stands in the file. `aliases` are othe
 (`torch.nn.modules.conv.Conv2d` is `torch.nn.Conv2d`), by the module they are in; `tensor_results` are the functions
 and methods all of whose overloads return one tensor, and the layers whose forward says that it does; `values` are
 public names that hold no function or class (dtypes, constants); `modules` are the public modules, with those that the
-wheels of newer versions have (torch_modules.py).
+wheels of newer versions have (torch_modules.py); `stars` is what `from module import *` brings, of the modules from
+which programs take everything.
 """
 
 from __future__ import annotations
@@ -29,6 +30,18 @@ sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import torch_modules  # noqa: E402
+
+#: Modules of which tutorials and old programs import everything.
+STARS = (
+    "torch.nn", "torch.nn.init", "torch.nn.parallel", "torch.optim", "torch.optim.lr_scheduler",
+    "torch.optim.swa_utils", "torch.utils.data",
+)  # fmt: skip
+
+
+def exported(module: types.ModuleType) -> list[str]:
+    """What `from module import *` brings."""
+    names = getattr(module, "__all__", None)
+    return sorted(names if names is not None else (name for name in vars(module) if not name.startswith("_")))
 
 
 def public_modules() -> dict[str, types.ModuleType]:
@@ -146,6 +159,7 @@ def main() -> None:
         "tensor_members": sorted(name for name in dir(torch.Tensor) if not name.startswith("_")),
         "module_members": sorted(name for name in dir(torch.nn.Module) if not name.startswith("_")),
     }
+    table["stars"] = {name: exported(modules[name]) for name in STARS}
     torch_modules.write(table, ROOT / torch_modules.TABLE)
 
 

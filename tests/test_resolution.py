@@ -121,6 +121,25 @@ def test_names_that_the_project_passes_on(text: str, name: str | None) -> None:
     assert meaning(text, {"pkg.lib.th": "torch"}) == name
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("from torch.optim import *\nprobe(AdamW)", "torch.optim.AdamW"),
+        ("from torch.optim import *\nfrom torch.optim.lr_scheduler import *\nprobe(AdamW)", "torch.optim.AdamW"),
+        ("from x import *\nfrom torch.optim import *\nprobe(AdamW)", "torch.optim.AdamW"),
+        ("from torch.optim import *\nprobe(lr_scheduler.StepLR)", "torch.optim.lr_scheduler.StepLR"),
+        ("from torch.optim import *\nfrom x import *\nprobe(AdamW)", None),  # x may have one
+        ("from torch.optim import *\nAdamW = 1\nprobe(AdamW)", None),
+        ("from torch.optim import *\nfrom x import AdamW\nprobe(AdamW)", "x.AdamW"),
+        ("from torch.optim import *\nprobe(Lion)", None),
+        ("from torch.nn.functional import *\nprobe(AdamW)", None),
+    ],
+)
+def test_names_that_a_star_brings_from_torch(text: str, name: str | None) -> None:
+    given = {name: name for name in ("torch.optim.AdamW", "torch.optim.lr_scheduler")}
+    assert meaning(text, given) == name
+
+
 def test_calls_that_import() -> None:
     call = ast.parse("f(x)(1)").body[0]
     assert isinstance(call, ast.Expr) and isinstance(call.value, ast.Call)

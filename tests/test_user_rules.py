@@ -367,3 +367,120 @@ def test_a_rule_for_a_module_leaves_the_projects_own_of_that_name() -> None:
 
 def test_what_the_project_defines_can_be_ignored() -> None:
     assert left("def func(): pass\nfunc()  # transplt: ignore[NPU005]\n", RENAME) == []
+
+
+# --- what a rule decides is decided ----------------------------------------------------------------------------------
+
+
+def still_open(source: str, *rules: dict[str, Any]) -> tuple[str, list[tuple[int, str]]]:
+    """The file after the rules, and what is left of it, which the output says again, with the rules and without."""
+    result = run(source, *rules)
+    said = [(finding.span.line, finding.code) for finding in result.findings if finding.open]
+    text = result.data.decode()
+    for again in (run(text), run(text, *rules)):
+        assert again.data == result.data
+        shift = text.count("\n") - clean(source).count("\n")
+        assert [(each.span.line - shift, each.code) for each in again.findings if each.open] == said
+    return text, said
+
+
+KEYWORD = {"ArgsModifyRule": [{"func_name": "lib.f", "arg_keyword": "kind", "arg_new": "'npu'"}]}
+
+
+@pytest.mark.parametrize(
+    ("before", "rule", "expected"),
+    [
+        ('lib.f(1, "cuda")', argument("lib.f", 1, '"npu"'), 'lib.f(1, "npu")'),
+        ('lib.f(1, "cuda:0")', argument("lib.f", 1, '"npu:0"'), 'lib.f(1, "npu:0")'),
+        ('lib.f(kind="cuda")', KEYWORD, "lib.f(kind='npu')"),
+        ('lib.f(["cuda", "cpu"])', argument("lib.f", 0, '["npu"]'), 'lib.f(["npu"])'),
+        ('lib.f({"cuda": 1})', argument("lib.f", 0, '{"npu": 1}'), 'lib.f({"npu": 1})'),
+        ('lib.f("cuda" if x else "cpu")', argument("lib.f", 0, '"npu"'), 'lib.f("npu")'),
+        ("lib.f(torch.cuda.foo)", argument("lib.f", 0, "torch.npu.foo"), "lib.f(torch.npu.foo)"),
+        ('lib.f("cuda")', argument("f", 0, ""), "lib.f()"),
+        ('lib.kind("cuda")', {"StringModifyRule": [{"old_string": "cuda", "new_string": "npu"}]}, 'lib.kind("npu")'),
+        ('x = {"cuda": 1}', {"StringModifyRule": [{"old_string": "cuda", "new_string": "npu"}]}, 'x = {"npu": 1}'),
+        ("torch.cuda.foo()", name("torch.cuda.foo", "torch.npu.foo"), "torch.npu.foo()"),
+        ("x = lib.cuda_there", {"AttributeModifyRule": [{"old_name": "cuda_there", "new_name": "npu_there"}]},
+         "x = lib.npu_there"),
+    ],
+)  # fmt: skip
+def test_nothing_is_said_of_a_word_that_a_rule_takes_away(before: str, rule: dict[str, Any], expected: str) -> None:
+    text, said = still_open(f"import torch\nimport lib\n{before}\n", rule)
+    assert text.endswith(f"import lib\n{expected}\n") and said == []
+
+
+@pytest.mark.parametrize(
+    ("before", "rule", "said"),
+    [
+        ('lib.f(1, "cuda")', argument("lib.f", 0, "2"), ["NPU203"]),  # another argument
+        ('lib.f(1, "cuda"); lib.g("cuda")', argument("lib.f", 1, '"npu"'), ["NPU203"]),  # another call
+        ('kind = "cuda"\nlib.f(kind)', argument("lib.f", 0, '"npu"'), ["NPU203"]),  # the word stands elsewhere
+        ('lib.f(*a, "cuda")', argument("lib.f", 1, '"npu"'), ["NPU203"]),  # the rule leaves the call
+        ('lib.f("cuda")', argument("lib.f", 0, '"npu"', level="unsafe"), ["NPU001", "NPU203"]),  # it is not applied
+        ("lib.f(1)\nlib.on_cuda()", argument("lib.f", 0, "2"), ["NPU602"]),  # another name of the package
+    ],
+)
+def test_what_a_rule_does_not_take_away_is_still_said(before: str, rule: dict[str, Any], said: list[str]) -> None:
+    result = run(f"import lib\n{before}\n", rule)
+    assert sorted(finding.code for finding in result.findings if finding.open) == said
+
+
+def test_an_argument_that_is_written_for_the_npu_loses_no_effect() -> None:
+    rule = argument("lib.f", 0, "torch.npu.device_count()")
+    text, said = still_open("import torch\nimport lib\nlib.f(torch.cuda.device_count())\n", rule)
+    assert text.endswith("lib.f(torch.npu.device_count())\n") and said == []
+
+
+def test_lines_that_stand_there_are_not_inserted_again() -> None:
+    rule = {"InsertRule": [{"func_name": "lib.start", "insert": "torch.npu.set_device(0)"}]}
+    text, _ = still_open("import torch\nimport lib\nlib.start()\n", rule)
+    assert text == f"import torch\n{LINE}import lib\ntorch.npu.set_device(0)\nlib.start()\n"
+    below = {"InsertRule": [{"func_name": "lib.start", "where": "after", "insert": "lib.a()\nlib.b()"}]}
+    assert after("import lib\nlib.start()\nlib.a()\nlib.b()\n", below) == "import lib\nlib.start()\nlib.a()\nlib.b()\n"
+    for other in ("lib.a()\n", "lib.b()\nlib.a()\n", ""):
+        written = f"import lib\nlib.start()\nlib.a()\nlib.b()\n{other}"
+        assert after(f"import lib\nlib.start()\n{other}", below) == written
+
+
+OWN_FILES = {"app/__init__.py": "", "app/lib.py": "def func(x): pass\ndef other(x): pass\nname = 1\n"}
+
+
+@pytest.mark.parametrize(
+    ("source", "rule", "full"),
+    [
+        ("def func(x): pass\nfunc(1)\n", RENAME, "app.m.func"),
+        ("class func: pass\nfunc(1)\n", RENAME, "app.m.func"),
+        ("from .lib import func\nfunc(1)\n", RENAME, "app.lib.func"),
+        ("from lib import func\nfunc(1)\n", RENAME, "app.lib.func"),
+        ("from app.lib import *\nfunc(1)\n", RENAME, "app.lib.func"),
+        ("def run(func):\n    func(1)\n", RENAME, ""),  # a parameter
+        ("func = make()\nfunc(1)\n", RENAME, ""),
+        ("from app.lib import name as func\nfunc(1)\n", RENAME, ""),
+        ("def f():\n    def func(x): pass\n    func(1)\n", RENAME, ""),  # no rule reaches in there
+        ("def func(x): pass\nfunc(1)\n", name("func", "lib.g"), ""),  # a definition has no dots
+        ("def func(x): pass\nfunc(1)\n", DELETE, ""),  # no rule changes the parameters of a definition
+    ],
+)
+def test_what_in_the_rule_file_would_mean_the_projects_own(source: str, rule: dict[str, Any], full: str) -> None:
+    result = _in_project(source, rule)
+    (said,) = [finding.help for finding in result.findings if finding.code == "NPU005"]
+    if full:
+        entry = f'{{"old_name": "{full}", "new_name": "new_func", "definitions": true}}'
+        assert said == f"where it is meant too, add to FuncNameModifyRule of r.json: {entry}"
+    else:
+        assert "definitions" not in said
+
+
+def test_with_that_entry_the_definition_follows_too() -> None:
+    more = {"old_name": "app.m.func", "new_name": "new_func", "definitions": True}
+    both = {"FuncNameModifyRule": [*RENAME["FuncNameModifyRule"], more]}
+    result = _in_project("import lib\ndef func(x): pass\nfunc(1)\nlib.func(1)\n", both)
+    assert result.data.decode() == "import lib\ndef new_func(x): pass\nnew_func(1)\nlib.new_func(1)\n"
+    assert [finding.code for finding in result.findings if finding.open] == []
+
+
+def _in_project(source: str, rule: dict[str, Any]) -> FileResult:
+    settings = Settings(user_rules=(("rules/r.json", json.dumps({"rules": rule})),))
+    facts = [index_source(text.encode(), path, settings) for path, text in {**OWN_FILES, "app/m.py": source}.items()]
+    return migrate_source(source.encode(), "app/m.py", settings, ProjectFacts.join(facts))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from transplt.project.launch import LAUNCH, launch_script
+from tests.distributed.running import in_process as transplt
+from transplt.project.launch import LAUNCH, launch_script, options_of
 
 
 @pytest.fixture
@@ -113,12 +114,133 @@ def test_a_program_that_spawns_is_started_once(folder: Path) -> None:
     assert done.stdout == f"python {folder}/main.py x\n".replace("\n", " \n")
 
 
+# --- the options of the porting guide --------------------------------------------------------------------------------
+
+GUIDE = ["/data", "--addr=1.1.1.1", "--seed=49", "--device-list", "0,1,3", "--device=npu", "--lr", "0.1"]
+
+
+def command(folder: Path, options: set[str] | None, *arguments: str, spawns: bool = False, **variables: str) -> str:
+    """What the launch script of a program with some options would run."""
+    known = None if options is None else frozenset(options)
+    (folder / LAUNCH).write_text(launch_script("main.py", spawns=spawns, options=known))
+    done = start(folder, "--dry-run", *arguments, **variables)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_command_of_the_guide(folder: Path) -> None:
+    words = command(folder, {"--seed", "--lr"}, *GUIDE)
+    assert "--nproc-per-node 3 " in words
+    assert "--master-addr 1.1.1.1 --master-port 29500 " in words and "--standalone" not in words
+    assert words.endswith("/main.py /data --seed=49 --lr 0.1")
+    assert command(folder, {"--lr"}, "--device-list=7", "--addr", "h", "--device", "npu", "x").endswith("main.py x")
+    assert "--nproc-per-node 1 " in command(folder, {"--lr"}, "--device-list=7")
+    assert "--nproc-per-node 2 " in command(folder, {"--lr"}, "--nproc", "2", "--device-list", "0,1,2")
+
+
+def test_a_list_of_cards_wins_over_the_environment(folder: Path) -> None:
+    words = command(folder, {"--lr"}, "--device-list", "4,5", ASCEND_RT_VISIBLE_DEVICES="0,1,2")
+    assert "--nproc-per-node 2 " in words
+
+
+def test_options_that_the_program_has_are_for_it(folder: Path) -> None:
+    own = {"--addr", "--device-list", "--device", "--seed"}
+    words = command(folder, own, *GUIDE, spawns=True, ASCEND_RT_VISIBLE_DEVICES="0,1,3")
+    given = "/data --addr=1.1.1.1 --seed=49 --device-list 0\\,1\\,3 --device=npu --lr 0.1"
+    assert words == f"python {folder}/main.py {given}"
+    words = command(folder, {"--device"}, *GUIDE)
+    assert words.endswith("/main.py /data --seed=49 --device=npu --lr 0.1")
+
+
+def test_behind_two_dashes_everything_is_for_the_program(folder: Path) -> None:
+    assert command(folder, {"--lr"}, "--nproc", "2", "--", "--addr", "x").endswith("/main.py --addr x")
+    assert command(folder, {"--lr"}, "--nproc", "2", "a", "--", "--addr", "x").endswith("/main.py a -- --addr x")
+
+
+def test_where_no_parser_is_in_sight_they_stand_in_front(folder: Path) -> None:
+    words = command(folder, None, "--device-list", "0,1", "/data", "--addr", "x", "--device", "cpu")
+    assert "--nproc-per-node 2 " in words and words.endswith("/main.py /data --addr x --device cpu")
+
+
+@pytest.mark.parametrize("cards", ["0,a", ",0", "0,", "0,,1", "npu:0"])
+def test_a_list_that_is_none(folder: Path, cards: str) -> None:
+    (folder / LAUNCH).write_text(launch_script("main.py", options=frozenset({"--lr"})))
+    done = start(folder, "--dry-run", "--device-list", cards)
+    assert done.returncode == 2 and "--device-list needs numbers of cards" in done.stderr
+
+
+def test_another_device(folder: Path) -> None:
+    (folder / LAUNCH).write_text(launch_script("main.py", options=frozenset({"--lr"})))
+    for arguments in (["--device", "cuda"], ["--device=cpu"], ["x", "--device"]):
+        done = start(folder, "--dry-run", "--nproc", "1", *arguments)
+        assert done.returncode == 2 and "no --device but npu" in done.stderr
+
+
+def test_a_program_that_spawns_is_told_where_its_processes_meet(folder: Path) -> None:
+    words = command(folder, {"--dist-url"}, *GUIDE, spawns=True)
+    assert words.endswith("/data --seed=49 --lr 0.1 --dist-url tcp://1.1.1.1:29500")
+    for given in (["--dist-url", "tcp://h:1"], ["--dist-url=tcp://h:1"]):
+        assert command(folder, {"--dist-url"}, *GUIDE, *given, spawns=True).endswith(" ".join(["0.1", *given]))
+    assert "dist-url" not in command(folder, {"--dist-url"}, "--nproc", "2", spawns=True)
+    assert "dist-url" not in command(folder, {"--lr"}, *GUIDE, spawns=True)
+
+
+def test_the_options_of_a_program(tmp_path: Path) -> None:
+    parser = "parser.add_argument('-d', \"--device\")\nparser.add_argument('--dist-url')\n"
+    (tmp_path / "main.py").write_text(parser)
+    (tmp_path / "test.py").write_text("parser.add_argument('--addr')\n")
+    (tmp_path / "run.py").write_text("import fire\nfire.Fire(main)\n")
+    assert options_of(tmp_path, ["main.py", "test.py", "main.py"]) == {"--device", "--dist-url"}
+    assert options_of(tmp_path, ["run.py", "test.py", "none.py"]) == {"--addr"}
+    assert options_of(tmp_path, ["run.py"]) is None
+
+
+SPAWNS = """\
+import argparse
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+parser = argparse.ArgumentParser()
+parser.add_argument("data")
+parser.add_argument("--seed", type=int)
+parser.add_argument("--dist-url", default="tcp://127.0.0.1:23456")
+parser.add_argument("--dist-backend", default="nccl")
+parser.add_argument("--multiprocessing-distributed", action="store_true")
+
+
+def worker(gpu, cards, args):
+    dist.init_process_group(args.dist_backend, init_method=args.dist_url, world_size=cards, rank=gpu)
+    torch.cuda.set_device(gpu)
+
+
+if __name__ == "__main__":
+    args = parser.parse_args()
+    cards = torch.cuda.device_count()
+    mp.spawn(worker, nprocs=cards, args=(cards, args))
+"""
+
+
+def test_a_project_that_is_started_as_the_guide_says(folder: Path) -> None:
+    (folder / "net").mkdir()
+    (folder / "net" / "main.py").write_text(SPAWNS)
+    done = transplt("-i", "net", "-o", "out", "distributed", "-m", "net/main.py", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    written = folder / "out" / "net_msft"
+    (written / "tools").symlink_to(folder / "tools")
+    shown = start(written, "--dry-run", *GUIDE[:-2], "--multiprocessing-distributed").stdout.strip()
+    assert shown == (
+        f"python {written}/main.py /data --seed=49 --multiprocessing-distributed --dist-url tcp://1.1.1.1:29500"
+    )
+
+
 @pytest.mark.extra
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 @pytest.mark.parametrize("spawns", [False, True])
-def test_shellcheck_has_nothing_to_say(tmp_path: Path, spawns: bool) -> None:
+@pytest.mark.parametrize("options", [None, frozenset({"--dist-url"}), frozenset({"--addr", "--device"})])
+def test_shellcheck_has_nothing_to_say(tmp_path: Path, spawns: bool, options: frozenset[str] | None) -> None:
     path = tmp_path / LAUNCH
-    path.write_text(launch_script("it's a/main file.py", spawns=spawns))
+    path.write_text(launch_script("it's a/main file.py", spawns=spawns, options=options))
     done = subprocess.run(["shellcheck", str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     subprocess.run(["bash", "-n", str(path)], check=True)

@@ -398,3 +398,12 @@ def test_notebooks_of_others() -> None:
             migrated(data)
         else:
             assert result.data == data
+
+
+def test_of_the_tunings_only_those_of_single_lines_go_into_cells() -> None:
+    cells = ["import torch\nx = torch.zeros(3).cuda()", "x[x < 0] = 0\nopt = torch.optim.Adam(x)", "n[n < 0] = 0"]
+    tune = (("masked-assignment", ""), ("fused-optimizer", ""))
+    result = migrated(json.dumps(notebook(cells)).encode(), tune=tune)
+    assert b"x.masked_fill_(x < 0, 0)" in result.data
+    assert b"n[n < 0] = 0" in result.data and b"torch.optim.Adam(x)" in result.data
+    assert b"masked_fill_" not in migrated(json.dumps(notebook(cells)).encode()).data

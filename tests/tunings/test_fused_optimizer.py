@@ -455,3 +455,47 @@ def test_two_classes_of_one_import() -> None:
     assert not [item.code for item in result.findings if item.code.startswith("NPU99")]
     result = migrate(source.format("SGD, lr_scheduler, Adam", ""), tune=((TUNE, ""),))
     assert b"from torch.optim import lr_scheduler\n" in result.data
+
+
+STAR = (
+    "import torch\nfrom torch import nn\n{}\nmodel = nn.Linear(2, 2).cuda()\n"
+    "optimizer = AdamW(model.parameters())\n{}" + LOOP.replace("\n    ", "\n")
+)
+
+
+@pytest.mark.parametrize(
+    ("imports", "more"),
+    [
+        ("from torch.optim import *", ""),
+        ("from torch.optim import *", "rates = lr_scheduler.StepLR(optimizer, 2)"),
+        ("from torch.optim import *\nfrom torch.optim.lr_scheduler import *", "rates = StepLR(optimizer, 2)"),
+        ("from torch.optim.lr_scheduler import *\nfrom torch.optim import AdamW", "rates = StepLR(optimizer, 2)"),
+        ("from helpers import *\nfrom torch.optim import *", ""),
+    ],
+)
+def test_what_stars_bring(imports: str, more: str) -> None:
+    files = {"train.py": STAR.format(imports, more), "helpers.py": "def AdamW(): pass\n"}
+    result = migrate(files["train.py"], path="train.py", files=files, tune=((TUNE, ""),))
+    assert b"\noptimizer = torch_npu.optim.NpuFusedAdamW(model.parameters())\n" in result.data
+    assert "NPU750" not in [finding.code for finding in result.findings if finding.open]
+
+
+@pytest.mark.parametrize(
+    ("imports", "more", "why"),
+    [
+        ("from torch.optim import *\nfrom helpers import *", "", "which of the star imports gives it cannot be seen"),
+        ("from torch.optim import AdamW\nfrom helpers import *", "rates = StepLR(optimizer, 2)", "handed to StepLR"),
+    ],
+)
+def test_what_a_later_star_may_bring_is_said(imports: str, more: str, why: str) -> None:
+    files = {"train.py": STAR.format(imports, more), "helpers.py": ""}
+    result = migrate(files["train.py"], path="train.py", files=files, tune=((TUNE, ""),))
+    (said,) = [finding.message for finding in result.findings if finding.code == "NPU750"]
+    assert why in said and b"NpuFused" not in result.data
+
+
+@pytest.mark.parametrize("imports", ["from helpers import *", "from helpers import AdamW", "from torch.nn import *"])
+def test_stars_that_do_not_bring_it_are_no_reason(imports: str) -> None:
+    files = {"train.py": STAR.format(imports, ""), "helpers.py": "class AdamW:\n    def step(self): pass\n"}
+    result = migrate(files["train.py"], path="train.py", files=files, tune=((TUNE, ""),))
+    assert "NPU750" not in [finding.code for finding in result.findings] and b"NpuFused" not in result.data

@@ -186,3 +186,40 @@ def test_both_tunings_at_one_place() -> None:
     after = "x = x.clone()\nx.masked_fill_(x < y, torch.finfo(x.dtype).min)\nx = torch.softmax(x, -1)"
     check_tuned("finite-masks,masked-assignment", masked(before), masked(after))
     check_tuned("masked-assignment,finite-masks", masked(before), masked(after))
+
+
+def of_module(body: str) -> str:
+    return f"import torch\nimport numpy as np\n\n{body}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = torch.zeros(3)\nx[x < 0] = 0", "x = torch.zeros(3)\nx.masked_fill_(x < 0, 0)"),
+        ("x = y.clone()\nif ready:\n    x[x < 0] = 0",
+         "x = y.clone()\nif ready:\n    x.masked_fill_(x < 0, 0)"),
+        ("for x in loader:\n    x = torch.relu(x)\n    with torch.no_grad():\n        x[x == 1] = 0",
+         "for x in loader:\n    x = torch.relu(x)\n    with torch.no_grad():\n        x.masked_fill_(x == 1, 0)"),
+        ("x = load()\nx.requires_grad_(False)\nx[x < 0] = 0\ndef f():\n    x = np.zeros(3)\n    return x",
+         "x = load()\nx.requires_grad_(False)\nx.masked_fill_(x < 0, 0)\ndef f():\n    x = np.zeros(3)\n    return x"),
+    ],
+)  # fmt: skip
+def test_at_the_level_of_the_module(before: str, after: str) -> None:
+    check_tuned("masked-assignment", of_module(before), of_module(after))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = np.zeros(3)\nx[x < 0] = 0",
+        "x = load()\nx[x < 0] = 0",
+        "x = torch.zeros(3)\nx = x.numpy()\nx[x < 0] = 0",
+        "x = torch.zeros(3)\ndef f():\n    global x\n    x = np.zeros(3)\nf()\nx[x < 0] = 0",
+        "x = torch.zeros(3)\nclass A:\n    x = np.zeros(3)\n    x[x < 0] = 0",
+        "if ready:\n    x = torch.zeros(3)\nx[x < 0] = 0",
+        "from data import *\nx[x < 0] = 0",
+        "x = torch.zeros(3)\nx[y < 0] = 0",
+    ],
+)
+def test_other_assignments_of_a_module_stay(body: str) -> None:
+    check_untuned("masked-assignment", of_module(body))

@@ -117,9 +117,10 @@ class Settings:
             return any(name == each for each, _ in self.tune)
         return bool(self.entry) if kind == "distributed" else self.amp != "off" and name in ("", self.amp)
 
-    def without_themes(self) -> Settings:
-        """The same settings for a migration alone."""
-        return replace(self, entry="", refusal="", amp="off", tune=(), taken_back=())
+    def without_themes(self, *kept: str) -> Settings:
+        """The same settings for a migration alone, with those of the tunings that are `kept`."""
+        tune = tuple(each for each in self.tune if each[0] in kept)
+        return replace(self, entry="", refusal="", amp="off", tune=tune, taken_back=())
 
     def ignored_codes(self, path: str) -> tuple[str, ...]:
         """Prefixes of the codes that are switched off for a file (relative to the input); `NPU` stands for all.

@@ -81,7 +81,8 @@ def settle(
     not_converted = [*ranges_of[TokenVerdict.MANUAL], *ranges_of[TokenVerdict.UNKNOWN]]
     open_ = sorted((start, end) for start, end, _ in not_converted)
     longer = LongerNames(work, _Inside(open_))
-    packages = {finding.api.split(".")[0] for finding in (*done, *findings)}
+    # A rule of the user's speaks of one name of a package, a built-in one knows the package.
+    packages = {finding.api.split(".")[0] for finding in (*done, *findings) if not finding.code.startswith("NPU0")}
     asked: set[str] = set()
     rows: list[TokenRow] = []
     left: list[Note] = []

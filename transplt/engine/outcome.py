@@ -110,7 +110,8 @@ def _needed(work: Work, pieces: list[Piece], beside: list[Edit], asked_for: list
     """The imports and constants that what was written needs, and single lines beside statements."""
     source, scan = work.source, work.scan
     applied = [edit for piece in pieces for edit in piece.edits]
-    wanted = needs_torch_npu(work, applied) or names_npu(asked_for) or is_given_an_npu(work)
+    by_lines = names_npu(asked_for) or any(edit.writes_npu for edit in beside)
+    wanted = needs_torch_npu(work, applied) or by_lines or is_given_an_npu(work)
     written = [*(piece.after for piece in pieces), *(item.text for item in asked_for)]
     modules = ["torch_npu"] if wanted and stands_here(work, "\n".join(written)) else []
     modules += dict.fromkeys(module for edit in applied for module in edit.imports if module not in modules)

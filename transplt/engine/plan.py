@@ -13,8 +13,8 @@ from transplt.engine.copies import leave_copies
 from transplt.engine.npu_side import leave_npu_code
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.slots import Slots
+from transplt.program.stars import names_in
 from transplt.rules.rule_set import RuleSet
-from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan
 
 
@@ -23,7 +23,7 @@ def plan(
 ) -> Work:
     """What fixers find in a file. `slots`: where its values go, as far as that is known without its project."""
     rules = rules.beside(project.packages)
-    work = Work(source, found, Names(found, project.reexports), rules, settings, project, known_slots=slots)
+    work = Work(source, found, names_in(found, project.reexports), rules, settings, project, known_slots=slots)
     themes = _themes(settings) if settings.adds_code else ()
     for fixer in themes:
         if fixer.rank < 0:

@@ -10,6 +10,7 @@ from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
 from transplt.program.program import Program, program_of
 from transplt.program.scripted import scripted_in
+from transplt.program.stars import names_in
 from transplt.syntax.files import File
 from transplt.syntax.names import Names
 from transplt.syntax.scan import chain
@@ -40,7 +41,14 @@ def program_around(work: Work) -> Program | None:
 
 
 def _own(work: Work) -> File:
-    return File(work.scan.path, work.source, work.scan, Names(work.scan))
+    return _with_stars(File(work.scan.path, work.source, work.scan, Names(work.scan)), work.project)
+
+
+def _with_stars(file: File, project: ProjectFacts) -> File:
+    """A file whose names know what `from torch.optim import *` brings."""
+    if not any(star.startswith("torch.") for star in file.scan.root.stars):
+        return file
+    return File(file.path, file.source, file.scan, names_in(file.scan, project.reexports))
 
 
 def _speaks(path: str, data: bytes) -> bool:
@@ -54,7 +62,8 @@ def _alone(work: Work) -> dict[str, Program]:
 
 def _programs(project: ProjectFacts) -> dict[str, Program]:
     every = ((path, data) for path, data in sorted(project.sources.items()) if _speaks(path, data))
-    files = {path: file for path, data in every if (file := project.files.read(path, data)) is not None}
+    read = ((path, project.files.read(path, data)) for path, data in every)
+    files = {path: _with_stars(file, project) for path, file in read if file is not None}
     found: dict[str, Program] = {}
     for group in imports_of(project).groups(files):
         program = program_of([files[path] for path in group], project)

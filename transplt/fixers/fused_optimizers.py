@@ -73,11 +73,14 @@ def fusible(program: Program, settings: Settings) -> Optimizers:
     found = Optimizers()
     for one in sorted(program.once(find_optimizers), key=lambda each: each.file.path):
         full = one.file.names.qualified(one.call.func) or ""
-        name = class_of(full)
+        unsure = "" if full else _of_a_star(one.file, one.call)
+        name = class_of(full) or unsure
         fused = full.startswith("torch_npu.optim.NpuFused")
         if not name and not fused:
             continue
         made = Made(one, name or full.rpartition(".")[2], fused=fused)
+        if unsure:
+            made.refuse("which of the star imports gives it cannot be seen", f"import {name} by its name")
         if not fused:
             _arguments(made)
         for use in one.uses:
@@ -118,6 +121,14 @@ def class_of(full: str) -> str:
     """`Adam` for `torch.optim.Adam` and for `torch.optim.adam.Adam`, empty for what has no fused form."""
     name = optimizer_class(full).removeprefix("torch.optim.")
     return name if name in CLASSES else ""
+
+
+def _of_a_star(file: File, call: ast.Call) -> str:
+    """The optimizer that `from torch.optim import *` may give, where a later star may give another of that name."""
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    if name not in CLASSES or "torch.optim" not in file.scan.root.stars:
+        return ""
+    return name if file.names.lookup(name, file.scan.scope_of(call)) is None else ""
 
 
 def _switched_off(made: Made, settings: Settings) -> bool:

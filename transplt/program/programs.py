@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
 from transplt.program.program import Program, program_of
+from transplt.program.stars import names_in
 from transplt.syntax.files import File
-from transplt.syntax.names import Names
 
 #: Files in all programs together up to which programs are kept; what was read first goes.
 _MOST_FILES = 2000
@@ -34,7 +34,7 @@ class Programs:
         found = self.project.files.read(path, self.project.sources.get(path, b""))
         if found is None:
             return None
-        return self.own(File(path, found.source, found.scan, Names(found.scan, self.project.reexports)))
+        return self.own(File(path, found.source, found.scan, names_in(found.scan, self.project.reexports)))
 
     def program(self, entry: str, own: File | None = None) -> Program:
         """The program of the main file `entry`; `own` is a file that was parsed before, whose nodes are to be used."""

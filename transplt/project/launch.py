@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
+import re
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from transplt.base.finding import LAUNCH_OPTION
+from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.disk.mirror import write_file
 from transplt.report.records import RunResult
 from transplt.rules.tables import read_table
@@ -44,8 +47,34 @@ def write_launch(result: RunResult, folder: Path, taken: Collection[str]) -> dic
     spawns = any(finding.code == "NPU331" for finding in result.findings)
     whole = any(finding.code == "NPU340" for finding in result.findings)
     given = [finding.message.partition(LAUNCH_OPTION)[2] for finding in result.findings if finding.code == "NPU330"]
-    text = launch_script(result.settings.entry, spawns=spawns, whole=whole, option=next(filter(None, given), ""))
+    entry, option = result.settings.entry, next(filter(None, given), "")
+    options = options_of(folder, [entry, *(record.path for record in result.files if record.path.endswith(".py"))])
+    text = launch_script(entry, spawns=spawns, whole=whole, option=option, options=options)
     return {name: write_file(str(folder), name, text.encode(), 0o755)}
+
+
+#: Options that the script takes where the program has none of that name, as the commands of the Ascend porting guide
+#: give them; and that of a program for the address of its process group.
+_OFFERED, _DIST_URL = ("--addr", "--device-list", "--device"), "--dist-url"
+_OPTION = re.compile(rb"""["'](--[\w-]+)["']""")
+_PARSES = re.compile(rb"\.add_argument\(")
+
+
+def options_of(folder: Path, paths: Sequence[str]) -> frozenset[str] | None:
+    """The options of a program by the text of its files below `folder`, of which the first is the main file: those of
+    that file where it has a parser, else those of all. None where no parser is in sight, which tells nothing.
+    """
+    found: set[str] = set()
+    for at, path in enumerate(dict.fromkeys(paths)):
+        try:
+            data = read_regular(os.path.join(folder, path), SOURCE)
+        except OSError:
+            continue
+        if _PARSES.search(data):
+            found.update(option.decode() for option in _OPTION.findall(data))
+            if at == 0:
+                break
+    return frozenset(found) if found else None
 
 
 @lru_cache(maxsize=1)
@@ -53,12 +82,21 @@ def _facts() -> dict[str, dict[str, str]]:
     return {name: row for section in read_table("support/env_vars.json").values() for name, row in section.items()}
 
 
-def launch_script(entry: str, *, spawns: bool = False, whole: bool = False, option: str = "") -> str:
+def launch_script(
+    entry: str,
+    *,
+    spawns: bool = False,
+    whole: bool = False,
+    option: str = "",
+    options: frozenset[str] | None = None,
+) -> str:
     """The text of the launch script for `entry`, a path relative to the script.
 
     `spawns`: the program starts its processes itself, so it is started once. `whole`: every rank trains with all of
-    the data, so that more cards are no faster. `option` is one that the script cannot do without. Facts:
-    rules/support/env_vars.json.
+    the data, so that more cards are no faster. `option` is one that the script cannot do without; `options` are those
+    that it has (see `options_of`): it gets these, the launch script takes --addr, --device-list and --device where the
+    program has none, anywhere in the command; where nothing is known only in front of the program's arguments. Facts:
+    rules/support/env_vars.json; the options are those of the Ascend PyTorch porting guide (multi-card training).
     """
     settings, choices = [], ["# Take the # away to try one, and measure."]
     for name, value, meaning in _SETTINGS:
@@ -73,7 +111,15 @@ def launch_script(entry: str, *, spawns: bool = False, whole: bool = False, opti
     if option:
         given = " ".join(map(shlex.quote, option.split(" ")))
         start = start.replace('"$main" "$@"', f'"$main" {given} "$@"')
+    known = options or frozenset()
+    offered = [each for each in _OFFERED if each not in known]
+    cases = "\n".join(_CASES[each] for each in offered)
+    if spawns and _DIST_URL in known:
+        start = _TCP + start
     return _TEMPLATE.format(
+        help="\n".join(_HELP[each] for each in offered),
+        cases=cases,
+        anywhere=_ANYWHERE.format(cases=cases) if options is not None and offered else "",
         entry=shlex.quote(posixpath.normpath(entry)),
         whole=_WHOLE if whole else "",
         settings="\n".join([*settings, "", *choices]),
@@ -91,9 +137,10 @@ _TEMPLATE = """\
 #
 #   bash run_distributed_npu.sh [--nproc N] [--logs DIR] [--dry-run] [--] [arguments of the script]
 #
-#   --nproc N    processes on this machine; else as many as ASCEND_RT_VISIBLE_DEVICES names, else as npu-smi lists
-#   --logs DIR   the output of each rank also goes to DIR; default: logs/<date> beside this script
-#   --dry-run    print the command, and do not run it
+#   --nproc N           processes on this machine; else as many as ASCEND_RT_VISIBLE_DEVICES names, or npu-smi lists
+#   --logs DIR          the output of each rank also goes to DIR; default: logs/<date> beside this script
+#   --dry-run           print the command, and do not run it
+{help}
 #
 # Several machines: run it on each one with NNODES, NODE_RANK (0 on the first), MASTER_ADDR (of the first), MASTER_PORT.
 # The exit code is that of the job.
@@ -104,6 +151,9 @@ main="$here"/{entry}
 nproc=""
 logs=""
 dry_run=0
+addr=""
+cards=""
+only=0
 
 while [ $# -gt 0 ]; do
     case "$1" in
@@ -112,10 +162,22 @@ while [ $# -gt 0 ]; do
         --logs) logs="${{2:?--logs needs a folder}}"; shift 2 ;;
         --logs=*) logs="${{1#*=}}"; shift ;;
         --dry-run) dry_run=1; shift ;;
-        --) shift; break ;;
+{cases}
+        --) shift; only=1; break ;;
         *) break ;;
     esac
 done
+{anywhere}
+case "$cards" in
+    *[!0-9,]* | ,* | *, | *,,*)
+        echo "run_distributed_npu.sh: --device-list needs numbers of cards such as 0,1,2, not $cards" >&2
+        exit 2
+        ;;
+    ?*) export ASCEND_RT_VISIBLE_DEVICES="$cards" ;;
+esac
+if [ -n "$addr" ]; then
+    export MASTER_ADDR="$addr"
+fi
 
 # CANN's environment, where it is installed and not yet set; its script uses variables that may be unset.
 if [ -z "${{ASCEND_HOME_PATH:-}}" ]; then
@@ -135,8 +197,8 @@ fi
 
 if [ -z "$nproc" ]; then
     if [ -n "${{ASCEND_RT_VISIBLE_DEVICES:-}}" ]; then
-        IFS=, read -r -a cards <<< "$ASCEND_RT_VISIBLE_DEVICES"
-        nproc=${{#cards[@]}}
+        IFS=, read -r -a visible <<< "$ASCEND_RT_VISIBLE_DEVICES"
+        nproc=${{#visible[@]}}
     elif command -v npu-smi > /dev/null; then
         # One line "Chip Count : N" for each NPU of the machine.
         nproc=$(npu-smi info -l | awk -F: '/Chip Count/ {{ total += $2 }} END {{ print total + 0 }}')
@@ -168,6 +230,47 @@ fi
 exit "$status"
 """
 
+_HELP = {
+    "--addr": "#   --addr ADDRESS      where the processes meet: the address of the first machine (MASTER_ADDR)",
+    "--device-list": "#   --device-list 0,1   the cards to use (ASCEND_RT_VISIBLE_DEVICES), one process for each",
+    "--device": "#   --device npu        is what this script is for; no other device is taken",
+}
+_CASES = {
+    "--addr": """\
+        --addr) addr="${2:?--addr needs an address}"; shift 2 ;;
+        --addr=*) addr="${1#*=}"; shift ;;""",
+    "--device-list": """\
+        --device-list) cards="${2:?--device-list needs numbers of cards}"; shift 2 ;;
+        --device-list=*) cards="${1#*=}"; shift ;;""",
+    "--device": """\
+        --device=npu) shift ;;
+        --device | --device=*)
+            if [ "$1" != "--device" ] || [ "${2:-}" != "npu" ]; then
+                echo "run_distributed_npu.sh: it runs on NPUs, and has no --device but npu" >&2
+                exit 2
+            fi
+            shift 2
+            ;;""",
+}
+_ANYWHERE = """
+# The program has none of these: they may stand among its arguments, but for what follows --.
+own=()
+while [ $# -gt 0 ] && [ "$only" -eq 0 ]; do
+    case "$1" in
+{cases}
+        --) break ;;
+        *) own+=("$1"); shift ;;
+    esac
+done
+set -- ${{own[@]+"${{own[@]}}"}} "$@"
+"""
+_TCP = """\
+# The script is told where its processes meet.
+case " $* " in
+    *" --dist-url"*) ;;
+    *) [ -z "$addr" ] || set -- "$@" --dist-url "tcp://$addr:${MASTER_PORT:-29500}" ;;
+esac
+"""
 _TORCHRUN = """\
 command=(torchrun --nnodes "$nnodes" --nproc-per-node "$nproc" --log-dir "$logs" --tee 3)
 if [ "$nnodes" -gt 1 ]; then
@@ -176,8 +279,8 @@ if [ "$nnodes" -gt 1 ]; then
         --master-addr "${MASTER_ADDR:?several machines need MASTER_ADDR}"
         --master-port "${MASTER_PORT:-29500}"
     )
-elif [ -n "${MASTER_PORT:-}" ]; then
-    command+=(--master-addr "${MASTER_ADDR:-127.0.0.1}" --master-port "$MASTER_PORT")
+elif [ -n "${MASTER_PORT:-}$addr" ]; then
+    command+=(--master-addr "${MASTER_ADDR:-127.0.0.1}" --master-port "${MASTER_PORT:-29500}")
 else
     command+=(--standalone)
 fi

@@ -40,7 +40,7 @@ def tried(loaded: tuple[str, str], data: bytes, path: str) -> Iterator[str]:
                 yield f"{head}: not for torch {DEFAULT_TORCH_VERSION}"
                 continue
             found = [each for each in _migrated(data, path, (name, alone)).findings if _key(each) not in before]
-            own = [each for each in found if each.code in (rule.code, "NPU005", "NPU016", "NPU017", "NPU505")]
+            own = [each for each in found if each.code in (rule.code, "NPU005", "NPU016", "NPU017", "NPU020", "NPU505")]
             near = "" if own else nearest(rule, occurring)
             hint = f"; the nearest name there is {near}" if near and near != rule.old else ""
             yield f"{head} {rule.old}: {_times(len(own)) if own else f'matches nothing{hint}'}"

@@ -155,9 +155,9 @@ def _compile(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str
             if similar or not rule.similar:
                 user.add(rule)
     known = read_table("support/modules.json")
-    # Of a function that is renamed with its definition the last part alone stands in every file.
+    # Of a function that is renamed the last part alone stands in every file: a test may patch it where it is imported.
     named = (rule for rule in user if rule.kind is not Kind.STRING)
-    own = {rule.old.rpartition(".")[2] if rule.definitions else rule.old for rule in named}
+    own = {rule.old.rpartition(".")[2] if rule.kind is Kind.FUNC else rule.old for rule in named}
     few = len(own) <= _FEW
     words = _words(rule.old for rule in builtin if rule.kind is not Kind.STRING)
     if not few:

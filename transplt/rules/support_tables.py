@@ -193,6 +193,12 @@ def tensor_results(owner: str) -> frozenset[str]:
 
 
 @cache
+def star_names(module: str) -> frozenset[str]:
+    """What `from module import *` brings of a module of torch; empty for modules that are not in the table."""
+    return frozenset(read_table("support/torch_names.json")["stars"].get(module, ()))
+
+
+@cache
 def module_members() -> frozenset[str]:
     """The public members of torch.nn.Module."""
     return frozenset(read_table("support/torch_names.json")["module_members"])

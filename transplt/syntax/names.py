@@ -22,7 +22,9 @@ IMPORT_CALLS = ("import_module", "importorskip", "__import__")
 
 @dataclass(slots=True)
 class Names:
-    """Resolver of one file. `reexports`: full name in the project -> what of torch it stands for."""
+    """Resolver of one file. `reexports`: full name in the project -> what of torch it stands for; also what torch's own
+    modules give to `from x import *`.
+    """
 
     scan: Scan
     reexports: dict[str, str] = field(default_factory=dict)
@@ -132,16 +134,23 @@ class Names:
             # Only `from x import *` can have brought it; torch is torch whatever module passed it on.
             if name == _BUILTIN_TORCH and self.scan.root.stars:
                 return name
-            for star in self.scan.root.stars:
-                if (full := self.reexports.get(f"{star}.{name}")) is not None:
-                    return full
-            return None
+            return self._from_a_star(name)
         owner, bindings = found
         key = id(bindings)
         if key not in self._meanings:
             self._meanings[key] = None
             self._meanings[key] = self._meaning(name, owner, bindings)
         return self._meanings[key]
+
+    def _from_a_star(self, name: str) -> str | None:
+        """What `from x import *` brings under a name: the last one wins, and a module unknown here may be that."""
+        doubtful = False
+        for star in reversed(self.scan.root.stars):
+            full = self.reexports.get(f"{star}.{name}")
+            if full is not None:
+                return None if doubtful and full == f"{star}.{name}" else full
+            doubtful = doubtful or star.partition(".")[0] != _BUILTIN_TORCH
+        return None
 
     def _meaning(self, name: str, owner: Scope, bindings: list[Binding]) -> str | None:
         """What a name stands for by its bindings, whatever scope sees them."""

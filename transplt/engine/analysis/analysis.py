@@ -19,10 +19,10 @@ from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.engine.analysis.written import left_over
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.support import SupportProject
+from transplt.program.stars import names_in
 from transplt.rules.kernels import kernels_among, replacement
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.modules import module_name
-from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan
 
 FALLS = "NPU556"
@@ -43,7 +43,7 @@ def analyse(
     found: tuple[Finding, ...] = (),
 ) -> tuple[list[Finding], FileSupport]:
     """The findings of the analysis, without those at places that `found` speaks of already as work to do."""
-    support, names = project.analysis, Names(scan, project.once(_leading))
+    support, names = project.analysis, names_in(scan, project.once(_leading))
     receivers = Receivers(scan, names, support.bases)
     found_chains = list(chains(scan, names))
     file = ScannedFile(source, scan, names, receivers, found_chains, settings.torch_version, settings.hardware)

@@ -25,6 +25,8 @@ from transplt.files.tokens import scan_other_file
 
 UNREAD = "NPU830"
 _MASKS = re.compile(rb"_+|# +")
+#: Tunings of single lines, which need no program around them.
+_IN_CELLS = ("masked-assignment",)
 _REPORTED = Cause(TokenVerdict.MANUAL)
 
 
@@ -76,7 +78,7 @@ def _without_texts(data: Any) -> Any:
 
 def _piece(document: Document, piece: Piece) -> Document:
     """A piece as a document of its own. Lines are those of the file: what belongs to them is decided there."""
-    settings = replace(document.settings.without_themes(), only_lines=None)
+    settings = replace(document.settings.without_themes(*_IN_CELLS), only_lines=None)
     utf8 = piece.program.utf8
     path = document.path
     if piece.file:

@@ -15,6 +15,8 @@ from transplt.trees.calls import renamed_arguments
 from transplt.trees.departures import argument_replaced
 
 fixer = Fixer(__name__, code="NPU001", rank=150)
+#: Takes back what others said of arguments that are gone.
+last = Fixer(__name__, code="NPU001", rank=690)
 
 
 def accepts(rule: Rule, call: ast.Call) -> bool:
@@ -133,7 +135,11 @@ def _change_argument(work: Work, call: ast.Call, rule: Rule, full: str) -> Finds
         old = next(k.value for k in call.keywords if k.arg == rule.arg_keyword)
     if rule.new and work.source.slice(*work.source.extent(old)) == rule.new:
         return
-    if has_effects(old):
+    if rule.user and (rule.level is not Level.UNSAFE or rule.similar or work.settings.unsafe_fixes):
+        # What the rule decides is decided: nobody else has anything to say of the expression that goes.
+        work.once(_replaced).append((*work.source.extent(old), rule.code))
+        work.taken.update(id(node) for node in ast.walk(old))
+    if has_effects(old) and not _is_the_same_on_npu(old, rule.new):
         yield work.note(
             old,
             rule.code,
@@ -156,3 +162,26 @@ def _change_argument(work: Work, call: ast.Call, rule: Rule, full: str) -> Finds
         asked=rule.similar,
         writes_npu="torch.npu" in rule.new or "torch_npu" in rule.new,
     )
+
+
+@last.on(ast.Module)
+def nothing_said_of_what_is_gone(work: Work, tree: ast.Module) -> Finds:
+    """Take back what was said of the arguments that the user's rules replace, but for what the rule itself says."""
+    gone = work.once(_replaced)
+    if gone:
+        work.withdraw_notes(
+            lambda note: any(
+                start <= note.extent[0] and note.extent[1] <= end and note.code != code for start, end, code in gone
+            )
+        )
+    yield from ()
+
+
+def _replaced(work: Work) -> list[tuple[int, int, str]]:
+    """The byte ranges of the arguments that the user's rules replace or delete, and the codes of these rules."""
+    return []
+
+
+def _is_the_same_on_npu(old: ast.expr, new: str) -> bool:
+    """True where a rule writes the old expression itself with the NPU in place of CUDA: the same effects happen."""
+    return bool(new) and ast.unparse(old).replace("cuda", "npu") == ast.unparse(ast.parse(new.strip(), mode="eval"))

@@ -9,10 +9,12 @@ dotted names are what the rule takes them for.
 from __future__ import annotations
 
 import ast
+from pathlib import PurePath
 
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.rules.rule import Rule
 from transplt.syntax.scopes import Binding
 
 fixer = Fixer(__name__, code="NPU005", rank=105)
@@ -41,15 +43,32 @@ def binding_that_stays(work: Work, func: ast.expr) -> str:
     return "" if found is None or work.names.import_of(func) in work.renamed else _bound(found[1][0])
 
 
-def left(work: Work, func: ast.expr, name: str, why: str) -> Note:
-    """The note of a call that a rule leaves."""
+def left(work: Work, func: ast.expr, name: str, why: str, rule: Rule | None = None) -> Note:
+    """The note of a call that a rule leaves; for a rename it says what in the rule file would mean the definition."""
+    full = _renamable(work, func) if rule is not None and "." not in rule.new else ""
+    help_ = f"where the rule means it too, change the definition of {name} and its calls by hand"
+    if rule is not None and full:
+        entry = f'{{"old_name": "{full}", "new_name": "{rule.new}", "definitions": true}}'
+        help_ = f"where it is meant too, add to {rule.kind.value} of {PurePath(rule.origin).name}: {entry}"
     return work.note(
         func,
         fixer.code,
         f"a rule of yours is for calls of {name}; this {name} is the project's own ({why}) and stays",
         api=name,
-        help=f"where the rule means it too, change the definition of {name} and its calls by hand",
+        help=help_,
     )
+
+
+def _renamable(work: Work, func: ast.expr) -> str:
+    """The full name of the function or class of a module that a bare callee names; empty for all else."""
+    full = work.slots.own.definition(func, of_instances=False) or ""
+    if not full and isinstance(func, ast.Name):
+        stars = (f"{star}.{func.id}" for star in work.scan.root.stars)
+        full = next((star for star in stars if _defines(work, star)), "")
+    known = work.project.canonical(full)
+    of_module = known.rpartition(".")[0] in work.project.modules
+    means_it = isinstance(func, ast.Name) and known.rpartition(".")[2] == func.id
+    return known if means_it and of_module and known in work.project.defined else ""
 
 
 @fixer.on(ast.Import)

@@ -30,8 +30,10 @@ def _called(work: Work, call: ast.Call) -> Finds:
         return
     if isinstance(func, ast.Name) and work.names.import_of(func) in work.renamed:
         return  # the import brings the new name
+    if id(func) in work.taken:
+        return  # a rule for the definition has it
     if own := own_definition(work, func) or ("" if "." in rule.new else binding_that_stays(work, func)):
-        yield left(work, func, last, own)
+        yield left(work, func, last, own, rule)
         return
     carried = yield from carry_over(work, rule, func, last)
     if carried and work.take_for(rule, func):

@@ -15,7 +15,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.own_definitions import own_definition
 from transplt.rules.rule import Rule
-from transplt.syntax.asks import is_dotted, last_name, shape
+from transplt.syntax.asks import block_of, is_dotted, last_name, shape
 from transplt.syntax.scan import parent
 from transplt.trees.literals import in_literals
 from transplt.trees.names import attribute_named
@@ -79,12 +79,21 @@ def lines(work: Work, tree: ast.Module) -> Finds:
             if not isinstance(statement, _SIMPLE) or (rule.below and isinstance(statement, (ast.Return, ast.Raise))):
                 where = "behind" if rule.below else "above"
                 yield work.note(call, "NPU009", f"no place for lines {where} this call of {name}", api=name)
-            elif (id(statement), name) not in done:
+            elif (id(statement), name) not in done and not _stand_there(work, statement, rule):
                 done.add((id(statement), name))
                 yield Edit(
                     Beside(statement, below=rule.below), rule.code, rule.message, rule.new, level=rule.level, api=name,
                     user=True, asked=rule.similar, writes_npu="torch.npu" in rule.new or "torch_npu" in rule.new,
                 )  # fmt: skip
+
+
+def _stand_there(work: Work, statement: ast.stmt, rule: Rule) -> bool:
+    """True where the rule's lines are beside the statement already, from an earlier run or by hand."""
+    wanted = [ast.unparse(each) for each in ast.parse(rule.new).body]
+    block = block_of(statement)
+    at = block.index(statement)
+    beside = block[at + 1 : at + 1 + len(wanted)] if rule.below else block[max(0, at - len(wanted)) : at]
+    return [ast.unparse(each) for each in beside] == wanted
 
 
 def _names_of(work: Work, call: ast.Call) -> Iterator[str]:

@@ -14,6 +14,7 @@ from transplt.program.program import enclosing_function
 from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import block_of, last_name
 from transplt.syntax.scan import chain, parent, statement
+from transplt.syntax.scopes import Scope
 
 SAME_SHAPE = names_of(TENSOR, "same_tensor")
 #: Functions and methods that only tensors of torch have, unlike arrays of numpy.
@@ -236,10 +237,12 @@ def _indexed(index: ast.expr) -> int | None:
 
 
 def is_torch_tensor(work: Work, node: ast.expr) -> bool:
-    """True when the function shows that a name is a tensor of torch: what made it, or what is asked of it."""
-    if not isinstance(node, ast.Name) or enclosing_function(node) is None:
+    """True when the function or module shows that a name is a tensor of torch: what made it, or what is asked of it."""
+    if not isinstance(node, ast.Name):
         return False
     scope = work.scan.scope_of(node)
+    if scope.kind not in ("module", "function") or _is_set_elsewhere(work, node.id, scope):
+        return False
     first, last = _lifetime(work, node)
     for other in work.scan.names.get(node.id, ()):
         if work.scan.scope_of(other) is not scope:
@@ -267,6 +270,12 @@ def is_torch_tensor(work: Work, node: ast.expr) -> bool:
             return module in _MODULES and name not in _NO_TENSOR
         return isinstance(made.func, ast.Attribute) and made.func.attr in _OF_TORCH
     return False
+
+
+def _is_set_elsewhere(work: Work, name: str, scope: Scope) -> bool:
+    """True for a variable of the module that a function sets too: when that happens its calls tell."""
+    bound = scope.bindings.get(name, ()) if scope.kind == "module" else ()
+    return any(enclosing_function(binding.node) is not None for binding in bound)
 
 
 def _lifetime(work: Work, name: ast.Name) -> tuple[int, int]:

@@ -3,9 +3,12 @@
 #
 #   bash run_distributed_npu.sh [--nproc N] [--logs DIR] [--dry-run] [--] [arguments of the script]
 #
-#   --nproc N    processes on this machine; else as many as ASCEND_RT_VISIBLE_DEVICES names, else as npu-smi lists
-#   --logs DIR   the output of each rank also goes to DIR; default: logs/<date> beside this script
-#   --dry-run    print the command, and do not run it
+#   --nproc N           processes on this machine; else as many as ASCEND_RT_VISIBLE_DEVICES names, or npu-smi lists
+#   --logs DIR          the output of each rank also goes to DIR; default: logs/<date> beside this script
+#   --dry-run           print the command, and do not run it
+#   --addr ADDRESS      where the processes meet: the address of the first machine (MASTER_ADDR)
+#   --device-list 0,1   the cards to use (ASCEND_RT_VISIBLE_DEVICES), one process for each
+#   --device npu        is what this script is for; no other device is taken
 #
 # Several machines: run it on each one with NNODES, NODE_RANK (0 on the first), MASTER_ADDR (of the first), MASTER_PORT.
 # The exit code is that of the job.
@@ -16,6 +19,9 @@ main="$here"/train.py
 nproc=""
 logs=""
 dry_run=0
+addr=""
+cards=""
+only=0
 
 while [ $# -gt 0 ]; do
     case "$1" in
@@ -24,10 +30,55 @@ while [ $# -gt 0 ]; do
         --logs) logs="${2:?--logs needs a folder}"; shift 2 ;;
         --logs=*) logs="${1#*=}"; shift ;;
         --dry-run) dry_run=1; shift ;;
-        --) shift; break ;;
+        --addr) addr="${2:?--addr needs an address}"; shift 2 ;;
+        --addr=*) addr="${1#*=}"; shift ;;
+        --device-list) cards="${2:?--device-list needs numbers of cards}"; shift 2 ;;
+        --device-list=*) cards="${1#*=}"; shift ;;
+        --device=npu) shift ;;
+        --device | --device=*)
+            if [ "$1" != "--device" ] || [ "${2:-}" != "npu" ]; then
+                echo "run_distributed_npu.sh: it runs on NPUs, and has no --device but npu" >&2
+                exit 2
+            fi
+            shift 2
+            ;;
+        --) shift; only=1; break ;;
         *) break ;;
     esac
 done
+
+# The program has none of these: they may stand among its arguments, but for what follows --.
+own=()
+while [ $# -gt 0 ] && [ "$only" -eq 0 ]; do
+    case "$1" in
+        --addr) addr="${2:?--addr needs an address}"; shift 2 ;;
+        --addr=*) addr="${1#*=}"; shift ;;
+        --device-list) cards="${2:?--device-list needs numbers of cards}"; shift 2 ;;
+        --device-list=*) cards="${1#*=}"; shift ;;
+        --device=npu) shift ;;
+        --device | --device=*)
+            if [ "$1" != "--device" ] || [ "${2:-}" != "npu" ]; then
+                echo "run_distributed_npu.sh: it runs on NPUs, and has no --device but npu" >&2
+                exit 2
+            fi
+            shift 2
+            ;;
+        --) break ;;
+        *) own+=("$1"); shift ;;
+    esac
+done
+set -- ${own[@]+"${own[@]}"} "$@"
+
+case "$cards" in
+    *[!0-9,]* | ,* | *, | *,,*)
+        echo "run_distributed_npu.sh: --device-list needs numbers of cards such as 0,1,2, not $cards" >&2
+        exit 2
+        ;;
+    ?*) export ASCEND_RT_VISIBLE_DEVICES="$cards" ;;
+esac
+if [ -n "$addr" ]; then
+    export MASTER_ADDR="$addr"
+fi
 
 # CANN's environment, where it is installed and not yet set; its script uses variables that may be unset.
 if [ -z "${ASCEND_HOME_PATH:-}" ]; then
@@ -61,8 +112,8 @@ export HCCL_WHITELIST_DISABLE=${HCCL_WHITELIST_DISABLE:-1}
 
 if [ -z "$nproc" ]; then
     if [ -n "${ASCEND_RT_VISIBLE_DEVICES:-}" ]; then
-        IFS=, read -r -a cards <<< "$ASCEND_RT_VISIBLE_DEVICES"
-        nproc=${#cards[@]}
+        IFS=, read -r -a visible <<< "$ASCEND_RT_VISIBLE_DEVICES"
+        nproc=${#visible[@]}
     elif command -v npu-smi > /dev/null; then
         # One line "Chip Count : N" for each NPU of the machine.
         nproc=$(npu-smi info -l | awk -F: '/Chip Count/ { total += $2 } END { print total + 0 }')
@@ -84,8 +135,8 @@ if [ "$nnodes" -gt 1 ]; then
         --master-addr "${MASTER_ADDR:?several machines need MASTER_ADDR}"
         --master-port "${MASTER_PORT:-29500}"
     )
-elif [ -n "${MASTER_PORT:-}" ]; then
-    command+=(--master-addr "${MASTER_ADDR:-127.0.0.1}" --master-port "$MASTER_PORT")
+elif [ -n "${MASTER_PORT:-}$addr" ]; then
+    command+=(--master-addr "${MASTER_ADDR:-127.0.0.1}" --master-port "${MASTER_PORT:-29500}")
 else
     command+=(--standalone)
 fi
