@@ -150,7 +150,11 @@ def _port(
             reference = scratch / "reference" / prefix
         given = replace(options, source=before / prefix, out=out, page=False, analysis=True, force=False)
         progress("migrating")
-        result = migrate_tree(make_plan(given))
+        plan = make_plan(given)
+        if plan.settings.entry:
+            raise UsageError("the plan names a main file, and `transplt port` makes no program distributed; take the line "
+                             "out, or give the plan to `transplt -i`")  # fmt: skip
+        result = migrate_tree(plan)
         files = _changed(result, before / prefix)
         modes = {each.path.removeprefix(prefix): each.mode for each in held if each.path.startswith(prefix)}
         grown = _Branch(top, tip or head, modes, prefix, after / prefix, scratch)
@@ -177,6 +181,7 @@ def _port(
             done.notes.append(f"card pack: {pack}")
         if done.commits:
             move_branch(top, branch, grown.tip, tip)
+    done.notes += result.planned
     if lacking:
         done.notes.append(f"{many(len(lacking), 'file')} that this partial clone lacks stay as they are: {lacking[0]}")
     if status(top):
