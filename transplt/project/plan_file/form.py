@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -50,7 +51,9 @@ _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,})")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9 _-]*?)[ \t]*:(?:[ \t]+(.*)|$)")
 _PLACE = re.compile(r"(.+?):([0-9]{1,9}) (NPU[0-9]{3}) ([0-9a-f]{10}\+[0-9]{1,6})(?: .*)?")
-_TWO_DOTS, _LONGEST_VALUE = "..", 1000
+_LONGEST_VALUE = 1000
+_ODD = ("Cc", "Cs", "Zl", "Zp")
+_DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ def _deciding(text: str, where: str) -> Iterator[tuple[int, str]]:
     """Number and text of the lines with a bullet, outside of comments and of blocks of code."""
     fence, comment, begun = "", False, 0
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
-        if (odd := next((c for c in line if not c.isprintable() and c != "\t"), None)) is not None:
+        if (odd := next(filter(_is_odd, line), None)) is not None:
             raise UsageError(f"{where}:{number}: the character U+{ord(odd):04X} has no place in a plan")
         if comment:
             comment = "-->" not in line
@@ -151,6 +154,13 @@ def _deciding(text: str, where: str) -> Iterator[tuple[int, str]]:
     if comment or fence:
         what = "comment" if comment else "block of code"
         raise UsageError(f"{where}:{begun}: the {what} that begins here does not end")
+
+
+def _is_odd(character: str) -> bool:
+    """True for what shows another line than is read: control characters, separators of lines, changes of direction."""
+    if character.isprintable() or character == "\t":
+        return False
+    return unicodedata.category(character) in _ODD or unicodedata.bidirectional(character) in _DIRECTIONS
 
 
 def _key_and_value(line: str, at: str) -> tuple[str, str]:
@@ -200,13 +210,13 @@ def _leave(found: PlanText, value: str, at: str) -> None:
     code, inside, pattern = value.partition(" in ")
     if value == NONE:
         return
+    if code == "NPU" and not inside or "*" in value and not value.strip("*/."):
+        raise UsageError(f"{at}: {shortened(value, 60)!r} leaves all of the project")
     if re.fullmatch(r"NPU\d*", code):
         if not is_prefix(code):
             near = nearest_code(code)
             raise UsageError(f"{at}: no code starts with {code!r}" + (f"; did you mean {near}?" if near else ""))
         found.codes.append((_path(pattern, at) if inside else "*", code))
-    elif "*" in value and not value.strip("*/."):
-        raise UsageError(f"{at}: {shortened(value, 60)!r} leaves all of the project")
     else:
         found.left.append(_path(value, at))
 
@@ -216,6 +226,6 @@ def _path(text: str, at: str) -> str:
     path = text.strip().removeprefix("./")
     if not path or len(path) > _LONGEST_VALUE:
         raise UsageError(f"{at}: a path of the project is missing")
-    if path.startswith(("/", "~")) or "\\" in path or re.match(r"[A-Za-z]:", path) or _TWO_DOTS in path.split("/"):
+    if path.startswith(("/", "~")) or "\\" in path or re.match(r"[A-Za-z]:", path) or ".." in path.split("/"):
         raise UsageError(f"{at}: {shortened(text, 60)!r} is no path inside of the project (relative, with /, without ..)")
     return path

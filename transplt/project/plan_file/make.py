@@ -26,13 +26,14 @@ _UNKNOWN_PLACE = "reaches no place that is known to take a"
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A place that somebody decides: the finding, what it can be made (`npu`, `hccl` or `apply`), the mark and the text
-    of its line, and what the edit would write, as far as that is known.
+    of its line, and what the edit would take out and put there, as far as that is known.
     """
 
     finding: Finding
     makes: str
     mark: str
     text: str
+    before: str = ""
     after: str = ""
 
 
@@ -81,9 +82,9 @@ def _offers(plan: Plan, result: RunResult, made: Sequence[Finding]) -> Iterator[
             lines[each.path] = lines_of(plan.folder, each.path)
         its = lines[each.path]
         if isinstance(its, Lines) and (edit is not None or _one_literal(plan, each)):
-            after = edit.edit.after if edit is not None and edit.edit is not None else ""
+            new = edit.edit if edit is not None else None
             mark, text = its.mark(each.span.line, each.span.column), its.texts[each.span.line - 1].strip()
-            yield Offer(each, IN_QUESTION.get(each.code, APPLY), mark, text, after)
+            yield Offer(each, IN_QUESTION.get(each.code, APPLY), mark, text, *((new.before, new.after) if new is not None else ()))
 
 
 def _inside(edit: Finding, finding: Finding) -> bool:

@@ -158,11 +158,14 @@ def _left(found: ToDecide) -> Iterator[str]:
 def _place(offer: Offer) -> str:
     """`- open: train.py:12 NPU203 3f2a91c0d4+9 ` and the line, with what would be written."""
     each = offer.finding
-    text = shortened(offer.text, _LONGEST_LINE)
-    fence = "" if "`" in text else "`"
-    after = shortened(offer.after, _LONGEST_EDIT)
-    new = f" -> {'' if '`' in after else '`'}{after}{'' if '`' in after else '`'}" if after else ""
-    return f"- {OPEN}: {each.path}:{each.span.line} {each.code} {offer.mark} {fence}{text}{fence}{new}"
+    new = f": {_code(offer.before, _LONGEST_EDIT)} -> {_code(offer.after, _LONGEST_EDIT)}" if offer.after else ""
+    return f"- {OPEN}: {each.path}:{each.span.line} {each.code} {offer.mark} {_code(offer.text, _LONGEST_LINE)}{new}"
+
+
+def _code(text: str, most: int) -> str:
+    """A piece of code as Markdown shows it."""
+    text = shortened(text, most)
+    return f"`{text}`" if text and "`" not in text else text
 
 
 def _heading(text: str, why: str) -> Iterator[str]:
