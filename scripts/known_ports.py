@@ -61,9 +61,9 @@ def left_out(name: str) -> bool:
 def used(root: Path) -> frozenset[str]:
     """The APIs that the files of a port use, those of tests and documentation left out; each file is read by itself."""
     from transplt.base.text.source import UnreadableSource
-    from transplt.flow.entries import named_aside
     from transplt.engine.analysis.api_uses import api_uses, chains
     from transplt.engine.analysis.receivers import Receivers
+    from transplt.flow.entries import named_aside
     from transplt.syntax.files import File
     from transplt.syntax.names import Names
 

@@ -30,8 +30,8 @@ class Options:
     name that it has in `Settings`.
 
     None (and an empty text) where the project's settings or the defaults decide; with `isolated` the defaults do.
-    `jobs` is the number of worker processes, 0 for none, None for a number that fits; `executor` names others. `plan` is
-    a file of decisions (`transplt plan`), `decided` what it came to when it was read.
+    `jobs` is the number of worker processes, 0 for none, None for a number that fits; `executor` names others. `plan`
+    is a file of decisions (`transplt plan`), `decided` what it came to when it was read.
     """
 
     source: _Path = "."

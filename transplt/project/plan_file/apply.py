@@ -48,7 +48,11 @@ def value_in(settings: Settings, key: str) -> str:
 
 
 def apply_plan(
-    path: str, folder: Path, without: Settings, asked: Callable[[str], bool], settle: Callable[[dict[str, Any]], Settings]
+    path: str,
+    folder: Path,
+    without: Settings,
+    asked: Callable[[str], bool],
+    settle: Callable[[dict[str, Any]], Settings],
 ) -> Planned:
     """Reads the plan at `path` for the project in `folder`. UsageError, with path and line, for what is wrong in it.
 

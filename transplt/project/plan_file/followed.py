@@ -22,7 +22,7 @@ def followed(decided: Decided | None, findings: Mapping[str, Sequence[Finding]])
         if path in findings and any(_holds(choice, each) for each in findings[path]):
             done[choice.choice] += 1
         else:
-            why = "nothing with this code is edited there" if choice.choice != LEAVE else "nothing with this code is there"
+            why = f"nothing with this code is {'' if choice.choice == LEAVE else 'edited '}there"
             lost.append(not_followed(choice.choice, f"{path}:{choice.line} {choice.code}", why))
     for pattern in decided.left:
         if not any(matches(path, pattern) for path in findings):
@@ -34,7 +34,8 @@ def followed(decided: Decided | None, findings: Mapping[str, Sequence[Finding]])
     did = [f"{key} {value}" for key, value in decided.keys]
     did += [f"{many(count, 'place')}: {choice}" for choice, count in sorted(done.items())]
     did += [f"{many(left, 'file')} left as they are ({', '.join(decided.left)})"] if left else []
-    did += [f"{', '.join(codes)} left" + (f" in {pattern}" if pattern != "*" else "") for pattern, codes in decided.codes]
+    for pattern, codes in decided.codes:
+        did.append(f"{', '.join(codes)} left" + (f" in {pattern}" if pattern != "*" else ""))
     head = f"as {decided.plan} says: {'; '.join(did) or 'nothing that a run without it does not'}"
     return tuple(map(visible, (head, *lost)))
 

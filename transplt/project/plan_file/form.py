@@ -210,7 +210,7 @@ def _leave(found: PlanText, value: str, at: str) -> None:
     code, inside, pattern = value.partition(" in ")
     if value == NONE:
         return
-    if code == "NPU" and not inside or "*" in value and not value.strip("*/."):
+    if (code == "NPU" and not inside) or ("*" in value and not value.strip("*/.")):
         raise UsageError(f"{at}: {shortened(value, 60)!r} leaves all of the project")
     if re.fullmatch(r"NPU\d*", code):
         if not is_prefix(code):
@@ -227,5 +227,6 @@ def _path(text: str, at: str) -> str:
     if not path or len(path) > _LONGEST_VALUE:
         raise UsageError(f"{at}: a path of the project is missing")
     if path.startswith(("/", "~")) or "\\" in path or re.match(r"[A-Za-z]:", path) or ".." in path.split("/"):
-        raise UsageError(f"{at}: {shortened(text, 60)!r} is no path inside of the project (relative, with /, without ..)")
+        what = "is no path inside of the project (relative, with /, without ..)"
+        raise UsageError(f"{at}: {shortened(text, 60)!r} {what}")
     return path

@@ -84,7 +84,8 @@ def _offers(plan: Plan, result: RunResult, made: Sequence[Finding]) -> Iterator[
         if isinstance(its, Lines) and (edit is not None or _one_literal(plan, each)):
             new = edit.edit if edit is not None else None
             mark, text = its.mark(each.span.line, each.span.column), its.texts[each.span.line - 1].strip()
-            yield Offer(each, IN_QUESTION.get(each.code, APPLY), mark, text, *((new.before, new.after) if new is not None else ()))
+            change = (new.before, new.after) if new is not None else ()
+            yield Offer(each, IN_QUESTION.get(each.code, APPLY), mark, text, *change)
 
 
 def _inside(edit: Finding, finding: Finding) -> bool:

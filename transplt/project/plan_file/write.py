@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from transplt.base.decided import IN_QUESTION
-from transplt.base.settings import IMPORTS, STYLES, TORCH_VERSIONS
+from transplt.base.settings import IMPORTS, STYLES, TORCH_VERSIONS, Settings
 from transplt.engine.actions.actions import actions_of, total_hours
 from transplt.fixers.tunings.table import tunings
 from transplt.project.plan_file.apply import value_in
@@ -17,6 +17,50 @@ from transplt.render.cell import many, shortened, visible
 from transplt.report.action_lines import EFFORT_TEXT, about, how_many, place_text
 from transplt.report.titles import title
 
+_Section = tuple[str, str, tuple[str, ...], str]
+_FIRST: tuple[_Section, ...] = (
+    (
+        "Style",
+        "Edits for NPUs alone, or only those with which the program does on CUDA and the CPU what it did before.",
+        ("style",),
+        ", ".join(STYLES),
+    ),
+    (
+        "Where torch_npu is imported",
+        "As the version of torch needs it (auto), in each file, or where programs begin.",
+        ("torch-npu-import",),
+        ", ".join(IMPORTS),
+    ),
+)
+_THEN: tuple[_Section, ...] = (
+    (
+        "All edits that may change what the program does",
+        "Those above all together; and APIs that an NPU lacks, replaced by similar ones.",
+        ("unsafe-fixes", "similar"),
+        "no, yes",
+    ),
+    (
+        "The running device",
+        "From the environment (LOCAL_RANK, ASCEND_DEVICE_ID, DEVICE_ID), or as the program has it.",
+        ("specify-device",),
+        "no, yes",
+    ),
+    (
+        "Texts and documents",
+        "Messages and help texts, and commands in documents, follow the code or stay.",
+        ("texts", "docs"),
+        "no, yes",
+    ),
+)
+_LAST: tuple[_Section, ...] = (
+    (
+        "Many cards",
+        "The script that is made to run on many cards, as `transplt distributed -m` does.",
+        ("main",),
+        "none, or a path of the project such as train.py",
+    ),
+)
+_OF_AMP = ("amp-dtype", "opt-level", "loss-scale", "combine-ddp", "amp-flag")
 _LONGEST_LINE, _LONGEST_EDIT, _MOST_PLACES = 100, 80, 5
 
 
@@ -28,8 +72,9 @@ def plan_text(found: ToDecide) -> str:
         "",
         MARKER,
         "",
-        f"The lines that begin with a bullet decide. Edit them, then run `transplt -i {name} -o OUT --plan` with this "
-        "file; as it stands it changes nothing. All other lines are for reading.",
+        "The lines that begin with a bullet decide. Edit them, and give this file to "
+        "`transplt -i PROJECT --plan FILE` or `transplt port PROJECT --plan FILE`; as it stands it "
+        "changes nothing. All other lines are for reading.",
         "",
         *_general(found),
         *_places(found.offers),
@@ -41,19 +86,14 @@ def plan_text(found: ToDecide) -> str:
 
 
 def _general(found: ToDecide) -> Iterator[str]:
-    settings, torch = found.plan.settings, found.plan.torch
+    torch = found.plan.torch
     yield from _heading("Version of torch", f"Chosen because: {visible(torch.why)}.")
     # No line begins with a word of the input: it could be a bullet.
     yield from (f"Also {visible(line)}  " for line in torch.weighed)
     yield from [""] if torch.weighed else []
-    yield f"- torch-version: {settings.torch_version}"
+    yield f"- torch-version: {found.plan.settings.torch_version}"
     yield from _comment(", ".join(TORCH_VERSIONS))
-    yield from _heading("Style", "Edits for NPUs alone, or only those with which the program does on CUDA and the CPU what it did before.")
-    yield f"- style: {settings.style}"
-    yield from _comment(", ".join(STYLES))
-    yield from _heading("Where torch_npu is imported", "As the version of torch needs it (auto), in each file, or where programs begin.")
-    yield f"- torch-npu-import: {settings.torch_npu_import}"
-    yield from _comment(", ".join(IMPORTS))
+    yield from _settings(found, _FIRST)
 
 
 def _places(offers: Sequence[Offer]) -> Iterator[str]:
@@ -66,7 +106,7 @@ def _places(offers: Sequence[Offer]) -> Iterator[str]:
         )
         for makes, its in groupby(sorted(strings, key=lambda each: each.makes, reverse=True), lambda each: each.makes):
             yield from map(_place, its)
-            yield from _comment(f"{OPEN}: stays a finding; {makes}: it names one, write {makes}; leave: it is another name")
+            yield from _comment(f"{OPEN}: it stays a finding; {makes}: write {makes}; leave: it is another name")
     edits = [each for each in offers if each.finding.code not in IN_QUESTION]
     if edits:
         yield from _heading(
@@ -87,37 +127,34 @@ def _places(offers: Sequence[Offer]) -> Iterator[str]:
 
 
 def _further(found: ToDecide) -> Iterator[str]:
-    settings = found.plan.settings
-    yield from _heading("All edits that may change what the program does", "")
-    yield f"- unsafe-fixes: {value_in(settings, 'unsafe-fixes')}"
-    yield f"- similar: {value_in(settings, 'similar')}"
-    yield from _comment("no, yes; similar: some APIs that an NPU lacks are replaced by similar ones")
-    yield from _heading("The running device", "Take it from the environment (LOCAL_RANK, ASCEND_DEVICE_ID, DEVICE_ID), or leave it to the program.")
-    yield f"- specify-device: {value_in(settings, 'specify-device')}"
-    yield from _comment("no, yes")
-    yield from _heading("Texts and documents", "Messages and help texts, and commands in documents, follow the code or stay.")
-    yield f"- texts: {value_in(settings, 'texts')}"
-    yield f"- docs: {value_in(settings, 'docs')}"
-    yield from _comment("no, yes")
+    yield from _settings(found, _THEN)
     here = f"{many(found.amp, 'edit')} here" if found.amp else "nothing to insert was found"
     yield from _heading("Mixed precision", f"Matrix products and convolutions in 16 bits; it changes numbers ({here}).")
-    yield f"- amp: {settings.amp}"
-    for key, default in (("amp-dtype", "float16"), ("opt-level", "none"), ("loss-scale", "dynamic"), ("combine-ddp", "no"), ("amp-flag", "no")):
-        if (value := value_in(settings, key)) != default:
+    yield f"- amp: {found.plan.settings.amp}"
+    for key in _OF_AMP:
+        if (value := value_in(found.plan.settings, key)) != value_in(Settings(), key):
             yield f"- {key}: {value}"
-    yield from _comment("off, native, apex; native may have amp-dtype: bfloat16, apex may have opt-level: O1, as lines of their own")
+    yield from _comment(
+        "off, native, apex; lines of their own may follow: amp-dtype: bfloat16 for native, opt-level: O1 for apex"
+    )
     yield from _heading("Tunings", "What experts change in a port after it runs, each by its name.")
     for name, count in found.tunings:
         yield f"{tunings()[name].code} {name}: {many(count, 'edit')} here ({title(tunings()[name].code)})  "
     yield from [""] if found.tunings else []
-    yield f"- tune: {value_in(settings, 'tune')}"
+    yield f"- tune: {value_in(found.plan.settings, 'tune')}"
     yield from _comment("none, all, or names with commas between; `transplt rules --tunings` lists them")
-    yield from _heading("Many cards", "The script that is made to run on many cards, as `transplt distributed -m` does.")
-    yield f"- main: {value_in(settings, 'main')}"
-    yield from _comment("none, or a path of the project such as train.py")
-    yield from _heading("What stays as it is", "Files and folders that are copied unread, and codes that are switched off.")
+    yield from _settings(found, _LAST)
+    yield from _heading("What stays as it is", "Files and folders that are copied as they are, and codes switched off.")
     yield "- leave: none"
     yield from _comment("one line each: vendor/ or third_party/*.py or NPU501 or NPU3 in tests/*")
+
+
+def _settings(found: ToDecide, rows: Iterable[_Section]) -> Iterator[str]:
+    """Sections for settings: heading, why, keys, what can be chosen."""
+    for heading, why, keys, choices in rows:
+        yield from _heading(heading, why)
+        yield from (f"- {key}: {value_in(found.plan.settings, key)}" for key in keys)
+        yield from _comment(choices)
 
 
 def _done(found: ToDecide) -> Iterator[str]:
@@ -148,7 +185,8 @@ def _left(found: ToDecide) -> Iterator[str]:
         yield ""
         for action in its:
             number += 1
-            yield f"{number}. {visible(action.title)} ({EFFORT_TEXT[action.effort]}, {how_many(action)}; {', '.join(action.codes)})  "
+            size = f"{EFFORT_TEXT[action.effort]}, {how_many(action)}; {', '.join(action.codes)}"
+            yield f"{number}. {visible(action.title)} ({size})  "
             places = [visible(place_text(place)) for place in action.places[:_MOST_PLACES]]
             more = len(action.places) - len(places)
             yield f"   in {'; '.join(places)}" + (f"; and {many(more, 'more file')}" if more > 0 else "")

@@ -152,8 +152,10 @@ def _port(
         progress("migrating")
         plan = make_plan(given)
         if plan.settings.entry:
-            raise UsageError("the plan names a main file, and `transplt port` makes no program distributed; take the line "
-                             "out, or give the plan to `transplt -i`")  # fmt: skip
+            raise UsageError(
+                "the plan names a main file, and `transplt port` makes no program distributed; take the line out, or "
+                "give the plan to `transplt -i`"
+            )
         result = migrate_tree(plan)
         files = _changed(result, before / prefix)
         modes = {each.path.removeprefix(prefix): each.mode for each in held if each.path.startswith(prefix)}
