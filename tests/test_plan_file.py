@@ -271,7 +271,15 @@ def test_the_command_line_wins_and_says_so(project: Path) -> None:
     _, said = migrated(project, plan, "--torch-version", "2.7", "--tune", "drop-last")
     assert "for torch 2.7 (--torch-version)" in said
     assert "the command line wins over the plan: torch-version: 2.7, not 2.8" in said
-    assert "the command line wins over the plan: tune: drop-last, not " in said
+    assert "the command line wins over the plan: tune: drop-last, not all" in said
+
+
+def test_what_nobody_decided_is_no_contradiction(project: Path) -> None:
+    _, said = migrated(project, planned(project), "--style", "portable", "--torch-version", "2.7")
+    assert "for torch 2.7 (--torch-version)" in said and "wins over" not in said
+    file = _written(project, planned(project))
+    done = call("-i", project, "-o", project.parent / "two", "--plan", file, "distributed", "-m", project / "train.py")
+    assert "wins over" not in done.output and done.exit_code == 1
 
 
 @pytest.mark.parametrize(

@@ -65,12 +65,14 @@ def apply_plan(
     said: list[str] = []
     for key, text in plan.keys.items():
         value = _normal(plan, key, text, without)
-        if value == value_in(without, key) or (key == "opt-level" and text == NONE):
+        if value == value_in(without, key):
             continue
         if asked(option_of(key)):
-            said.append(f"the command line wins over the plan: {key}: {value_in(without, key)}, not {value}")
+            if not _goes_without_saying(key, value, settle):
+                wins = f"{key}: {value_in(without, key)}, not {text}"
+                said.append(f"the command line wins over the plan: {wins}")
             continue
-        keys.append((key, value))
+        keys.append((key, text if key == "tune" else value))
         options[option_of(key)] = value == YES if value in (YES, NO) else "" if value == NONE else value
     if "main" in dict(keys) and dict(keys)["main"] != NONE and not (folder / options["entry"]).is_file():
         raise UsageError(f"{plan.at('main')}: the project has no file {options['entry']!r}")
@@ -89,6 +91,14 @@ def apply_plan(
     if not (keys or places or plan.left or off or said):
         return Planned({}, None)
     return Planned(options, Decided(plan.name, tuple(keys), places, tuple(plan.left), off, tuple(said)))
+
+
+def _goes_without_saying(key: str, value: str, settle: Callable[[dict[str, Any]], Settings]) -> bool:
+    """Whether a plan has for a key what holds without the command line: nobody has decided that in the plan."""
+    try:
+        return value == value_in(settle({option_of(key): None}), key)
+    except UsageError:
+        return False
 
 
 def _normal(plan: PlanText, key: str, text: str, without: Settings) -> str:
