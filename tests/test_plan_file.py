@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.test_port import git
 from transplt.base.decided import matches
-from transplt.base.errors import TranspltError
+from transplt.base.errors import TranspltError, UsageError
 from transplt.base.text.source import read_source
 from transplt.faces.cli.main import main
 from transplt.project.options import Options, make_plan
@@ -106,6 +108,7 @@ def test_a_plan_reads_as_a_report_of_decisions(project: Path) -> None:
     assert re.search(r'\n- open: train\.py:5 NPU203 [0-9a-f]{10}\+9 `register\("cuda", 1\)`\n', text)
     assert "- style: npu\n\n<!-- npu, portable -->\n" in text
     assert "## Left for a person (for reading)\n" in text
+    assert "Scripts of the project, those that train first: train.py\n\n- main: none\n" in text
     assert "| Exchange between cards by hccl." in text
     assert text == planned(project)
 
@@ -176,6 +179,32 @@ def test_a_string_in_question_is_decided(project: Path) -> None:
     assert "NPU203,the plan leaves it" in (out / "tokens.csv").read_text().replace('"', "") or "the plan leaves it" in (
         out / "tokens.csv"
     ).read_text()
+
+
+def test_a_backend_in_question_is_decided(project: Path) -> None:
+    (project / "back.py").write_text('import torch\nfrom kernels import send\nsend("nccl")\nsend("nccl ")\n')
+    plan = planned(project)
+    assert "- open: back.py:3 NPU302 " in plan, plan
+    out, said = migrated(project, plan.replace("- open: back.py:3", "- hccl: back.py:3"))
+    assert 'send("hccl")\nsend("nccl ")\n' in (out / "back.py").read_text()
+    assert "1 place: hccl" in said
+
+
+def test_strings_that_cannot_be_edited_are_not_offered(project: Path) -> None:
+    """Neither are those that something is known of: they are edited, or stay for a reason."""
+    lines = ("import torch", "from kernels import send", 'send("cu" "da")', 'send("\\x63uda")', 'print("cuda")')
+    (project / "odd.py").write_text("\n".join((*lines, 'torch.device("cuda")\n')))
+    assert ": odd.py" not in planned(project)
+
+
+@given(st.text(st.sampled_from("- *+:#`~<!>\nNPU203opensty/.x1 \t\r"), max_size=60) | st.text(max_size=60))
+def test_any_text_is_a_plan_or_is_refused(text: str) -> None:
+    try:
+        found = parse_plan(f"{MARKER}\n{text}", "plan.md", "plan.md")
+    except UsageError as error:
+        assert str(error).startswith("plan.md:")
+    else:
+        assert not any(".." in path.split("/") or path.startswith("/") for path in found.left)
 
 
 def test_an_edit_on_offer_is_made_where_the_plan_says_so(project: Path) -> None:
@@ -318,6 +347,9 @@ def test_what_nobody_decided_is_no_contradiction(project: Path) -> None:
         ("- style: npu\x07", "plan.md:7: the character U+0007 has no place in a plan"),
         ("text \x1b[31m", "plan.md:7: the character U+001B has no place in a plan"),
         ("text \u202e", "plan.md:7: the character U+202E has no place in a plan"),
+        ("- style: " + "npu " * 2000, "plan.md:7: a line of 8009 characters is no decision"),
+        ("- leave: a\n" * 1001, "plan.md:1007: more than 1000 lines leave something"),
+        ("- main: train.py\n- leave: train.py", "plan.md:7: train.py is left as it is, says the same plan"),
         ("text \u2028- style: portable", "plan.md:7: the character U+2028 has no place in a plan"),
         ("```\n- style: portable", "plan.md:7: the block of code that begins here does not end"),
         ("<!-- - style: portable", "plan.md:7: the comment that begins here does not end"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transplt.base.decided import APPLY, HCCL, NPU, Choice, Decided
+from transplt.base.decided import APPLY, HCCL, NPU, Choice, Decided, matches
 from transplt.base.errors import UsageError
 from transplt.base.settings import Settings
 from transplt.fixers.tunings.table import parse_tunings
@@ -76,6 +76,8 @@ def apply_plan(
         options[option_of(key)] = value == YES if value in (YES, NO) else "" if value == NONE else value
     if "main" in dict(keys) and dict(keys)["main"] != NONE and not (folder / options["entry"]).is_file():
         raise UsageError(f"{plan.at('main')}: the project has no file {options['entry']!r}")
+    if any(matches(options.get("entry") or "", pattern) for pattern in plan.left):
+        raise UsageError(f"{plan.at('main')}: {options['entry']} is left as it is, says the same plan")
     try:
         settings = settle(options) if options else without
     except UsageError as error:

@@ -51,7 +51,9 @@ _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,})")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9 _-]*?)[ \t]*:(?:[ \t]+(.*)|$)")
 _PLACE = re.compile(r"(.+?):([0-9]{1,9}) (NPU[0-9]{3}) ([0-9a-f]{10}\+[0-9]{1,6})(?: .*)?")
-_LONGEST_VALUE = 1000
+_LONGEST_VALUE, _LONGEST_LINE = 1000, 4000
+#: So many lines that leave files or codes are read: each is held against each path.
+_MOST_LEFT = 1000
 _ODD = ("Cc", "Cs", "Zl", "Zp")
 _DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 
@@ -149,6 +151,8 @@ def _deciding(text: str, where: str) -> Iterator[tuple[int, str]]:
             fence, begun = opening[1], number
         elif line.lstrip(" ").startswith("<!--"):
             comment, begun = "-->" not in line, number
+        elif len(line) > _LONGEST_LINE and line.lstrip(" ")[:1] in tuple("-*+"):
+            raise UsageError(f"{where}:{number}: a line of {len(line)} characters is no decision")
         elif (bullet := _BULLET.fullmatch(line)) and not _RULE.fullmatch(line):
             yield number, (bullet[1] or "").strip()
     if comment or fence:
@@ -208,6 +212,8 @@ def _check_choice(place: PlannedPlace, at: str) -> None:
 def _leave(found: PlanText, value: str, at: str) -> None:
     """Files or folders, or codes (`NPU501`, `NPU3 in tests/*`), that stay as they are."""
     code, inside, pattern = value.partition(" in ")
+    if len(found.left) + len(found.codes) >= _MOST_LEFT:
+        raise UsageError(f"{at}: more than {_MOST_LEFT} lines leave something; a glob stands for many files")
     if value == NONE:
         return
     if (code == "NPU" and not inside) or ("*" in value and not value.strip("*/.")):

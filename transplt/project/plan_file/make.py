@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from transplt.base.text.lexer import one_plain_literal
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import read_source
 from transplt.fixers.tunings.table import tunings
+from transplt.flow.entries import entry_of, named_aside
 from transplt.project.options import Options, Plan, make_plan
 from transplt.project.plan_file.places import Lines, lines_of
 from transplt.project.tree import analyse_tree, diff_tree
@@ -39,8 +41,8 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class ToDecide:
-    """What a plan is written from: the plan of the run, what the run did, the places, and the edits that each tuning
-    and mixed precision would make.
+    """What a plan is written from: the plan of the run, what the run did, the places, the edits that each tuning
+    and mixed precision would make, and the scripts that somebody may start, those that train first.
     """
 
     plan: Plan
@@ -48,6 +50,7 @@ class ToDecide:
     offers: tuple[Offer, ...]
     tunings: tuple[tuple[str, int], ...]
     amp: int
+    scripts: tuple[str, ...]
 
 
 def to_decide(options: Options, progress: Progress = lambda done, total: None) -> ToDecide:
@@ -66,7 +69,19 @@ def to_decide(options: Options, progress: Progress = lambda done, total: None) -
         more = replace(more, loss_scale=None, combine_ddp=False, amp_flag=False)
         counts.update(each.code for each in analyse_tree(make_plan(more), progress).findings if each.applied)
     ours = tuple((name, counts[each.code]) for name, each in tunings().items() if counts[each.code])
-    return ToDecide(plan, result, offers, ours, sum(count for code, count in counts.items() if code.startswith(_AMP)))
+    amp = sum(count for code, count in counts.items() if code.startswith(_AMP))
+    return ToDecide(plan, result, offers, ours, amp, _scripts(plan, result))
+
+
+def _scripts(plan: Plan, result: RunResult) -> tuple[str, ...]:
+    found = []
+    for record in result.python_files:
+        if named_aside(record.path) or not _is_plain(record.path):
+            continue
+        with contextlib.suppress(OSError):
+            entry = entry_of(read_regular(plan.folder / record.path, SOURCE, follow=plan.single), record.path)
+            found += [(not entry.trains, record.path)] if entry.starts else []
+    return tuple(path for _, path in sorted(found))
 
 
 def _offers(plan: Plan, result: RunResult, made: Sequence[Finding]) -> Iterator[Offer]:

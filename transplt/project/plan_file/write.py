@@ -52,16 +52,8 @@ _THEN: tuple[_Section, ...] = (
         "no, yes",
     ),
 )
-_LAST: tuple[_Section, ...] = (
-    (
-        "Many cards",
-        "The script that is made to run on many cards, as `transplt distributed -m` does.",
-        ("main",),
-        "none, or a path of the project such as train.py",
-    ),
-)
 _OF_AMP = ("amp-dtype", "opt-level", "loss-scale", "combine-ddp", "amp-flag")
-_LONGEST_LINE, _LONGEST_EDIT, _MOST_PLACES = 100, 80, 5
+_LONGEST_LINE, _LONGEST_EDIT, _MOST_PLACES, _MOST_SCRIPTS = 100, 80, 5, 8
 
 
 def plan_text(found: ToDecide) -> str:
@@ -143,7 +135,13 @@ def _further(found: ToDecide) -> Iterator[str]:
     yield from [""] if found.tunings else []
     yield f"- tune: {value_in(found.plan.settings, 'tune')}"
     yield from _comment("none, all, or names with commas between; `transplt rules --tunings` lists them")
-    yield from _settings(found, _LAST)
+    yield from _heading("Many cards", "The script that is made to run on many cards, as by `transplt distributed -m`.")
+    if found.scripts:
+        more = f" and {len(found.scripts) - _MOST_SCRIPTS} more" if len(found.scripts) > _MOST_SCRIPTS else ""
+        yield f"Scripts of the project, those that train first: {', '.join(found.scripts[:_MOST_SCRIPTS])}{more}"
+        yield ""
+    yield f"- main: {value_in(found.plan.settings, 'main')}"
+    yield from _comment("none, or a path of the project; not for `transplt port`")
     yield from _heading("What stays as it is", "Files and folders that are copied as they are, and codes switched off.")
     yield "- leave: none"
     yield from _comment("one line each: vendor/ or third_party/*.py or NPU501 or NPU3 in tests/*")
