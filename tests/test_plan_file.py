@@ -45,6 +45,22 @@ if __name__ == "__main__":
 '''
 
 
+KINDS = '''\
+from kernels import take
+
+
+def choose(kind, count):
+    if kind not in ("cuda", "gpu"):
+        count = 0
+    elif isinstance(count, int) and kind == "cuda":
+        count = take(count)
+    return count
+
+
+take("cuda")
+'''
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
@@ -462,6 +478,24 @@ def test_a_port_follows_a_plan(project: Path, monkeypatch: pytest.MonkeyPatch) -
     assert 'device="cuda"' in git(project, "show", "npu-port:vendor/lib.py")
     done = call("port", project, "--plan", _written(project, plan.replace("- main: none", "- main: train.py")))
     assert done.exit_code == 2 and "makes no program distributed" in done.output
+
+
+def test_a_port_lists_what_a_plan_leaves_open(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the place looks like CUDA's side of code for the NPU, since another was decided."""
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "A Person")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "person@example.org")
+    (project / "kinds.py").write_text(KINDS)
+    git(project, "init", "-q", "-b", "main")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "begin")
+    plan = planned(project)
+    assert "- open: kinds.py:5 " in plan and "- open: kinds.py:7 " in plan
+    path = _written(project, plan.replace("- open: kinds.py:5 ", "- npu: kinds.py:5 "))
+    call("port", project, "--plan", path, "--exit-zero")
+    code = git(project, "show", "npu-port:kinds.py").splitlines()
+    line = next(number for number, text in enumerate(code, 1) if text.endswith('== "cuda":'))
+    assert f"`kinds.py:{line}`" in git(project, "show", "npu-port:NPU_PORT.md")
 
 
 def test_one_file_has_a_plan(project: Path) -> None:

@@ -10,7 +10,8 @@ import os
 import shutil
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -273,15 +274,19 @@ def _message(decision: Decision, edits: tuple[Finding, ...], proof: Verdict | No
     return "\n\n".join((decision.subject, *wrapped)) + "\n"
 
 
-def _only_in_edits(grown: _Branch, done: Port, again: set[tuple[str, str]]) -> list[Finding]:
+def _only_in_edits(grown: _Branch, done: Port, again: Sequence[Finding]) -> list[Finding]:
     """What the migration left for a person and nobody finds `again` in its output, since it goes with an edit: at its
     places there.
     """
     found = []
+    places = {(each.path, each.code, each.span.line) for each in again}
+    counts = Counter((each.path, each.code) for each in again)
     for record in done.result.files:
-        if any(each.open and (each.path, each.code) not in again for each in record.findings):
+        its = Counter(each.code for each in record.findings if each.open)
+        if fewer := {code for code, count in its.items() if count > counts[record.path, code]}:
             new = decoded(read_regular(grown.folder / record.path, OTHER))
-            found += [each for each in moved(record.findings, new) if each.open and (each.path, each.code) not in again]
+            left = (each for each in moved(record.findings, new) if each.open and each.code in fewer)
+            found += [each for each in left if (each.path, each.code, each.span.line) not in places]
     return found
 
 
@@ -293,7 +298,7 @@ def _commit_checklist(grown: _Branch, done: Port, options: Options, scratch: Pat
     given = replace(options, source=grown.folder, out=scratch / "left")
     left = diff_tree(make_plan(replace(given, unsafe_fixes=None)))
     findings = [each for each in left.findings if each.path != checklist.NAME]
-    findings += _only_in_edits(grown, done, {(each.path, each.code) for each in findings})
+    findings += _only_in_edits(grown, done, findings)
     offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
     drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left
     drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)
