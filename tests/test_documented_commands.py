@@ -70,7 +70,7 @@ SCRIPTS_OPTIONS = (
 #: Those whose options stand in documents by themselves; "" is the migration.
 COMMANDS = (
     "", "check", "run", "prove", "analyze", "config", "compare", "replay", "show", "watch", "loss", "convert",
-    "diagnose", "profile-read", "doctor", "card-read", "lsp", "mcp", "survey", "distributed",
+    "diagnose", "profile-read", "doctor", "card-read", "lsp", "mcp", "survey", "distributed", "plan",
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
+from transplt.base.decided import Decided
 from transplt.base.finding import Finding
 
 #: Minor versions of PyTorch that a migration can aim at (of torch_npu for 2.2 no wheel was read).
@@ -66,7 +67,7 @@ class Settings:
     stopped or differed. `pins`: packages with the versions that the project asks for (`==4.46.0`).
     `helper_file`: functions that a port needs go into a file of the project (npu_port.py), else into each file that
     calls them. `own_card`: (operator, type) of calls that ran on such a card of the user's own. `only_lines` maps paths
-    to the lines (first, last) that are looked at, None for all.
+    to the lines (first, last) that are looked at, None for all. `decided` is what a plan says (`transplt plan`).
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -104,6 +105,7 @@ class Settings:
     taken_back: tuple[tuple[str, str, str], ...] = ()
     helper_file: bool = False
     own_card: tuple[tuple[str, str], ...] = ()
+    decided: Decided | None = None
 
     @property
     def adds_code(self) -> bool:
@@ -120,7 +122,7 @@ class Settings:
     def without_themes(self, *kept: str) -> Settings:
         """The same settings for a migration alone, with those of the tunings that are `kept`."""
         tune = tuple(each for each in self.tune if each[0] in kept)
-        return replace(self, entry="", refusal="", amp="off", tune=tune, taken_back=())
+        return replace(self, entry="", refusal="", amp="off", tune=tune, taken_back=(), decided=None)
 
     def ignored_codes(self, path: str) -> tuple[str, ...]:
         """Prefixes of the codes that are switched off for a file (relative to the input); `NPU` stands for all.
@@ -129,6 +131,11 @@ class Settings:
         .gitignore, `legacy.py` would also mean `sub/legacy.py`, and `src/*.py` no longer `src/sub/x.py`.
         """
         full = self.base + path
-        return tuple(
+        off = self.decided.codes_off(path) if self.decided is not None else ()
+        return off + tuple(
             code for pattern, codes in self.per_file_ignores if fnmatch(full, pattern) for code in codes or ("NPU",)
         )
+
+    def leaves(self, path: str) -> bool:
+        """True for a file that a plan leaves as it is."""
+        return self.decided is not None and self.decided.leaves(path)

@@ -1,10 +1,11 @@
-"""What the user has switched off: comments `# transplt: ignore[CODE]` and per-file ignores of the settings."""
+"""What the user has switched off: comments `# transplt: ignore[CODE]`, per-file ignores of the settings, a plan."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from transplt.base.decided import LEAVE, PLAN_LEAVES
 from transplt.base.finding import Finding, Level
 from transplt.base.text.ignore_comments import FORM, IgnoreComment, ignore_comments
 from transplt.base.text.lexer import lex
@@ -40,6 +41,10 @@ class Ignores:
                 if each.is_comment and (found := [*ignore_comments(utf8, each.start, each.end)]):
                     self.lines[work.source.position(each.start)[0]] = found
         self.file = work.settings.ignored_codes(work.scan.path)
+        decided, path = work.settings.decided, work.scan.path
+        self.by_plan = decided.codes_off(path) if decided is not None else ()
+        #: Code, line and column of what a plan leaves.
+        self.left = {each[:3] for each in decided.at(path) if each.choice == LEAVE} if decided is not None else set()
 
     def comments(self) -> Iterator[tuple[int, IgnoreComment]]:
         """The comments with their lines, in order."""
@@ -53,6 +58,8 @@ class Ignores:
         """Why a finding with `code` from one line to another is not wanted; empty when it is."""
         holding = [each for at in {line, end_line} for each in self.lines.get(at, ()) if each.holds_for(code)]
         self.used.update((each, code) for each in holding)
+        if self.by_plan and code.startswith(self.by_plan):
+            return PLAN_LEAVES
         if self.file_wide(code):
             return "ignored for this file by the settings"
         return "ignored by a comment" if holding else ""
@@ -63,7 +70,7 @@ class Ignores:
         Lines that a theme asked for, and edits apart, hold together with its other edits, and stay; a line for many
         cards goes, and all others of them with it.
         """
-        if not self.lines and not self.file:
+        if not self.lines and not self.file and not self.left:
             return False
         if edit.rewrites and not edit.apart:
             node, level, api = edit.node, edit.level, edit.api
@@ -72,6 +79,9 @@ class Ignores:
         else:
             return False
         reason = self.reason(edit.code, node.lineno, node.end_lineno or node.lineno)
+        if edit.rewrites and not reason and self.left:
+            place = self.work.source.position(self.work.source.extent(node)[0])
+            reason = PLAN_LEAVES if (edit.code, *place) in self.left else ""
         if reason:
             start, end = self.work.source.extent(node)
             extent = (start, end) if edit.rewrites else (start, start)
@@ -80,6 +90,8 @@ class Ignores:
 
     def mark(self, finding: Finding) -> Finding:
         reason = finding.ignored or self.reason(finding.code, finding.span.line, finding.span.end_line)
+        if not reason and self.left and (finding.code, finding.span.line, finding.span.column) in self.left:
+            reason = PLAN_LEAVES
         return replace(finding, ignored=reason) if reason else finding
 
 

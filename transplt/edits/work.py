@@ -195,6 +195,13 @@ class Work(Memoized):
                 seen.add(id(outer))
                 yield outer
 
+    def choice(self, code: str, node: ast.expr | ast.stmt | ast.arg) -> str:
+        """What a plan says of a finding with `code` at a node; empty where it says nothing."""
+        if self.settings.decided is None:
+            return ""
+        place = (code, *self.source.position(self.source.extent(node)[0]))
+        return next((each.choice for each in self.settings.decided.at(self.scan.path) if each[:3] == place), "")
+
     @property
     def rewrites(self) -> list[Edit]:
         """The edits of existing code so far."""

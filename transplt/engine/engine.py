@@ -140,6 +140,9 @@ def _finished(
     if is_helper(path, data):
         ledger, count = ledger_of(data, Cause(TokenVerdict.IGNORED, "", "helper-file"))
         return FileResult(path, data, (), count, ledger=ledger)
+    if settings.leaves(path):
+        ledger, count = ledger_of(data, Cause(TokenVerdict.IGNORED, "", "left-by-plan"))
+        return FileResult(path, data, (), count, ledger=ledger)
     rules = compile_rules(settings)
     recalled = project.files.take(path, data)
     silent = project.files.silent.pop(path, None) == hash(data)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from transplt.base.decided import APPLY
+from transplt.base.finding import Level
 from transplt.base.settings import Settings
 from transplt.base.text.source import Source
 from transplt.edits.fixer import Fixer, fixers_of
@@ -39,7 +41,16 @@ def plan(
             fixer.look(work)
     if settings.style == "portable":
         portable.adapt(work)
+    if settings.decided is not None:
+        _ask(work, settings.decided.plan)
     return work
+
+
+def _ask(work: Work, name: str) -> None:
+    """The edits on offer that a plan asks for; `name` is that of its file."""
+    for edit in work.rewrites:
+        if edit.level is Level.UNSAFE and not edit.asked and work.choice(edit.code, edit.node) == APPLY:
+            edit.asked, edit.message = True, f"{edit.message}, as {name} says"
 
 
 def in_force(settings: Settings) -> tuple[Fixer, ...]:

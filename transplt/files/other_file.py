@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transplt.base.finding import Cause, FileResult, Finding, TokenVerdict
+from transplt.base.finding import Cause, FileResult, Finding, Ledger, TokenVerdict
 from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.cuda_words import WORD, Token
 from transplt.engine.account import Cover, cause_of, taken_away
@@ -15,8 +15,10 @@ from transplt.files.npu_twin import has_npu_twin, is_for_cuda
 from transplt.files.python_in import whole_python
 from transplt.files.requirements import with_requirements
 from transplt.files.rewrite import Rewritten, rewritten
-from transplt.files.tokens import FILE_BESIDE, PROJECT_BESIDE, Known, scan_other_file
+from transplt.files.tokens import FILE_BESIDE, PROJECT_BESIDE, Known, scan_other_file, tokens_of_one_cause
 from transplt.flow.facts import ProjectFacts
+
+_LEFT = Cause(TokenVerdict.IGNORED, "", "left-by-plan")
 
 
 def migrate_other(
@@ -33,6 +35,9 @@ def migrate_other(
     A file with a twin for the NPU is not edited, nor is one for CUDA in a project that handles the NPU, nor any that is
     not UTF-8.
     """
+    if settings.leaves(path):
+        ledger = Ledger() if kind is FileKind.BINARY else tokens_of_one_cause(data, _LEFT)
+        return FileResult(path, data, (), ledger.total(), ledger=ledger), 0
     if (whole := whole_python(data, path, kind, settings, project)) is not None:
         return whole, 0
     off = settings.ignored_codes(path)

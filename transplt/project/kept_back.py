@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from transplt.base.errors import shown
 from transplt.base.settings import Settings
@@ -22,7 +23,8 @@ def kept_back(config: Config, settings: Settings, files: Sequence[str], left_out
     if config.folder is None:
         return ()
     notes = []
-    ignored = [settings.ignored_codes(path) for path in files]
+    own = replace(settings, decided=None)
+    ignored = [own.ignored_codes(path) for path in files]
     touched = sum(map(bool, ignored))
     if touched:
         every = sum("NPU" in codes for codes in ignored)

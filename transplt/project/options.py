@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from transplt.base.decided import Decided
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.settings import IMPORTS, STYLES, Settings, TorchTarget
 from transplt.disk.publish import output_folder
@@ -30,7 +31,8 @@ class Options:
     name that it has in `Settings`.
 
     None (and an empty text) where the project's settings or the defaults decide; with `isolated` the defaults do.
-    `jobs` is the number of worker processes, 0 for none, None for a number that fits; `executor` names others.
+    `jobs` is the number of worker processes, 0 for none, None for a number that fits; `executor` names others. `plan`
+    is a file of decisions (`transplt plan`), `decided` what it came to when it was read.
     """
 
     source: _Path = "."
@@ -70,6 +72,8 @@ class Options:
     amp_flag: bool = False
     tune: str | None = None
     taken_back: tuple[tuple[str, str, str], ...] = ()
+    plan: _Path | None = None
+    decided: Decided | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +107,35 @@ def make_plan(options: Options) -> Plan:
     source = find_source(Path(options.source))
     folder = source.parent if source.is_file() else source
     config = find_config(folder, isolated=options.isolated)
+    if options.plan is not None:
+        options = _planned(options, config, source, folder)
     torch = choose_target(source, options.torch_version, config.torch_version)
+    if options.decided is not None and "torch-version" in dict(options.decided.keys):
+        torch = replace(torch, why=options.decided.plan)
     target = output_folder(source, Path(options.out) if options.out is not None else None)
     settings = settings_of(options, config, torch, folder)
     # A file that is migrated alone stays one file.
     settings = replace(settings, helper_file=not options.inline and not source.is_file())
     return Plan(source, target, torch, settings, options, config)
+
+
+def _planned(options: Options, config: Config, source: Path, folder: Path) -> Options:
+    """The options with what the plan decides, and without its name. UsageError for a plan that is wrong."""
+    from transplt.project.plan_file.apply import apply_plan
+
+    assert options.plan is not None
+    plain = replace(options, plan=None)
+
+    def settled(more: dict[str, Any]) -> Settings:
+        given = replace(plain, **more)
+        version = choose_target(source, given.torch_version, config.torch_version).version
+        return settings_of(given, config, version, folder)
+
+    def asked(name: str) -> bool:
+        return getattr(plain, name) not in (None, "", False)
+
+    planned = apply_plan(os.fspath(options.plan), folder, settled({}), asked, settled)
+    return replace(plain, **planned.options, decided=planned.decided)
 
 
 def find_source(path: Path) -> Path:

@@ -42,9 +42,11 @@ class Proving:
         data: tuple[str, ...] = (),
         card_pack: str | None = None,
     ) -> None:
-        self.options, self.progress, self.data = options, progress, data
+        plan = make_plan(options)
+        # With what a plan decides: what does not hold is taken back from it too.
+        self.options, self.progress, self.data = plan.options, progress, data
         self.run = run_of(command, stubs)
-        source = make_plan(options).source
+        source = plan.source
         self._proof(source, None, ())  # reports at once what is missing
         self.to_pack = check_pack(Path(card_pack), source) if card_pack is not None else None
         self.pack: Pack | None = None

@@ -239,11 +239,21 @@ def _worked_through(
         large=tuple(found.large),
         unread=tuple(sorted(unread, key=Finding.sort_key)),
         written=written,
+        planned=_planned(plan, records),
         notes=(
             *kept_back(plan.config, plan.settings, paths, [item.path for item in found.left_out]),
             *unmatched(plan.settings, plan.folder, (path for path in paths if path.endswith(".py"))),
         ),
     )
+
+
+def _planned(plan: Plan, records: list[FileRecord]) -> tuple[str, ...]:
+    """What became of the decisions of a plan."""
+    if plan.settings.decided is None:
+        return ()
+    from transplt.project.plan_file.followed import followed
+
+    return followed(plan.settings.decided, {record.path: record.findings for record in records})
 
 
 def _with_the_whole(records: list[FileRecord], plan: Plan) -> list[FileRecord]:

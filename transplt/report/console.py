@@ -118,6 +118,7 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
     if failed > _MOST_NAMES:
         yield f"  ... the log lists all {failed}"
     yield from _left_out(result, verbose)
+    yield from _planned(result)
     yield from (f"  {note}" for note in result.notes)
     prose = f", of these {result.prose} in prose" if result.prose else ""
     yield (
@@ -130,6 +131,15 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
         yield f"  settings of the host to try, all of them in comments: {result.reports['env_npu.sh']}"
     yield from action_lines(actions, width)
     yield _residue(result)
+
+
+def _planned(result: RunResult) -> Iterator[str]:
+    """What became of a plan; the log has every sentence."""
+    yield from (f"  {line}" for line in result.planned[: 1 + _MOST_NAMES])
+    if len(result.planned) > 1 + _MOST_NAMES:
+        more = len(result.planned) - 1 - _MOST_NAMES
+        where = "; the log lists all" if result.written != "nothing" else ""
+        yield f"  not followed: {more} more{where}"
 
 
 def _launch(result: RunResult) -> str:

@@ -35,6 +35,7 @@ def _lines(result: RunResult) -> Iterator[str]:
         yield f"rules: {visible(name)}"
     for name, distribution, version, _ in settings.fixers:
         yield f"fixer: {visible(name)} of {visible(distribution)} {visible(version)}"
+    yield from result.planned
     yield (
         f"files: {len(result.files)} in the output, {len(result.python_files)} Python, {len(result.changed)} changed, "
         f"{len(result.failed) + len(result.unread)} failed"

@@ -67,8 +67,9 @@ class RunResult:
     """A finished migration, of which `written` is what went to the output: `all`, `reports` or `nothing`.
 
     `files` and `left_out` are sorted by path; `unread` are findings about what could not be opened at all, `large` the
-    left out files over the size limit, `kept` files of the output before that a user had changed. `notes` are sentences
-    for the summary alone: they may name places outside.
+    left out files over the size limit, `kept` files of the output before that a user had changed. `planned` are
+    sentences on a plan: what was done as it says, and what was not. `notes` are sentences for the summary alone: they
+    may name places outside.
     """
 
     name: str
@@ -84,6 +85,7 @@ class RunResult:
     unread: tuple[Finding, ...] = ()
     reports: dict[str, str] = field(default_factory=dict)
     written: str = "all"
+    planned: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

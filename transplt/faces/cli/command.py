@@ -47,6 +47,7 @@ LAZY_COMMANDS = {
     "check": ("transplt.faces.cli.check:check", "Say what is bound to CUDA; --fix edits files in place."),
     "analyze": ("transplt.faces.cli.analyze:analyze", "Say what an NPU lacks, limits or does faster."),
     "survey": ("transplt.faces.cli.survey:survey", "Analyse many repositories, and say what would unblock most."),
+    "plan": ("transplt.faces.cli.plan:plan_command", "Write the decisions of a port as a file to edit."),
     "distributed": ("transplt.faces.cli.distributed:distributed", "Migrate, and make a script run on many cards."),
     "run": ("transplt.proof.launch.command:run_command", "Run a migrated script without an NPU (emulated)."),
     "prove": ("transplt.proof.prove.command:prove_command", "Run original and migrated program, and compare them."),

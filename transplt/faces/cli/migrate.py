@@ -17,6 +17,8 @@ from transplt.faces.cli.completing import FILE, FOLDER, TuningNames
 CARD_PACK = click.option(
     "--card-pack", type=FOLDER, metavar="DIR", help="With --prove: write a folder to take to the machine with the card."
 )
+#: Likewise.
+PLAN = click.option("--plan", type=FILE, metavar="FILE", help="Do as this file says (`transplt plan` writes it).")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -37,6 +39,7 @@ _PLACES = (
     click.option(
         "-o", "--output", "out", type=FOLDER, metavar="DIR", help="Where <name>_msft goes (beside the input)."
     ),
+    PLAN,
 )
 #: What is asked of the edits. A flag with the default None leaves the decision to the project's settings.
 _EDITS = (

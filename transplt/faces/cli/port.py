@@ -9,7 +9,7 @@ import click
 from transplt.base.errors import UsageError
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE
-from transplt.faces.cli.migrate import CARD_PACK, edit_options
+from transplt.faces.cli.migrate import CARD_PACK, PLAN, edit_options
 
 
 @click.command("port", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -25,6 +25,7 @@ from transplt.faces.cli.migrate import CARD_PACK, edit_options
     help="Run COMMAND ('train.py --epochs 1') before and after each decision, and compare.",
 )
 @CARD_PACK
+@PLAN
 @edit_options
 @EXIT_ZERO
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.base.finding import Effort
+from transplt.base.decided import IN_QUESTION
+from transplt.base.finding import Effort, Level
 from transplt.base.text.lexer import one_plain_literal
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
@@ -83,7 +84,10 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
         yield from _replace(work, node, "NPU301", f"backend {value!r}", pairs)
 
 
-def _replace(work: Work, node: ast.expr, code: str, what: str, pairs: tuple[tuple[str, str], ...]) -> Finds:
+def _replace(
+    work: Work, node: ast.expr, code: str, what: str, pairs: tuple[tuple[str, str], ...], plan: str = ""
+) -> Finds:
+    """The string with other words; `plan` is the file that asks for it, where no value says that it is right."""
     if not work.take(node):
         return
     text = work.source.slice(*work.source.extent(node))
@@ -98,9 +102,11 @@ def _replace(work: Work, node: ast.expr, code: str, what: str, pairs: tuple[tupl
     yield Edit(
         node,
         code,
-        f"{what} -> {_swap(what.split(' ', 1)[1], pairs)}",
+        f"{what} -> {_swap(what.split(' ', 1)[1], pairs)}" + (f", as {plan} says" if plan else ""),
         words_in_literal(dict(pairs)),
+        level=Level.UNSAFE if plan else Level.SAFE,
         api=what,
+        asked=bool(plan),
         writes_npu=True,
     )
 
@@ -174,6 +180,10 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Place
         )
     elif wanted == DEVICE and not value.islower():
         yield work.keep(node, "no-device")
+    elif (decided := work.settings.decided) is not None and work.choice(code, node) == IN_QUESTION[code]:
+        pairs = (("cuda", "npu"),) if wanted == DEVICE else (("nccl", "hccl"), ("cuda", "npu"))
+        kept = tuple(pair for pair in pairs if pair[0] in value)
+        yield from _replace(work, node, code, f"{what} {value!r}", kept, decided.plan)
     elif _is_searched(node):
         yield work.keep(node, "pattern")
     elif _is_never_read(work, node):

@@ -10,7 +10,8 @@ import os
 import shutil
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -150,7 +151,13 @@ def _port(
             reference = scratch / "reference" / prefix
         given = replace(options, source=before / prefix, out=out, page=False, analysis=True, force=False)
         progress("migrating")
-        result = migrate_tree(make_plan(given))
+        plan = make_plan(given)
+        if plan.settings.entry:
+            raise UsageError(
+                "the plan names a main file, and `transplt port` makes no program distributed; take the line out, or "
+                "give the plan to `transplt -i`"
+            )
+        result = migrate_tree(plan)
         files = _changed(result, before / prefix)
         modes = {each.path.removeprefix(prefix): each.mode for each in held if each.path.startswith(prefix)}
         grown = _Branch(top, tip or head, modes, prefix, after / prefix, scratch)
@@ -177,6 +184,7 @@ def _port(
             done.notes.append(f"card pack: {pack}")
         if done.commits:
             move_branch(top, branch, grown.tip, tip)
+    done.notes += result.planned
     if lacking:
         done.notes.append(f"{many(len(lacking), 'file')} that this partial clone lacks stay as they are: {lacking[0]}")
     if status(top):
@@ -266,15 +274,19 @@ def _message(decision: Decision, edits: tuple[Finding, ...], proof: Verdict | No
     return "\n\n".join((decision.subject, *wrapped)) + "\n"
 
 
-def _only_in_edits(grown: _Branch, done: Port, again: set[tuple[str, str]]) -> list[Finding]:
+def _only_in_edits(grown: _Branch, done: Port, again: Sequence[Finding]) -> list[Finding]:
     """What the migration left for a person and nobody finds `again` in its output, since it goes with an edit: at its
     places there.
     """
     found = []
+    places = {(each.path, each.code, each.span.line) for each in again}
+    counts = Counter((each.path, each.code) for each in again)
     for record in done.result.files:
-        if any(each.open and (each.path, each.code) not in again for each in record.findings):
+        its = Counter(each.code for each in record.findings if each.open)
+        if fewer := {code for code, count in its.items() if count > counts[record.path, code]}:
             new = decoded(read_regular(grown.folder / record.path, OTHER))
-            found += [each for each in moved(record.findings, new) if each.open and (each.path, each.code) not in again]
+            left = (each for each in moved(record.findings, new) if each.open and each.code in fewer)
+            found += [each for each in left if (each.path, each.code, each.span.line) not in places]
     return found
 
 
@@ -286,7 +298,7 @@ def _commit_checklist(grown: _Branch, done: Port, options: Options, scratch: Pat
     given = replace(options, source=grown.folder, out=scratch / "left")
     left = diff_tree(make_plan(replace(given, unsafe_fixes=None)))
     findings = [each for each in left.findings if each.path != checklist.NAME]
-    findings += _only_in_edits(grown, done, {(each.path, each.code) for each in findings})
+    findings += _only_in_edits(grown, done, findings)
     offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
     drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left
     drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)

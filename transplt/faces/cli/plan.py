@@ -1,0 +1,53 @@
+"""`transplt plan`: parses options, writes the plan, and says what to do with it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from transplt.base.errors import UsageError, shown
+from transplt.faces.cli.command import DONE, Command, to_stderr
+from transplt.faces.cli.completing import FILE
+from transplt.faces.cli.migrate import edit_options
+
+
+@click.command("plan", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("project", type=FILE, default=".")
+@click.option("-o", "--output", "out", type=FILE, metavar="FILE", help="Where the plan goes (stdout).")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@edit_options
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+def plan_command(project: str, *, out: str | None, force: bool, quiet: bool, **given: Any) -> int:
+    """Write the decisions of a port of PROJECT (a folder or one .py file) as a Markdown file to edit.
+
+    `transplt -i PROJECT --plan FILE -o OUT`, or `transplt port PROJECT --plan FILE`, does as it says then. As it is
+    written, it changes nothing.
+    """
+    if out is not None and not force and os.path.lexists(out):
+        raise UsageError(f"{shown(out)} is there, and may be edited; --force replaces it")
+    from transplt.project.pool import collect_rarely
+
+    collect_rarely()
+    from transplt.project.options import Options
+    from transplt.project.plan_file.make import to_decide
+    from transplt.project.plan_file.write import plan_text
+    from transplt.report.console import progress_bar
+
+    with progress_bar(not quiet) as progress:
+        found = to_decide(Options(source=project, **given), progress)
+    data = plan_text(found).encode("utf-8", "backslashreplace")
+    if out is None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return DONE
+    from transplt.disk.replace import write_asked_for
+
+    write_asked_for(out, data, [project])
+    if not quiet:
+        to_stderr(f"{shown(out)}: {len(found.offers)} places to decide")
+        to_stderr(f"edit it, then: transplt -i {shown(project)} --plan {shown(out)} -o OUT")
+    return DONE

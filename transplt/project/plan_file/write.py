@@ -1,0 +1,219 @@
+"""A plan as Markdown: a heading for each decision, why, what can be chosen, and the places that it concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from transplt.base.decided import IN_QUESTION
+from transplt.base.settings import IMPORTS, STYLES, TORCH_VERSIONS, Settings
+from transplt.engine.actions.actions import actions_of, total_hours
+from transplt.fixers.tunings.table import tunings
+from transplt.project.plan_file.apply import value_in
+from transplt.project.plan_file.form import MARKER, OPEN
+from transplt.project.plan_file.make import Offer, ToDecide
+from transplt.project.port.decisions import by_decision
+from transplt.render.cell import many, shortened, visible
+from transplt.report.action_lines import EFFORT_TEXT, about, how_many, place_text
+from transplt.report.titles import title
+
+_Section = tuple[str, str, tuple[str, ...], str]
+_FIRST: tuple[_Section, ...] = (
+    (
+        "Style",
+        "Edits for NPUs alone, or only those with which the program does on CUDA and the CPU what it did before.",
+        ("style",),
+        ", ".join(STYLES),
+    ),
+    (
+        "Where torch_npu is imported",
+        "As the version of torch needs it (auto), in each file, or where programs begin.",
+        ("torch-npu-import",),
+        ", ".join(IMPORTS),
+    ),
+)
+_THEN: tuple[_Section, ...] = (
+    (
+        "All edits that may change what the program does",
+        "Those above all together; and APIs that an NPU lacks, replaced by similar ones.",
+        ("unsafe-fixes", "similar"),
+        "no, yes",
+    ),
+    (
+        "The running device",
+        "From the environment (LOCAL_RANK, ASCEND_DEVICE_ID, DEVICE_ID), or as the program has it.",
+        ("specify-device",),
+        "no, yes",
+    ),
+    (
+        "Texts and documents",
+        "Messages and help texts, and commands in documents, follow the code or stay.",
+        ("texts", "docs"),
+        "no, yes",
+    ),
+)
+_OF_AMP = ("amp-dtype", "opt-level", "loss-scale", "combine-ddp", "amp-flag")
+_LONGEST_LINE, _LONGEST_EDIT, _MOST_PLACES, _MOST_SCRIPTS = 100, 80, 5, 8
+
+
+def plan_text(found: ToDecide) -> str:
+    """The text of the plan, with the choices of a run as it was asked for."""
+    name = visible(found.result.name)
+    lines = [
+        f"# Plan of a port to NPUs: {name}",
+        "",
+        MARKER,
+        "",
+        "The lines that begin with a bullet decide. Edit them, and give this file to "
+        "`transplt -i PROJECT --plan FILE` or `transplt port PROJECT --plan FILE`; as it stands it "
+        "changes nothing. All other lines are for reading.",
+        "",
+        *_general(found),
+        *_places(found.offers),
+        *_further(found),
+        *_done(found),
+        *_left(found),
+    ]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _general(found: ToDecide) -> Iterator[str]:
+    torch = found.plan.torch
+    yield from _heading("Version of torch", f"Chosen because: {visible(torch.why)}.")
+    # No line begins with a word of the input: it could be a bullet.
+    yield from (f"Also {visible(line)}  " for line in torch.weighed)
+    yield from [""] if torch.weighed else []
+    yield f"- torch-version: {found.plan.settings.torch_version}"
+    yield from _comment(", ".join(TORCH_VERSIONS))
+    yield from _settings(found, _FIRST)
+
+
+def _places(offers: Sequence[Offer]) -> Iterator[str]:
+    """The places that are decided one by one: strings in question, then edits that may change what the program does."""
+    strings = [each for each in offers if each.finding.code in IN_QUESTION]
+    if strings:
+        yield from _heading(
+            f"Strings in question ({many(len(strings), 'place')})",
+            "Nothing that the program does with these strings tells whether they name a device or a backend of torch.",
+        )
+        for makes, its in groupby(sorted(strings, key=lambda each: each.makes, reverse=True), lambda each: each.makes):
+            yield from map(_place, its)
+            yield from _comment(f"{OPEN}: it stays a finding; {makes}: write {makes}; leave: it is another name")
+    edits = [each for each in offers if each.finding.code not in IN_QUESTION]
+    if edits:
+        yield from _heading(
+            f"Edits that may change what the program does ({many(len(edits), 'place')})",
+            "They are made only where somebody asks for them, here one by one, or all by `unsafe-fixes`.",
+        )
+        for code, its in groupby(sorted(edits, key=lambda each: each.finding.code), lambda each: each.finding.code):
+            places = list(its)
+            yield f"### {code}: {title(code)}"
+            yield ""
+            if places[0].finding.help and not places[0].finding.help.startswith("applied with"):
+                yield f"What to know: {visible(places[0].finding.help)}"
+                yield ""
+            yield from map(_place, places)
+            yield ""
+        yield f"<!-- {OPEN}: as unsafe-fixes says; apply: make it; leave: never, and it is no finding -->"
+        yield ""
+
+
+def _further(found: ToDecide) -> Iterator[str]:
+    yield from _settings(found, _THEN)
+    here = f"{many(found.amp, 'edit')} here" if found.amp else "nothing to insert was found"
+    yield from _heading("Mixed precision", f"Matrix products and convolutions in 16 bits; it changes numbers ({here}).")
+    yield f"- amp: {found.plan.settings.amp}"
+    for key in _OF_AMP:
+        if (value := value_in(found.plan.settings, key)) != value_in(Settings(), key):
+            yield f"- {key}: {value}"
+    yield from _comment(
+        "off, native, apex; lines of their own may follow: amp-dtype: bfloat16 for native, opt-level: O1 for apex"
+    )
+    yield from _heading("Tunings", "What experts change in a port after it runs, each by its name.")
+    for name, count in found.tunings:
+        yield f"{tunings()[name].code} {name}: {many(count, 'edit')} here ({title(tunings()[name].code)})  "
+    yield from [""] if found.tunings else []
+    yield f"- tune: {value_in(found.plan.settings, 'tune')}"
+    yield from _comment("none, all, or names with commas between; `transplt rules --tunings` lists them")
+    yield from _heading("Many cards", "The script that is made to run on many cards, as by `transplt distributed -m`.")
+    if found.scripts:
+        more = f" and {len(found.scripts) - _MOST_SCRIPTS} more" if len(found.scripts) > _MOST_SCRIPTS else ""
+        yield f"Scripts of the project, those that train first: {', '.join(found.scripts[:_MOST_SCRIPTS])}{more}"
+        yield ""
+    yield f"- main: {value_in(found.plan.settings, 'main')}"
+    yield from _comment("none, or a path of the project; not for `transplt port`")
+    yield from _heading("What stays as it is", "Files and folders that are copied as they are, and codes switched off.")
+    yield "- leave: none"
+    yield from _comment("one line each: vendor/ or third_party/*.py or NPU501 or NPU3 in tests/*")
+
+
+def _settings(found: ToDecide, rows: Iterable[_Section]) -> Iterator[str]:
+    """Sections for settings: heading, why, keys, what can be chosen."""
+    for heading, why, keys, choices in rows:
+        yield from _heading(heading, why)
+        yield from (f"- {key}: {value_in(found.plan.settings, key)}" for key in keys)
+        yield from _comment(choices)
+
+
+def _done(found: ToDecide) -> Iterator[str]:
+    """For reading: what is edited without being asked for."""
+    groups = by_decision(found.result.edits)
+    if not groups:
+        return
+    yield from _heading("Done without asking (for reading)", "`leave` with a code switches off what it names.")
+    yield "| decision | edits | codes |"
+    yield "|---|---:|---|"
+    for decision, edits in groups.items():
+        codes = ", ".join(sorted({each.code for each in edits}))
+        yield f"| {decision.subject}. {decision.why} | {len(edits)} | {codes} |"
+    yield ""
+
+
+def _left(found: ToDecide) -> Iterator[str]:
+    """For reading: what a person has to do, what blocks most first."""
+    actions = actions_of(found.result.findings)
+    if not actions:
+        yield from _heading("Left for a person (for reading)", "Nothing that transplt can see.")
+        return
+    total = f"{many(len(actions), 'action')}, {about(total_hours(actions))}; what blocks first."
+    yield from _heading("Left for a person (for reading)", total[0].upper() + total[1:])
+    number = 0
+    for heading, its in groupby(actions, lambda action: action.heading):
+        yield f"### {heading[0].upper()}{heading[1:]}"
+        yield ""
+        for action in its:
+            number += 1
+            size = f"{EFFORT_TEXT[action.effort]}, {how_many(action)}; {', '.join(action.codes)}"
+            yield f"{number}. {visible(action.title)} ({size})  "
+            places = [visible(place_text(place)) for place in action.places[:_MOST_PLACES]]
+            more = len(action.places) - len(places)
+            yield f"   in {'; '.join(places)}" + (f"; and {many(more, 'more file')}" if more > 0 else "")
+        yield ""
+
+
+def _place(offer: Offer) -> str:
+    """`- open: train.py:12 NPU203 3f2a91c0d4+9 ` and the line, with what would be written."""
+    each = offer.finding
+    new = f": {_code(offer.before, _LONGEST_EDIT)} -> {_code(offer.after, _LONGEST_EDIT)}" if offer.after else ""
+    return f"- {OPEN}: {each.path}:{each.span.line} {each.code} {offer.mark} {_code(offer.text, _LONGEST_LINE)}{new}"
+
+
+def _code(text: str, most: int) -> str:
+    """A piece of code as Markdown shows it."""
+    text = shortened(text, most)
+    return f"`{text}`" if text and "`" not in text else text
+
+
+def _heading(text: str, why: str) -> Iterator[str]:
+    yield f"## {text}"
+    yield ""
+    if why:
+        yield f"{why[0].upper()}{why[1:]}"
+        yield ""
+
+
+def _comment(text: str) -> Iterator[str]:
+    """What can be chosen, for who edits."""
+    yield ""
+    yield f"<!-- {text} -->"
+    yield ""
