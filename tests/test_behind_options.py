@@ -86,6 +86,9 @@ def test_the_parameter_of_a_function(source: str, expected: str) -> None:
         ("def f():\n    import pycuda\n", "first step"),
         ("def f():\n    import pycuda\nimport pycuda.driver\n", "import"),
         ("def f(trt=False):\n    if trt:\n        import pycuda\n", "later"),
+        ("def f(kind):\n    if kind == 'trt':\n        import pycuda\n", "later"),
+        ("def f(kind):\n    if kind == 'trt':\n        import pycuda\n    import pycuda.driver\n", "first step"),
+        ("if KIND == 'trt':\n    import pycuda\n", "import"),
         ("try:\n    import pycuda\nexcept ImportError:\n    if not BUILDING:\n        raise\n", "import"),
     ],
 )

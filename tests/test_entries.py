@@ -44,7 +44,7 @@ def test_what_a_file_imports(text: str, imports: tuple[str, ...]) -> None:
 
 
 def test_what_a_file_is() -> None:
-    assert entry_of(b"loss.backward()\n", "a.py") == Entry((), True, False, False)
+    assert entry_of(b"loss.backward()\n", "a.py") == Entry((), True, False, False, False)
     assert entry_of(b"trainer = pl.Trainer()\ntrainer.fit(model)\n", "a.py").trains
     assert entry_of(b"m = importlib.import_module(name)\n", "a.py").loads
     assert entry_of(b"args = parser.parse_args()\n", "a.py").starts
@@ -73,6 +73,9 @@ def test_what_a_file_is() -> None:
           "lib/heads/__init__.py": "", "lib/heads/a.py": ""}, set()),
         # what loads modules by name leads anywhere in its package, and is not put aside itself
         ({"cmd/go.py": "import importlib\n" + GUARD, "pk/t.py": "loss.backward()\n"}, set()),
+        # what a reached file loads by name lies beside it, or below
+        ({"lib/net/rpn.py": "import importlib\n", "lib/net/msg.py": "", "lib/net/sub/a.py": "", "t/train.py":
+          "import lib.net.rpn\nloss.backward()\n"}, set()),
         # nothing trains: only names tell
         ({"a/infer.py": GUARD, "b/export.py": GUARD, "docs/conf.py": ""}, {"docs/conf.py"}),
         # a module of the same name beside each script
@@ -88,6 +91,7 @@ def test_other_files_go_with_the_python_of_their_folder() -> None:
     held = aside({"tools/train.py": TRAIN, "models.py": "", "tensorrt/segment.py": GUARD})
     assert [held.holds(path) for path in ("tensorrt/src/a.cu", "tensorrt/CMakeLists.txt")] == [True, True]
     assert [held.holds(path) for path in ("Dockerfile", "csrc/a.cu", "tools/run.sh")] == [False, False, False]
+    assert [held.holds(path) for path in ("docs/a.md", "tensorrt/README.md", "docs/conf.py")] == [False, False, True]
 
 
 def test_a_file_without_its_project_goes_by_its_name() -> None:

@@ -42,3 +42,28 @@ def test_a_file_of_such_a_package_stays(head: str) -> None:
 def test_a_file_that_does_without_it_is_edited(head: str) -> None:
     result = migrate(f"import torch\n{head}\n{BODY}")
     assert b"torch.npu.empty_cache()" in result.data
+
+
+ENGINE = "import tensorrt as trt\n\nclass Engine:\n    def cuda(self):\n        return self\n"
+
+
+def test_what_derives_from_such_a_file_stays_with_it() -> None:
+    head = "import torch\nfrom engine import Engine\n\nclass Vae(Engine):\n"
+    source = f"{head}    def run(self, x):\n        return self.cuda(x.cuda())\n"
+    result = migrate(source, files={"engine.py": ENGINE})
+    assert not result.changed and not [each for each in result.findings if each.open]
+    assert {row.cause.reason for row in result.ledger} == {"bound-base"}
+
+
+@pytest.mark.parametrize(
+    ("source", "engine"),
+    [
+        ("import torch\nfrom engine import Engine\n\nx = torch.zeros(1).cuda()\ne = Engine()\n", ENGINE),
+        ("import torch\nfrom engine import Engine\n\nclass Vae(Engine):\n    x = torch.zeros(1).cuda()\n",
+         ENGINE.replace("import tensorrt as trt", "import torch")),
+        ("import torch\nfrom engine import Engine\n\nclass Vae(Engine):\n    x = torch.zeros(1).cuda()\n",
+         ENGINE + "\ndef step(loss):\n    loss.backward()\n"),
+    ],
+)
+def test_what_only_uses_such_a_file_or_derives_from_another_moves(source: str, engine: str) -> None:
+    assert b".npu()" in migrate(source, files={"engine.py": engine}).data

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from transplt.rules.packages import holds_whole_files
 from transplt.syntax.modules import module_name
 
 #: Folders and files that a training script does not run, whatever stands in them.
@@ -21,6 +22,8 @@ _NAMED = re.compile(
     r"|\.github|\.circleci|\.gitlab|\.buildkite|\.ci)/"
     r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
 )
+#: Files for people: what is to do in them is tidying, wherever they lie.
+_PROSE = (".md", ".rst")
 _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(]*)"
     rb"|import[ \t]+(?P<whole>[^\n#]+))",
@@ -28,6 +31,7 @@ _IMPORT = re.compile(
 )
 _NAME = re.compile(rb"(?:^|[,(])\s*([.\w]+)")
 _COMMENT = re.compile(rb"#[^\n]*")
+_BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
 _STARTS = re.compile(rb"\b__main__\b|\bparse_args\(")
 _TRAINS = re.compile(rb"\.backward\(|\bTrainer\(|\.fit\(|\bdeepspeed\.initialize\(|\bmanual_backward\(")
 #: What loads modules by names that are worked out.
@@ -36,18 +40,19 @@ _LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
 
 class Entry(NamedTuple):
-    """What a Python file says of what runs: full names that it imports, whether it trains, loads modules by name, and
-    is written to be started."""
+    """What a Python file says of what runs: full names that it imports, whether it trains, loads modules by name,
+    is written to be started, and stands on a package without which nothing of it runs (bound_files.py)."""
 
     imports: tuple[str, ...] = ()
     trains: bool = False
     loads: bool = False
     starts: bool = False
+    bound: bool = False
 
 
 def named_aside(path: str) -> bool:
     """True for a file that by its name only tests, benchmarks, documentation or a CI service run, or old code."""
-    return _NAMED.search(path) is not None
+    return _NAMED.search(path) is not None and not path.endswith(_PROSE)
 
 
 def entry_of(data: bytes, path: str) -> Entry:
@@ -61,7 +66,14 @@ def entry_of(data: bytes, path: str) -> Entry:
         found[full] = None
         found.update((f"{full}.{name}" if full else name, None) for name in _names(match["names"]))
     imports = tuple(sorted(name for name in found if name and name.partition(".")[0] not in _LIBRARIES))
-    return Entry(imports, *(words.search(data) is not None for words in (_TRAINS, _LOADS, _STARTS)))
+    trains, loads, starts = (words.search(data) is not None for words in (_TRAINS, _LOADS, _STARTS))
+    return Entry(imports, trains, loads, starts, _stands_on_cuda(data))
+
+
+def _stands_on_cuda(data: bytes) -> bool:
+    """True for a file that imports TensorRT or CUDA's own interface at its top, and trains nothing."""
+    found = (match[1].decode() for match in _BOUND.finditer(data))
+    return any(map(holds_whole_files, found)) and b".backward(" not in data
 
 
 def _names(text: bytes) -> list[str]:
@@ -88,6 +100,8 @@ class Aside:
 
     def holds(self, path: str) -> bool:
         """True for a file that stands aside."""
+        if path.endswith(_PROSE):
+            return False
         if path in self.python or named_aside(path):
             return True
         folder = posixpath.dirname(path)
@@ -155,6 +169,10 @@ def aside_of(entries: Mapping[str, Entry], modules: Mapping[str, str], suffixes:
     starts = _leading_to(trains, meant, tree.leads)
     starts |= {path for path in meant if every[path].loads or "/" not in path}
     reached = _reached(starts, tree)
+    beside = {posixpath.dirname(path) for path in reached if every[path].loads and "/" in path}
+    if beside:  # what is loaded by name lies beside what loads it, or below
+        named = {path for path in meant if any(f"{path}/".startswith(f"{folder}/") for folder in beside)}
+        reached |= _reached(named, tree)
     python = frozenset(path for path in every if path not in reached)
     return Aside(python, _folders(every, python))
 

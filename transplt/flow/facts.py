@@ -116,6 +116,7 @@ class ProjectFacts(Memoized):
     placing: dict[str, Placing] = field(default_factory=dict)  # by path, for where a module of ours goes
     given: frozenset[str] = frozenset()  # those of `reads` that get a word of CUDA outside of Python
     aside: Aside = field(default_factory=Aside)  # files that no training script reaches
+    bound: frozenset[str] = frozenset()  # paths of files whose classes derive from what stays for CUDA as a whole
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
 
     @classmethod
@@ -166,6 +167,7 @@ class ProjectFacts(Memoized):
         joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         codes = [item.code for item in every]
+        joined.bound = _bound(joined, every)
         graph = Graph.join(codes, joined.canonical, frozenset(joined.modules))
         joined.instances = {name: graph.settled(cls) for item in every for name, cls in item.instances}
         _join_slots(joined, every, graph)
@@ -248,6 +250,23 @@ def _packages(modules: dict[str, str]) -> frozenset[str]:
         if dot and first not in modules and f"{first}.{package}" in modules:
             found.add(package)
     return frozenset(found)
+
+
+def _bound(joined: ProjectFacts, every: list[ModuleFacts]) -> frozenset[str]:
+    """The files with a class below one of a file that stands on a package bound to CUDA; without these themselves."""
+    whole = {item.path for item in every if item.entry is not None and item.entry.bound}
+    found = set(whole)
+    grown = bool(whole)
+    while grown:
+        below = {
+            item.path
+            for item in every
+            if item.path not in found
+            and any(joined.path_of(base) in found for _, bases in item.code.classes for base in bases)
+        }
+        found |= below
+        grown = bool(below)
+    return frozenset(found - whole)
 
 
 def _is_torch(target: str) -> bool:

@@ -111,7 +111,7 @@ def choices(source: Source, scan: Scan, places: list[int], *, arms: bool = False
     return list(found.values())
 
 
-def _names_another(source: Source, node: ast.AST) -> bool:
+def _names_another(source: Source, node: ast.expr) -> bool:
     """Whether an expression names another accelerator outside of its tables, and not as a key that it asks for."""
     start, end = source.extent(node)
     text = bytearray(source.utf8[start:end])

@@ -26,7 +26,8 @@ def unasked(first: Finding, kinds: Mapping[str, str], root: Path, target: TorchT
         return None
     lists = {path for path, kind in kinds.items() if kind == FileKind.REQUIREMENTS.value or _is_setup(path)}
     dependencies = [path for path, names in asked.items() if names and path in lists]
-    beside = f"beside torch in {dependencies[0]}" if dependencies else "to what installs the project"
+    with_torch = [path for path in dependencies if "torch" in asked[path]]
+    beside = f"beside torch in {with_torch[0]}" if with_torch else "to what installs the project"
     pin = f"torch-npu=={target.torch_npu}" if target.torch_npu else "torch-npu"
     return replace(
         first,

@@ -128,8 +128,8 @@ def _planned(options: Options, config: Config, source: Path, folder: Path) -> Op
 
     def settled(more: dict[str, Any]) -> Settings:
         given = replace(plain, **more)
-        version = choose_target(source, given.torch_version, config.torch_version).version
-        return settings_of(given, config, version, folder)
+        torch = choose_target(source, given.torch_version, config.torch_version)
+        return settings_of(given, config, torch, folder)
 
     def asked(name: str) -> bool:
         return getattr(plain, name) not in (None, "", False)

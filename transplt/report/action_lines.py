@@ -65,7 +65,9 @@ def how_many(action: Action) -> str:
     """How many places an action has, in how many files."""
     files = len({place.path for place in action.places})
     places = many(action.count, "place")
-    return places if action.count == 1 else f"{places} in {many(files, 'file')}"
+    found = places if action.count == 1 else f"{places} in {many(files, 'file')}"
+    options = sorted({finding.option for finding in action.findings})
+    return found if "" in options else f"{found}, only with {', '.join(options[:_MOST_PARTS])}"
 
 
 def place_text(place: Place) -> str:

@@ -32,7 +32,7 @@ _KERNEL_HOW = (
     "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
 )
 #: What is said of an import in a try statement (fixers/codemods/packages.py), of a tool that a script can do without.
-_GOES_ON = re.compile("goes on where it cannot be imported|goes on without it")
+_GOES_ON = re.compile("goes on where it cannot be imported|goes on without it|; imported where ")
 #: What it says of an import in a function.
 _IN_FUNCTION = "imported when "
 #: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.

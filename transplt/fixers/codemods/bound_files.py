@@ -17,12 +17,21 @@ from transplt.syntax.scan import parent
 
 #: As `whole_file` in rules/support/third_party.json.
 _NAMES = (b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
-fixer = Fixer(__name__, code="NPU510", rank=620, needs=_NAMES)
+fixer = Fixer(__name__, code="NPU510", rank=620)
 
 
 @fixer.on(ast.Module)
 def files_of_the_package(work: Work, tree: ast.Module) -> Finds:
-    """Take back all edits of such a file, and all findings but those of its imports."""
+    """Take back all edits of such a file, and all findings but those of its imports; of one whose classes derive from
+    those of such a file too.
+    """
+    if work.scan.path in work.project.bound:
+        work.withdraw_edits(lambda edit: not edit.user)
+        work.withdraw_notes(lambda note: note.level is not Level.INFO)
+        yield Kept((0, len(work.source.utf8)), "bound-base")
+        return
+    if not any(name in work.source.utf8 for name in _NAMES):
+        return
     held = [node for node, _, api in work.packages if _is_at_the_top(node) and holds_whole_files(api)]
     reported = {note.extent for note in work.notes if note.level is Level.MANUAL}
     if not any(work.source.extent(node) in reported for node in held) or work.scan.calls_by_last_name(("backward",)):

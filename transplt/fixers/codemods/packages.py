@@ -50,7 +50,7 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
         node, rule, api = (needed or members)[0]
         if needed:
             level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
-            late = f"; imported when {named}() runs" if (named := _only_in(needed)) else ""
+            late = _late(needed)
             yield _note(work, node, rule, api, level, f"{rule.message}{late}")
         else:
             goes_on = REPLACED if _is_replaced(node) else GOES_ON
@@ -60,11 +60,22 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
                 yield work.keep(other, "reported-package")
 
 
-def _only_in(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> str:
-    """The first function that imports a package, where no module does as it is loaded; empty where one does."""
-    functions = [next((each for each in chain(node) if isinstance(each, FUNCTIONS)), None) for node, _, _ in needed]
+def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> str:
+    """Where a package is imported that no module imports as it is loaded; empty where one does."""
+    above = [chain(node) for node, _, _ in needed]
+    functions = [next((each for each in nodes if isinstance(each, FUNCTIONS)), None) for nodes in above]
     first = functions[0]
-    return first.name if first is not None and all(each is not None for each in functions) else ""
+    if first is None or any(each is None for each in functions):
+        return ""
+    if all(any(isinstance(each, ast.If) for each in _until(nodes, FUNCTIONS)) for nodes in above):
+        return f"; imported where {first.name}() comes to it"
+    return f"; imported when {first.name}() runs"
+
+
+def _until(nodes: list[ast.AST], kinds: tuple[type[ast.AST], ...]) -> list[ast.AST]:
+    """The first of some nodes, up to one of a kind."""
+    end = next((at for at, node in enumerate(nodes) if isinstance(node, kinds)), len(nodes))
+    return nodes[:end]
 
 
 def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:
