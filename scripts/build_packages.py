@@ -40,7 +40,8 @@ EXTRA_RULES = [
             "name": f"torchvision.ops.{name}",
             "code": "NPU512",
             "effort": "low",
-            "message": f"torchvision.ops.{name} has an NPU kernel in torchvision_npu only",
+            "message": f"torchvision.ops.{name} has an NPU kernel in torchvision_npu only: "
+            "without it the CPU computes it",
             "help": "install the Torchvision Adapter, import torchvision_npu after torchvision, or run it on the CPU",
         }
         for name in _ADAPTED

@@ -34,7 +34,6 @@ def of(files: dict[str, str]) -> set[str]:
         ("from lib import (  # why\n    x,\n    y as z,\n)\n", ("lib", "lib.x", "lib.y")),
         ("from . import x\n", ("pk.sub", "pk.sub.x")),
         ("from ..core import y\n", ("pk.core", "pk.core.y")),
-        ("def f():\n    from late import g\n", ("late", "late.g")),
         ("from lib import *\n", ("lib",)),
         ("x = 'no import here'\n", ()),
     ],
@@ -43,8 +42,46 @@ def test_what_a_file_imports(text: str, imports: tuple[str, ...]) -> None:
     assert entry_of(text.encode(), "pk/sub/a.py").imports == imports
 
 
+@pytest.mark.parametrize(
+    ("text", "called", "branched"),
+    [
+        ("def f():\n    from late import g\n", ("late", "late.g"), ()),
+        ("class A:\n    async def f(self):\n        import late\n", ("late",), ()),
+        ("def f(x):\n    if x:\n        import late\n", (), ("late",)),
+        ("try:\n    import late\nexcept ImportError:\n    late = None\n", (), ("late",)),
+        ("if x:\n    y = 1\n\n    # why\n    import late\n", (), ("late",)),
+        ("class A:\n    import late\n", (), ()),
+    ],
+)
+def test_when_a_file_imports(text: str, called: tuple[str, ...], branched: tuple[str, ...]) -> None:
+    entry = entry_of(text.encode(), "a.py")
+    assert (entry.called, entry.branched) == (called, branched)
+    assert bool(entry.imports) == (not called and not branched)
+
+
+@pytest.mark.parametrize(
+    ("line", "late"),
+    [
+        ("import pk.fast", ""),
+        ("try:\n    import pk.fast\nexcept ImportError:\n    pass", "branch"),
+        ("def f():\n    import pk.fast", "called"),
+        ("def f():\n    import pk.fast\nimport pk", ""),
+    ],
+)
+def test_when_a_file_is_loaded(line: str, late: str) -> None:
+    files = {"train.py": f"loss.backward()\n{line}\n", "pk/__init__.py": "", "pk/fast.py": "import cupy\n"}
+    if line.endswith("import pk"):
+        files["pk/__init__.py"] = "from . import fast\n"
+    assert aside(files).late("pk/fast.py") == late
+
+
+def test_what_nobody_imports_may_be_loaded_by_name() -> None:
+    held = aside({"train.py": "import pk\nloss.backward()\n", "pk/__init__.py": "", "pk/a.py": ""})
+    assert held.late("pk/a.py") == ""
+
+
 def test_what_a_file_is() -> None:
-    assert entry_of(b"loss.backward()\n", "a.py") == Entry((), True, False, False, False)
+    assert entry_of(b"loss.backward()\n", "a.py") == Entry(trains=True)
     assert entry_of(b"trainer = pl.Trainer()\ntrainer.fit(model)\n", "a.py").trains
     assert entry_of(b"m = importlib.import_module(name)\n", "a.py").loads
     assert entry_of(b"args = parser.parse_args()\n", "a.py").starts

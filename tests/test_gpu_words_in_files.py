@@ -39,7 +39,7 @@ FOUND = [
     ("accelerator of Lightning", "gpu.yaml", "NPU145", "defaults:\n  - default\n\naccelerator: gpu<\ndevices: 1"),
     ("flash_attention_2", "run.sh", "NPU141",
      "python3 -m a \\\n  +model.override_config.attn_implementation=flash_attention_2 \\<\n  x=1"),
-    ("flash_attention_3", "c.yaml", "NPU141", "attn_implementation: kernels-community/flash-attn3<"),
+    ("attention kernels of the Hub", "c.yaml", "NPU141", "attn_implementation: kernels-community/flash-attn3<"),
     ("torch_compile of transformers", "run.sh", "NPU512", "python a.py --torch_compile True --x<"),
     ("torch_compile of transformers", "run.sh", "NPU512", "python a.py --torch_compile<"),
     ("torch_compile of transformers", "run.sh", "NPU512", "accelerate launch --dynamo_backend inductor a.py<"),

@@ -277,3 +277,30 @@ def test_one_call_is_one_finding_of_a_word() -> None:
 def test_a_comment_switches_it_off() -> None:
     result = migrate("import ray\nray.init(num_gpus=2)  # transplt: ignore[NPU147]\n")
     assert [bool(finding.ignored) for finding in result.findings] == [True]
+
+
+def test_the_question_in_front_of_a_word_that_stays_stays_too() -> None:
+    check_noop(
+        """
+        import lightning as L
+        import torch
+
+        if torch.cuda.is_available():
+            accelerator = "cuda"
+        else:
+            accelerator = "cpu"
+        fabric = L.Fabric(accelerator=accelerator, devices=1)
+        """,
+        open_codes=["NPU145"],
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if torch.cuda.is_available():\n    x = x.cuda()\nfabric = L.Fabric(accelerator='cuda')\n",
+        "if not torch.cuda.is_available():\n    kind = 'cuda'\nfabric = L.Fabric(accelerator=kind)\n",
+    ],
+)
+def test_another_question_moves(source: str) -> None:
+    assert b"torch.npu.is_available()" in migrate(f"import lightning as L\nimport torch\n{source}").data

@@ -73,7 +73,8 @@ class Finding:
     rewrite; `applied` says whether the output holds it. `ignored` holds the reason when a finding was switched off
     (by a comment or the settings), or when a token binds to something that has to stay as it is. `within` says where
     the place is for a reader of a file that no editor shows line by line: `cell 3, line 2` of a notebook. `aside`: no
-    training script of the project reaches the file. `option` is what somebody has to ask for before the place counts.
+    training script of the project reaches the file. `option` is what somebody has to ask for before the place counts,
+    `late` when the file is loaded if not at the start: `called` by a function, or in a `branch`.
     """
 
     path: str
@@ -90,6 +91,7 @@ class Finding:
     within: str = ""
     aside: bool = False
     option: str = ""
+    late: str = ""
 
     @property
     def text(self) -> str:

@@ -56,7 +56,10 @@ _EXTRA = re.compile(r"(?:optional-dependencies|extras_require|extras)\.([^.]+)$"
 
 
 def _both(finding: Finding, requirement: Finding | None) -> Finding:
-    if requirement is None or not requirement.help or requirement.help in (finding.help or ""):
+    if requirement is None:
+        return finding
+    finding = replace(finding, option=finding.option or requirement.option)
+    if not requirement.help or requirement.help in (finding.help or ""):
         return finding
     return replace(finding, help="; ".join(part for part in (finding.help, requirement.help) if part))
 

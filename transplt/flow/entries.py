@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from transplt.syntax.modules import module_name
 #: Folders and files that a training script does not run, whatever stands in them.
 _NAMED = re.compile(
     r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?|old|legacy|deprecated|archived?|backup|attic"
-    r"|\.github|\.circleci|\.gitlab|\.buildkite|\.ci)/"
+    r"|\.[\w-]+)/"
     r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
 )
 #: Files for people: what is to do in them is tidying, wherever they lie.
@@ -30,6 +30,9 @@ _IMPORT = re.compile(
     re.M,
 )
 _NAME = re.compile(rb"(?:^|[,(])\s*([.\w]+)")
+#: A line that holds something, with its indentation and its first word.
+_LINE = re.compile(rb"([ \t]*)([a-z]+)\b")
+_BRANCHES = (b"if", b"elif", b"else", b"try", b"except", b"finally", b"case", b"for", b"while")
 _COMMENT = re.compile(rb"#[^\n]*")
 _BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
 _STARTS = re.compile(rb"\b__main__\b|\bparse_args\(")
@@ -40,10 +43,14 @@ _LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
 
 class Entry(NamedTuple):
-    """What a Python file says of what runs: full names that it imports, whether it trains, loads modules by name,
-    is written to be started, and stands on a package without which nothing of it runs (bound_files.py)."""
+    """What a Python file says of what runs: full names that it imports as it is loaded, when a function of it runs
+    (`called`), and in a branch or a try statement (`branched`); whether it trains, loads modules by name, is written to
+    be started, and stands on a package without which nothing of it runs (bound_files.py).
+    """
 
     imports: tuple[str, ...] = ()
+    called: tuple[str, ...] = ()
+    branched: tuple[str, ...] = ()
     trains: bool = False
     loads: bool = False
     starts: bool = False
@@ -57,17 +64,44 @@ def named_aside(path: str) -> bool:
 
 def entry_of(data: bytes, path: str) -> Entry:
     """What a Python file says; comments and strings may be taken for imports, which puts less aside."""
-    found: dict[str, None] = {}
+    found: tuple[set[str], set[str], set[str]] = (set(), set(), set())
     for match in _IMPORT.finditer(data):
         if (base := match["base"]) is None:
-            found.update((name, None) for name in _names(match["whole"]))
-            continue
-        full = _absolute(base.decode("ascii", "replace"), path)
-        found[full] = None
-        found.update((f"{full}.{name}" if full else name, None) for name in _names(match["names"]))
-    imports = tuple(sorted(name for name in found if name and name.partition(".")[0] not in _LIBRARIES))
+            names = _names(match["whole"])
+        else:
+            full = _absolute(base.decode("ascii", "replace"), path)
+            names = [full, *(f"{full}.{name}" if full else name for name in _names(match["names"]))]
+        names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
+        if names:
+            found[_when(data, match.start())].update(names)
+    imports = tuple(tuple(sorted(names)) for names in found)
     trains, loads, starts = (words.search(data) is not None for words in (_TRAINS, _LOADS, _STARTS))
-    return Entry(imports, trains, loads, starts, _stands_on_cuda(data))
+    return Entry(*imports, trains, loads, starts, _stands_on_cuda(data))
+
+
+def _when(data: bytes, at: int) -> int:
+    """0 for a line that runs as the file is loaded, 1 in a function, 2 in a branch or a try statement."""
+    depth = len(data[at:]) - len(data[at:].lstrip(b" \t")) if data[at : at + 1] in b" \t" else 0
+    while depth:
+        header = next((match for match in _above(data, at, depth)), None)
+        if header is None:
+            break
+        if header[2] in (b"def", b"async"):
+            return 1
+        if header[2] in _BRANCHES:
+            return 2
+        at, depth = header.start(), len(header[1])
+    return 0
+
+
+def _above(data: bytes, at: int, depth: int) -> Iterator[re.Match[bytes]]:
+    """The nearest line above that is indented less."""
+    while at > 0:
+        at = data.rfind(b"\n", 0, at - 1) + 1
+        match = _LINE.match(data, at)
+        if match is not None and len(match[1]) < depth:
+            yield match
+            return
 
 
 def _stands_on_cuda(data: bytes) -> bool:
@@ -97,6 +131,12 @@ class Aside:
 
     python: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()  # the Python below them stands aside, all of it
+    called: frozenset[str] = frozenset()  # what is loaded by functions alone
+    branched: frozenset[str] = frozenset()  # what is loaded in branches alone
+
+    def late(self, path: str) -> str:
+        """When a file is loaded that is not loaded as the training starts: `called` or `branch`; else empty."""
+        return "called" if path in self.called else "branch" if path in self.branched else ""
 
     def holds(self, path: str) -> bool:
         """True for a file that stands aside."""
@@ -124,13 +164,19 @@ class _Tree:
     suffixes: Mapping[str, str]
     units: dict[str, list[str]] = field(default_factory=dict)
     unit_of: dict[str, str] = field(default_factory=dict)
+    at_once: dict[str, set[str]] = field(default_factory=dict)
+    called: dict[str, set[str]] = field(default_factory=dict)
     leads: dict[str, set[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for path, entry in self.entries.items():
             beside = module_name(path).rpartition(".")[0]
-            found = {self._path(name, beside) for name in entry.imports}
-            self.leads[path] = found.intersection(self.entries) - {path}
+            kinds = (entry.imports, entry.called, entry.branched)
+            found = [{self._path(name, beside) for name in names} for names in kinds]
+            at_once, called, every = (set().union(*found[: end + 1]) for end in range(3))
+            self.at_once[path] = at_once.intersection(self.entries) - {path}
+            self.called[path] = called.intersection(self.entries) - {path}
+            self.leads[path] = every.intersection(self.entries) - {path}
         imported = {target for targets in self.leads.values() for target in targets}
         packages = {posixpath.dirname(path) for path in self.entries if path.endswith("__init__.py")}
         for path, entry in self.entries.items():
@@ -174,7 +220,27 @@ def aside_of(entries: Mapping[str, Entry], modules: Mapping[str, str], suffixes:
         named = {path for path in meant if any(f"{path}/".startswith(f"{folder}/") for folder in beside)}
         reached |= _reached(named, tree)
     python = frozenset(path for path in every if path not in reached)
-    return Aside(python, _folders(every, python))
+    imported = {target for path in meant for target in tree.leads[path]}
+    begin = {path for path in reached if path in starts or path not in imported}
+    at_once, called = _loaded(begin, tree.at_once, every), _loaded(begin, tree.called, every)
+    late = frozenset(reached & called - at_once)
+    return Aside(python, _folders(every, python), late, frozenset(reached - called - at_once))
+
+
+def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collection[str]) -> set[str]:
+    """What is loaded from some files on, with the packages that modules lie in."""
+    found, queue = set(begin), [*begin]
+    for path in queue:  # grows
+        more = set(leads[path])
+        folder = posixpath.dirname(path)
+        while folder:
+            more.add(f"{folder}/__init__.py")
+            folder = posixpath.dirname(folder)
+        for other in more:
+            if other in every and other not in found:
+                found.add(other)
+                queue.append(other)
+    return found
 
 
 def _leading_to(goals: Collection[str], among: Collection[str], leads: Mapping[str, set[str]]) -> set[str]:

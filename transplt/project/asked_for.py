@@ -58,5 +58,7 @@ def _asked(path: str, kind: str, root: Path) -> frozenset[str]:
         text = read_regular(root / path, REQUIREMENTS).decode("utf-8", "replace")
     except OSError:
         return frozenset()
+    if _is_setup(path) and "install_requires" not in text:
+        return frozenset()  # it builds, and installs nothing
     known = FileKind.PYTHON if _is_setup(path) else FileKind(kind)
     return frozenset(normalised(each.name) for each in requirements_of(text, path, known))

@@ -112,9 +112,12 @@ class FileWorker(Generic[_Record]):
     def _placed(self, file: MigratedFile) -> MigratedFile:
         """The file, whose findings say whether a training script of the project reaches it."""
         found = file.result.findings
-        if self.project is None or not found or not self.project.aside.holds(file.entry.path):
+        if self.project is None or not found:
             return file
-        findings = tuple(replace(finding, aside=True) for finding in found)
+        aside, late = self.project.aside.holds(file.entry.path), self.project.aside.late(file.entry.path)
+        if not aside and not late:
+            return file
+        findings = tuple(replace(finding, aside=aside, late=late) for finding in found)
         return replace(file, result=replace(file.result, findings=findings))
 
     def copy(self, entry: Entry, why: str) -> _Record | Unread:

@@ -37,6 +37,8 @@ _GOES_ON = re.compile("goes on where it cannot be imported|goes on without it|; 
 _IN_FUNCTION = "imported when "
 #: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.
 _IMPORT_FAILS = "the import fails"
+#: What is said of an operator that torch_npu hands to the CPU.
+_ON_THE_CPU = "without it the CPU computes it"
 #: What `transplt.fixers.codemods.gates` says of an answer that is no number.
 _RAISES = "what is made of it here raises"
 #: What `transplt.fixers.codemods.extensions` says of a module of which the project builds one without CUDA.
@@ -222,10 +224,14 @@ def _blocks(finding: Finding, page: Diagnostic) -> str:
     """What a finding blocks: what may be missing stops nobody at the start."""
     if _GOES_ON.search(finding.message):
         return "later"
+    if _ON_THE_CPU in finding.message:
+        return "slow"  # with a warning (npu_cpu_fallback, seen on a 910B: opendatalab/MinerU issue 1695)
     if _RAISES in finding.message or _STUB in finding.message:
         return _here("first step", finding)
     blocks = "import" if _IMPORT_FAILS in finding.message else page.blocks
-    return _here("first step" if blocks == "import" and _IN_FUNCTION in finding.message else blocks, finding)
+    if blocks == "import" and (_IN_FUNCTION in finding.message or finding.late):
+        blocks = "later" if finding.late == "branch" else "first step"
+    return _here(blocks, finding)
 
 
 def _here(blocks: str, finding: Finding) -> str:

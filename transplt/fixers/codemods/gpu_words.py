@@ -138,8 +138,24 @@ def _argument(
         for constant in _constants(wanted, given):
             if work.take(constant) and call not in chain(constant) and constant in work.scan.strings:
                 yield from _note(work, constant, word, full or "", repr(constant.value))
+                yield from _gate_of(work, constant)
     shown = repr(given.value) if isinstance(given, ast.Constant) else work.text(value)
     yield from _note(work, call if place.whole else node, word, full or "", shown, work.text(node))
+
+
+def _gate_of(work: Work, constant: ast.Constant) -> Finds:
+    """The question for CUDA in front of a word that stays: moved alone, it would choose CUDA where there is an NPU."""
+    node: ast.AST = constant
+    while not isinstance(node, (ast.Module, *FUNCTIONS)):
+        inner, node = node, parent(node)
+        if not isinstance(node, (ast.If, ast.IfExp)):
+            continue
+        body = node.body if isinstance(node.body, list) else [node.body]
+        if inner in body and "cuda.is_available" in (asked := work.text(node.test)) and "not" not in asked:
+            for each in ast.walk(node.test):
+                work.take(each)
+            yield work.keep(node.test, "cuda-condition")
+            return
 
 
 def _without(work: Work, place: CallPlace, word: GpuWord) -> Finds:
