@@ -74,9 +74,9 @@ def entry_of(data: bytes, path: str) -> Entry:
         names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
         if names:
             found[_when(data, match.start())].update(names)
-    imports = tuple(tuple(sorted(names)) for names in found)
+    at_once, called, branched = (tuple(sorted(names)) for names in found)
     trains, loads, starts = (words.search(data) is not None for words in (_TRAINS, _LOADS, _STARTS))
-    return Entry(*imports, trains, loads, starts, _stands_on_cuda(data))
+    return Entry(at_once, called, branched, trains, loads, starts, _stands_on_cuda(data))
 
 
 def _when(data: bytes, at: int) -> int:
