@@ -66,6 +66,7 @@ def test_when_a_file_imports(text: str, called: tuple[str, ...], branched: tuple
         ("try:\n    import pk.fast\nexcept ImportError:\n    pass", "branch"),
         ("def f():\n    import pk.fast", "called"),
         ("def f():\n    import pk.fast\nimport pk", ""),
+        ("def f(x):\n    if x:\n        import pk.fast", "branch"),
     ],
 )
 def test_when_a_file_is_loaded(line: str, late: str) -> None:

@@ -209,9 +209,9 @@ def aside_of(entries: Mapping[str, Entry], modules: Mapping[str, str], suffixes:
     every = {path: entry for path, entry in entries.items() if path.endswith(".py")}
     meant = {path for path in every if not named_aside(path)}
     trains = {path for path in meant if every[path].trains}
-    if not trains:
-        return Aside()
     tree = _Tree(every, modules, suffixes)
+    if not trains:
+        return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree))
     starts = _leading_to(trains, meant, tree.leads)
     starts |= {path for path in meant if every[path].loads or "/" not in path}
     reached = _reached(starts, tree)
@@ -220,23 +220,27 @@ def aside_of(entries: Mapping[str, Entry], modules: Mapping[str, str], suffixes:
         named = {path for path in meant if any(f"{path}/".startswith(f"{folder}/") for folder in beside)}
         reached |= _reached(named, tree)
     python = frozenset(path for path in every if path not in reached)
+    return Aside(python, _folders(every, python), *_late(reached, starts, meant, tree))
+
+
+def _late(
+    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree
+) -> tuple[frozenset[str], frozenset[str]]:
+    """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
+    name that is worked out.
+    """
     imported = {target for path in meant for target in tree.leads[path]}
+    imported |= {package for path in imported for package in _packages_above(path)}
     begin = {path for path in reached if path in starts or path not in imported}
-    at_once, called = _loaded(begin, tree.at_once, every), _loaded(begin, tree.called, every)
-    late = frozenset(reached & called - at_once)
-    return Aside(python, _folders(every, python), late, frozenset(reached - called - at_once))
+    at_once, called = (_loaded(begin, leads, tree.entries) for leads in (tree.at_once, tree.called))
+    return frozenset(reached & called - at_once), frozenset(reached - called - at_once)
 
 
 def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collection[str]) -> set[str]:
     """What is loaded from some files on, with the packages that modules lie in."""
     found, queue = set(begin), [*begin]
     for path in queue:  # grows
-        more = set(leads[path])
-        folder = posixpath.dirname(path)
-        while folder:
-            more.add(f"{folder}/__init__.py")
-            folder = posixpath.dirname(folder)
-        for other in more:
+        for other in {*leads[path], *_packages_above(path)}:
             if other in every and other not in found:
                 found.add(other)
                 queue.append(other)
@@ -281,3 +285,11 @@ def _folders(every: Collection[str], python: Collection[str]) -> frozenset[str]:
             held[folder] = held.get(folder, True) and (path in python or named_aside(path))
             folder = posixpath.dirname(folder)
     return frozenset(folder for folder, aside in held.items() if aside)
+
+
+def _packages_above(path: str) -> Iterator[str]:
+    """Where the packages that a file lies in would begin."""
+    folder = posixpath.dirname(path)
+    while folder:
+        yield f"{folder}/__init__.py"
+        folder = posixpath.dirname(folder)
