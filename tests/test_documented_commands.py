@@ -74,6 +74,10 @@ COMMANDS = (
 )  # fmt: skip
 
 
+#: Options of the launch script, which the guide's command has.
+LAUNCH = ("--addr", "--device-list", "--device")
+
+
 def test_options_in_the_documents_exist() -> None:
     """Options that stand in code spans, of the migration or of check."""
     shown = ""
@@ -85,7 +89,7 @@ def test_options_in_the_documents_exist() -> None:
             continue
         text = re.sub(r"```.*?```", "", document.read_text("utf-8"), flags=re.DOTALL)
         for option in re.findall(r"`(?:transplt |check )?(--[a-z][a-z-]+)[ `]", text):
-            if option not in ("--no-cuda", "--full", "--dry-run", "--nproc", "--no-format"):
+            if option not in ("--no-cuda", "--full", "--dry-run", "--nproc", "--no-format", *LAUNCH):
                 assert re.search(rf"(?<![\w-]){option}(?![\w-])", shown), f"{document.name}: {option}"
 
 

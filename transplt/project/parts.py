@@ -33,13 +33,17 @@ def voices_of_parts(root: Path) -> tuple[list[Voice], bool]:
     """What the parts of the project at `root` ask for, empty where they do not agree, or one asks for any torch; and
     whether one of them bounds torch to a version with a torch_npu.
     """
-    if root.is_dir() and _installs_torch(root):
+    if root == root.parent or (root.is_dir() and _installs_torch(root)):
         return [], False
     found: list[Voice] = []
     others = False
     for folder in _parts(root):
         path = folder.relative_to(root).as_posix()
-        asks = [ask for pin in pins(folder, TORCH, []) if (ask := ask_of(replace(pin, path=f"{path}/{pin.path}")))]
+        try:
+            found_here = pins(folder, TORCH, [])
+        except OSError:
+            continue  # whoever works on its files reports why
+        asks = [ask for pin in found_here if (ask := ask_of(replace(pin, path=f"{path}/{pin.path}")))]
         voice = Voice(tuple(asks), together(asks)) if asks else None
         if voice is not None and voice.pinned and voice.with_npu:
             found.append(voice)

@@ -222,7 +222,9 @@ def _is_never_read(work: Work, node: ast.expr) -> bool:
     if not isinstance(target, ast.Name):
         return False
     scope = work.scan.scope_of(target)
-    if scope.kind != "function" or any(each.kind in ("global", "nonlocal") for each in scope.bindings[target.id]):
+    if scope.kind != "function" or target.id not in scope.bindings:
+        return False
+    if any(each.kind in ("global", "nonlocal") for each in scope.bindings[target.id]):
         return False
     return not any(isinstance(each.ctx, ast.Load) for each in work.scan.names.get(target.id, ()))
 
