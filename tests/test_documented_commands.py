@@ -74,8 +74,8 @@ COMMANDS = (
 )  # fmt: skip
 
 
-#: Options of the launch script, which the guide's command has.
-LAUNCH = ("--addr", "--device-list", "--device")
+#: Options of the launch script and of programs, which the guide's command has.
+LAUNCH = ("--addr", "--device-list", "--device", "--multiprocessing-distributed", "--dist-url")
 
 
 def test_options_in_the_documents_exist() -> None:

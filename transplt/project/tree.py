@@ -222,7 +222,7 @@ def _worked_through(
         records = whole_or_left(worker, found.files, records, jobs, out)
     records = with_helpers(records, _paths(found), out, patches=patches)
     if not plan.single:
-        records = _with_the_whole(records, plan)
+        records = _with_the_whole(records, plan, survey=survey)
     unread += [unread_finding(path, why) for path, why in found.unreadable]
     if plan.single and unread:
         raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].help}")
@@ -256,7 +256,7 @@ def _planned(plan: Plan, records: list[FileRecord]) -> tuple[str, ...]:
     return followed(plan.settings.decided, {record.path: record.findings for record in records})
 
 
-def _with_the_whole(records: list[FileRecord], plan: Plan) -> list[FileRecord]:
+def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> list[FileRecord]:
     """The records, with the findings about the project as a whole in its files."""
     made = [
         finding
@@ -266,7 +266,7 @@ def _with_the_whole(records: list[FileRecord], plan: Plan) -> list[FileRecord]:
         if finding.applied
     ]
     # Where edits are not worked out, the first of them stands for the import that goes with it.
-    first = next((each for each in made if each.code == IMPORTED), None) or next(iter(made), None)
+    first = next((each for each in made if survey or each.code == IMPORTED), None)
     asks = any(
         each.code == NOT_ADDED or (each.code == ADDED and each.applied)
         for record in records
