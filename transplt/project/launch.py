@@ -114,12 +114,15 @@ def launch_script(
     known = options or frozenset()
     offered = [each for each in _OFFERED if each not in known]
     cases = "\n".join(_CASES[each] for each in offered)
+    anywhere = options is not None and bool(offered)
     if spawns and _DIST_URL in known:
         start = _TCP + start
     return _TEMPLATE.format(
         help="\n".join(_HELP[each] for each in offered),
         cases=cases,
-        anywhere=_ANYWHERE.format(cases=cases) if options is not None and offered else "",
+        anywhere=_ANYWHERE.format(cases=cases) if anywhere else "",
+        only="only=0\n" if anywhere else "",
+        alone="only=1; " if anywhere else "",
         entry=shlex.quote(posixpath.normpath(entry)),
         whole=_WHOLE if whole else "",
         settings="\n".join([*settings, "", *choices]),
@@ -153,8 +156,7 @@ logs=""
 dry_run=0
 addr=""
 cards=""
-only=0
-
+{only}
 while [ $# -gt 0 ]; do
     case "$1" in
         --nproc) nproc="${{2:?--nproc needs a number}}"; shift 2 ;;
@@ -163,7 +165,7 @@ while [ $# -gt 0 ]; do
         --logs=*) logs="${{1#*=}}"; shift ;;
         --dry-run) dry_run=1; shift ;;
 {cases}
-        --) shift; only=1; break ;;
+        --) shift; {alone}break ;;
         *) break ;;
     esac
 done

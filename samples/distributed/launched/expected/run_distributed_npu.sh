@@ -21,7 +21,6 @@ logs=""
 dry_run=0
 addr=""
 cards=""
-only=0
 
 while [ $# -gt 0 ]; do
     case "$1" in
@@ -42,7 +41,7 @@ while [ $# -gt 0 ]; do
             fi
             shift 2
             ;;
-        --) shift; only=1; break ;;
+        --) shift; break ;;
         *) break ;;
     esac
 done
