@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, check_rewrite, pattern
+from tests.harness import check_noop, check_rewrite, migrate, pattern
 
 
 @pattern("P62", "T25")
@@ -275,3 +275,11 @@ def test_a_command_that_sets_a_variable(value: str) -> None:
 
 def test_a_command_that_sets_a_variable_to_what_has_no_counterpart() -> None:
     check_noop('import os\n\nos.system("CUDA_VISIBLE_DEVICES=GPU-1f python train.py")\n', open_codes=["NPU221"])
+
+
+def test_a_list_of_names_that_has_the_npus_stays() -> None:
+    names = '["RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES", "RAY_EXPERIMENTAL_NOSET_ASCEND_RT_VISIBLE_DEVICES"]'
+    result = migrate(f"NAMES = {names}\n")
+    assert not result.changed and not [each for each in result.findings if each.open]
+    alone = migrate('NAMES = ["RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES", "HOME"]\n')
+    assert alone.changed or [each for each in alone.findings if each.open]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop
+from tests.harness import check_noop, migrate
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,11 @@ def test_figures_by_product(source: str) -> None:
 )
 def test_other_tables(source: str) -> None:
     check_noop(source)
+
+
+@pytest.mark.parametrize("name", ["910B", "Ascend910", "Ascend 950DT", "npu"])
+def test_a_table_that_has_the_npu_is_none(name: str) -> None:
+    table = f'FLOPS = {{"H100": 989e12, "A100": 312e12, "{name}": 354e12}}\n'
+    assert not [each for each in migrate(f"import torch\n{table}").findings if each.code == "NPU275"]
+    other = table.replace(name, "GB910X")
+    assert [each for each in migrate(f"import torch\n{other}").findings if each.code == "NPU275"]

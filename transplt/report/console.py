@@ -107,6 +107,8 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
         f"{many(len(result.open_findings), 'finding')} for a person"
     )
     yield from _codes(result)
+    if any(cause.reason == "project-beside" for record in result.files for cause in record.ledger.causes):
+        yield "  the project handles the NPU by itself: files for CUDA stay, and what is for CUDA alone is NPU200"
     for record in result.helpers:
         yield f"  {shown(record.path)}: {record.findings[0].message}"
     yield from _levels(result)

@@ -20,7 +20,7 @@ from transplt.flow.off_the_cpu import steers
 from transplt.flow.reached import places
 from transplt.rules.environment import Variable, variables, without_effect
 from transplt.rules.environment import objection as refusal
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.calls import renamed_arguments
 from transplt.trees.literals import words_in_literal
@@ -79,6 +79,8 @@ def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None)
         return
     if not variable.npu:
         yield _no_effect(work, node, value, variable.note)
+    elif _is_beside(node, variable):
+        yield work.keep(node, "row-there")
     elif not certain and variable.carries == "no":
         yield work.keep(node, "idle-variable")
     elif not certain:
@@ -125,6 +127,14 @@ def _rename(work: Work, node: ast.Constant, variable: Variable) -> Finds:
         words_in_literal({variable.name: variable.npu}),
         api=variable.name,
         help=variable.note,
+    )
+
+
+def _is_beside(node: ast.Constant, variable: Variable) -> bool:
+    """True in a list of names that holds the NPU's too."""
+    above = parent(node)
+    return isinstance(above, (ast.List, ast.Tuple, ast.Set)) and any(
+        variable.npu and string_of(each) == variable.npu for each in above.elts
     )
 
 

@@ -25,6 +25,8 @@ _PRODUCT = re.compile(
     r"A[456]000|(?:RTX|GTX)[ _-]?\w+|TITAN\w*|Tesla\b.*|GeForce\b.*)(?![A-Za-z0-9])",
     re.I,
 )
+#: How the cards of Ascend are called.
+_ASCEND = re.compile(r"ascend|(?<!\d)(?:910|950)(?!\d)|npu", re.I)
 _ABOUT = re.compile(r"flop|tflop|mfu|peak|throughput|bandwidth|tops\b", re.I)
 #: From here on a number counts operations or bytes of a second.
 _MANY = 1e9
@@ -59,6 +61,8 @@ def _in_table(work: Work, node: ast.Dict) -> ast.expr | None:
     names = [key for key in node.keys if (name := string_of(key)) is not None and _PRODUCT.search(name)]
     if not names or 2 * len(names) < len(node.keys):
         return None
+    if any(_ASCEND.search(string_of(key) or "") for key in node.keys):
+        return None  # it has the NPU
     numbers = [each.value for each in ast.walk(node) if isinstance(each, ast.Constant)]
     large = any(isinstance(number, (int, float)) and number >= _MANY for number in numbers)
     figures = any(type(number) in (int, float) for number in numbers)

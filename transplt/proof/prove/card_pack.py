@@ -31,8 +31,8 @@ _PACKAGE = Path(__file__).parents[2]
 _ON_CARD = _PACKAGE / "emulator" / "on_card"
 #: Modules of this package that a pack brings along as text, each with what it imports of the others; and their tables.
 HOST_MODULES = (
-    "base/settings", "base/decided", "base/text/regular_file", "rules/tables", "rules/versions", "rules/environment", "diagnose/host",
-    "diagnose/advice", "diagnose/npu_smi", "base/finding",
+    "base/settings", "base/decided", "base/text/regular_file", "rules/tables", "rules/versions", "rules/environment",
+    "diagnose/host", "diagnose/advice", "diagnose/npu_smi", "base/finding",
 )  # fmt: skip
 _TABLES = ("schema.json", "support/env_vars.json", "support/versions.json")
 _README = """\
