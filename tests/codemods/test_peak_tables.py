@@ -39,5 +39,5 @@ def test_other_tables(source: str) -> None:
 def test_a_table_that_has_the_npu_is_none(name: str) -> None:
     table = f'FLOPS = {{"H100": 989e12, "A100": 312e12, "{name}": 354e12}}\n'
     assert not [each for each in migrate(f"import torch\n{table}").findings if each.code == "NPU275"]
-    other = table.replace(name, "GB910X")
+    other = table.replace(name, "V100")
     assert [each for each in migrate(f"import torch\n{other}").findings if each.code == "NPU275"]
