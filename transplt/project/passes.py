@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from transplt.base.finding import Finding
+from transplt.base.settings import Settings
+from transplt.disk.manifest import read_manifest
 from transplt.disk.walk import Entry
 from transplt.engine.engine import join_facts
-from transplt.flow.facts import ModuleFacts
+from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.project.pool import Died, Pool, share_out
 from transplt.project.unread import Unread, unread_finding
 from transplt.project.worker import FileWorker, Unindexed
@@ -51,9 +54,20 @@ def work_through(
         if indexed:
             facts = facts_of_files(pool, shares, lost, step)
             known = [fact for fact in facts.values() if isinstance(fact, ModuleFacts)]
-            pool.set_project(join_facts(known, worker.settings))
+            pool.set_project(project_of(known, worker.settings, worker.root))
         going = [[entry for entry in share if entry.path in paths and entry.path not in lost] for share in shares]
         return finish(worker, pool, wanted, going, lost, step)
+
+
+def project_of(facts: Iterable[ModuleFacts], settings: Settings, root: str) -> ProjectFacts:
+    """The sum of what all files of the tree at `root` say. An output of ours chooses between CUDA and the NPU where its
+    input did: half of what was migrated looks as if it chose.
+    """
+    project = join_facts(facts, settings)
+    before = read_manifest(Path(root))
+    if before is not None and isinstance(before.get("portable"), bool):
+        project.portable = before["portable"]
+    return project
 
 
 def facts_of_files(

@@ -239,6 +239,7 @@ def _worked_through(
         large=tuple(found.large),
         unread=tuple(sorted(unread, key=Finding.sort_key)),
         written=written,
+        portable=worker.project is not None and worker.project.portable,
         planned=_planned(plan, records),
         notes=(
             *kept_back(plan.config, plan.settings, paths, [item.path for item in found.left_out]),

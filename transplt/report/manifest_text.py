@@ -50,6 +50,7 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
         "reports": reports,
         "left_out": [item.path for item in result.large],
         "actions": _actions(result),
+        "portable": result.portable,
     }
     return json.dumps(table, indent=1) + "\n"
 

@@ -69,7 +69,7 @@ class RunResult:
     `files` and `left_out` are sorted by path; `unread` are findings about what could not be opened at all, `large` the
     left out files over the size limit, `kept` files of the output before that a user had changed. `planned` are
     sentences on a plan: what was done as it says, and what was not. `notes` are sentences for the summary alone: they
-    may name places outside.
+    may name places outside. `portable`: the project chooses between CUDA and the NPU by itself.
     """
 
     name: str
@@ -87,6 +87,7 @@ class RunResult:
     written: str = "all"
     planned: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    portable: bool = False
 
     @property
     def findings(self) -> list[Finding]:

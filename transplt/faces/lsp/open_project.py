@@ -9,12 +9,12 @@ from pathlib import Path
 from transplt.base.finding import Finding
 from transplt.base.text.source import declared_encoding
 from transplt.disk.walk import Entry
-from transplt.engine.engine import join_facts
 from transplt.flow.facts import ModuleFacts
 from transplt.project.checking.check_run import worker_for
 from transplt.project.checking.checked_file import CheckedFile
 from transplt.project.checking.inputs import CheckedProject, add_folders, is_marked, open_project
 from transplt.project.options import Options
+from transplt.project.passes import project_of
 
 #: In a project where more files have facts a text is looked at alone: an editor does not wait for that.
 MOST_FILES = 5000
@@ -77,7 +77,7 @@ class OpenProject:
             facts = worker.index(entry) if entry.has_facts else None
             others = [each for other, (_, each) in self._facts.items() if other != path and each is not None]
             every = [*others, facts] if isinstance(facts, ModuleFacts) else others
-            worker.project = join_facts(every, worker.settings)
+            worker.project = project_of(every, worker.settings, worker.root)
             worker.known[path] = data
         record = worker.finish(entry)
         assert isinstance(record, CheckedFile)
