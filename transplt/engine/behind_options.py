@@ -7,7 +7,7 @@ the branch stands in. Where the default is not in sight a branch counts as taken
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from transplt.base.finding import Finding
@@ -17,39 +17,45 @@ from transplt.syntax.scan import FUNCTIONS, Scan, chain
 #: What is no constant, or has several defaults.
 _UNKNOWN = object()
 _ADDS = ("add_argument", "add_option")
+#: The blocks of statements, by their fields.
+_BLOCKS = ("body", "orelse", "finalbody")
 
 
 def mark_options(scan: Scan, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """The findings; open ones say which option they stand behind."""
-    if not any(finding.open for finding in findings):
-        return findings
-    branches = list(_branches(scan))
-    if not branches:
-        return findings
-    return tuple(
-        replace(finding, option=option) if finding.open and (option := _option(branches, finding)) else finding
-        for finding in findings
-    )
+    options: dict[str, tuple[object, str]] | None = None
+    marked = []
+    for finding in findings:
+        around = _branches_around(scan.tree, finding.span.line) if finding.open else []
+        if around:
+            options = _options(scan) if options is None else options
+            words = (_taken_with(scan, node, in_body, options) for node, in_body in reversed(around))
+            if option := next(filter(None, words), ""):
+                finding = replace(finding, option=option)
+        marked.append(finding)
+    return tuple(marked)
 
 
-def _option(branches: Iterable[tuple[int, int, str]], finding: Finding) -> str:
-    """The option of the innermost branch around a finding."""
-    line = finding.span.line
-    around = [(first - last, name) for first, last, name in branches if first <= line <= last]
-    return max(around)[1] if around else ""
+def _branches_around(tree: ast.Module, line: int) -> list[tuple[ast.If, bool]]:
+    """The branches that a line stands in, outermost first; True for one that is taken where its test holds."""
+    found: list[tuple[ast.If, bool]] = []
+    block: list[ast.stmt] = tree.body
+    while (inside := _at(block, line)) is not None:
+        blocks = [each for name in _BLOCKS if (each := getattr(inside, name, None))]
+        blocks += [each.body for each in (*getattr(inside, "handlers", ()), *getattr(inside, "cases", ()))]
+        block = next((each for each in blocks if _at(each, line) is not None), [])
+        if isinstance(inside, ast.If) and block:
+            found.append((inside, block is inside.body))
+    return found
 
 
-def _branches(scan: Scan) -> Iterator[tuple[int, int, str]]:
-    """First and last line of each branch that is off by default, with the words for what turns it on."""
-    options = _options(scan)
-    for node in ast.walk(scan.tree):
-        if not isinstance(node, ast.If):
-            continue
-        known = {**options, **_parameters(node)}
-        if words := _off(node.test, known):
-            yield node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno, words
-        elif node.orelse and (words := _off(ast.UnaryOp(ast.Not(), node.test), known)):
-            yield node.orelse[0].lineno, node.orelse[-1].end_lineno or node.orelse[-1].lineno, words
+def _at(block: list[ast.stmt], line: int) -> ast.stmt | None:
+    return next((each for each in block if each.lineno <= line <= (each.end_lineno or each.lineno)), None)
+
+
+def _taken_with(scan: Scan, node: ast.If, in_body: bool, options: Mapping[str, tuple[object, str]]) -> str:
+    known = {**options, **_parameters(scan, node)}
+    return _off(node.test if in_body else ast.UnaryOp(ast.Not(), node.test), known)
 
 
 def _off(test: ast.expr, known: Mapping[str, tuple[object, str]]) -> str:
@@ -81,7 +87,7 @@ def _value(node: ast.expr, known: Mapping[str, tuple[object, str]]) -> tuple[obj
     return known.get(name, (_UNKNOWN, ""))
 
 
-def _parameters(node: ast.If) -> dict[str, tuple[object, str]]:
+def _parameters(scan: Scan, node: ast.If) -> dict[str, tuple[object, str]]:
     """The parameters of the function around a branch, by their defaults; not one that it binds again."""
     function = next((above for above in chain(node) if isinstance(above, FUNCTIONS)), None)
     if function is None:
@@ -92,11 +98,11 @@ def _parameters(node: ast.If) -> dict[str, tuple[object, str]]:
         *zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True),
         *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
     ]
-    bound = {each.id for each in ast.walk(function) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    bindings = scan.scopes[function].bindings
     return {
         argument.arg: (default.value, f"{argument.arg}=")
         for argument, default in rows
-        if isinstance(default, ast.Constant) and argument.arg not in bound
+        if isinstance(default, ast.Constant) and len(bindings.get(argument.arg, ())) == 1
     }
 
 
@@ -131,8 +137,8 @@ def _default(call: ast.Call) -> object:
 
 
 def _of_dataclasses(scan: Scan) -> Iterator[tuple[str, object, str]]:
-    for node in ast.walk(scan.tree):
-        if not isinstance(node, ast.ClassDef) or not any(
+    for node in scan.classes:
+        if not any(
             last_name(each.func if isinstance(each, ast.Call) else each) == "dataclass" for each in node.decorator_list
         ):
             continue

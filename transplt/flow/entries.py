@@ -34,11 +34,14 @@ _NAME = re.compile(rb"(?:^|[,(])\s*([.\w]+)")
 _LINE = re.compile(rb"([ \t]*)([a-z]+)\b")
 _BRANCHES = (b"if", b"elif", b"else", b"try", b"except", b"finally", b"case", b"for", b"while")
 _COMMENT = re.compile(rb"#[^\n]*")
+_BOUND_NAMES = (b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
 _BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
-_STARTS = re.compile(rb"\b__main__\b|\bparse_args\(")
-_TRAINS = re.compile(rb"\.backward\(|\bTrainer\(|\.fit\(|\bdeepspeed\.initialize\(|\bmanual_backward\(")
+_STARTS = (b"__main__", b"parse_args(")
+_TRAINS = (b".backward(", b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
 #: What loads modules by names that are worked out.
-_LOADS = re.compile(rb"\bimportlib\b|\bimport_module\b|\b__import__\(|_target_|\binstantiate\(|\bregistry\b", re.I)
+_LOADS = (
+    b"importlib", b"import_module", b"__import__(", b"_target_", b"instantiate(", b"registry", b"Registry", b"REGISTRY",
+)  # fmt: skip
 _LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
 
@@ -75,7 +78,7 @@ def entry_of(data: bytes, path: str) -> Entry:
         if names:
             found[_when(data, match.start())].update(names)
     at_once, called, branched = (tuple(sorted(names)) for names in found)
-    trains, loads, starts = (words.search(data) is not None for words in (_TRAINS, _LOADS, _STARTS))
+    trains, loads, starts = (any(word in data for word in words) for words in (_TRAINS, _LOADS, _STARTS))
     return Entry(at_once, called, branched, trains, loads, starts, _stands_on_cuda(data))
 
 
@@ -106,8 +109,9 @@ def _above(data: bytes, at: int, depth: int) -> Iterator[re.Match[bytes]]:
 
 def _stands_on_cuda(data: bytes) -> bool:
     """True for a file that imports TensorRT or CUDA's own interface at its top, and trains nothing."""
-    found = (match[1].decode() for match in _BOUND.finditer(data))
-    return any(map(holds_whole_files, found)) and b".backward(" not in data
+    if not any(name in data for name in _BOUND_NAMES) or b".backward(" in data:
+        return False
+    return any(holds_whole_files(match[1].decode()) for match in _BOUND.finditer(data))
 
 
 def _names(text: bytes) -> list[str]:
