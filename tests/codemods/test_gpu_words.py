@@ -295,6 +295,12 @@ def test_the_question_in_front_of_a_word_that_stays_stays_too() -> None:
     )
 
 
+def test_a_string_that_moves_takes_its_question_along() -> None:
+    line = "device = 'cuda' if torch.cuda.is_available() else 'cpu'\nlm_eval.simple_evaluate(m, device=device)\n"
+    found = migrate(f"import lm_eval\nimport torch\n{line}").data
+    assert b"'npu' if torch.npu.is_available() else 'cpu'" in found
+
+
 @pytest.mark.parametrize(
     "source",
     [

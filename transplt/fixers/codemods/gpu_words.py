@@ -139,8 +139,6 @@ def _argument(
             if work.take(constant) and call not in chain(constant) and constant in work.scan.strings:
                 yield from _note(work, constant, word, full or "", repr(constant.value))
                 yield from _gate_of(work, constant)
-    if isinstance(given, ast.Constant) and call not in chain(given):
-        yield from _gate_of(work, given)
     shown = repr(given.value) if isinstance(given, ast.Constant) else work.text(value)
     yield from _note(work, call if place.whole else node, word, full or "", shown, work.text(node))
 
