@@ -15,7 +15,7 @@ from transplt.base.text.source import splice
 from transplt.edits.helper_source import Import, Module, closure, folder, module_of, modules
 from transplt.edits.imports import import_head
 from transplt.edits.work import Work
-from transplt.syntax.asks import begins, first_code
+from transplt.syntax.asks import begins, defaults_of, first_code
 from transplt.syntax.files import File
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.syntax.scopes import Binding
@@ -191,8 +191,7 @@ def without_annotations(data: bytes) -> bytes:
 def _signature(file: File, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[int, int, bytes]]:
     source, args = file.source, node.args
     positional = [*args.posonlyargs, *args.args]
-    defaults = dict(zip(map(id, positional[::-1]), args.defaults[::-1], strict=False))
-    defaults.update((id(arg), value) for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value)
+    defaults = {id(arg): value for arg, value in defaults_of(args)}
     for arg in (*positional, *args.kwonlyargs, *(each for each in (args.vararg, args.kwarg) if each)):
         if arg.annotation is None:
             continue

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from transplt.base.finding import Finding
-from transplt.syntax.asks import keyword_of, last_name, string_of
-from transplt.syntax.scan import FUNCTIONS, Scan, chain
+from transplt.flow.arguments import destination
+from transplt.program.program import enclosing_function
+from transplt.syntax.asks import defaults_of, keyword_of, last_name, string_of
+from transplt.syntax.scan import Scan
 
 #: What is no constant, or has several defaults.
 _UNKNOWN = object()
@@ -89,19 +91,13 @@ def _value(node: ast.expr, known: Mapping[str, tuple[object, str]]) -> tuple[obj
 
 def _parameters(scan: Scan, node: ast.If) -> dict[str, tuple[object, str]]:
     """The parameters of the function around a branch, by their defaults; not one that it binds again."""
-    function = next((above for above in chain(node) if isinstance(above, FUNCTIONS)), None)
+    function = enclosing_function(node)
     if function is None:
         return {}
-    spec = function.args
-    named = [*spec.posonlyargs, *spec.args]
-    rows: list[tuple[ast.arg, ast.expr | None]] = [
-        *zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True),
-        *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
-    ]
     bindings = scan.scopes[function].bindings
     return {
         argument.arg: (default.value, f"{argument.arg}=")
-        for argument, default in rows
+        for argument, default in defaults_of(function.args)
         if isinstance(default, ast.Constant) and len(bindings.get(argument.arg, ())) == 1
     }
 
@@ -121,8 +117,7 @@ def _of_parsers(scan: Scan) -> Iterator[tuple[str, object, str]]:
         spelled = next((text for text in names if text.startswith("--")), "")
         if not spelled:
             continue
-        name = string_of(keyword_of(call, "dest")) or spelled.lstrip("-").replace("-", "_")
-        yield name, _default(call), spelled
+        yield destination(call), _default(call), spelled
 
 
 def _default(call: ast.Call) -> object:

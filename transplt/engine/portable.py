@@ -146,7 +146,7 @@ def _without_a_gate(work: Work, edit: Edit) -> Edit | None:
     outer, kind, colon, index = text[0], *str(node.value).partition(":")
     if text != f"{outer}{node.value!s}{outer}" or _is_asked_of_cuda(work, node):
         return None
-    if Ignores(work).reason(edit.code, node.lineno, node.end_lineno or node.lineno):
+    if work.once(Ignores).reason(edit.code, node.lineno, node.end_lineno or node.lineno):
         return None  # a comment, or the settings, speak of the code that the edit has for NPUs alone
     quote = {"'": '"', '"': "'"}[outer] if colon else outer
     new = f"getattr({CURRENT}, {quote}type{quote}, {quote}{kind}{quote})"

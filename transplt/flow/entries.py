@@ -9,12 +9,12 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from transplt.rules.packages import holds_whole_files
-from transplt.syntax.modules import module_name
+from transplt.syntax.modules import absolute, outermost_package
 
 #: Folders and files that a training script does not run, whatever stands in them.
 _NAMED = re.compile(
@@ -25,7 +25,7 @@ _NAMED = re.compile(
 #: Files for people: what is to do in them is tidying, wherever they lie.
 _PROSE = (".md", ".rst")
 _IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(]*)"
+    rb"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(]*)"
     rb"|import[ \t]+(?P<whole>[^\n#]+))",
     re.M,
 )
@@ -72,23 +72,23 @@ def entry_of(data: bytes, path: str) -> Entry:
         if (base := match["base"]) is None:
             names = _names(match["whole"])
         else:
-            full = _absolute(base.decode("ascii", "replace"), path)
+            named = base.decode("ascii", "replace")
+            module = named.lstrip(".")
+            full = absolute(path, len(named) - len(module), module)
             names = [full, *(f"{full}.{name}" if full else name for name in _names(match["names"]))]
         names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
         if names:
-            found[_when(data, match.start())].update(names)
+            found[_when(data, match.start(), len(match["indent"]))].update(names)
     at_once, called, branched = (tuple(sorted(names)) for names in found)
     trains, loads, starts = (any(word in data for word in words) for words in (_TRAINS, _LOADS, _STARTS))
     return Entry(at_once, called, branched, trains, loads, starts, _stands_on_cuda(data))
 
 
-def _when(data: bytes, at: int) -> int:
-    """0 for a line that runs as the file is loaded, 1 in a function, 2 in a branch or a try statement."""
-    depth = len(data[at:]) - len(data[at:].lstrip(b" \t")) if data[at : at + 1] in b" \t" else 0
-    while depth:
-        header = next((match for match in _above(data, at, depth)), None)
-        if header is None:
-            break
+def _when(data: bytes, at: int, depth: int) -> int:
+    """0 for a line that runs as the file is loaded, 1 in a function, 2 in a branch or a try statement; `depth` is how
+    far it is indented.
+    """
+    while depth and (header := _above(data, at, depth)) is not None:
         if header[2] in (b"def", b"async"):
             return 1
         if header[2] in _BRANCHES:
@@ -97,14 +97,14 @@ def _when(data: bytes, at: int) -> int:
     return 0
 
 
-def _above(data: bytes, at: int, depth: int) -> Iterator[re.Match[bytes]]:
+def _above(data: bytes, at: int, depth: int) -> re.Match[bytes] | None:
     """The nearest line above that is indented less."""
     while at > 0:
         at = data.rfind(b"\n", 0, at - 1) + 1
         match = _LINE.match(data, at)
         if match is not None and len(match[1]) < depth:
-            yield match
-            return
+            return match
+    return None
 
 
 def _stands_on_cuda(data: bytes) -> bool:
@@ -116,17 +116,6 @@ def _stands_on_cuda(data: bytes) -> bool:
 
 def _names(text: bytes) -> list[str]:
     return [match[1].decode("ascii", "replace") for match in _NAME.finditer(_COMMENT.sub(b"", text))]
-
-
-def _absolute(base: str, path: str) -> str:
-    rest = base.lstrip(".")
-    level = len(base) - len(rest)
-    if not level:
-        return rest
-    parts = module_name(path).split(".")
-    package = parts if path.endswith("__init__.py") else parts[:-1]
-    kept = package[: len(package) - (level - 1)]
-    return ".".join([*kept, *([rest] if rest else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +153,7 @@ class _Tree:
     """
 
     entries: Mapping[str, Entry]
-    modules: Mapping[str, str]
-    suffixes: Mapping[str, str]
+    path_of: Callable[[str], str]  # the file that a full name leads to
     units: dict[str, list[str]] = field(default_factory=dict)
     unit_of: dict[str, str] = field(default_factory=dict)
     at_once: dict[str, set[str]] = field(default_factory=dict)
@@ -174,38 +162,31 @@ class _Tree:
 
     def __post_init__(self) -> None:
         for path, entry in self.entries.items():
-            beside = module_name(path).rpartition(".")[0]
             kinds = (entry.imports, entry.called, entry.branched)
-            found = [{self._path(name, beside) for name in names} for names in kinds]
+            found = [{self._imported(name, path) for name in names} for names in kinds]
             at_once, called, every = (set().union(*found[: end + 1]) for end in range(3))
             self.at_once[path] = at_once.intersection(self.entries) - {path}
             self.called[path] = called.intersection(self.entries) - {path}
             self.leads[path] = every.intersection(self.entries) - {path}
         imported = {target for targets in self.leads.values() for target in targets}
-        packages = {posixpath.dirname(path) for path in self.entries if path.endswith("__init__.py")}
         for path, entry in self.entries.items():
-            unit, folder = path, posixpath.dirname(path)
-            while folder and folder in packages and (path in imported or not entry.starts):
-                unit, folder = folder, posixpath.dirname(folder)
+            package = outermost_package(path, self.entries) if path in imported or not entry.starts else ""
+            unit = package or path
             self.unit_of[path] = unit
             self.units.setdefault(unit, []).append(path)
 
-    def _path(self, name: str, beside: str) -> str:
-        """The file that a full name leads to; a script finds what lies beside it first."""
-        if beside and (own := self._known(f"{beside}.{name}", len(beside))):
-            return own
-        return self._known(name, 0)
-
-    def _known(self, name: str, least: int) -> str:
-        while len(name) > least:
-            if (path := self.modules.get(name) or self.modules.get(self.suffixes.get(name, ""))) is not None:
-                return path
-            name = name.rpartition(".")[0]
-        return ""
+    def _imported(self, name: str, path: str) -> str:
+        """The file that a name leads to which a file imports: what lies beside it comes first."""
+        folder = posixpath.dirname(path)
+        if folder:
+            own = self.path_of(f"{folder.replace('/', '.')}.{name}")
+            if own.startswith(f"{folder}/") and own != f"{folder}/__init__.py":
+                return own
+        return self.path_of(name)
 
 
-def aside_of(entries: Mapping[str, Entry], modules: Mapping[str, str], suffixes: Mapping[str, str]) -> Aside:
-    """What stands aside of a project, by what its Python files say (by path).
+def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Aside:
+    """What stands aside of a project, by what its Python files say (by path); `path_of` gives the file of a full name.
 
     Files that train, those that import such a file, those that load modules by name and scripts at the top are what a
     user starts; all that these import is reached, a package as a whole. Where no file trains, only names tell.
@@ -213,7 +194,7 @@ def aside_of(entries: Mapping[str, Entry], modules: Mapping[str, str], suffixes:
     every = {path: entry for path, entry in entries.items() if path.endswith(".py")}
     meant = {path for path in every if not named_aside(path)}
     trains = {path for path in meant if every[path].trains}
-    tree = _Tree(every, modules, suffixes)
+    tree = _Tree(every, path_of)
     if not trains:
         return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree))
     starts = _leading_to(trains, meant, tree.leads)

@@ -134,7 +134,7 @@ class ProjectFacts(Memoized):
         joined.placing = {item.path: item.placing for item in every if item.placing is not None}
         joined.packages = _packages(joined.modules)
         entries = {item.path: item.entry for item in every if item.entry is not None}
-        joined.aside = aside_of(entries, joined.modules, joined.suffixes)
+        joined.aside = aside_of(entries, joined.path_of)
         joined.copies = tuple(item.copy for item in every if item.copy is not None)
         joined.saved = tuple(sorted({each for item in every for each in item.saved}))
         joined.loads = any(item.loads for item in every)

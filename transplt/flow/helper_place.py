@@ -18,6 +18,7 @@ from typing import NamedTuple
 from transplt.flow.components import Components
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.placing import Placing
+from transplt.syntax.modules import outermost_package
 
 NAME = "npu_port"
 #: Who imports a program and is no script of it.
@@ -149,7 +150,7 @@ def _in_package(layout: _Layout, path: str, scripts: Collection[str], top: str |
 
 def _named_in_full(project: ProjectFacts, layout: _Layout, path: str, together: Collection[str]) -> str | None:
     """The folder of the outermost package that holds a file, where all that import from it name it in full."""
-    top = _package_of(project, path)
+    top = outermost_package(path, project.placing)
     if not top:
         return None
     bases: set[str] = set()
@@ -161,14 +162,6 @@ def _named_in_full(project: ProjectFacts, layout: _Layout, path: str, together: 
             if base == folder or not (_is_below(each, top) and (base == top or _is_below(base, top))):
                 bases.add(base)
     return top if bases == {posixpath.dirname(top)} else None
-
-
-def _package_of(project: ProjectFacts, path: str) -> str:
-    """The folder of the outermost package that holds a file; empty where its folder is no package."""
-    top, folder = "", posixpath.dirname(path)
-    while folder and _in(folder, _INIT, "") in project.placing:
-        top, folder = folder, posixpath.dirname(folder)
-    return top
 
 
 def _beside_each(layout: _Layout, path: str, scripts: Collection[str]) -> Place | None:
@@ -190,7 +183,7 @@ def _relative(project: ProjectFacts, layout: _Layout, path: str) -> Place | None
         for other in layout.importers.get(path, ()) for edge in layout.edges[other]
     ):  # fmt: skip
         return None
-    top = _package_of(project, path) or posixpath.dirname(path)
+    top = outermost_package(path, project.placing) or posixpath.dirname(path)
     if not top:
         return None
     return _new(layout, top, top.replace("/", "."))

@@ -16,7 +16,7 @@ from transplt.flow.key_facts import How, KeyRead, names_a_configuration
 from transplt.flow.marks import DEVICE_NAME, GENERIC, marks_by_name
 from transplt.flow.own_names import class_fields
 from transplt.flow.slots import Slots
-from transplt.syntax.asks import last_name, string_of
+from transplt.syntax.asks import defaults_of, last_name, string_of
 from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.scan import FUNCTIONS, parent
 
@@ -143,11 +143,7 @@ class _Reading:
         function = parent(parent(call))
         if not isinstance(function, FUNCTIONS):
             return
-        args = [*function.args.posonlyargs, *function.args.args]
-        pairs = [*zip(reversed(args), reversed(function.args.defaults), strict=False)]
-        pairs += [(arg, value) for arg, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
-                  if value is not None]  # fmt: skip
-        for arg, value in pairs:
+        for arg, value in defaults_of(function.args):
             if value is call:
                 slot = self.slots.variable(arg.arg, self.slots.scan.scopes[function])
                 written = [text.lstrip("-") for each in call.args if (text := string_of(each) or "").startswith("-")]

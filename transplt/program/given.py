@@ -6,18 +6,13 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from transplt.program.program import Function
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import defaults_of, last_name
 
 
 def defaults(function: Function) -> Iterator[tuple[str, ast.expr]]:
     """The parameters that have a default, each with it."""
-    arguments = function.args
-    plain = [*arguments.posonlyargs, *arguments.args]
-    for argument, value in zip(reversed(plain), reversed(arguments.defaults), strict=False):
+    for argument, value in defaults_of(function.args):
         yield argument.arg, value
-    for argument, given in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        if given is not None:
-            yield argument.arg, given
 
 
 def value_of(test: ast.expr, given: Mapping[str, ast.expr]) -> bool | None:

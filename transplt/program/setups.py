@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transplt.flow.arguments import destination
 from transplt.program.frameworks import PROCESSES, taken_over
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.ranks import helper_call
@@ -100,8 +101,7 @@ def _stated(program: Program, name: str) -> tuple[File, ast.Call, str] | None:
         for call in file.scan.calls:
             if last_name(call.func) == "add_argument":
                 flags = [flag for each in call.args if (flag := string_of(each) or "").startswith("--")]
-                found = string_of(keyword_of(call, "dest")) or (flags[0][2:].replace("-", "_") if flags else "")
-                if flags and found == name:
+                if flags and destination(call) == name:
                     return file, call, flags[0]
     return None
 

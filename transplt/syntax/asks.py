@@ -243,3 +243,11 @@ def class_of_method(function: ast.AST | None) -> ast.ClassDef | None:
     """The class whose method a function is."""
     above = parent(function) if function is not None else None
     return above if isinstance(above, ast.ClassDef) else None
+
+
+def defaults_of(args: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The parameters that have a default, each with it."""
+    yield from zip(reversed([*args.posonlyargs, *args.args]), reversed(args.defaults), strict=False)
+    for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        if value is not None:
+            yield arg, value

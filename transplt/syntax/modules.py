@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import posixpath
+from collections.abc import Container, Iterable
 
 
 def module_name(path: str) -> str:
@@ -23,11 +24,24 @@ def module_name(path: str) -> str:
 
 def import_base(path: str, node: ast.ImportFrom) -> str:
     """Full name of the module that a `from` import names, relative ones resolved against the file's path."""
-    if not node.level:
-        return node.module or ""
+    return absolute(path, node.level, node.module or "")
+
+
+def absolute(path: str, level: int, module: str) -> str:
+    """Full name of a module that a file at a path names with `level` dots before it."""
+    if not level:
+        return module
     package = module_name(path).split(".") if path.endswith("__init__.py") else module_name(path).split(".")[:-1]
-    kept = package[: len(package) - (node.level - 1)] if node.level > 1 else package
-    return ".".join([*kept, *([node.module] if node.module else [])])
+    kept = package[: len(package) - (level - 1)] if level > 1 else package
+    return ".".join([*kept, *([module] if module else [])])
+
+
+def outermost_package(path: str, files: Container[str]) -> str:
+    """The folder of the outermost package that holds a file, among all `files`; empty where its folder is none."""
+    top, folder = "", posixpath.dirname(path)
+    while folder and f"{folder}/__init__.py" in files:
+        top, folder = folder, posixpath.dirname(folder)
+    return top
 
 
 def imported_names(path: str, nodes: Iterable[ast.Import | ast.ImportFrom]) -> tuple[str, ...]:

@@ -12,8 +12,9 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.program.program import enclosing_function
 from transplt.syntax.asks import last_name, string_of
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU203", rank=605, needs=(b"assert",))
 
@@ -28,8 +29,8 @@ def expected_devices(work: Work, tree: ast.Module) -> Finds:
     left = [node for node in work.scan.strings if work.source.extent(node) in open_]
     back: set[int] = set()
     for edit in expected:
-        value, function = string_of(edit.node), _around(edit.node)
-        if value is None or not any(_gives(each, value) and _around(each) is function for each in left):
+        value, function = string_of(edit.node), enclosing_function(edit.node)
+        if value is None or not any(_gives(each, value) and enclosing_function(each) is function for each in left):
             continue
         back.add(id(edit))
         assert isinstance(edit.node, ast.expr)
@@ -59,9 +60,3 @@ def _gives(node: ast.expr, value: str) -> bool:
     """True for the device itself, and an option with it (`--device=cuda:0`)."""
     text = string_of(node) or ""
     return text == value or text.endswith(f"={value}")
-
-
-def _around(node: ast.AST) -> ast.AST:
-    while not isinstance(node, (ast.Module, *FUNCTIONS)):
-        node = parent(node)
-    return node

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import takewhile
 
 from transplt.base.finding import Level
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.code_facts import KERNEL_DECORATORS
+from transplt.program.program import enclosing_function
 from transplt.rules.rule import Rule
 from transplt.syntax.asks import following, last_name, own_nodes
 from transplt.syntax.scan import FUNCTIONS, chain, parent
@@ -46,7 +48,7 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
             for member in members
             if (not can_fail(member[0]) or _makes_kernels(work, member[1])) and not _is_replaced(member[0])
         ]
-        needed.sort(key=lambda member: any(isinstance(each, FUNCTIONS) for each in chain(member[0])))
+        needed.sort(key=lambda member: enclosing_function(member[0]) is not None)
         node, rule, api = (needed or members)[0]
         if needed:
             level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
@@ -62,20 +64,18 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
 
 def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> str:
     """Where a package is imported that no module imports as it is loaded; empty where one does."""
-    above = [chain(node) for node, _, _ in needed]
-    functions = [next((each for each in nodes if isinstance(each, FUNCTIONS)), None) for nodes in above]
+    functions = [enclosing_function(node) for node, _, _ in needed]
     first = functions[0]
     if first is None or any(each is None for each in functions):
         return ""
-    if all(any(isinstance(each, ast.If) for each in _until(nodes, FUNCTIONS)) for nodes in above):
-        return f"; imported where {first.name}() comes to it"
-    return f"; imported when {first.name}() runs"
+    when = "where {}() comes to it" if all(_is_in_a_branch(node) for node, _, _ in needed) else "when {}() runs"
+    return f"; imported {when.format(first.name)}"
 
 
-def _until(nodes: list[ast.AST], kinds: tuple[type[ast.AST], ...]) -> list[ast.AST]:
-    """The first of some nodes, up to one of a kind."""
-    end = next((at for at, node in enumerate(nodes) if isinstance(node, kinds)), len(nodes))
-    return nodes[:end]
+def _is_in_a_branch(node: ast.AST) -> bool:
+    """True for what a branch of its function holds."""
+    inside = takewhile(lambda each: not isinstance(each, FUNCTIONS), chain(node))
+    return any(isinstance(each, ast.If) for each in inside)
 
 
 def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:

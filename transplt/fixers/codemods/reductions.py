@@ -18,7 +18,7 @@ from transplt.flow.last_value import last_value
 from transplt.flow.marks import DEVICE, marks_by_name
 from transplt.rules.card_limits import collectives_under, limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import defaults_of, keyword_of, last_name
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import parent
 
@@ -98,10 +98,7 @@ def default_of(arg: ast.AST) -> ast.expr | None:
     args = parent(arg)
     if not isinstance(args, ast.arguments):
         return None
-    positional = [*args.posonlyargs, *args.args]
-    pairs = [*zip(reversed(positional), reversed(args.defaults), strict=False)]
-    pairs += [(arg_, given) for arg_, given in zip(args.kwonlyargs, args.kw_defaults, strict=True) if given is not None]
-    return next((default for each, default in pairs if each is arg), None)
+    return next((default for each, default in defaults_of(args) if each is arg), None)
 
 
 def _of_default_type(work: Work, value: ast.expr) -> bool:

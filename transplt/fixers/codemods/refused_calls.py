@@ -16,7 +16,7 @@ from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.flow.last_value import last_value
+from transplt.flow.last_value import last_value, nearest_binding
 from transplt.rules.tables import read_table
 from transplt.syntax.asks import keyword_of, lacks, last_name
 from transplt.syntax.scan import parent
@@ -126,9 +126,7 @@ def first_of_a_number(work: Work, node: ast.Subscript) -> Finds:
 
 def _unpacked_from(work: Work, name: ast.Name) -> ast.Call | None:
     """The call of whose result a name is a part, by the nearest statement above that binds it."""
-    bindings = work.scan.scope_of(name).bindings.get(name.id, ())
-    above = [each.node for each in bindings if getattr(each.node, "lineno", name.lineno) < name.lineno]
-    nearest = max(above, key=lambda each: getattr(each, "lineno", 0), default=None)
+    nearest = nearest_binding(work.scan, name)
     display = parent(nearest) if isinstance(nearest, ast.Name) else None
     holder = parent(display) if isinstance(display, (ast.Tuple, ast.List)) else None
     return holder.value if isinstance(holder, ast.Assign) and isinstance(holder.value, ast.Call) else None
