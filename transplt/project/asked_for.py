@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,12 +17,14 @@ from transplt.files.kind import FileKind
 _TORCH_NPU = "torch-npu"
 
 
-def unasked(first: Finding, kinds: Mapping[str, str], root: Path, target: TorchTarget) -> Finding | None:
-    """The finding at the place of the `first` import of torch_npu, None where a file of the tree asks for it.
-    `kinds` are its files, in the order of their paths.
+def unasked(
+    first: Callable[[], Finding | None], kinds: Mapping[str, str], root: Path, target: TorchTarget
+) -> Finding | None:
+    """The finding at the place of the first import of torch_npu, None where a file of the tree asks for it, and where
+    there is no import. `first` looks for that; `kinds` are the files of the tree, in the order of their paths.
     """
     asked = {path: _asked(path, kind, root) for path, kind in kinds.items() if _may_ask(path, kind)}
-    if any(_TORCH_NPU in names for names in asked.values()):
+    if any(_TORCH_NPU in names for names in asked.values()) or (place := first()) is None:
         return None
     lists = {path for path, kind in kinds.items() if kind == FileKind.REQUIREMENTS.value or _is_setup(path)}
     dependencies = [path for path, names in asked.items() if names and path in lists]
@@ -30,7 +32,7 @@ def unasked(first: Finding, kinds: Mapping[str, str], root: Path, target: TorchT
     beside = f"beside torch in {with_torch[0]}" if with_torch else "to what installs the project"
     pin = f"torch-npu=={target.torch_npu}" if target.torch_npu else "torch-npu"
     return replace(
-        first,
+        place,
         code=NOT_ADDED,
         level=Level.MANUAL if dependencies else Level.INFO,
         message="torch_npu is imported, and no file of the project asks for torch-npu",

@@ -28,11 +28,11 @@ def of_the_whole(
     where only a part of it is looked at. What the settings switch off is left out.
     """
     found = [*target.disagreements]
-    if not asks and kinds and (place := first or _there(kinds, root)) is not None:
+    if not asks and kinds:
         from transplt.project.asked_for import unasked  # what is remembered needs no reader of requirements
 
-        if (missing := unasked(place, dict(sorted(kinds.items())), root, target)) is not None:
-            found.append(missing)
+        missing = unasked(lambda: first or _there(kinds, root), dict(sorted(kinds.items())), root, target)
+        found += [missing] if missing is not None else []
     held: dict[str, list[Finding]] = {}
     for finding in found:
         if not finding.code.startswith(settings.ignored_codes(finding.path) or ("-",)):

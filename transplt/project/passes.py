@@ -54,19 +54,27 @@ def work_through(
         if indexed:
             facts = facts_of_files(pool, shares, lost, step)
             known = [fact for fact in facts.values() if isinstance(fact, ModuleFacts)]
-            pool.set_project(project_of(known, worker.settings, worker.root))
+            pool.set_project(project_of(known, worker.settings, chose_before(worker.root)))
         going = [[entry for entry in share if entry.path in paths and entry.path not in lost] for share in shares]
         return finish(worker, pool, wanted, going, lost, step)
 
 
-def project_of(facts: Iterable[ModuleFacts], settings: Settings, root: str) -> ProjectFacts:
-    """The sum of what all files of the tree at `root` say. An output of ours chooses between CUDA and the NPU where its
-    input did: half of what was migrated looks as if it chose.
+def chose_before(root: str) -> bool | None:
+    """Whether the input of an output of ours chose between CUDA and the NPU; None for a tree that is no such output."""
+    before = read_manifest(Path(root))
+    portable = before.get("portable") if before is not None else None
+    return portable if isinstance(portable, bool) else None
+
+
+def project_of(facts: Iterable[ModuleFacts], settings: Settings, chose: bool | None) -> ProjectFacts:
+    """The sum of what all files of a tree say; `chose` is what `chose_before` says of it.
+
+    An output of ours chooses between CUDA and the NPU where its input did: half of what was migrated looks as if it
+    chose.
     """
     project = join_facts(facts, settings)
-    before = read_manifest(Path(root))
-    if before is not None and isinstance(before.get("portable"), bool):
-        project.portable = before["portable"]
+    if chose is not None:
+        project.portable = chose
     return project
 
 

@@ -14,7 +14,7 @@ from transplt.project.checking.check_run import worker_for
 from transplt.project.checking.checked_file import CheckedFile
 from transplt.project.checking.inputs import CheckedProject, add_folders, is_marked, open_project
 from transplt.project.options import Options
-from transplt.project.passes import project_of
+from transplt.project.passes import chose_before, project_of
 
 #: In a project where more files have facts a text is looked at alone: an editor does not wait for that.
 MOST_FILES = 5000
@@ -30,6 +30,7 @@ class OpenProject:
     options: Options
     project: CheckedProject
     _facts: dict[str, tuple[tuple[int, int], ModuleFacts | None]] = field(default_factory=dict)
+    _chose: bool | None = None
 
     @staticmethod
     def around(file: Path, options: Options) -> OpenProject:
@@ -47,6 +48,7 @@ class OpenProject:
         if len(with_facts) > MOST_FILES:
             self.project.every = None
             return
+        self._chose = chose_before(str(root))
         worker, known = worker_for(self.project, (), False, False), self._facts
         self._facts = {}
         for entry in with_facts:
@@ -77,7 +79,7 @@ class OpenProject:
             facts = worker.index(entry) if entry.has_facts else None
             others = [each for other, (_, each) in self._facts.items() if other != path and each is not None]
             every = [*others, facts] if isinstance(facts, ModuleFacts) else others
-            worker.project = project_of(every, worker.settings, worker.root)
+            worker.project = project_of(every, worker.settings, self._chose)
             worker.known[path] = data
         record = worker.finish(entry)
         assert isinstance(record, CheckedFile)

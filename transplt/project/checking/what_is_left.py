@@ -113,11 +113,11 @@ class _Crew:
         self, entries: Sequence[Entry], facts: list[ModuleFacts] | None, step: Callable[[], None]
     ) -> _Outcome:
         """The second pass; without facts the project is not known."""
-        from transplt.project.passes import finish, project_of
+        from transplt.project.passes import chose_before, finish, project_of
 
         pool, shares = self._at_work(entries)
         if facts is not None:
-            pool.set_project(project_of(facts, self._worker.settings, self._worker.root))
+            pool.set_project(project_of(facts, self._worker.settings, chose_before(self._worker.root)))
         going = [[entry for entry in share if entry.path not in self._lost] for share in shares]
         outcome = finish(self._worker, pool, entries, going, self._lost, step)
         self.sure = self.sure and not self._lost
