@@ -9,6 +9,9 @@ from click.testing import CliRunner
 
 from transplt.faces.cli.main import main
 from transplt.files.npu_twin import twins
+from transplt.project.checking.check_run import check_paths
+from transplt.project.options import Options, make_plan
+from transplt.project.tree import migrate_tree
 
 
 @pytest.mark.parametrize(
@@ -100,3 +103,22 @@ def test_variables_of_a_configuration_stay_there(tmp_path: Path, path: str, stay
 def test_what_is_for_the_npu_there_is_looked_at(tmp_path: Path) -> None:
     _, out = migrated(tmp_path, {"device.py": CHOOSES, "run_npu.sh": "export CUDA_VISIBLE_DEVICES=0\n"})
     assert (out / "run_npu.sh").read_text() == "export ASCEND_RT_VISIBLE_DEVICES=0\n"
+
+
+CHOOSES = 'import torch\n\ndevice = "npu" if torch.npu.is_available() else "cuda"\n'
+MOVES = "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\n"
+
+
+@pytest.mark.parametrize(("source", "left"), [(MOVES, {"NPU280"}), (CHOOSES, set())])
+def test_an_output_chooses_between_cuda_and_the_npu_where_its_input_did(
+    tmp_path: Path, source: str, left: set[str]
+) -> None:
+    """Half of what was migrated looks as if it chose: what is left of its scripts stays left."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "train.py").write_text(source)
+    (project / "run.sh").write_text("docker run --gpus all image python train.py\n")
+    done = migrate_tree(make_plan(Options(source=project, out=tmp_path / "out", analysis=True, jobs=0)))
+    (done.output / "train.py").write_text(CHOOSES)
+    found = check_paths([done.output], Options(jobs=0)).findings
+    assert {each.code for each in found if each.path.endswith("run.sh")} == left
