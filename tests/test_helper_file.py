@@ -18,7 +18,16 @@ from transplt.edits import helper_inline, helper_source
 from transplt.edits.edit import Beside, Edit
 from transplt.edits.helper import helper
 from transplt.edits.helper_file import defined_in, helper_text, is_helper
-from transplt.edits.helper_source import closure, first_sentence, module_of, public_names
+from transplt.edits.helper_source import (
+    around,
+    closure,
+    first_sentence,
+    module_named,
+    module_of,
+    owners,
+    paths,
+    public_names,
+)
 from transplt.engine.outcome import apply_edits
 from transplt.engine.plan import plan
 from transplt.flow.facts import ProjectFacts
@@ -26,7 +35,12 @@ from transplt.rules.rule_set import compile_rules
 from transplt.syntax.files import File
 
 SINGLE = [(name,) for name in public_names()]
-PAIRS = list(itertools.combinations(public_names(), 2))
+#: Two functions of one module, or the first ones of two.
+_OF_MODULES = {module: [name for name in public_names() if owners()[name] == module] for module in owners().values()}
+PAIRS = [
+    *(pair for names in _OF_MODULES.values() for pair in itertools.combinations(names, 2)),
+    *itertools.combinations([names[0] for names in _OF_MODULES.values()], 2),
+]
 
 
 class _Said(Reporter):
@@ -73,7 +87,7 @@ def test_it_can_be_imported(names: tuple[str, ...], tmp_path: Path) -> None:
 def test_definitions_are_as_they_stand_in_our_tree(names: tuple[str, ...]) -> None:
     text = helper_text(names)
     for piece in helper_source.parts_of(names).pieces:
-        source = (helper_source.folder() / f"{piece.module}.py").read_text(encoding="utf-8")
+        source = paths()[piece.module].read_text(encoding="utf-8")
         assert piece.text in source and piece.text in text
 
 
@@ -235,10 +249,18 @@ def test_without_annotations(before: str, after: str) -> None:
 
 @pytest.mark.parametrize("name", public_names())
 def test_without_annotations_it_is_the_same_code(name: str) -> None:
-    for module in helper_inline._bare_modules().values():
+    bare = around([name], helper_inline._bare)
+    for module in bare.values():
         for piece in module.pieces:
             ast.parse(piece.text)
-    assert name in closure(helper_inline._bare_modules(), [name]).names
+    assert name in closure(bare, [name]).names
+
+
+def test_no_two_modules_define_the_same() -> None:
+    every = [name for module in paths() for piece in module_named(module).pieces for name in piece.binds]
+    assert sorted(every) == sorted({*every})
+    files = [path.stem for path in helper_source.folder().rglob("*.py") if path.stem != "__init__"]
+    assert sorted(files) == sorted(paths())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from functools import cache
 
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import splice
-from transplt.edits.helper_source import Import, Module, closure, folder, module_of, modules
+from transplt.edits.helper_source import Import, Module, around, closure, module_of, paths
 from transplt.edits.imports import import_head
 from transplt.edits.work import Work
 from transplt.syntax.asks import begins, defaults_of, first_code
@@ -47,7 +47,7 @@ class Inline:
         """A function and what it needs and the file has not yet; None where it would stand below the node that calls
         it.
         """
-        parts = closure(_bare_modules(), (name,))
+        parts = closure(around((name,), _bare), (name,))
         pieces = [piece for piece in parts.pieces if not {*piece.binds} <= {*self.names}]
         local: dict[str, str] = {}
         lines: dict[str, str] = {}  # by the full names of what they bring
@@ -100,10 +100,9 @@ class Inline:
 
 
 @cache
-def _bare_modules() -> dict[str, Module]:
-    """The modules of the helper without annotations."""
-    return {name: module_of(name, without_annotations(read_regular(folder() / f"{name}.py", SOURCE)))
-            for name in modules()}  # fmt: skip
+def _bare(name: str) -> Module:
+    """A module of the helper without annotations."""
+    return module_of(name, without_annotations(read_regular(paths()[name], SOURCE)))
 
 
 def _same_class(target: str, full: str) -> bool:

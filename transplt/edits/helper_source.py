@@ -6,7 +6,8 @@ They are read and never imported: torch is not needed to migrate.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,12 +18,8 @@ from transplt.syntax.scan import FUNCTIONS
 from transplt.syntax.scopes import Binding
 
 PACKAGE = "transplt.helper"
-#: What a project may call; the rest is what these need.
-_CALLED = (
-    "Float32Sigmoid OneCardDataParallel alike average bare buffers_of_first check_ranks first_on_host in_float32 "
-    "is_first mean_over_ranks of_first one_by_one own_draws rank same_draws save shard show start sum_over_ranks wait "
-    "world_size wrap written_aside"
-).split()
+#: What a module offers to projects; the rest is what that needs.
+_OFFERS = re.compile(rb"^__all__ = (\[[^\]]*\])", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +102,38 @@ def folder() -> Path:
 
 
 @cache
-def modules() -> dict[str, Module]:
-    """The modules by name, each below those that it imports."""
-    found = {path.stem: path for path in sorted(folder().glob("*.py")) if path.stem != "__init__"}
-    read = {name: module_of(name, read_regular(path, SOURCE)) for name, path in found.items()}
+def paths() -> dict[str, Path]:
+    """The modules by their last names."""
+    return {path.stem: path for path in sorted(folder().rglob("*.py")) if path.stem != "__init__"}
+
+
+@cache
+def owners() -> dict[str, str]:
+    """The functions and classes that a project may call, each with its module; read off the texts alone."""
+    found = ((name, _OFFERS.search(read_regular(path, SOURCE))) for name, path in paths().items())
+    every = [(each, name) for name, match in found if match for each in ast.literal_eval(match[1].decode())]
+    if twice := {each for each, _ in every if [one for one, _ in every].count(each) > 1}:
+        raise ValueError(f"two modules of {PACKAGE} offer {', '.join(sorted(twice))}")
+    return dict(every)
+
+
+@cache
+def module_named(name: str) -> Module:
+    """One module, as it stands. KeyError for one that there is not."""
+    return module_of(name, read_regular(paths()[name], SOURCE))
+
+
+def around(names: Iterable[str], read: Callable[[str], Module] = module_named) -> dict[str, Module]:
+    """The modules that offer some names and those that these import, each below those that it imports."""
+    found: dict[str, Module] = {}
+    pending = {owners()[each] for each in names}
+    while pending:
+        found.update((name, read(name)) for name in pending)
+        pending = {below for name in pending for below in _below(found[name])} - {*found}
     ordered: dict[str, Module] = {}
-    while ready := [name for name, each in read.items() if name not in ordered and _below(each) <= {*ordered}]:
-        ordered.update((name, read[name]) for name in ready)
-    if circle := sorted({*read} - {*ordered}):
+    while ready := [name for name in sorted(found) if name not in ordered and _below(found[name]) <= {*ordered}]:
+        ordered.update((name, found[name]) for name in ready)
+    if circle := sorted({*found} - {*ordered}):
         raise ValueError(f"modules of {PACKAGE} that import one another in a circle: {', '.join(circle)}")
     return ordered
 
@@ -120,34 +141,32 @@ def modules() -> dict[str, Module]:
 @cache
 def public_names() -> tuple[str, ...]:
     """The functions and classes that a project may call, sorted."""
-    every = (piece for module in modules().values() for piece in module.pieces if piece.defines)
-    return tuple(sorted(name for piece in every for name in piece.binds if name in _CALLED))
+    return tuple(sorted(owners()))
 
 
 @cache
 def first_sentence(name: str) -> str:
     """The first paragraph of what a function or class says of itself. KeyError for another name."""
-    for module in modules().values():
-        for piece in module.pieces:
-            if piece.defines and name in piece.binds:
-                (node,) = ast.parse(piece.text).body
-                assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
-                return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
+    for piece in module_named(owners()[name]).pieces:
+        if piece.defines and name in piece.binds:
+            (node,) = ast.parse(piece.text).body
+            assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
+            return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
     raise KeyError(name)
 
 
 @cache
 def parts_of(names: tuple[str, ...]) -> Parts:
-    """What some names need. KeyError for a name that no module has."""
-    return closure(modules(), names)
+    """What some names need. KeyError for a name that no module offers."""
+    return closure(around(names), names)
 
 
 def closure(every: dict[str, Module], names: Iterable[str]) -> Parts:
     """What some names of modules need, each module below those that it imports. KeyError for a name that none has."""
-    owners = {name: module.name for module in every.values() for piece in module.pieces for name in piece.binds}
+    homes = {name: module.name for module in every.values() for piece in module.pieces for name in piece.binds}
     binders = {(module.name, name): piece for module in every.values() for piece in module.pieces
                for name in piece.binds}  # fmt: skip
-    pending = [(owners[name], name) for name in names]
+    pending = [(homes[name], name) for name in names]
     wanted: set[int] = set()
     imports: dict[str, Import] = {}
     seen = set(pending)
@@ -169,8 +188,8 @@ def closure(every: dict[str, Module], names: Iterable[str]) -> Parts:
         pending += [each for each in more if each not in seen]
         seen.update(more)
     pieces = [piece for module in every.values() for piece in module.pieces if id(piece) in wanted]
-    homes = {piece.module for piece in pieces}
-    optional = dict.fromkeys(text for module in every.values() if module.name in homes for text in module.optional)
+    used = {piece.module for piece in pieces}
+    optional = dict.fromkeys(text for module in every.values() if module.name in used for text in module.optional)
     return Parts(tuple(sorted(imports.values(), key=_order)), tuple(optional), tuple(_state_first(pieces)))
 
 

@@ -15,6 +15,8 @@ from torch.nn.parallel import DistributedDataParallel
 from transplt.helper.draws import order_state
 from transplt.helper.ranks import world_size
 
+__all__ = ["check_ranks"]
+
 _checks_asked = 0
 
 

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch.nn import DataParallel, Module
 
+__all__ = ["OneCardDataParallel"]
+
 
 class OneCardDataParallel(DataParallel):  # type: ignore[misc]
     """DataParallel; on its first card on NPUs, since torch_npu does not divide a batch among the cards of a process."""

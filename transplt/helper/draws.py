@@ -17,6 +17,8 @@ from torch import distributed
 
 from transplt.helper.ranks import card_kind, exchange_device, rank, world_size
 
+__all__ = ["own_draws", "same_draws"]
+
 #: True while each rank draws its own noise.
 _draws_are_own = False
 #: How often the ranks began to draw their own.

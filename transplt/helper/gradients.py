@@ -10,6 +10,8 @@ from torch import distributed
 
 from transplt.helper.ranks import add_up, exchange_device, world_size
 
+__all__ = ["average"]
+
 #: The size of what is sent at once, in bytes.
 _BUCKET = 25 * 2**20
 

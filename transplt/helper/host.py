@@ -16,6 +16,8 @@ import torch
 
 from transplt.helper.ranks import is_first, world_size
 
+__all__ = ["first_on_host", "one_by_one", "save", "show", "written_aside"]
+
 _Made = TypeVar("_Made")
 #: The names that threads of this process are inside of.
 _held: set[tuple[int, str]] = set()

@@ -15,6 +15,8 @@ from torch.utils.data.distributed import DistributedSampler
 from transplt.helper.draws import drawn_alike, next_order
 from transplt.helper.ranks import rank, world_size
 
+__all__ = ["shard"]
+
 
 def shard(loader: Any) -> Any:
     """`loader`, a torch DataLoader, as a loader of the same class that gives each rank its share of the batches.

@@ -10,6 +10,8 @@ from torch import nn
 
 from transplt.helper.ranks import card_kind
 
+__all__ = ["Float32Sigmoid", "in_float32"]
+
 
 def in_float32(loss: Callable[..., Any]) -> Callable[..., Any]:
     """A loss that runs in float32, whatever its tensors are: under autocast torch refuses binary_cross_entropy."""

@@ -11,6 +11,8 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 
 from transplt.helper.ranks import card, take_first, world_size
 
+__all__ = ["alike", "bare", "buffers_of_first", "wrap"]
+
 
 def wrap(model: torch.nn.Module, **options: Any) -> torch.nn.Module:
     """`model` in DistributedDataParallel, which averages gradients in the backward pass, on this rank's card.

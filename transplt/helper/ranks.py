@@ -10,6 +10,8 @@ try:  # noqa: SIM105
 except ImportError:  # the same code runs on CUDA and on the CPU
     pass
 
+__all__ = ["is_first", "rank", "wait", "world_size"]
+
 
 def rank() -> int:
     """The number of this process, from 0; 0 without a process group."""

@@ -13,6 +13,8 @@ from torch import distributed
 from transplt.helper.draws import same_draws
 from transplt.helper.ranks import card_kind, wait
 
+__all__ = ["start"]
+
 _started = False
 
 

@@ -9,6 +9,8 @@ from torch import distributed
 
 from transplt.helper.ranks import add_up, exchange_device, world_size
 
+__all__ = ["mean_over_ranks", "of_first", "sum_over_ranks"]
+
 
 def mean_over_ranks(value: torch.Tensor | float, count: torch.Tensor | float | None = None) -> Any:
     """The mean over the ranks of a number, or of a tensor of any shape; every rank has to come here.
