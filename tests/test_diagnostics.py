@@ -10,8 +10,10 @@ import pytest
 from scripts.helper_page import PAGE, listed
 from transplt.base.finding import Effort, Level
 from transplt.base.settings import Settings
+from transplt.edits.fixer import fixers_of
 from transplt.edits.helper_file import helper_text
 from transplt.engine.engine import index_source, migrate_source
+from transplt.fixers.adaptors.table import parse_adaptors
 from transplt.fixers.tunings.table import parse_tunings, tunings
 from transplt.flow.facts import ProjectFacts
 from transplt.rules.pages import SECTIONS, DiagnosticError, all_codes, load, parse
@@ -26,7 +28,8 @@ BY_FILE = [code for code in BY_FILE if code not in ("NPU556", "NPU557", "NPU018"
 BY_FILE += ["NPU280", "NPU281", "NPU282", "NPU283", "NPU287"]
 #: Codes that had a page once; no new one may have them.
 RETIRED = {"NPU341", "NPU342", "NPU406", "NPU516"}
-#: Codes of the tunings: each example asks for its own.
+#: Codes of the adaptors and of the tunings: each example asks for its own.
+ADAPTED = sorted({fixer.code for fixer in fixers_of("transplt.fixers.adaptors")})
 TUNED = sorted({"NPU766", "NPU767", *(tuning.code for tuning in tunings().values())})
 #: Codes of the analysis.
 ANALYSIS = [code for code in all_codes() if "NPU520" <= code < "NPU550" or "NPU700" < code < "NPU740"]
@@ -64,6 +67,7 @@ def settings_for(text: str, analysis: bool = False) -> Settings:
     """The settings that the words of an example ask for."""
     version = re.search(r"--torch-version (\S+?)`", text)
     tune = re.search(r"`--tune (\S+?)`", text)
+    adapt = re.search(r"`--adapt (\S+?)`", text)
     checks = re.search(r"`--check-ranks (\d+)`", text)
     rules = re.search(r"```json\n(.*?)```", text, re.DOTALL)
     if rules is not None:
@@ -76,17 +80,18 @@ def settings_for(text: str, analysis: bool = False) -> Settings:
         texts="`--texts`" in text,
         unsafe_fixes="`--unsafe-fixes`" in text,
         entry="example.py" if "`distributed -m example.py`" in text else "",
-        helper_file="`distributed -m example.py`" in text,
+        helper_file="`distributed -m example.py`" in text or adapt is not None,
         check_ranks=int(checks[1]) if checks else 0,
         user_rules=(("page.json", rules[1]),) if rules else (),
         amp=next((kind for kind in ("native", "apex") if f"`--amp {kind}`" in text), "off"),
         amp_flag="`--amp-flag`" in text,
         amp_dtype="bfloat16" if "`--amp-dtype bfloat16`" in text else "float16",
         tune=parse_tunings(tune[1], version[1] if version else Settings().torch_version) if tune else (),
+        adapt=parse_adaptors(adapt[1], Settings().torch_version) if adapt else (),
     )
 
 
-@pytest.mark.parametrize("code", sorted({*BY_FILE, *ANALYSIS, *TUNED, *PRECISION}))
+@pytest.mark.parametrize("code", sorted({*BY_FILE, *ANALYSIS, *TUNED, *ADAPTED, *PRECISION}))
 def test_the_example_is_what_happens(code: str) -> None:
     page = load(code)
     text = page.sections["Example"]

@@ -16,7 +16,7 @@ ENTRIES = ("__init__", "__main__", "codemod")
 #: The figures of the house: none may grow.
 ROOMS, FLOORS, ARROWS = 18, 9, 90
 #: Fixers that import nothing of one another.
-SIBLINGS = ("codemods", "amp", "distributed", "tunings")
+SIBLINGS = ("codemods", "adaptors", "amp", "distributed", "tunings")
 
 
 def test_rooms_stand_in_this_order() -> None:

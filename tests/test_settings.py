@@ -21,7 +21,7 @@ import transplt.project.checking.inputs
 import transplt.project.options
 from tests.test_config import EVERYTHING
 from transplt.base.errors import TranspltError
-from transplt.base.settings import TORCH_VERSIONS, Settings, TorchTarget
+from transplt.base.settings import TORCH_VERSIONS, Settings, TorchTarget, listed
 from transplt.faces.cli import library
 from transplt.faces.cli.main import main
 from transplt.project.config import Config
@@ -67,8 +67,8 @@ def of_settings(settings: Settings) -> dict[str, Any]:
     row.pop("helper_file", None)  # of a plan; see there
     if "user_rules" in row:
         row["user_rules"] = [name for name, _ in row["user_rules"]]
-    if "tune" in row:
-        row["tune"] = ",".join(f"{name}={value}" if value else name for name, value in row["tune"])
+    for named in {"tune", "adapt"} & row.keys():
+        row[named] = listed(row[named])
     if row.get("per_file_ignores") == [["tests/*", ["NPU3", "NPU501"]]]:
         row["per_file_ignores"] = "own"
     return row

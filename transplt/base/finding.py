@@ -75,6 +75,7 @@ class Finding:
     the place is for a reader of a file that no editor shows line by line: `cell 3, line 2` of a notebook. `aside`: no
     training script of the project reaches the file. `option` is what somebody has to ask for before the place counts,
     `late` when the file is loaded if not at the start: `called` by a function, or in a `branch`.
+    `adaptor` is what writes the thing that is missing, where it is asked for (`--adapt`).
     """
 
     path: str
@@ -92,12 +93,14 @@ class Finding:
     aside: bool = False
     option: str = ""
     late: str = ""
+    adaptor: str = ""
 
     @property
     def text(self) -> str:
         """The message, with the place where the line of the file does not say enough, and the option it is behind."""
         behind = f"only with {self.option}" if self.option else ""
-        rest = ", ".join(filter(None, (self.within, behind)))
+        written = f"`--adapt {self.adaptor}` writes it" if self.adaptor else ""
+        rest = ", ".join(filter(None, (self.within, behind, written)))
         return f"{self.message} ({rest})" if rest else self.message
 
     @property

@@ -60,7 +60,8 @@ class Settings:
     a main file relative to the input, makes the program that it starts distributed; `targets` are the models to wrap,
     as they are spelled (all that train when there are none), `check_ranks` the steps between two comparisons of all
     ranks (0: none), `refusal` says why that program is left as it is. `amp`
-    is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings. With
+    is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` and `adapt` hold (name,
+    value) of the tunings and of the adaptors. With
     `show` edits are shown and not made, as by `check`; `in_place` says that the file stays where it is, so that
     comments which ignore nothing may go. `texts`: text for people is edited too; `docs`: so are commands and code in
     documents. `taken_back`: (theme, path, proof) of what was asked for and left out, because what it had written
@@ -98,6 +99,7 @@ class Settings:
     amp_flag: bool = False
     combine_ddp: bool = False
     tune: tuple[tuple[str, str], ...] = ()
+    adapt: tuple[tuple[str, str], ...] = ()
     show: bool = False
     in_place: bool = False
     pins: tuple[tuple[str, str], ...] = ()
@@ -110,19 +112,21 @@ class Settings:
     @property
     def adds_code(self) -> bool:
         """True when an option asks for more than a migration does, also in files that do not name CUDA."""
-        return bool(self.entry or self.amp != "off" or self.tune or self.taken_back)
+        return bool(self.entry or self.amp != "off" or self.tune or self.adapt or self.taken_back)
 
     def asks_for(self, theme: str) -> bool:
-        """True for a theme of fixers that was asked for: `distributed`, `amp`, `amp:apex`, `tune:fused-optimizer`."""
+        """True for a theme of fixers that was asked for: `distributed`, `amp`, `amp:apex`, `tune:fused-optimizer`,
+        `adapt:rope`.
+        """
         kind, _, name = theme.partition(":")
-        if kind == "tune":
-            return any(name == each for each, _ in self.tune)
+        if kind in ("tune", "adapt"):
+            return any(name == each for each, _ in (self.tune if kind == "tune" else self.adapt))
         return bool(self.entry) if kind == "distributed" else self.amp != "off" and name in ("", self.amp)
 
     def without_themes(self, *kept: str) -> Settings:
         """The same settings for a migration alone, with those of the tunings that are `kept`."""
         tune = tuple(each for each in self.tune if each[0] in kept)
-        return replace(self, entry="", refusal="", amp="off", tune=tune, taken_back=(), decided=None)
+        return replace(self, entry="", refusal="", amp="off", tune=tune, adapt=(), taken_back=(), decided=None)
 
     def ignored_codes(self, path: str) -> tuple[str, ...]:
         """Prefixes of the codes that are switched off for a file (relative to the input); `NPU` stands for all.
@@ -139,3 +143,8 @@ class Settings:
     def leaves(self, path: str) -> bool:
         """True for a file that a plan leaves as it is."""
         return self.decided is not None and self.decided.leaves(path)
+
+
+def listed(named: tuple[tuple[str, str], ...]) -> str:
+    """Names with their values as an option takes them: `fused-optimizer,max-steps=100`."""
+    return ",".join(f"{name}={value}" if value else name for name, value in named)

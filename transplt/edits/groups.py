@@ -1,4 +1,6 @@
-"""What is written only when an option asks for it, and only holds together: several cards, mixed precision, tunings."""
+"""What is written only when an option asks for it, and only holds together: adaptors, several cards, mixed precision,
+tunings.
+"""
 
 from __future__ import annotations
 
@@ -34,5 +36,6 @@ class Group:
 MANY_CARDS = Group("distributed", "made this file distributed", "make the script distributed by hand")
 MIXED_PRECISION = Group("amp", "gave this file mixed precision", "write the mixed precision by hand", "NPU743")
 TUNINGS = Group("tune", "tuned this file", "tune it by hand")
+ADAPTORS = Group("adapt", "wrote what blocks here", "write it by hand")
 #: In the order in which they are taken back when what was written does not hold: the last written first.
-GROUPS = (TUNINGS, MIXED_PRECISION, MANY_CARDS)
+GROUPS = (TUNINGS, MIXED_PRECISION, MANY_CARDS, ADAPTORS)

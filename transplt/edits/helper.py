@@ -7,12 +7,12 @@ A file of a project imports the module `npu_port` that is written beside the pro
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import Level
 from transplt.edits.edit import AtTop, Beside, Edit, Found
-from transplt.edits.helper_import import import_line, imported_as
+from transplt.edits.helper_import import from_line, import_line, imported_as
 from transplt.edits.helper_inline import Inline
 from transplt.edits.helper_source import public_names
 from transplt.edits.lines import blank_lines_above
@@ -80,6 +80,31 @@ def helper(
         message = f"{line}: functions that the port calls"
         given.edits.append(Edit(AtTop(f"{given.local}."), CODE, message, line, level, asked=asked))
     return Called(f"{given.local}.{name}", given.of(group))
+
+
+def taken_from_helper(
+    work: Work,
+    names: Sequence[tuple[str, str]],
+    *,
+    group: str,
+    code: str,
+    message: str,
+    at: ast.stmt,
+    asked: bool = False,
+) -> Called:
+    """The statement by which a file takes functions of the helper under names of its own, (name, name here) of each: it
+    stands in the place of the import `at`. Where functions stand in the file itself it is an assignment.
+    """
+    given = work.once(_given)
+    if given.place is None:
+        called = [helper(work, name, group=group, code=code, message=message, at=at, asked=asked) for name, _ in names]
+        if not all(each.text for each in called):
+            return Called("")
+        left, right = ", ".join(local for _, local in names), ", ".join(each.text for each in called)
+        return Called(f"{left} = {right}", tuple(found for each in called for found in each.found))
+    if lacking := lacking_of(work, [name for name, _ in names]):
+        return Called("", (_lacking_note(work, given.place, lacking, at),))
+    return Called(from_line(work, given.place, names))
 
 
 def lacking_of(work: Work, names: Iterable[str]) -> list[str]:

@@ -23,6 +23,15 @@ def import_line(work: Work, place: Place, local: str) -> str:
     return f"from {_package(work, place)} import {place.module}{end}"
 
 
+def from_line(work: Work, place: Place, names: Sequence[tuple[str, str]]) -> str:
+    """The statement of a file that imports some names from a module at a place: (name, name here) of each."""
+    every = ", ".join(name if name == local else f"{name} as {local}" for name, local in names)
+    if not place.package:
+        return f"from {place.module} import {every}"
+    package = _package(work, place)
+    return f"from {package}{'' if package.endswith('.') else '.'}{place.module} import {every}"
+
+
 def _package(work: Work, place: Place) -> str:
     """The package as a file names it: relative inside of it, unless the file names it in full or may be started."""
     top, folder = posixpath.dirname(place.paths[0]), posixpath.dirname(work.scan.path)

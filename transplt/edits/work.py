@@ -10,7 +10,7 @@ from transplt.base.finding import Effort, Level
 from transplt.base.settings import Settings
 from transplt.base.text.memo import Memoized
 from transplt.base.text.source import Source
-from transplt.edits.edit import Edit, Found, Kept, Note
+from transplt.edits.edit import Edit, Extent, Found, Kept, Note
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.links import linked_slots
 from transplt.flow.slots import Slots
@@ -32,7 +32,8 @@ class Work(Memoized):
     bindings that are `renamed` to another local name, `packages` whose imports rules report, names that are new to the
     file; and what one of them has worked out (see `once`). `grouped` are all edits of groups, those too that were lost
     since: a group is made whole or not at all. `claimed_first` are the nodes that a theme took before any rule could,
-    and `overruled` says which rule of the user's wanted one of them.
+    and `overruled` says which rule of the user's wanted one of them. `answers` are the places whose findings of some
+    codes an adaptor takes care of, by its name; `answered` those findings.
     """
 
     source: Source
@@ -49,6 +50,8 @@ class Work(Memoized):
     grouped: list[Edit] = field(default_factory=list)
     claimed_first: frozenset[int] = frozenset()
     overruled: str = ""
+    answers: list[tuple[str, Extent, frozenset[str]]] = field(default_factory=list)
+    answered: list[Note] = field(default_factory=list)
     renamed: dict[Binding, str] = field(default_factory=dict)
     packages: list[tuple[ast.alias | ast.stmt, Rule, str]] = field(default_factory=list)
     new_names: set[str] = field(default_factory=set)

@@ -11,6 +11,7 @@ from transplt.base.text.source import Source
 from transplt.edits.fixer import Fixer, fixers_of
 from transplt.edits.work import Work
 from transplt.engine import portable
+from transplt.engine.adaptors import answer, offer
 from transplt.engine.copies import leave_copies
 from transplt.engine.npu_side import leave_npu_code
 from transplt.flow.facts import ProjectFacts
@@ -39,6 +40,10 @@ def plan(
     for fixer in themes:
         if fixer.rank >= 0:
             fixer.look(work)
+    if settings.adapt:
+        answer(work)
+    else:
+        offer(work)
     if settings.style == "portable":
         portable.adapt(work)
     if settings.decided is not None:
@@ -74,6 +79,7 @@ def _themes(settings: Settings) -> tuple[Fixer, ...]:
     first.
     """
     asked_for = (
+        ("transplt.fixers.adaptors", bool(settings.adapt)),
         ("transplt.fixers.distributed", bool(settings.entry)),
         ("transplt.fixers.amp", settings.amp != "off"),
         ("transplt.fixers.tunings", bool(settings.tune)),

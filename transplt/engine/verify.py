@@ -10,7 +10,7 @@ from transplt.base.finding import Effort, Level
 from transplt.base.settings import Settings
 from transplt.base.text.source import Source, UnreadableSource, read_source
 from transplt.edits.edit import Around, Beside, Edit, Note
-from transplt.edits.groups import GROUPS, MANY_CARDS, MIXED_PRECISION, TUNINGS, Group
+from transplt.edits.groups import ADAPTORS, GROUPS, MANY_CARDS, MIXED_PRECISION, TUNINGS, Group
 from transplt.edits.lines import alone
 from transplt.edits.parting import indent_of
 from transplt.edits.rewrite import rendered
@@ -43,6 +43,7 @@ def what_holds(work: Work, wanted: list[Edit]) -> tuple[Outcome, list[Note]]:
         if why := failed or unsound or _broken(work, outcome, wanted):
             wanted = _without(wanted, group)
             notes.append(_group_taken_back(work, group, why, group.code if unsound else "NPU992", defect=not lost))
+            notes += work.answered if group is ADAPTORS else []
             outcome = apply_edits(work, wanted)
     if outcome.spliced and _broken(work, outcome, wanted):
         outcome, taken_back = _by_halving(work, wanted)
@@ -159,7 +160,7 @@ def _failed(outcome: Outcome, group: Group) -> str:
 def _lost(work: Work, group: Group, wanted: Sequence[Edit]) -> str:
     """Which edit of a group is not among those that are wanted, and why, empty when all are.
 
-    Each tuning looks by itself at what is switched off.
+    Each tuning and adaptor looks by itself at what is switched off.
     """
     if work.settings.style == "portable":
         return ""  # nothing of a group is portable, and each edit has its finding
@@ -170,7 +171,8 @@ def _lost(work: Work, group: Group, wanted: Sequence[Edit]) -> str:
     for edit in work.grouped:
         off = id(edit) in planned
         node = edit.where.node if isinstance(edit.where, Beside) else edit.where
-        if edit.group != group.name or id(edit) in there or not isinstance(node, ast.AST) or (off and group is TUNINGS):
+        by_itself = off and group in (TUNINGS, ADAPTORS)
+        if edit.group != group.name or id(edit) in there or not isinstance(node, ast.AST) or by_itself:
             continue
         if edit.rewrites or (off and group is MANY_CARDS):
             why = "it is switched off there" if off else "another edit changes the same code"

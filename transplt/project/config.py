@@ -48,7 +48,7 @@ class Config:
 _BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "texts", "docs", "copy-all")
 _KEYS = ("torch-version", "style", "torch-npu-import", *_BOOLEANS, "rules", "exclude", "per-file-ignores")
 #: Options of the command line alone.
-_ASKED_FOR = ("amp", "amp-dtype", "opt-level", "loss-scale", "combine-ddp", "amp-flag", "tune")
+_ASKED_FOR = ("amp", "amp-dtype", "opt-level", "loss-scale", "combine-ddp", "amp-flag", "tune", "adapt")
 
 
 def find_config(folder: Path, *, isolated: bool = False) -> Config:

@@ -13,6 +13,7 @@ from transplt.base.decided import Decided
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.settings import IMPORTS, STYLES, Settings, TorchTarget
 from transplt.disk.publish import output_folder
+from transplt.fixers.adaptors.table import parse_adaptors
 from transplt.fixers.tunings.table import parse_tunings
 from transplt.project.config import Config, find_config
 from transplt.project.pins import asked_versions
@@ -71,6 +72,7 @@ class Options:
     combine_ddp: bool = False
     amp_flag: bool = False
     tune: str | None = None
+    adapt: str | None = None
     taken_back: tuple[tuple[str, str, str], ...] = ()
     plan: _Path | None = None
     decided: Decided | None = None
@@ -162,7 +164,7 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
     """The settings of a run over `folder`: the command line over the project's own settings over the defaults."""
     version = torch.version
     values = {**_given(config), **_given(options), "torch_version": version, "oldest_torch": torch.oldest,
-            "base": config.base(folder), "tune": (), "fixers": ()}  # fmt: skip
+            "base": config.base(folder), "tune": (), "adapt": (), "fixers": ()}  # fmt: skip
     values["pins"] = asked_versions(folder, {*gpu_words().packages, *packages()})
     settings = Settings(**values)
     portable = settings.style == "portable"
@@ -174,17 +176,19 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
         raise UsageError("what `distributed` writes is for NPUs alone, and the style is portable; give --style npu")
     _refuse_amp(options, settings)
     tune = parse_tunings(options.tune or "", version)
+    adapt = parse_adaptors(options.adapt or "", version)
     if portable and settings.texts:
         raise UsageError("--texts writes for NPUs alone, and the style is portable; give --style npu")
     if portable and settings.docs:
         raise UsageError("--docs writes for NPUs alone, and the style is portable; give --style npu")
-    if portable and (settings.amp != "off" or tune):
-        raise UsageError("--amp and --tune write for NPUs alone, and the style is portable; give --style npu")
+    if portable and (settings.amp != "off" or tune or adapt):
+        raise UsageError("--amp, --tune and --adapt write for NPUs alone, and the style is portable; give --style npu")
     return replace(
         settings,
         # Each rank sets its own device.
         specify_device=settings.specify_device and not settings.entry,
         tune=tune,
+        adapt=adapt,
         own_card=() if options.isolated else ran_on_own_card(card_named(settings.hardware), version),
         fixers=_added(options.fixers, folder),
         user_rules=(*_rules_of(config), *read_rules([*map(Path, options.rules)])),

@@ -154,6 +154,8 @@ def _themes(options: Options) -> dict[str, tuple[str, ...]]:
         found["distributed"] = ("entry", "targets", "check_ranks", "combine_ddp")
     if options.amp not in (None, "off"):
         found[f"--amp {options.amp}"] = ("amp", "amp_dtype", "opt_level", "loss_scale", "amp_flag", "combine_ddp")
+    if options.adapt:
+        found[f"--adapt {options.adapt}"] = ("adapt",)
     if options.tune:
         found[f"--tune {options.tune}"] = ("tune",)
     return found

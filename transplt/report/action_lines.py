@@ -67,7 +67,10 @@ def how_many(action: Action) -> str:
     places = many(action.count, "place")
     found = places if action.count == 1 else f"{places} in {many(files, 'file')}"
     options = sorted({finding.option for finding in action.findings})
-    return found if "" in options else f"{found}, only with {', '.join(options[:_MOST_PARTS])}"
+    if "" not in options:
+        found = f"{found}, only with {', '.join(options[:_MOST_PARTS])}"
+    names = sorted({finding.adaptor for finding in action.findings})
+    return f"{found}, `--adapt {','.join(names)}` writes it" if names and "" not in names else found
 
 
 def place_text(place: Place) -> str:

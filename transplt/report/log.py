@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import transplt
 from transplt.base.finding import Finding, Level
+from transplt.base.settings import listed
 from transplt.render.cell import visible
 from transplt.report.records import RunResult
 
@@ -29,8 +30,10 @@ def _lines(result: RunResult) -> Iterator[str]:
     if settings.amp != "off":
         level = f", level {settings.opt_level or 'O2 where it is right, else O1'}" if settings.amp == "apex" else ""
         yield f"mixed precision: {settings.amp}{level}"
+    if settings.adapt:
+        yield f"adaptors: {listed(settings.adapt).replace(',', ', ')}"
     if settings.tune:
-        yield f"tunings: {', '.join(f'{name}={value}' if value else name for name, value in settings.tune)}"
+        yield f"tunings: {listed(settings.tune).replace(',', ', ')}"
     for name, _ in settings.user_rules:
         yield f"rules: {visible(name)}"
     for name, distribution, version, _ in settings.fixers:

@@ -205,7 +205,18 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
 
 
 def _how(draft: _Draft) -> str:
-    """What to do: what the group says, or the help that most of its findings have, or the page of the code."""
+    """What to do: an adaptor, and what else."""
+    findings = [finding for finding, _ in draft.findings]
+    names = sorted({finding.adaptor for finding in findings if finding.adaptor})
+    if not names:
+        return _by_hand(draft)
+    count = sum(bool(finding.adaptor) for finding in findings)
+    some = "" if count == len(findings) else f" {count} of {len(findings)} places; the rest"
+    return f"`--adapt {','.join(names)}` writes{some or ' it'}, by hand: {_by_hand(draft)}"
+
+
+def _by_hand(draft: _Draft) -> str:
+    """What the group says, or the help that most of its findings have, or the page of the code."""
     if draft.group.how:
         return draft.group.how
     counts = Counter(finding.help for finding, _ in draft.findings if finding.help)

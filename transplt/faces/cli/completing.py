@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,8 @@ from transplt.base.errors import possible_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from transplt.fixers.by_name import Named
 
 
 #: More names than that are no help.
@@ -35,22 +38,42 @@ class PathText(StringParamType):
         return [CompletionItem(incomplete, type=self._kind)]
 
 
-class TuningNames(StringParamType):
+class _Names(StringParamType, abc.ABC):
     """Names with commas between; `-name` leaves one out."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """What may stand for the last name of the list."""
         from click.shell_completion import CompletionItem
 
+        before, comma, last = incomplete.rpartition(",")
+        known = self.known()
+        if last.startswith("-"):
+            names = [f"-{name}" for name in known]
+        else:
+            names = ["all", *(f"{each.name}={each.example}" if each.value else each.name for each in known.values())]
+        return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(last)]
+
+    @abc.abstractmethod
+    def known(self) -> dict[str, Named]:
+        """All of them."""
+
+
+class TuningNames(_Names):
+    """What --tune takes."""
+
+    def known(self) -> dict[str, Named]:
         from transplt.fixers.tunings.table import tunings
 
-        before, comma, last = incomplete.rpartition(",")
-        if last.startswith("-"):
-            names = [f"-{name}" for name in tunings()]
-        else:
-            every = tunings().values()
-            names = ["all", *(f"{each.name}={each.example}" if each.value else each.name for each in every)]
-        return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(last)]
+        return tunings()
+
+
+class AdaptorNames(_Names):
+    """What --adapt takes."""
+
+    def known(self) -> dict[str, Named]:
+        from transplt.fixers.adaptors.table import adaptors
+
+        return adaptors()
 
 
 class KnownName(StringParamType):

@@ -96,6 +96,7 @@ def migrate_tree(
     combine_ddp: bool = False,
     amp_flag: bool = False,
     tune: str | None = None,
+    adapt: str | None = None,
     isolated: bool = False,
     force: bool = False,
     report_only: bool = False,
@@ -104,8 +105,8 @@ def migrate_tree(
     """Migrate a folder or one file into `<out>/<name>_msft`, as `transplt -i SOURCE -o OUT` does.
 
     What is None is decided by the project's own settings, with `isolated` by the defaults. `amp` (native or apex),
-    `tune` (names of tunings, or all) and what belongs to them mean what they mean on the command line. The input is
-    never changed; the output is there and complete at the end, or it is not there.
+    `tune` and `adapt` (names of tunings and adaptors, or all) and what belongs to them mean what they mean on the
+    command line. The input is never changed; the output is there and complete at the end, or it is not there.
     """
     rules, fixers, exclude = _several(rules), _several(fixers), _several(exclude)
     options = Options(**locals(), analysis=True)  # the arguments are options, by their names

@@ -11,7 +11,7 @@ import click
 
 from transplt.base.errors import UsageError
 from transplt.faces.cli.command import DONE, EXECUTOR, EXIT_ZERO, FIXERS, ISOLATED, JOBS, LEFT, RULES, to_stderr
-from transplt.faces.cli.completing import FILE, FOLDER, TuningNames
+from transplt.faces.cli.completing import FILE, FOLDER, AdaptorNames, TuningNames
 
 #: Of the migration and of `port`.
 CARD_PACK = click.option(
@@ -61,6 +61,9 @@ _EDITS = (
     click.option("--amp-flag", is_flag=True, help="The script gets a flag --amp, and follows it."),
     click.option(
         "--tune", type=TuningNames(), metavar="NAMES", help="Tunings, or all; `transplt rules --tunings` lists them."
+    ),
+    click.option(
+        "--adapt", type=AdaptorNames(), metavar="NAMES", help="Adaptors, or all: `transplt rules --adaptors`."
     ),
     click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out of the output."),
     click.option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,17 +16,21 @@ from transplt.faces.cli.completing import FILE
 from transplt.rules.pages import all_codes, load
 from transplt.rules.versions import spans
 
+if TYPE_CHECKING:
+    from transplt.fixers.by_name import Named
+
 
 @click.group(cls=CommandGroup, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="JSON: a list of codes with their facts.")
 @click.option("--tunings", is_flag=True, help="List what --tune takes instead.")
+@click.option("--adaptors", is_flag=True, help="List what --adapt takes instead.")
 @click.pass_context
-def rules(ctx: click.Context, as_json: bool, tunings: bool) -> int:
+def rules(ctx: click.Context, as_json: bool, tunings: bool, adaptors: bool) -> int:
     """List the codes and the torch versions they hold for; list the rules; check rule files; list the tunings."""
     if ctx.invoked_subcommand is not None:
         return DONE
-    if tunings:
-        return _list_tunings(as_json)
+    if tunings or adaptors:
+        return _list_named(tuning_table() if tunings else adaptor_table(), as_json)
     table = code_table()
     if as_json:
         click.echo(json.dumps(table, indent=1))
@@ -41,21 +45,31 @@ def tuning_table() -> list[dict[str, Any]]:
     """One row a tuning: name, code, title, whether `all` includes it, what follows `=`, and its torch versions."""
     from transplt.fixers.tunings.table import tunings
 
+    return _rows(tunings().values())
+
+
+def adaptor_table() -> list[dict[str, Any]]:
+    """The same of the adaptors."""
+    from transplt.fixers.adaptors.table import adaptors
+
+    return _rows(adaptors().values())
+
+
+def _rows(every: Iterable[Named]) -> list[dict[str, Any]]:
     return [
         {
-            "name": tuning.name,
-            "code": tuning.code,
-            "title": load(tuning.code).title,
-            "all": not tuning.on_request,
-            "value": tuning.example,
-            "versions": list(tuning.versions),
+            "name": each.name,
+            "code": each.code,
+            "title": load(each.code).title,
+            "all": not each.on_request,
+            "value": each.example,
+            "versions": list(each.versions),
         }
-        for tuning in tunings().values()
+        for each in every
     ]
 
 
-def _list_tunings(as_json: bool) -> int:
-    table = tuning_table()
+def _list_named(table: list[dict[str, Any]], as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(table, indent=1))
         return DONE

@@ -13,7 +13,8 @@ from typing import Any
 
 from transplt.base.decided import APPLY, HCCL, NPU, Choice, Decided, matches
 from transplt.base.errors import UsageError
-from transplt.base.settings import Settings
+from transplt.base.settings import Settings, listed
+from transplt.fixers.adaptors.table import parse_adaptors
 from transplt.fixers.tunings.table import parse_tunings
 from transplt.project.plan_file.form import NO, NONE, YES, PlanText, read_plan
 from transplt.project.plan_file.places import each_choice, find_places, not_followed
@@ -21,6 +22,8 @@ from transplt.project.torch_version import check_version
 
 #: Keys whose options have another name.
 _OPTIONS = {"main": "entry"}
+#: Keys that hold lists of names.
+_PARSED = {"tune": parse_tunings, "adapt": parse_adaptors}
 _NPU_ALONE = "it writes for NPUs alone, and the style is portable"
 
 
@@ -39,8 +42,8 @@ def option_of(key: str) -> str:
 
 def value_in(settings: Settings, key: str) -> str:
     """What a setting comes to, as a plan writes it."""
-    if key == "tune":
-        return ",".join(f"{name}={value}" if value else name for name, value in settings.tune) or NONE
+    if key in _PARSED:
+        return listed(getattr(settings, key)) or NONE
     value = getattr(settings, option_of(key))
     if isinstance(value, bool):
         return YES if value else NO
@@ -72,7 +75,7 @@ def apply_plan(
                 wins = f"{key}: {value_in(without, key)}, not {text}"
                 said.append(f"the command line wins over the plan: {wins}")
             continue
-        keys.append((key, text if key == "tune" else value))
+        keys.append((key, text if key in _PARSED else value))
         options[option_of(key)] = value == YES if value in (YES, NO) else "" if value == NONE else value
     if "main" in dict(keys) and dict(keys)["main"] != NONE and not (folder / options["entry"]).is_file():
         raise UsageError(f"{plan.at('main')}: the project has no file {options['entry']!r}")
@@ -108,13 +111,12 @@ def _normal(plan: PlanText, key: str, text: str, without: Settings) -> str:
     try:
         if key == "torch-version":
             return check_version(text)
-        if key == "tune" and text not in (NONE, NO, "off"):
+        if key in _PARSED and text not in (NONE, NO, "off"):
             version = plan.keys.get("torch-version", without.torch_version)
-            asked = parse_tunings(text, check_version(version))
-            return ",".join(f"{name}={value}" if value else name for name, value in asked) or NONE
+            return listed(_PARSED[key](text, check_version(version))) or NONE
     except UsageError as error:
         raise UsageError(f"{plan.at(key)}: {error}") from error
-    return NONE if key == "tune" else text
+    return NONE if key in _PARSED else text
 
 
 def _holding(

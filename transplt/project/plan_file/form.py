@@ -44,6 +44,7 @@ KEYS: dict[str, tuple[str, ...] | None] = {
     "combine-ddp": _FLAG,
     "amp-flag": _FLAG,
     "tune": None,
+    "adapt": None,
     "main": None,
 }
 _BULLET = re.compile(r" {0,3}[-*+](?:[ \t]+(.*))?")

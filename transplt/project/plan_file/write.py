@@ -121,6 +121,11 @@ def _places(offers: Sequence[Offer]) -> Iterator[str]:
 def _further(found: ToDecide) -> Iterator[str]:
     yield from _settings(found, _THEN)
     here = f"{many(found.amp, 'edit')} here" if found.amp else "nothing to insert was found"
+    names = dict.fromkeys(each.adaptor for each in found.result.open_findings if each.adaptor)
+    offered = f"; here: {', '.join(names)}" if names else ""
+    yield from _heading("Adaptors", f"What blocks a port, written into the project by its name{offered}.")
+    yield f"- adapt: {value_in(found.plan.settings, 'adapt')}"
+    yield from _comment("none, all, or names with commas between; `transplt rules --adaptors` lists them")
     yield from _heading("Mixed precision", f"Matrix products and convolutions in 16 bits; it changes numbers ({here}).")
     yield f"- amp: {found.plan.settings.amp}"
     for key in _OF_AMP:

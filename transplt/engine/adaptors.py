@@ -1,0 +1,45 @@
+"""Findings that an adaptor answers: withdrawn where it was asked for, else with its name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from transplt.base.finding import Level
+from transplt.edits.edit import Note
+from transplt.edits.fixer import fixers_of
+from transplt.edits.work import Work
+from transplt.rules.adaptors import adaptors_for
+
+
+def answer(work: Work) -> None:
+    """Withdraw the findings that the adaptors took over; they come back where what was written does not hold."""
+    if work.answers:
+        work.answered += [note for note in work.notes if _adaptor(work, note)]
+        work.withdraw_notes(lambda note: bool(_adaptor(work, note)))
+
+
+def offer(work: Work) -> None:
+    """Say of findings which adaptor would write what is missing: those that could look, and nothing of theirs is kept.
+    """
+    settings = work.settings
+    codes = {note.code for note in work.notes if note.level in (Level.MANUAL, Level.UNKNOWN)}
+    names = adaptors_for(codes) if codes and settings.style != "portable" and work.scan.path.endswith(".py") else ()
+    if not names:
+        return
+    asked = replace(settings, adapt=tuple((name, "") for name in names))
+    slots = work.known_slots
+    other = Work(work.source, work.scan, work.names, work.rules, asked, work.project, known_slots=slots)
+    for fixer in fixers_of("transplt.fixers.adaptors"):
+        if asked.asks_for(fixer.theme) and fixer.holds(settings.torch_version) and not fixer.on_request:
+            fixer.look(other)
+    for note in work.notes if other.answers else ():
+        note.adaptor = _adaptor(other, note)
+
+
+def _adaptor(work: Work, note: Note) -> str:
+    """The adaptor that answers a finding, empty where none does."""
+    start, end = note.extent
+    for name, (at, to), codes in work.answers:
+        if note.code in codes and at <= start and end <= to:
+            return name
+    return ""

@@ -1,0 +1,18 @@
+"""Which findings an adaptor may answer: rules/support/adaptors.json."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cache
+
+from transplt.rules.tables import read_table
+
+
+def adaptors_for(codes: Collection[str]) -> tuple[str, ...]:
+    """The names of the adaptors that answer findings of some codes."""
+    return tuple(name for name, own in _codes().items() if not own.isdisjoint(codes))
+
+
+@cache
+def _codes() -> dict[str, frozenset[str]]:
+    return {row["name"]: frozenset(row["codes"]) for row in read_table("support/adaptors.json")["adaptors"]}
