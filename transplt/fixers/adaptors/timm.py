@@ -25,5 +25,6 @@ _FROM_HELPER = {
 def scalers_of_timm(work: Work, tree: ast.Module) -> Finds:
     """Take the scaler from the helper."""
     writer = writer_for(work, fixer)
-    if writer is not None and turn_names(writer, _FROM_HELPER, fixer.code, ("NPU148", "NPU149")):
+    if writer is not None:
+        turn_names(writer, _FROM_HELPER, fixer.code, ("NPU148", "NPU149"))
         yield from writer.found

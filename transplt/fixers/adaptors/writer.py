@@ -48,9 +48,8 @@ def value_of(work: Work, fixer: Fixer) -> str:
     return dict(work.settings.adapt)[fixer.theme.partition(":")[2]]
 
 
-def turn_names(writer: AdaptorWriter, names: Mapping[str, str], code: str, codes: Collection[str]) -> bool:
-    """Let what a file imports by some full names come from the helper: full name -> name there. True where something
-    does.
+def turn_names(writer: AdaptorWriter, names: Mapping[str, str], code: str, codes: Collection[str]) -> None:
+    """Let what a file imports by some full names come from the helper: full name -> name there.
 
     `from flash_attn import flash_attn_func as fa` takes it from the helper as `fa`; `flash_attn.flash_attn_func` is
     written as `npu_port.flash_attn_func`. Findings of `codes` at the import and the names are taken care of.
@@ -78,7 +77,6 @@ def turn_names(writer: AdaptorWriter, names: Mapping[str, str], code: str, codes
             if _brings_no_other(writer.work, node, written):
                 writer.takes_care(node, codes)
         drop_unused(writer, written, code)
-    return turned or bool(written)
 
 
 def _turn_import(
