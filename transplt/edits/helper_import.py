@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 from collections.abc import Iterable, Sequence
 
 from transplt.edits.edit import AtTop, Edit
@@ -68,7 +69,8 @@ def helper_imports(work: Work, edits: Iterable[Edit], written: Sequence[tuple[as
     found = []
     for line, edit in sorted(wanted.items()):
         assert isinstance(edit.where, AtTop)
-        uses = [node for node, text in written if edit.where.called in text]
+        word = re.compile(rf"\b{re.escape(edit.where.called.rstrip('.'))}\b")  # a piece is cut down to what differs
+        uses = [node for node, text in written if word.search(text)]
         if uses:
             found.append(_placed(work, edit, line, uses))
     return found

@@ -88,13 +88,7 @@ def _written(pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[tuple[ast
     """The nodes that change or get lines beside them, and what is new there."""
     places = [(edit.where.node if isinstance(edit.where, Beside) else edit.where.first, str(edit.new))
               for edit in grouped if isinstance(edit.where, (Beside, Around))]  # fmt: skip
-    return [*((piece.site.node, _text_of(piece)) for piece in pieces), *places]
-
-
-def _text_of(piece: Piece) -> str:
-    """What a piece has then, and the texts that its edits write whole: a piece is cut down to what differs."""
-    whole = (edit.new for edit in piece.site.edits if isinstance(edit.new, str))
-    return "\n".join((piece.after, *whole))
+    return [*((piece.site.node, piece.after) for piece in pieces), *places]
 
 
 def _range(edit: Edit) -> tuple[int, str, int]:

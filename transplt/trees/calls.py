@@ -173,6 +173,22 @@ def calling(name: str) -> Transform:
     return transform
 
 
+def calling_with(name: str, function: str, *, method: bool) -> Transform:
+    """`name(function, ...)` in place of `function(...)`; of a method the object is the argument behind the function."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        first = [cst.Arg(cst.parse_expression(function))]
+        if method:
+            if not isinstance(call.func, cst.Attribute):
+                raise CannotRewrite("the object of the method is not seen")
+            first.append(cst.Arg(call.func.value))
+        given = [each.with_changes(comma=comma()) if call.args or each is not first[-1] else each for each in first]
+        return call.with_changes(func=cst.parse_expression(name), args=[*given, *call.args])
+
+    return transform
+
+
 def with_last_name(name: str) -> Transform:
     """`a.name(...)` in place of `a.b(...)`."""
     renamed = attribute_named(name)

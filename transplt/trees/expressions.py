@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from transplt.trees.calls import comma
 from transplt.trees.lazy import cst
 from transplt.trees.transform import Transform, code
 
@@ -64,6 +65,32 @@ def wrapped_anew(function: str, more: str, *, behind: bool) -> Transform:
         wrapper = cst.ensure_type(receiver(node) if behind else node, cst.Call)
         wrapped = wrapper.args[0].value
         return f"{function}({code(wrapped)}{f', {more}' if more else ''})"
+
+    return transform
+
+
+def operands_given_to(name: str, function: str) -> Transform:
+    """`name(function, a, b)` in place of `a @ b` or another operation of two."""
+
+    def transform(node: cst.CSTNode) -> str:
+        operation = cst.ensure_type(node, cst.BinaryOperation)
+        return f"{name}({function}, {code(operation.left)}, {code(operation.right)})"
+
+    return transform
+
+
+def indexed_by_parts(torch: str) -> Transform:
+    """`torch.view_as_complex(torch.view_as_real(x)[i])` in place of `x[i]`; behind an ellipsis the parts are named."""
+
+    def transform(node: cst.CSTNode) -> str:
+        found = cst.ensure_type(node, cst.Subscript).with_changes(lpar=(), rpar=())
+        real = found.with_changes(value=cst.parse_expression(f"{torch}.view_as_real({code(found.value)})"))
+        places = [each.slice for each in found.slice]
+        if any(isinstance(each, cst.Index) and isinstance(each.value, cst.Ellipsis) for each in places):
+            last = cst.SubscriptElement(cst.Slice(None, None))
+            spaced = [each.with_changes(comma=comma()) for each in found.slice]
+            real = real.with_changes(slice=[*spaced, last])
+        return f"{torch}.view_as_complex({code(real)})"
 
     return transform
 

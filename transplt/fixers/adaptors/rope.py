@@ -1,0 +1,63 @@
+"""`rope`: complex numbers where the card takes none, as rotary embeddings have them: they run on their parts.
+
+Indices into a complex table, torch.polar of float64, gather and the like, matrix products.
+
+Facts: rules/support/card_types.json (aclnnIndex, aclnnGather and matrix products take no complex numbers, aclnnPolar
+float32 alone).
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.adaptors.refused import ANSWERED, function_of, given_to, refused_places, write_call
+from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
+from transplt.program.refused_types import NEEDS, Refused
+from transplt.trees.calls import calling
+from transplt.trees.expressions import indexed_by_parts
+
+fixer = Fixer(__name__, code="NPU874", rank=-90, theme="adapt:rope", needs=NEEDS)
+
+#: Operators that move numbers, and products of two: real and imaginary parts go their own ways.
+_MOVING = frozenset("cat gather index_add index_select masked_select roll tril triu".split())
+_PRODUCTS = frozenset("bmm dot mm mv".split())
+
+
+@fixer.on(ast.Module)
+def complex_numbers(work: Work, tree: ast.Module) -> Finds:
+    """Let operators that refuse complex numbers run on their parts."""
+    writer = writer_for(work, fixer)
+    if writer is None:
+        return
+    for each in refused_places(work):
+        if each.operator.partition(".")[0] == "polar":
+            _polar(writer, each)
+        elif each.complex:
+            _parts(writer, each)
+    yield from writer.found
+
+
+def _polar(writer: AdaptorWriter, place: Refused) -> None:
+    if function_of(writer.work, place.node).endswith("polar"):
+        message = "torch.polar of another type than float32 -> npu_port.polar"
+        write_call(writer, place, fixer.code, "polar", message, calling)
+
+
+def _parts(writer: AdaptorWriter, place: Refused) -> None:
+    node, name = place.node, place.operator.partition(".")[0]
+    if isinstance(node, ast.Subscript):
+        message = "index of a complex tensor: of its real view"
+        if writer.work.take(node):
+            writer.rewrite(node, fixer.code, message, indexed_by_parts(writer.torch), api=place.name)
+            if not writer.keeps(node, fixer.code):
+                writer.takes_care(node, ANSWERED)
+        return
+    function = function_of(writer.work, node)
+    helper = "by_parts" if name in _MOVING else "by_products" if name in _PRODUCTS else ""
+    if function and helper:
+        message = f"{function} of complex numbers: npu_port.{helper}"
+        write_call(writer, place, fixer.code, helper, message, partial(given_to, node, function))
