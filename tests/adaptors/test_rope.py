@@ -74,3 +74,85 @@ def test_what_the_card_takes_stays(line: str) -> None:
 def test_a_comment_keeps_a_line() -> None:
     source = migrated()
     check_not_adapted("rope", f"{source}y = x[i]  # transplt: ignore[NPU874]\n", open_codes=["NPU137"])
+
+
+def test_a_list_of_tables_that_an_object_holds() -> None:
+    """Where the index may be a whole number as well, the real view gives the same."""
+    check_adapted(
+        "rope",
+        """
+        import torch
+
+
+        class Rotary:
+            def __init__(self):
+                self.tables = None
+
+            @staticmethod
+            def precompute(dims):
+                tables = []
+                for dim in dims:
+                    angle = torch.rand(16, dim).float()
+                    tables.append(torch.polar(torch.ones_like(angle), angle).to(torch.complex64))
+                return tables
+
+            def __call__(self, ids: torch.Tensor):
+                if self.tables is None:
+                    self.tables = self.precompute([2, 4])
+                    self.tables = [table.to(ids.device) for table in self.tables]
+                result = []
+                for i in range(2):
+                    result.append(self.tables[i][ids[:, i]])
+                return torch.cat(result, dim=-1)
+        """,
+        """
+        import torch
+
+
+        class Rotary:
+            def __init__(self):
+                self.tables = None
+
+            @staticmethod
+            def precompute(dims):
+                tables = []
+                for dim in dims:
+                    angle = torch.rand(16, dim).float()
+                    tables.append(torch.polar(torch.ones_like(angle), angle).to(torch.complex64))
+                return tables
+
+            def __call__(self, ids: torch.Tensor):
+                if self.tables is None:
+                    self.tables = self.precompute([2, 4])
+                    self.tables = [table.to(ids.device) for table in self.tables]
+                result = []
+                for i in range(2):
+                    result.append(torch.view_as_complex(torch.view_as_real(self.tables[i])[ids[:, i]]))
+                return torch.cat(result, dim=-1)
+        """,
+    )
+
+
+def test_what_may_be_no_complex_tensor_stays() -> None:
+    check_not_adapted(
+        "rope",
+        """
+        import torch
+
+
+        def pick(table, i):
+            return table[i]
+
+
+        def several(flag, i):
+            tables = []
+            tables.append(torch.polar(torch.ones(4), torch.ones(4)))
+            if flag:
+                tables.extend(flag)
+            return tables[0][i]
+
+
+        def on_the_cpu(i):
+            return torch.polar(torch.ones(4), torch.ones(4))[i]
+        """,
+    )

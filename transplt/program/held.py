@@ -41,8 +41,15 @@ class Moved:
     value: Value
 
 
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One of what a loop or a comprehension goes through."""
+
+    of: Value
+
+
 #: None for what cannot be followed.
-Source = Value | Passed | Moved | None
+Source = Value | Passed | Moved | Item | None
 
 
 class Held:
@@ -64,6 +71,8 @@ class Held:
         if found is None:
             return [None]
         owner, bindings = found
+        if owner.kind == "comprehension":
+            return [self._bound(file, each) for each in bindings]
         while scope is not owner and scope.kind == "comprehension" and scope.parent is not None:
             scope = scope.parent
         stores = [each for each in bindings if not _changes_in_place(each)]
@@ -84,6 +93,8 @@ class Held:
         if (value := assigned_value(node)) is not None:
             return Value(file, value)
         above = parent(node)
+        if isinstance(above, (ast.For, ast.comprehension)) and above.target is node:
+            return Item(Value(file, above.iter))
         holder = parent(above)
         if isinstance(above, (ast.Tuple, ast.List)) and isinstance(holder, ast.Assign):
             index = above.elts.index(node)
@@ -180,8 +191,19 @@ def _changes_in_place(binding: Binding) -> bool:
 
 
 def _of_itself(node: ast.expr, text: str) -> bool:
-    """True for `self.x.to(device)` of `self.x = self.x.to(device)`."""
+    """True for `self.x.to(device)` of `self.x = self.x.to(device)`, also item by item."""
+    if isinstance(node, ast.ListComp) and len(node.generators) == 1 and not node.generators[0].ifs:
+        through = node.generators[0]
+        return ast.unparse(through.iter) == text and _of_item(node.elt, ast.unparse(through.target))
     inner = node
     while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
         inner = inner.func.value
     return inner is not node and isinstance(inner, ast.Attribute) and ast.unparse(inner) == text
+
+
+def _of_item(node: ast.expr, name: str) -> bool:
+    """True for `x.to(device)` of an item that is called `x`."""
+    inner = node
+    while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+        inner = inner.func.value
+    return inner is not node and isinstance(inner, ast.Name) and inner.id == name

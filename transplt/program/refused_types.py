@@ -16,7 +16,7 @@ from transplt.flow.spread import spread
 from transplt.program.program import File, program_of
 from transplt.program.tensor_calls import HAND_ON
 from transplt.program.tensor_types import TensorTypes
-from transplt.program.tensors import CARD, DTYPES, Known, Number, Tensor, promoted
+from transplt.program.tensors import CARD, CPU, DTYPES, Known, Number, Tensor, promoted
 from transplt.rules.card_types import ALL, Types, refusal, types_of
 from transplt.rules.torch_calls import TENSOR, Overload, operators_by_last_name, overloads_of, real_only
 from transplt.syntax.asks import begins, ends, hides_arguments, last_name, string_of
@@ -75,6 +75,27 @@ def refused_in(file: File, project: ProjectFacts, card: str) -> list[Refused]:
     every = ((node, _answer_of(file, types, node, card)) for node in near)
     found = [Refused(node, *answer) for node, answer in every if answer is not None]
     return sorted(found, key=lambda each: (begins(each.node), ends(each.node)))
+
+
+def complex_indices(file: File, project: ProjectFacts) -> list[ast.Subscript]:
+    """Where a tensor that is complex for certain is indexed by what may be a tensor, and does not lie on the CPU for
+    certain: what a card may refuse, in the order of the scan.
+    """
+    types = TensorTypes(program_of([file], project), default_double=project.default_is_double)
+    found = []
+    for node in file.scan.subscripts:
+        if _name_of(node) != _INDEX or not _may_hold_tensor(types, file, node):
+            continue
+        held = types.tensor(file, node.value)
+        if held is not None and held.device != CPU and held.types and held.types <= _COMPLEX:
+            found.append(node)
+    return found
+
+
+def _may_hold_tensor(types: TensorTypes, file: File, node: ast.Subscript) -> bool:
+    every = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    rest = [each for each in every if not isinstance(each, (ast.Slice, ast.Constant, ast.Starred))]
+    return any(not isinstance(types.of(file, each), Number) for each in rest)
 
 
 def _near(file: File, card: str) -> list[ast.expr]:

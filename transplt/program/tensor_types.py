@@ -11,9 +11,11 @@ lies on the card gives float32 (torch_npu/csrc/aten/common/ToKernelNpu.cpp).
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from transplt.program import tensor_calls as calls
-from transplt.program.held import Held, Moved, Source, buffer_of, is_none
+from transplt.program.held import Held, Item, Moved, Source, buffer_of, is_none
+from transplt.program.lists import appended
 from transplt.program.named_types import Named
 from transplt.program.program import File, Program, Value
 from transplt.program.tensors import (
@@ -22,6 +24,7 @@ from transplt.program.tensors import (
     DTYPES,
     Known,
     Number,
+    Several,
     Tensor,
     complex_of,
     is_wide,
@@ -85,6 +88,8 @@ class TensorTypes:
             return self._compared(file, node)
         if isinstance(node, ast.Subscript):
             return self._item(file, node)
+        if isinstance(node, (ast.List, ast.ListComp)):
+            return self._several([node.elt] if isinstance(node, ast.ListComp) else node.elts, file)
         if isinstance(node, ast.IfExp):
             return joined([self.of(file, node.body), self.of(file, node.orelse)])
         return self.of(file, node.value) if isinstance(node, ast.NamedExpr) else None
@@ -92,14 +97,25 @@ class TensorTypes:
     # --- variables ---------------------------------------------------------------------------------------------------
 
     def _variable(self, file: File, node: ast.Name | ast.Attribute) -> Known | None:
-        return joined(map(self._source, self.held.sources(file, node)))
+        found = joined(map(self._source, self.held.sources(file, node)))
+        if found == Several() and isinstance(node, ast.Name):
+            return self._several(appended(file, node), file)
+        return found
+
+    def _several(self, items: Iterable[ast.expr], file: File) -> Several:
+        found = joined(self.of(file, each) for each in items)
+        return Several(found if not isinstance(found, Several) else None)
 
     def _source(self, source: Source) -> Known | None:
         if isinstance(source, Value):
             return self.of(source.file, source.node) if source.index is None else self._part(source)
         if isinstance(source, Moved):
-            found = self._source(source.value)
-            return Tensor(found.types, "", found.sure) if isinstance(found, Tensor) else found
+            return _moved(self._source(source.value))
+        if isinstance(source, Item):
+            if isinstance(source.of.node, ast.Call) and last_name(source.of.node.func) == "range":
+                return Number(whole=True)
+            listed = self._source(source.of)
+            return listed.item if isinstance(listed, Several) else None
         if source is None:
             return None
         if source.forward:
@@ -147,7 +163,10 @@ class TensorTypes:
             part = self._part(Value(file, node.value, node.slice.value))
             if part is not None:
                 return part
-        found = self.tensor(file, node.value)
+        held = self.of(file, node.value)
+        if isinstance(held, Several):
+            return held if isinstance(node.slice, ast.Slice) else held.item
+        found = held if isinstance(held, Tensor) else None
         if found is None:
             return None
         every = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -359,6 +378,14 @@ class TensorTypes:
         if types is None:
             return Tensor(held.types, held.device if moved is None else moved, True)
         return self._as(held, types, moved=moved)
+
+
+def _moved(found: Known | None) -> Known | None:
+    """The same on a device that is not known."""
+    if isinstance(found, Several):
+        item = _moved(found.item)
+        return Several(item if not isinstance(item, Several) else None)
+    return Tensor(found.types, "", found.sure) if isinstance(found, Tensor) else found
 
 
 def _is_ellipsis(node: ast.expr) -> bool:

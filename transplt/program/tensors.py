@@ -43,7 +43,14 @@ class Number:
     imaginary: bool = False
 
 
-Known = Tensor | Number
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A list or a tuple whose items are alike; of an empty one nothing is known yet."""
+
+    item: Tensor | Number | None = None
+
+
+Known = Tensor | Number | Several
 
 
 def joined(every: Iterable[Known | None]) -> Known | None:
@@ -54,6 +61,10 @@ def joined(every: Iterable[Known | None]) -> Known | None:
             return None
         if not index:
             found = each
+        elif isinstance(found, Several) or isinstance(each, Several):
+            if not (isinstance(found, Several) and isinstance(each, Several)):
+                return None
+            found = _lists_joined(found, each)
         elif isinstance(found, Number) or isinstance(each, Number):
             if not (isinstance(found, Number) and isinstance(each, Number)):
                 return None
@@ -63,6 +74,11 @@ def joined(every: Iterable[Known | None]) -> Known | None:
             device = found.device if found.device == each.device else ""
             found = Tensor(types, device, found.sure and each.sure)
     return found
+
+
+def _lists_joined(one: Several, other: Several) -> Several:
+    item = joined([one.item, other.item])
+    return Several(item if not isinstance(item, Several) else None)
 
 
 def promoted(every: list[Known | None]) -> Tensor:

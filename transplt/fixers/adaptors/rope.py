@@ -16,7 +16,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.refused import ANSWERED, function_of, given_to, refused_places, write_call
 from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
-from transplt.program.refused_types import NEEDS, Refused
+from transplt.program.refused_types import NEEDS, Refused, complex_indices
 from transplt.trees.calls import calling
 from transplt.trees.expressions import indexed_by_parts
 
@@ -33,7 +33,10 @@ def complex_numbers(work: Work, tree: ast.Module) -> Finds:
     writer = writer_for(work, fixer)
     if writer is None:
         return
-    for each in refused_places(work):
+    places = refused_places(work)
+    for node in complex_indices(work.file, work.project) if b"complex" in work.source.utf8 else ():
+        _index(writer, node)
+    for each in places:
         if each.operator.partition(".")[0] == "polar":
             _polar(writer, each)
         elif each.complex:
@@ -50,14 +53,19 @@ def _polar(writer: AdaptorWriter, place: Refused) -> None:
 def _parts(writer: AdaptorWriter, place: Refused) -> None:
     node, name = place.node, place.operator.partition(".")[0]
     if isinstance(node, ast.Subscript):
-        message = "index of a complex tensor: of its real view"
-        if writer.work.take(node):
-            writer.rewrite(node, fixer.code, message, indexed_by_parts(writer.torch), api=place.name)
-            if not writer.keeps(node, fixer.code):
-                writer.takes_care(node, ANSWERED)
+        _index(writer, node)
         return
     function = function_of(writer.work, node)
     helper = "by_parts" if name in _MOVING else "by_products" if name in _PRODUCTS else ""
     if function and helper:
         message = f"{function} of complex numbers: npu_port.{helper}"
         write_call(writer, place, fixer.code, helper, message, partial(given_to, node, function))
+
+
+def _index(writer: AdaptorWriter, node: ast.Subscript) -> None:
+    """Of a whole number or a slice the real view gives the same: this holds for whatever the index is."""
+    if writer.work.take(node):
+        message = "index of a complex tensor: of its real view"
+        writer.rewrite(node, fixer.code, message, indexed_by_parts(writer.torch), api="aten::index")
+        if not writer.keeps(node, fixer.code):
+            writer.takes_care(node, ANSWERED)

@@ -1,0 +1,37 @@
+"""Lists that are filled item by item: what is appended to one where nothing else can fill it."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program.program import File
+from transplt.syntax.asks import call_of, last_name
+from transplt.syntax.scan import parent
+
+#: What reads a list that it is given, and keeps no hold of it.
+_READS = frozenset("len cat stack enumerate zip tuple list sum".split())
+
+
+def appended(file: File, name: ast.Name) -> list[ast.expr]:
+    """What is appended to the list of a variable in its scope; nothing where something else may fill it."""
+    scope = file.scan.scope_of(name)
+    found: list[ast.expr] = []
+    for use in file.scan.names.get(name.id, ()):
+        held = file.names.lookup(use.id, file.scan.scope_of(use))
+        if held is None or held[0] is not scope or isinstance(use.ctx, ast.Store):
+            continue
+        above = parent(use)
+        call = call_of(above) if isinstance(above, ast.Attribute) else None
+        if call is not None and last_name(call.func) == "append" and len(call.args) == 1:
+            found.append(call.args[0])
+        elif not _only_reads(use, above):
+            return []
+    return found
+
+
+def _only_reads(use: ast.Name, above: ast.AST) -> bool:
+    if isinstance(above, ast.Call):
+        return use in above.args and last_name(above.func) in _READS
+    if isinstance(above, ast.Subscript):
+        return above.value is use and isinstance(above.ctx, ast.Load)
+    return isinstance(above, (ast.Return, ast.For, ast.comprehension, ast.Compare))
