@@ -448,3 +448,22 @@ def test_what_the_own_card_did_is_no_finding() -> None:
     assert found.startswith("aten::index takes no complex64")
     assert said(source, own_card=(("aten::index.Tensor", "complex64"),)) == []
     assert said(source, own_card=(("aten::index.Tensor", "complex128"), ("aten::gather", "complex64"))) == [found]
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("tables = [precompute(8, 4).to(device) for _ in range(3)]", True),
+        ("tables = [precompute(8, 4).to(device)]", True),
+        ("tables = []\n    for size in sizes:\n        tables.append(precompute(8, size).to(device))", True),
+        ("tables = []\n    tables.append(precompute(8, 4).to(device))\n    tables = [t.clone() for t in tables]", True),
+        ("tables = [precompute(8, 4).to(device), torch.ones(3, device=device)]", False),
+        ("tables = []\n    tables.append(precompute(8, 4).to(device))\n    tables += sizes", False),
+        ("tables = []\n    tables.append(precompute(8, 4).to(device))\n    fill(tables)", False),
+        ("tables = []", False),
+        ("tables = [precompute(8, 4)]", False),
+    ],
+)
+def test_items_of_lists(body: str, found: bool) -> None:
+    source = f"{PRECOMPUTED}\ndef f(device, sizes, i: torch.Tensor, fill):\n    {body}\n    return tables[0][i]\n"
+    assert bool(said(source)) is found

@@ -46,9 +46,10 @@ class _Spread:
     def _above(self, node: ast.expr) -> Iterator[list[ast.expr]]:
         """Where the value of a node is read, or what is made of it in its statement."""
         current: ast.AST = node
+        inner: ast.AST = node
         while not isinstance(current, ast.stmt):
             inner, current = current, parent(current)
-            if isinstance(current, ast.NamedExpr):
+            if isinstance(current, ast.NamedExpr) or (isinstance(current, ast.comprehension) and inner is current.iter):
                 yield self._stored(current.target)
             elif isinstance(current, ast.Call):
                 last = last_name(current.func)
@@ -56,6 +57,8 @@ class _Spread:
                     yield from self._parameters(function)
                 if last == "register_buffer" and current.args:
                     yield self._attribute(string_of(current.args[0]) or "")
+                if last == "append" and isinstance(current.func, ast.Attribute) and inner is not current.func:
+                    yield self._stored(current.func.value)
                 if last not in self.through and (inner is not current.func or isinstance(inner, ast.Attribute)):
                     if inner is current.func and last in self.functions and inner is node:
                         continue  # a function of the file that gives it
@@ -70,6 +73,8 @@ class _Spread:
             name = getattr(current, "name", "")
             yield self._attribute(name)
             yield self._variable(self.scan.scope_of(current), name)
+        elif isinstance(current, (ast.For, ast.AsyncFor)) and inner is current.iter:
+            yield self._stored(current.target)
         elif isinstance(current, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             for target in current.targets if isinstance(current, ast.Assign) else [current.target]:
                 yield from (self._stored(each) for each in ast.walk(target) if isinstance(each, ast.expr))
