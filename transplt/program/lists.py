@@ -18,11 +18,11 @@ def appended(file: File, name: ast.Name) -> list[ast.expr]:
     found: list[ast.expr] = []
     for use in file.scan.names.get(name.id, ()):
         held = file.names.lookup(use.id, file.scan.scope_of(use))
-        above = parent(use)
-        if isinstance(above, ast.AugAssign) and above.target is use:
-            return []
         if held is None or held[0] is not scope or isinstance(use.ctx, ast.Store):
             continue
+        if any(isinstance(parent(binding.node), ast.AugAssign) for binding in held[1]):
+            return []
+        above = parent(use)
         call = call_of(above) if isinstance(above, ast.Attribute) else None
         if call is not None and last_name(call.func) == "append" and len(call.args) == 1:
             found.append(call.args[0])
