@@ -333,5 +333,17 @@ def test_what_point_transformer_does_with_neighbours() -> None:
     assert torch.allclose(back, torch.autograd.grad(wanted, one, few)[0])
 
 
+def test_groups_in_the_order_of_arguments_of_older_mmcv() -> None:
+    features, idx, grad = cloud(2, 3, 9), indices(2, 4, 5, below=9), cloud(2, 3, 4, 5, seed=3)
+    new, old = torch.empty(2, 3, 4, 5), torch.empty(2, 3, 4, 5)
+    back, old_back = torch.zeros(2, 3, 9), torch.zeros(2, 3, 9)
+    kernels.group_points_forward(features, idx, new, b=2, c=3, n=9, npoints=4, nsample=5)
+    kernels.group_points_forward(2, 3, 9, 4, 5, features, idx, old)
+    kernels.group_points_backward(grad, idx, back, b=2, c=3, n=9, npoints=4, nsample=5)
+    kernels.group_points_backward(2, 3, 9, 4, 5, grad, idx, old_back)
+    assert torch.equal(new, old) and torch.equal(new, kernels.group_points(features, idx))
+    assert torch.equal(back, old_back) and torch.equal(back, kernels.group_points_grad(grad, idx, 9))
+
+
 def test_the_table_names_what_there_is() -> None:
     check_rows("points")

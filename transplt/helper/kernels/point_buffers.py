@@ -5,6 +5,8 @@ Sizes that are given (b, n, m and the like) are those of the tensors, and are no
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from transplt.helper.kernels.point_features import features_at, features_back, interpolated, interpolated_back
@@ -147,19 +149,26 @@ def gather_points_backward(
 
 
 def group_points_forward(
-    points_tensor: torch.Tensor, idx_tensor: torch.Tensor, out_tensor: torch.Tensor, b: int, c: int, n: int,
-    npoints: int, nsample: int,
+    points_tensor: Any, idx_tensor: Any, out_tensor: Any, b: Any, c: Any, n: Any,
+    npoints: Any, nsample: Any,
 ) -> None:  # fmt: skip
-    """[B, C, N] at int32 [B, npoints, nsample] into [B, C, npoints, nsample], as in mmcv."""
+    """[B, C, N] at int32 [B, npoints, nsample] into [B, C, npoints, nsample], as in mmcv.
+
+    mmcv before 1.4 takes (b, c, n, npoints, nsample, points, idx, out), by position: so does this.
+    """
+    if not isinstance(points_tensor, torch.Tensor):
+        points_tensor, idx_tensor, out_tensor = n, npoints, nsample
     out_tensor.copy_(features_at(points_tensor, idx_tensor))
 
 
 def group_points_backward(
-    grad_out_tensor: torch.Tensor, idx_tensor: torch.Tensor, grad_points_tensor: torch.Tensor, b: int, c: int, n: int,
-    npoints: int, nsample: int,
+    grad_out_tensor: Any, idx_tensor: Any, grad_points_tensor: Any, b: Any, c: Any, n: Any,
+    npoints: Any, nsample: Any,
 ) -> None:  # fmt: skip
-    """Add the gradient of `group_points_forward` to [B, C, N]."""
-    grad_points_tensor.add_(features_back(grad_out_tensor, idx_tensor, n))
+    """Add the gradient of `group_points_forward` to [B, C, N]; in the older order of arguments as well."""
+    if not isinstance(grad_out_tensor, torch.Tensor):
+        grad_out_tensor, idx_tensor, grad_points_tensor = n, npoints, nsample
+    grad_points_tensor.add_(features_back(grad_out_tensor, idx_tensor, grad_points_tensor.shape[2]))
 
 
 def knn_forward(
