@@ -1,0 +1,1 @@
+"""Operators that projects compile for CUDA, said in torch, under the names and arguments of the compiled modules."""
