@@ -28,14 +28,16 @@ def bilinear_corners(
             yield row.clamp(0, height - 1).long() * width + column.clamp(0, width - 1).long(), weight
 
 
-def bilinear_read(rows: torch.Tensor, y: torch.Tensor, x: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    """What `maps` maps hold at their own places `y`, `x` [maps, places]: [maps, places, channels], 0 outside.
+def bilinear_read(
+    rows: torch.Tensor, number: torch.Tensor, y: torch.Tensor, x: torch.Tensor, height: int, width: int
+) -> torch.Tensor:
+    """What maps hold at places `y`, `x` of any shape: [*places, channels], 0 outside.
 
-    `rows` [maps * height * width, channels]. Memory: five tensors of the size of the result.
+    `rows` [maps * height * width, channels], `number` the map of each place (int64, broadcast to the places).
+    Memory: five tensors of the size of the result.
     """
-    maps, places = y.shape
-    first = torch.arange(maps, device=y.device)[:, None] * (height * width)
-    found = rows.new_zeros(maps, places, rows.shape[1])
+    found = rows.new_zeros(*y.shape, rows.shape[1])
     for index, weight in bilinear_corners(y, x, height, width):
-        found = found + rows.index_select(0, (index + first).flatten()).view(found.shape) * weight[:, :, None]
+        read = rows.index_select(0, (index + number * (height * width)).flatten())
+        found = found + read.view(found.shape) * weight.unsqueeze(-1)
     return found

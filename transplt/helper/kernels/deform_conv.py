@@ -37,7 +37,8 @@ def _deformed(
     y = (rows * stride[0] - pad[0])[None, :, None] + tap_y + moved[:, :, 0]
     x = (columns * stride[1] - pad[1])[None, None] + tap_x + moved[:, :, 1]
     pixels = input.reshape(batch * parts, channels // parts, high * wide).transpose(1, 2).flatten(0, 1)
-    found = bilinear_read(pixels, y.flatten(1), x.flatten(1), high, wide)
+    numbers = torch.arange(batch * parts, device=input.device)[:, None]
+    found = bilinear_read(pixels, numbers, y.flatten(1), x.flatten(1), high, wide)
     if mask is not None:
         found = found * mask.reshape(batch * parts, -1, 1)
     # [batch, parts, taps, places, channels of a part] -> [batch, groups, channels of a group * taps, places]
