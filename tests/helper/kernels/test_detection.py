@@ -1,0 +1,290 @@
+"""Suppression of boxes and pooling of regions in torch, against loops written from their definitions."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+from typing import Any
+
+import pytest
+
+from tests.helper.kernels.rows import check_rows, close, kernels, np, numbers, torch
+
+pytestmark = pytest.mark.torch
+nms, roi = kernels("nms"), kernels("roi")
+
+
+def test_each_row_names_a_function_that_takes_its_arguments() -> None:
+    check_rows("detection", "nms", "roi")
+
+
+# --- boxes -----------------------------------------------------------------------------------------------------------
+
+
+def some_boxes(count: int, seed: int = 0, whole: bool = False) -> tuple[Any, Any]:
+    corner, size = numbers(count, 2, seed=seed, low=0, high=20), numbers(count, 2, seed=seed + 1, low=1, high=12)
+    boxes = torch.cat([corner, corner + size], 1).float()
+    scores = numbers(count, seed=seed + 2, low=0, high=1).float()
+    return (boxes.round(), (scores * 4).round() / 4) if whole else (boxes, scores)
+
+
+def overlap(a: Any, b: Any, offset: int) -> float:
+    width = max(min(a[2], b[2]) - max(a[0], b[0]) + offset, 0)
+    height = max(min(a[3], b[3]) - max(a[1], b[1]) + offset, 0)
+    areas = [(c[2] - c[0] + offset) * (c[3] - c[1] + offset) for c in (a, b)]
+    united = sum(areas) - width * height
+    return float(width * height / united) if united else math.nan
+
+
+def greedy(boxes: Any, scores: Any, threshold: float, offset: int) -> list[int]:
+    order = sorted(range(len(boxes)), key=lambda each: -float(scores[each]))
+    kept: list[int] = []
+    for each in order:
+        if not any(overlap(boxes[other].tolist(), boxes[each].tolist(), offset) > threshold for other in kept):
+            kept.append(each)
+    return kept
+
+
+@pytest.mark.parametrize("block", [2048, 7])
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("threshold", [0.1, 0.5, 0.9])
+def test_greedy_suppression(threshold: float, whole: bool, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("transplt.helper.kernels.nms"), "_NMS_BLOCK", block)
+    for seed in range(2):
+        boxes, scores = some_boxes(40, seed, whole)
+        for offset in (0, 1):
+            wanted = greedy(boxes.double(), scores, threshold, offset)
+            assert nms.nms_by_score(boxes, scores, iou_threshold=threshold, offset=offset).tolist() == wanted
+        wanted = sorted(greedy(boxes.double(), scores, threshold, 1))
+        assert nms.nms_of_pixels(boxes, scores, threshold).tolist() == wanted
+        assert nms.nms_of_rows(torch.cat([boxes, scores[:, None]], 1), threshold).tolist() == wanted
+
+
+def test_suppression_of_none_of_one_of_the_same_and_of_empty_boxes() -> None:
+    boxes, scores = some_boxes(4)
+    nothing = nms.nms_by_score(boxes[:0], scores[:0], 0.5, 0)
+    assert nothing.tolist() == [] and nothing.dtype == torch.int64
+    assert nms.nms_by_score(boxes[:1], scores[:1], 0.5, 0).tolist() == [0]
+    assert nms.nms_by_score(boxes[:1].expand(5, 4), torch.ones(5), 0.5, 0).tolist() == [0]
+    points = torch.zeros(3, 4)  # no area: nothing covers them
+    assert nms.nms_by_score(points, torch.tensor([0.1, 0.3, 0.2]), 0.5, 0).tolist() == [1, 2, 0]
+    chain = torch.tensor([[each, 0.0, each + 10, 10.0] for each in range(0, 40, 4)])
+    assert nms.nms_by_score(chain, torch.arange(10, 0, -1).float(), 0.3, 0).tolist() == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+@pytest.mark.parametrize("mode", [0, 1])
+def test_overlaps(mode: int, offset: int) -> None:
+    one, two = some_boxes(5)[0], some_boxes(4, 5)[0]
+    two[0] = one[0]
+    wanted = np.zeros((5, 4))
+    for a, b in itertools.product(range(5), range(4)):
+        wanted[a, b] = overlap(one[a].tolist(), two[b].tolist(), offset)
+        if mode:
+            first = one[a].tolist()
+            areas = [(c[2] - c[0] + offset) * (c[3] - c[1] + offset) for c in (first, two[b].tolist())]
+            wanted[a, b] *= (sum(areas) / (1 + wanted[a, b])) / areas[0]
+    ious = torch.zeros(5, 4)
+    nms.bbox_overlaps(one, two, ious, mode=mode, aligned=False, offset=offset)
+    close(ious, wanted, 1e-5)
+    pairs = torch.zeros(4)
+    nms.bbox_overlaps(one[:4], two, pairs, mode=mode, aligned=True, offset=offset)
+    close(pairs, np.diag(wanted[:4]).copy(), 1e-5)
+    nms.bbox_overlaps(one[:0], two, ious[:0], mode=mode, aligned=False, offset=offset)
+
+
+def softened(boxes: Any, scores: Any, threshold: float, sigma: float, least: float, method: int, offset: int) -> Any:
+    rows = [[*box, float(scores[number]), number] for number, box in enumerate(boxes.tolist())]
+    done = 0
+    while done < len(rows):
+        best = max(range(done, len(rows)), key=lambda each: (rows[each][4], -each))
+        rows[done], rows[best] = rows[best], rows[done]
+        place = done + 1
+        while place < len(rows):
+            shared = overlap(rows[done][:4], rows[place][:4], offset)
+            factor = {0: 0.0 if shared >= threshold else 1.0, 1: 1 - shared if shared >= threshold else 1.0,
+                      2: math.exp(-shared * shared / sigma)}[method]  # fmt: skip
+            rows[place][4] *= factor
+            if rows[place][4] < least:
+                rows[place] = rows[-1]
+                rows.pop()
+                continue
+            place += 1
+        done += 1
+    return rows
+
+
+@pytest.mark.parametrize("method", [0, 1, 2])
+def test_soft_suppression(method: int) -> None:
+    for seed in range(3):
+        boxes, scores = some_boxes(30, seed, whole=seed == 2)
+        dets = torch.full((30, 5), -7.0)
+        left = nms.soft_nms(boxes, scores, dets, iou_threshold=0.3, sigma=0.5, min_score=0.2, method=method, offset=0)
+        wanted = softened(boxes, scores, 0.3, 0.5, 0.2, method, 0)
+        assert left.tolist() == [row[5] for row in wanted]
+        close(dets[: len(wanted)], [row[:5] for row in wanted], 1e-5)
+        assert (dets[len(wanted) :] == -7).all()
+    assert nms.soft_nms(boxes[:0], scores[:0], dets[:0], 0.3, 0.5, 0.1, method, 0).tolist() == []
+
+
+def test_matches_of_the_boxes_that_stay() -> None:
+    boxes, scores = some_boxes(25)
+    found = nms.nms_match(torch.cat([boxes, scores[:, None]], 1), 0.3)
+    order = sorted(range(25), key=lambda each: -float(scores[each]))
+    wanted, free = [], set(order)
+    for each in order:
+        if each in free:
+            mine = [one for one in order if one in free and one != each
+                    and overlap(boxes[each].tolist(), boxes[one].tolist(), 0) >= 0.3]  # fmt: skip
+            free -= {each, *mine}
+            wanted.append([each, *mine])
+    assert found == wanted
+
+
+# --- regions ---------------------------------------------------------------------------------------------------------
+
+
+def read(image: Any, y: float, x: float) -> Any:
+    """RoIAlign's read of [channels, height, width]: up to 1 beyond the map it is the border, then 0."""
+    high, wide = image.shape[1:]
+    if y < -1 or y > high or x < -1 or x > wide:
+        return np.zeros(image.shape[0])
+    y, x = min(max(y, 0), high - 1), min(max(x, 0), wide - 1)
+    top, left = int(y), int(x)
+    below, right = min(top + 1, high - 1), min(left + 1, wide - 1)
+    a, b = y - top, x - left
+    return ((1 - a) * (1 - b) * image[:, top, left] + (1 - a) * b * image[:, top, right]
+            + a * (1 - b) * image[:, below, left] + a * b * image[:, below, right])  # fmt: skip
+
+
+def aligned_regions(
+    images: Any, rois: Any, scale: float, ph: int, pw: int, ratio: int, aligned: bool, most: bool
+) -> Any:
+    out = np.zeros((len(rois), images.shape[1], ph, pw))
+    where = np.full((2, len(rois), images.shape[1], ph, pw), -1.0)
+    for n, (number, *box) in enumerate(rois.tolist()):
+        x1, y1, x2, y2 = (each * scale - (0.5 if aligned else 0) for each in box)
+        width, height = (x2 - x1, y2 - y1) if aligned else (max(x2 - x1, 1), max(y2 - y1, 1))
+        down = ratio if ratio > 0 else math.ceil(height / ph)
+        along = ratio if ratio > 0 else math.ceil(width / pw)
+        for p, q in itertools.product(range(ph), range(pw)):
+            places = [(y1 + (p + (i + 0.5) / down) * height / ph, x1 + (q + (j + 0.5) / along) * width / pw)
+                      for i in range(down) for j in range(along)]  # fmt: skip
+            reads = [read(images[int(number)].numpy(), *place) for place in places]
+            if not most:
+                out[n, :, p, q] = sum(reads) / max(len(reads), 1) if reads else 0
+                continue
+            out[n, :, p, q] = np.max(reads, 0) if reads else -3.4028234663852886e38
+            for c, best in enumerate(np.argmax(reads, 0) if reads else []):
+                where[:, n, c, p, q] = places[best]
+    return (out, where) if most else out
+
+
+ROIS = [[0, 1.0, 2.0, 9.0, 7.0], [1, -6.0, -3.0, 4.5, 3.3], [1, 5.0, 5.0, 5.1, 5.2], [0, 6.0, 6.0, 4.0, 3.0],
+        [1, 0.0, 0.0, 40.0, 30.0]]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", [2**25, 1])
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("ratio", [2, 0])
+def test_means_of_regions(ratio: int, aligned: bool, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("transplt.helper.kernels.roi"), "_ROI_PIECE", piece)
+    images, rois = numbers(2, 3, 6, 8), torch.tensor(ROIS, dtype=torch.float64)
+    wanted = aligned_regions(images, rois, 0.5, 2, 3, ratio, aligned, False)
+    close(roi.roi_align_forward(images, rois, 0.5, 2, 3, ratio, aligned), wanted)
+    if not aligned:
+        close(roi.roi_align_forward(images, rois, 0.5, 2, 3, ratio), wanted)
+    output, none = torch.full(wanted.shape, 5.0, dtype=images.dtype), images.new_zeros(0)
+    into = {"aligned_height": 2, "aligned_width": 3, "spatial_scale": 0.5, "sampling_ratio": ratio, "aligned": aligned}
+    roi.roi_align_into_forward(images, rois, output, none, none, pool_mode=1, **into)
+    close(output, wanted)
+    grad = numbers(*wanted.shape, seed=3)
+    found = roi.roi_align_backward(grad, rois, 0.5, 2, 3, 2, 3, 6, 8, ratio, aligned)
+    close((found * images).sum(), (grad * output).sum())
+    for place in ((0, 1, 2, 3), (1, 2, 5, 7), (1, 0, 0, 0)):
+        moved = torch.zeros_like(images)
+        moved[place] = 1
+        close(found[place], (grad * roi.roi_align_forward(moved, rois, 0.5, 2, 3, ratio, aligned)).sum())
+    buffer = torch.ones_like(images)
+    roi.roi_align_into_backward(grad, rois, none, none, buffer, pool_mode=1, **into)
+    close(buffer, found + 1)
+
+
+@pytest.mark.parametrize("ratio", [2, 0])
+def test_the_largest_reads_of_regions(ratio: int) -> None:
+    images, rois = numbers(2, 3, 6, 8), torch.tensor(ROIS, dtype=torch.float64)
+    into = {"aligned_height": 2, "aligned_width": 3, "spatial_scale": 0.5, "sampling_ratio": ratio, "aligned": True}
+    wanted, where = aligned_regions(images, rois, 0.5, 2, 3, ratio, True, True)
+    output, y, x = (torch.full(wanted.shape, 5.0, dtype=images.dtype) for _ in range(3))
+    roi.roi_align_into_forward(images, rois, output, y, x, pool_mode=0, **into)
+    close(output, wanted)
+    close(y, where[0])
+    close(x, where[1])
+    grad, found = numbers(*wanted.shape, seed=3), torch.zeros_like(images)
+    roi.roi_align_into_backward(grad, rois, y, x, found, pool_mode=0, **into)
+    used = (y != -1) if ratio == 0 else torch.ones_like(y, dtype=torch.bool)
+    close((found * images).sum(), (grad * output)[used].sum())
+
+
+def pooled(images: Any, rois: Any, scale: float, ph: int, pw: int, whole: bool) -> Any:
+    out, places = np.full((len(rois), images.shape[1], ph, pw), 5.0), np.full((len(rois), images.shape[1], ph, pw), 7)
+    high, wide = images.shape[2:]
+    for n, (number, *box) in enumerate(rois.tolist()):
+        if whole:
+            x1, y1, x2, y2 = (math.copysign(math.floor(abs(each * scale) + 0.5), each) for each in box)
+            width, height = max(x2 - x1 + 1, 1), max(y2 - y1 + 1, 1)
+        else:
+            x1, y1, x2, y2 = box[0] * scale, box[1] * scale, (box[2] + 1) * scale, (box[3] + 1) * scale
+            width, height = x2 - x1, y2 - y1
+            if width <= 0 or height <= 0:
+                continue
+        for c, p, q in itertools.product(range(images.shape[1]), range(ph), range(pw)):
+            top, bottom = p * (height / ph), (p + 1) * (height / ph)
+            left, right = q * (width / pw), (q + 1) * (width / pw)
+            if whole:
+                top, bottom = math.floor(top) + y1, math.ceil(bottom) + y1
+                left, right = math.floor(left) + x1, math.ceil(right) + x1
+            else:
+                top, bottom = math.floor(top + y1), math.ceil(bottom + y1)
+                left, right = math.floor(left + x1), math.ceil(right + x1)
+            cells = [(float(images[int(number), c, y, x]), -(y * wide + x))
+                     for y in range(int(min(max(top, 0), high)), int(min(max(bottom, 0), high)))
+                     for x in range(int(min(max(left, 0), wide)), int(min(max(right, 0), wide)))]  # fmt: skip
+            best = max(cells, default=(0.0, 1))
+            out[n, c, p, q], places[n, c, p, q] = best[0], -best[1]
+    return out, places
+
+
+@pytest.mark.parametrize("piece", [2**25, 1])
+def test_the_largest_pixels_of_regions(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("transplt.helper.kernels.roi"), "_ROI_PIECE", piece)
+    images = (numbers(2, 3, 6, 8) * 4).round()  # with ties
+    rois = torch.tensor([*ROIS, [0, 30.0, 30.0, 40.0, 40.0], [0, 3.0, 5.0, 7.0, 9.0]], dtype=torch.float64)
+    wanted, places = pooled(images, rois, 0.5, 2, 3, True)
+    output, argmax = roi.roi_pool_forward(images, rois, 0.5, 2, 3)
+    close(output, wanted)
+    assert argmax.dtype == torch.int32 and argmax.tolist() == places.tolist()
+    grad = numbers(*wanted.shape, seed=3)
+    found = roi.roi_pool_backward(grad, images, rois, argmax, 0.5, 2, 3, 2, 3, 6, 8)
+    close((found * images).sum(), (grad * output).sum())
+    wanted, places = pooled(images, rois, 0.5, 2, 3, False)
+    output, argmax = torch.full(wanted.shape, 5.0, dtype=images.dtype), torch.full(wanted.shape, 7, dtype=torch.int32)
+    roi.roi_pool_into_forward(images, rois, output, argmax, pooled_height=2, pooled_width=3, spatial_scale=0.5)
+    close(output, wanted)
+    assert argmax.tolist() == places.tolist()
+    argmax[3] = -1  # the empty region, whose buffers stayed
+    buffer = torch.ones_like(images)
+    roi.roi_pool_into_backward(grad, rois, argmax, buffer, pooled_height=2, pooled_width=3, spatial_scale=0.5)
+    close((buffer - 1).sum(), grad.masked_fill(argmax < 0, 0).sum())
+
+
+def test_no_regions_and_halves() -> None:
+    images, rois = numbers(2, 3, 6, 8), torch.tensor(ROIS)
+    assert roi.roi_align_forward(images, rois[:0].double(), 0.5, 2, 3, 0).shape == (0, 3, 2, 3)
+    assert not roi.roi_align_backward(images.new_zeros(0, 3, 2, 3), rois[:0].double(), 0.5, 2, 3, 2, 3, 6, 8, 0).any()
+    output, argmax = roi.roi_pool_forward(images, rois[:0].double(), 0.5, 2, 3)
+    assert output.shape == argmax.shape == (0, 3, 2, 3)
+    half = roi.roi_align_forward(images.half(), rois.half(), 0.5, 2, 3, 2)
+    assert half.dtype == torch.float16
+    close(half, roi.roi_align_forward(images, rois.half().double(), 0.5, 2, 3, 2), 3e-3)
