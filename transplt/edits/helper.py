@@ -107,6 +107,17 @@ def taken_from_helper(
     return Called(from_line(work, given.place, names))
 
 
+def imported_in_place(work: Work) -> str:
+    """The import of the helper, for a caller that writes it in the place of another one at the top of the file; empty
+    where the file has it already, or has the functions in itself.
+    """
+    given = work.once(_given)
+    if given.place is None or given.local:
+        return ""
+    given.local = _local(work, given.place)
+    return import_line(work, given.place, given.local)
+
+
 def lacking_of(work: Work, names: Iterable[str]) -> list[str]:
     """Those of some functions that the project's module lacks: it was written before, and is not edited again."""
     place = work.once(_given).place

@@ -70,11 +70,11 @@ def _roots(nodes: Iterable[ast.expr]) -> dict[str, list[ast.Name]]:
 
 
 def _remove(writer: Writer, node: Import, code: str, message: str) -> None:
-    """Take an import out; at the head of a function with the empty lines behind it."""
+    """Take an import out; at the head of a function or in the first line with the empty lines behind it."""
     above, source = parent(node), writer.work.source
     assert isinstance(above, (ast.Module, *FUNCTIONS))
     only = len(above.body) == 1
-    if only or above.body[0] is not node or isinstance(above, ast.Module):
+    if only or above.body[0] is not node or (isinstance(above, ast.Module) and node.lineno > 1):
         writer.remove(node, code, message, only=only)
         return
     (start, end), parted = own_lines(source, node)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
-from transplt.base.finding import Level
+from transplt.base.finding import Finding, Level, Span
 from transplt.edits.edit import Note
 from transplt.edits.fixer import fixers_of
 from transplt.edits.work import Work
 from transplt.rules.adaptors import adaptors_for
+from transplt.rules.kernel_functions import SAID, modules_said
 
 
 def answer(work: Work) -> None:
@@ -34,6 +36,14 @@ def offer(work: Work) -> None:
             fixer.look(other)
     for note in work.notes if other.answers else ():
         note.adaptor = _adaptor(other, note)
+
+
+def kernels_said(path: str, names: Collection[str]) -> tuple[Finding, ...]:
+    """Remarks on a file with functions of a port: of which compiled modules they are."""
+    message = "functions of the compiled module {} are here"
+    span = Span(1, 1, 1, 1, 0, 0)
+    modules = modules_said(names) if names else ()
+    return tuple(Finding(path, span, SAID, Level.INFO, message.format(each), each) for each in modules)
 
 
 def _adaptor(work: Work, note: Note) -> str:

@@ -12,6 +12,7 @@ from transplt.base.text.source import UnreadableSource, read_source
 from transplt.base.text.token_rows import ledger_of
 from transplt.edits.groups import MANY_CARDS
 from transplt.edits.helper_file import defined_in, is_helper
+from transplt.engine.adaptors import kernels_said
 from transplt.edits.ignores import speaks_of_ignores
 from transplt.edits.work import Work
 from transplt.engine.analysis.project import concerns, join, support_facts
@@ -139,7 +140,7 @@ def _finished(
 ) -> FileResult:
     if is_helper(path, data):
         ledger, count = ledger_of(data, Cause(TokenVerdict.IGNORED, "", "helper-file"))
-        return FileResult(path, data, (), count, ledger=ledger)
+        return FileResult(path, data, kernels_said(path, defined_in(data)), count, ledger=ledger)
     if settings.leaves(path):
         ledger, count = ledger_of(data, Cause(TokenVerdict.IGNORED, "", "left-by-plan"))
         return FileResult(path, data, (), count, ledger=ledger)

@@ -59,6 +59,21 @@ def with_twin(old: str, new: str) -> Transform:
     return transform
 
 
+def without_elements(places: Set[int]) -> Transform:
+    """A list display without the elements at some places; where none is left, an empty one."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        display = cst.ensure_type(node, cst.List)
+        kept = [element for index, element in enumerate(display.elements) if index not in places]
+        if not kept:
+            return cst.List([])
+        if len(display.elements) - 1 in places:
+            kept[-1] = kept[-1].with_changes(comma=display.elements[-1].comma)
+        return display.with_changes(elements=kept)
+
+    return transform
+
+
 def _as_it_was(value: cst.BaseExpression, text: str) -> cst.BaseExpression:
     """The value of CUDA's row without the edits inside it: a hole gets its source text, anything else holds none."""
     if not isinstance(value, cst.Name) or not value.value.startswith("_hole"):

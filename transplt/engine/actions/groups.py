@@ -156,6 +156,10 @@ class Groups:
         if not unit.kernel:
             how = "torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU"
             return Group(f"Port the C++ code in {unit}", "sources", str(unit), "later", how, Effort.MEDIUM)
+        if self._kernels.idle(unit):
+            title = f"Leave the sources of {unit} out: npu_port.py has what was called of them"
+            how = "delete them, or keep them for CUDA: nothing of the project builds or imports them any more"
+            return Group(title, "kernel", str(unit), "tidy", how, Effort.LOW)
         what, them = ("kernel", "it") if unit.parts == 1 else ("kernels of", "them")
         title = f"Replace the CUDA {what} {unit}, or rewrite {them} for the NPU"
         binds = self._kernels.binds(unit)

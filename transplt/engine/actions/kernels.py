@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import Finding
+from transplt.rules.kernel_functions import SAID
 
 SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl", ".cu", ".cuh")
 _KERNEL_SUFFIXES = (".cu", ".cuh")
@@ -33,6 +34,8 @@ _DECLARES = "NPU860"
 _DECLARED = re.compile(r" is built from (.+)\Z")
 _MADE_BY = frozenset({"makefile", "gnumakefile", "cmakelists.txt"})
 #: What setup.py is told by: CUDAExtension, CUDA_HOME, nvcc and .cu files.
+#: What imports an extension, or builds it when the program runs.
+_ASKS_FOR = frozenset({"NPU553", "NPU554", "NPU501"})
 _BUILDS = frozenset({"NPU550", "NPU551", "NPU208"})
 
 
@@ -108,6 +111,13 @@ class Kernels:
             self._kernels.setdefault(self._owner[path], set()).add(_parts(path)[1])
         self._by_path = {path: self._unit(path) for path in native}
         self._units = sorted(set(self._by_path.values()), key=lambda unit: (unit.folder, unit.kernel))
+        self._made = {posixpath.dirname(each.path) for each in known if _makes(each.path)}
+        asked = [each for each in known if each.code in _ASKS_FOR]
+        units = ((each.api and self.named(each.api, each.path)) or self.beside(each.path) for each in asked)
+        self._asked = {unit for unit in units if unit is not None}
+        said = {(each.api.partition(".")[0], each.path) for each in known if each.code == SAID and not each.open}
+        units = (self.named(name) or self._only_below(path) for name, path in said if name)
+        self._said = {unit for unit in units if unit is not None}
 
     def of_source(self, path: str) -> Unit:
         """The unit of a C++ or CUDA source."""
@@ -172,9 +182,21 @@ class Kernels:
                 return unit
         return None
 
+    def _only_below(self, path: str) -> Unit | None:
+        """The only kernels below the folder of a file."""
+        folder = posixpath.dirname(path)
+        below = [unit for unit in self._units if unit.kernel and folder and _within(unit.folder, folder)]
+        return below[0] if len(below) == 1 else None
+
     def _of_extension(self, extension: _Extension) -> Unit | None:
         units = {self._by_path[path] for path, owner in self._owner.items() if owner.extension == extension.name}
         return next(iter(units)) if len(units) == 1 else None
+
+    def idle(self, unit: Unit) -> bool:
+        """True for kernels whose functions the project has in npu_port.py, and that nothing builds, loads or imports."""
+        if unit not in self._said or unit in self._asked or self._build_of(unit.folder) is not None:
+            return False
+        return not any(_within(unit.folder, folder) or _within(folder, unit.folder) for folder in self._made)
 
     def beside(self, path: str) -> Unit | None:
         """The kernel that a Python file or a build stands beside, where it is the only one or has the file's name."""
@@ -288,6 +310,11 @@ def _common(paths: Iterable[str]) -> str:
     """The folder of an extension with these sources."""
     folders = {home_of(posixpath.dirname(path)) for path in paths}
     return folders.pop() if len(folders) == 1 else posixpath.commonpath(folders) if folders else ""
+
+
+def _makes(path: str) -> bool:
+    """True for a file by which make or CMake build."""
+    return posixpath.basename(path).lower() in _MADE_BY or path.endswith(".cmake")
 
 
 def _is_setup(path: str) -> bool:

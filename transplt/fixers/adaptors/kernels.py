@@ -1,0 +1,150 @@
+"""`kernels`: functions of compiled CUDA extensions are called from the project's own functions in torch.
+
+A compiled module is given up in a file where all that the file calls of it has a row in
+rules/support/kernel_functions/, with as many arguments as the row; else the file stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.helper import imported_in_place, lacking_of
+from transplt.edits.lines import own_lines
+from transplt.edits.unused import drop_unused
+from transplt.edits.work import Work
+from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
+from transplt.flow.cuda_builds import built_modules
+from transplt.program.compiled import Compiled, compiled_in, given_up
+from transplt.rules.kernel_functions import SAID, KernelFunction, compiled_modules
+from transplt.syntax.asks import call_of
+from transplt.syntax.scan import parent
+from transplt.trees.displays import without_elements
+from transplt.trees.names import without_names
+
+fixer = Fixer(
+    __name__, code=SAID, rank=-70, theme="adapt:kernels",
+    needs=(b"_cuda", b"_ext", b"_C", *(name.encode() for name in compiled_modules())),
+)  # fmt: skip
+
+#: What is said of compiled modules where they are imported and built.
+_ANSWERED = ("NPU501", "NPU510", "NPU550", "NPU553", "NPU554", "NPU292", "NPU860")
+
+
+@fixer.on(ast.Module)
+def compiled_functions(work: Work, tree: ast.Module) -> Finds:
+    """Turn the calls of compiled modules that are known as a whole."""
+    writer = writer_for(work, fixer)
+    if writer is None:
+        return
+    for held in compiled_in(work.file, work.project):
+        rows = [row for row in held.rows() if row is not None]
+        if held.can_go(work.file, work.project) and not lacking_of(work, [row.helper for row in rows]):
+            _turn(writer, held, list(zip((use for use, _ in held.uses), rows, strict=True)))
+        elif rows:
+            _say_what_is_missing(writer, held)
+    yield from writer.found
+
+
+def _say_what_is_missing(writer: AdaptorWriter, held: Compiled) -> None:
+    """Where something of a module is not said, all of it stays; the finding at its import says that it does."""
+    more = ["other uses of it"] if held.others else []
+    names = ", ".join([*held.missing, *more]) or "what other files take from here"
+    said = sorted({row.called for row in held.rows() if row is not None})
+    writer.remark(
+        held.brought, fixer.code, f"{held.name} stays for {names}",
+        f"`--adapt kernels` has {', '.join(said)}: write the rest in torch, or call it elsewhere, and migrate again",
+    )  # fmt: skip
+
+
+@fixer.on(ast.Call)
+def built_extensions(work: Work, call: ast.Call) -> Finds:
+    """Take extensions that nothing needs out of the list that a setup.py builds."""
+    display = parent(call)
+    if not work.scan.path.endswith("setup.py") or not isinstance(display, ast.List):
+        return
+    writer = writer_for(work, fixer)
+    gone = work.project.once(given_up)
+    if writer is None or not gone or display.elts[0] is not call:
+        return
+    made = [isinstance(each, ast.Call) and any(name.rpartition(".")[2] in gone for name in built_modules(each, set()))
+            for each in display.elts]  # fmt: skip
+    names = [name for each in display.elts if isinstance(each, ast.Call) for name in built_modules(each, set())]
+    if not any(made) or not work.take(display):
+        return
+    named = ", ".join(dict.fromkeys(name for name in names if name.rpartition(".")[2] in gone))
+    places = {index for index, goes in enumerate(made) if goes}
+    message = f"nothing needs the extension {named} any more"
+    writer.rewrite(display, fixer.code, message, without_elements(places), api=named)
+    for index in places:
+        element = display.elts[index]
+        writer.takes_care(element, _ANSWERED)
+        work.taken.update(id(node) for node in ast.walk(element))
+    makers = [each.func for index, each in enumerate(display.elts) if index in places and isinstance(each, ast.Call)]
+    for node in work.scan.imports:
+        if _brings_only(work, node, makers):
+            writer.takes_care(node, _ANSWERED)
+    drop_unused(writer, makers, fixer.code)
+    yield from writer.found
+
+
+def _brings_only(work: Work, node: ast.Import | ast.ImportFrom, makers: list[ast.expr]) -> bool:
+    """True for an import one of whose names is read by what goes alone."""
+    for alias in node.names:
+        uses = work.scan.names.get(alias.asname or alias.name, ())
+        if uses and all(use in makers for use in uses):
+            return True
+    return False
+
+
+def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, KernelFunction]]) -> None:
+    work, gone = writer.work, _whole(held.brought)
+    alone = not isinstance(held.brought, (ast.Import, ast.ImportFrom)) or len(held.brought.names) == 1
+    instead = imported_in_place(work) if alone and gone in work.scan.tree.body else ""
+    for use, row in chosen:
+        message = f"{held.name}.{row.called} -> npu_port.{row.helper}"
+        text = writer.helper(row.helper, fixer.code, message, use)
+        if text:
+            writer.change(use, fixer.code, message, text, api=f"{held.name}.{row.called}")
+        writer.takes_care(call_of(use) or use, _ANSWERED)
+    message = f"the compiled module {held.name} is not needed any more"
+    writer.takes_care(gone, _ANSWERED)
+    work.taken.update(id(node) for node in ast.walk(held.brought))
+    if instead:
+        writer.rewrite(gone, fixer.code, message, instead, api=held.name)
+    elif held.alias is not None and isinstance(held.brought, (ast.Import, ast.ImportFrom)) and not alone:
+        local = held.alias.asname or held.alias.name
+        writer.rewrite(held.brought, fixer.code, message, without_names(local), api=held.name)
+        return
+    elif _is_only(gone):
+        writer.remove(gone, fixer.code, message, only=True)
+    else:
+        (start, end), parted = own_lines(work.source, gone)
+        writer.take_out((start, _past_blank_lines(work.source.utf8, start, end)), fixer.code, message, parted=parted)
+    if isinstance(held.brought, ast.Assign) and isinstance(held.brought.value, ast.Call):
+        drop_unused(writer, [held.brought.value.func], fixer.code)
+
+
+def _past_blank_lines(utf8: bytes, start: int, end: int) -> int:
+    """Where what goes out ends: with the empty lines behind it, where some are above it."""
+    if start and not utf8[:start].endswith((b"\n\n", b"\r\n\r\n")):
+        return end
+    rest = utf8[end:].lstrip(b"\r\n")
+    return len(utf8) - len(rest) if rest and not rest[:1].isspace() else end
+
+
+def _whole(node: ast.stmt) -> ast.stmt:
+    """What goes with an import: the `try` around it alone, whose handlers say that it has failed."""
+    above = parent(node)
+    if isinstance(above, ast.Try) and above.body == [node] and not above.orelse and not above.finalbody:
+        inner = (each for handler in above.handlers for each in handler.body)
+        if all(isinstance(each, (ast.Raise, ast.Pass, ast.If, ast.Expr)) for each in inner):
+            return above
+    return node
+
+
+def _is_only(node: ast.stmt) -> bool:
+    above = parent(node)
+    blocks = (getattr(above, name, None) for name in ("body", "orelse", "finalbody"))
+    return not isinstance(above, ast.Module) and any(block == [node] for block in blocks)

@@ -1,0 +1,161 @@
+"""Compiled modules in the files of a project: what brings one, what is called of it, and what can take its place.
+
+What is known of their functions: rules/support/kernel_functions/.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from transplt.flow.cuda_builds import BUILDERS
+from transplt.flow.facts import ProjectFacts
+from transplt.program.program import File
+from transplt.rules.kernel_functions import KernelFunction, compiled_modules
+from transplt.syntax.asks import call_of, hides_arguments, keyword_of, string_of
+from transplt.syntax.modules import import_base, module_name
+from transplt.syntax.names import IMPORT_CALLS, assigned_value
+from transplt.syntax.scan import parent
+
+
+@dataclass(slots=True)
+class Compiled:
+    """A compiled module as a file has it: what brings it, and where something of it is read.
+
+    `uses` are the expressions that are one of its functions, with the function's name; `others` are reads of anything
+    else of it.
+    """
+
+    name: str
+    brought: ast.stmt
+    alias: ast.alias | None = None
+    uses: list[tuple[ast.expr, str]] = field(default_factory=list)
+    others: list[ast.expr] = field(default_factory=list)
+
+    def rows(self) -> list[KernelFunction | None]:
+        """What says the function of each use, as it is called there; None where nothing does."""
+        known = compiled_modules().get(self.name, {})
+        return [_row_of(known.get(name, ()), use) for use, name in self.uses]
+
+    @property
+    def missing(self) -> list[str]:
+        """The functions that nothing says, sorted."""
+        return sorted({name for (_, name), row in zip(self.uses, self.rows(), strict=True) if row is None})
+
+    def can_go(self, file: File, project: ProjectFacts) -> bool:
+        """True where the file can do without the module."""
+        return bool(self.uses) and not self.others and not self.missing and not self._is_passed_on(file, project)
+
+    def _is_passed_on(self, file: File, project: ProjectFacts) -> bool:
+        """True where other files take its name from this one, or the file lists its names for them."""
+        local = (self.alias.asname or self.alias.name) if self.alias is not None else ""
+        if not local or self.brought not in file.scan.tree.body:
+            return False
+        names = (f"{module_name(file.path)}.{local}", f"{module_name(file.path)}.*")
+        return any(name in project.used_names for name in names) or "__all__" in file.scan.root.bindings
+
+
+def given_up(project: ProjectFacts) -> frozenset[str]:
+    """The last names of the modules that no file of a project needs, because all that is called of them is said."""
+    known, kept = {name.encode(): name for name in compiled_modules()}, set[str]()
+    found = set[str]()
+    for path, text in project.sources.items():
+        file = project.files.read(path, text) if any(name in text for name in known) else None
+        if file is None:
+            continue
+        for held in compiled_in(file, project):
+            (found if held.can_go(file, project) else kept).add(held.name)
+    return frozenset(found - kept)
+
+
+def _row_of(rows: tuple[KernelFunction, ...], use: ast.expr) -> KernelFunction | None:
+    said = [row for row in rows if row.helper]
+    call = call_of(use)
+    if call is None:
+        return said[0] if len({row.helper for row in said}) == 1 else None
+    if hides_arguments(call):
+        return None
+    names = {each.arg for each in call.keywords if each.arg}
+    count = len(call.args) + len(names)
+    return next((row for row in said if len(row.arguments) == count and names <= {*row.arguments}), None)
+
+
+def compiled_in(file: File, project: ProjectFacts) -> list[Compiled]:
+    """The compiled modules of the table that a file has, with what it reads of them."""
+    brought: dict[str, Compiled] = {}
+    functions: dict[str, Compiled] = {}
+    for full, held in _imported(file, project):
+        (functions if held.alias is not None and held.name != full.rpartition(".")[2] else brought)[full] = held
+    for name, full in file.names.references():
+        _take(brought, functions, name, full)
+    every = [*brought.values(), *functions.values()]
+    for held, variable in _built(file):
+        for use in file.scan.names.get(variable, ()):
+            _of_variable(held, use)
+        every.append(held)
+    return every
+
+
+def _take(brought: dict[str, Compiled], functions: dict[str, Compiled], name: ast.Name, full: str) -> None:
+    """Take down a read of a module or of a function of one."""
+    node: ast.expr = name
+    while True:
+        above = parent(node)
+        if full in functions:
+            functions[full].uses.append((node, full.rpartition(".")[2]))
+            return
+        if full in brought:
+            if isinstance(above, ast.Attribute) and isinstance(above.ctx, ast.Load):
+                brought[full].uses.append((above, above.attr))
+            else:
+                brought[full].others.append(node)
+            return
+        if not isinstance(above, ast.Attribute):
+            return
+        node, full = above, f"{full}.{above.attr}"
+
+
+def _of_variable(held: Compiled, use: ast.Name) -> None:
+    above = parent(use)
+    if isinstance(above, ast.Attribute) and isinstance(above.ctx, ast.Load):
+        held.uses.append((above, above.attr))
+    elif isinstance(use.ctx, ast.Load):
+        held.others.append(use)
+
+
+def _imported(file: File, project: ProjectFacts) -> Iterator[tuple[str, Compiled]]:
+    """The modules, and the functions that are taken from one, by their full names."""
+    known = compiled_modules()
+    for node in file.scan.imports:
+        base = import_base(file.scan.path, node) if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            full = f"{base}.{alias.name}" if base else alias.name
+            last = base.rpartition(".")[2]
+            if full.rpartition(".")[2] in known and not _is_source(project, full):
+                yield full, Compiled(full.rpartition(".")[2], node, alias)
+            elif last in known and alias.name in known[last] and not _is_source(project, base):
+                yield full, Compiled(last, node, alias)
+
+
+def _is_source(project: ProjectFacts, module: str) -> bool:
+    """True for a module that the project has in Python."""
+    known = project.canonical(module)
+    return any(name in project.modules for name in (known, module)) or known in project.defined
+
+
+def _built(file: File) -> Iterator[tuple[Compiled, str]]:
+    """Variables of the file that hold a module which is built or imported by a call, with the module."""
+    known = compiled_modules()
+    for name, bindings in file.scan.root.bindings.items():
+        value = assigned_value(bindings[0].node) if len(bindings) == 1 else None
+        if not isinstance(value, ast.Call) or (not value.args and keyword_of(value, "name") is None):
+            continue
+        callee = file.names.qualified(value.func) or ""
+        if callee not in BUILDERS and callee.rpartition(".")[2] not in IMPORT_CALLS:
+            continue
+        given = string_of(value.args[0] if value.args else keyword_of(value, "name")) or ""
+        module = next((each for each in (given.rpartition(".")[2], name) if each in known), "")
+        statement = parent(bindings[0].node)
+        if module and isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            yield Compiled(module, statement), name
