@@ -43,6 +43,8 @@ TUNED = {
     "tunings/words": "ddp-arguments,data-loader,drop-last,non-blocking,float32,int32,jit-script",
     "tunings/steps": "fused-optimizer,fused-clip,compile-mode,internal-format,hf32,max-steps=24,step-time,profiler=3-5",
 }
+#: Samples of `--adapt` with what is asked for; tests/adaptors/test_samples.py.
+ADAPTED = {"adaptors/rotary": "rope", "adaptors/points": "kernels"}
 #: What lies at the top of an output folder and is left out of the golden trees.
 LEFT_OUT = frozenset({"unsupported_op.xlsx", "report.html", ".transplt"})
 
@@ -66,6 +68,8 @@ def options_for(name: str) -> list[str]:
         return ["--no-analysis", *APEX[name]]
     if name in TUNED:
         return ["--no-analysis", "--tune", TUNED[name]]
+    if name in ADAPTED:
+        return ["--no-analysis", "--adapt", ADAPTED[name]]
     if name in AMP:
         return ["--no-analysis", "--amp", "native"]
     return ["--no-analysis", "distributed", "-m", DISTRIBUTED[name]] if name in DISTRIBUTED else []
@@ -97,7 +101,7 @@ def regenerate(name: str) -> None:
 
 
 def main() -> None:
-    for name in sys.argv[1:] or (*NAMES, *DISTRIBUTED, *AMP, *APEX, *TUNED):
+    for name in sys.argv[1:] or (*NAMES, *DISTRIBUTED, *AMP, *APEX, *TUNED, *ADAPTED):
         regenerate(name)
         print(f"samples/{name}/expected written")
     print("what changed: git diff samples")
