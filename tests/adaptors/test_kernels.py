@@ -104,6 +104,32 @@ def test_a_module_that_is_built_when_the_program_runs() -> None:
     )
 
 
+def test_a_module_that_a_loader_gives() -> None:
+    check_adapted(
+        "kernels",
+        """
+        from ..utils import ext_loader
+
+        ext_module = ext_loader.load_ext("_ext", ["carafe_forward"])
+
+
+        def forward(features, masks, rfeatures, routput, rmasks, output):
+            ext_module.carafe_forward(features, masks, rfeatures, routput, rmasks, output, 5, 1, 2)
+            return output
+        """,
+        """
+        import npu_port
+
+
+        def forward(features, masks, rfeatures, routput, rmasks, output):
+            npu_port.carafe_forward(features, masks, rfeatures, routput, rmasks, output, 5, 1, 2)
+            return output
+        """,
+        path="pkg/ops/carafe.py",
+        files={"pkg/__init__.py": "", "pkg/ops/__init__.py": "", "main.py": "import pkg.ops.carafe\n"},
+    )
+
+
 def test_one_function_that_nothing_says_keeps_the_module() -> None:
     source = """
     import iou3d_cuda

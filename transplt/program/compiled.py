@@ -13,10 +13,14 @@ from transplt.flow.cuda_builds import BUILDERS
 from transplt.flow.facts import ProjectFacts
 from transplt.program.program import File
 from transplt.rules.kernel_functions import KernelFunction, compiled_modules
-from transplt.syntax.asks import call_of, hides_arguments, keyword_of, string_of
+from transplt.syntax.asks import call_of, hides_arguments, keyword_of, last_name, string_of
 from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.names import IMPORT_CALLS, assigned_value
 from transplt.syntax.scan import parent
+
+
+#: What gives the module whose name it is given; `load_ext` is mmcv's, with the names of its functions.
+_IMPORTERS = (*IMPORT_CALLS, "load_ext")
 
 
 @dataclass(slots=True)
@@ -151,8 +155,7 @@ def _built(file: File) -> Iterator[tuple[Compiled, str]]:
         value = assigned_value(bindings[0].node) if len(bindings) == 1 else None
         if not isinstance(value, ast.Call) or (not value.args and keyword_of(value, "name") is None):
             continue
-        callee = file.names.qualified(value.func) or ""
-        if callee not in BUILDERS and callee.rpartition(".")[2] not in IMPORT_CALLS:
+        if file.names.qualified(value.func) not in BUILDERS and last_name(value.func) not in _IMPORTERS:
             continue
         given = string_of(value.args[0] if value.args else keyword_of(value, "name")) or ""
         module = next((each for each in (given.rpartition(".")[2], name) if each in known), "")
