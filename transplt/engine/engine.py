@@ -12,9 +12,9 @@ from transplt.base.text.source import UnreadableSource, read_source
 from transplt.base.text.token_rows import ledger_of
 from transplt.edits.groups import MANY_CARDS
 from transplt.edits.helper_file import defined_in, is_helper
-from transplt.engine.adaptors import kernels_said
 from transplt.edits.ignores import speaks_of_ignores
 from transplt.edits.work import Work
+from transplt.engine.adaptors import kernels_said
 from transplt.engine.analysis.project import concerns, join, support_facts
 from transplt.engine.behind_options import mark_options
 from transplt.engine.carry_out import carry_out

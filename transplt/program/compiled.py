@@ -18,7 +18,6 @@ from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.names import IMPORT_CALLS, assigned_value
 from transplt.syntax.scan import parent
 
-
 #: What gives the module whose name it is given; `load_ext` is mmcv's, with the names of its functions.
 _IMPORTERS = (*IMPORT_CALLS, "load_ext")
 

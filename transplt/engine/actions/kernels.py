@@ -193,7 +193,7 @@ class Kernels:
         return next(iter(units)) if len(units) == 1 else None
 
     def idle(self, unit: Unit) -> bool:
-        """True for kernels whose functions the project has in npu_port.py, and that nothing builds, loads or imports."""
+        """True for kernels whose functions the project has in npu_port.py, and that nothing builds or imports."""
         if unit not in self._said or unit in self._asked or self._build_of(unit.folder) is not None:
             return False
         return not any(_within(unit.folder, folder) or _within(folder, unit.folder) for folder in self._made)
