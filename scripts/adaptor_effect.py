@@ -11,8 +11,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from transplt.engine.actions.actions import actions_of, total_hours
 from transplt.fixers.adaptors.table import adaptors
