@@ -19,7 +19,7 @@ from transplt.rules.errors import Kind, known_errors
 #: `errno:561000`, `errorCode = 507033`, `ret 107000`. Numbers count where they are those of known errors.
 NUMBER = re.compile(
     r"(?:(?:[Ee]rr(?:or)?[ _]?(?:[Cc]ode|[Nn]o)(?: is)?|\b[Rr]et(?:[Cc]ode)?|\brc) ?[:=\[(]{0,2} ?|"
-    r"(?:[Ss]tatus|\b(?:runtime|ge|acl|aclnn) result|\breturn|\bfailed) ?[:=\[(]{1,2} ?)(\d{6})(?!\d)"
+    r"(?:\bacl(?:nn)?[Ss]tatus|\b(?:runtime|ge|acl|aclnn) result|\breturn|\bfailed) ?[:=\[(]{1,2} ?)(\d{6})(?!\d)"
 )
 _BEFORE_NUMBERS = (
     "NPU function error", "NPU error", "NPU warning", "HCCL function error", "OPS function error", "rror code",
