@@ -16,15 +16,18 @@ from transplt.rules.errors import Kind, known_errors
 
 #: What stands before the number of a return code. `error code is 507015`, `runtime result = 507033`, `ErrCode=207001`,
 #: `retcode: 507011`, `ret[107001]`, `ret: 507011`, `return: 507018`, `failed : 507008`, `aclnnStatus=561002`,
-#: `errno:561000`, `errorCode = 507033`, `ret 107000`. Numbers count where they are those of known errors.
+#: `errno:561000`, `errorCode = 507033`, `ret 107000`, `failed, result = 500002`.
+#: Numbers count where they are those of known errors.
 NUMBER = re.compile(
     r"(?:(?:[Ee]rr(?:or)?[ _]?(?:[Cc]ode|[Nn]o)(?: is)?|\b[Rr]et(?:[Cc]ode)?|\brc) ?[:=\[(]{0,2} ?|"
-    r"(?:\bacl(?:nn)?[Ss]tatus|\b(?:runtime|ge|acl|aclnn) result|\breturn|\bfailed) ?[:=\[(]{1,2} ?)(\d{6})(?!\d)"
+    r"(?:\bacl(?:nn)?[Ss]tatus|\b(?:runtime|ge|acl|aclnn|failed,) result|\breturn|\bfailed) ?[:=\[(]{1,2} ?)"
+    r"(\d{6})(?!\d)"
 )
 _BEFORE_NUMBERS = (
     "NPU function error", "NPU error", "NPU warning", "HCCL function error", "OPS function error", "rror code",
     "[FUNC:", "ErrCode=", "Call aclInit", "Call rt api", "Call rtSetDevice", "rtSetDevice failed", "retcode:", "aclrt",
     "ACL stream", "rrorCode", "aclnnStatus", "errno", "runtime result", "AscendKernelLaunch", "acl ret",
+    "failed, ret", "failed, result",
 )  # fmt: skip
 #: `EI0002: ...`, `(EI0002):`, `EZ9999[PID: 1]`, `EH9999  [Init]`, `'errCode': 'E80012'`, `[EB0000]`,
 #: `ErrorCode=EE1001.`; in answers of a server a line feed is written as \\n.
