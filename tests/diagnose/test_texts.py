@@ -108,6 +108,13 @@ def test_texts_that_patterns_were_widened_for(row: dict[str, str]) -> None:
     assert diagnosed(row["text"]).first == row["head"]
 
 
+def test_public_texts_that_were_set_aside() -> None:
+    """`right_at_first` is the figure of the one run before anything was changed for them; one is wrong until today."""
+    wrong = [row["where"] for row in PUBLIC["aside"] if diagnosed(row["text"]).first != row["head"]]
+    assert len(PUBLIC["aside"]) == 30 and PUBLIC["right_at_first"]["aside"] == 20
+    assert wrong == ["https://github.com/vllm-project/vllm-ascend/issues/2239 (title)"]
+
+
 def test_texts_that_were_held_back() -> None:
     """The figure of the first run, before anything was changed for them, stands in the file; it may not fall."""
     right = [row["where"] for row in HELD_BACK["texts"] if diagnosed(row["text"]).first == row["head"]]
