@@ -16,10 +16,10 @@ from transplt.rules.errors import Kind, known_errors
 
 #: What stands before the number of a return code. `error code is 507015`, `runtime result = 507033`, `ErrCode=207001`,
 #: `retcode: 507011`, `ret[107001]`, `ret: 507011`, `return: 507018`, `failed : 507008`, `aclnnStatus=561002`,
-#: `errno:561000`, `errorCode = 507033`, `ret 107000`, `failed, result = 500002`.
-#: Numbers count where they are those of known errors.
+#: `errno:561000`, `errorCode = 507033`, `ret 107000`, `failed, result = 500002`,
+#: `error:507011`. Numbers count where they are those of known errors.
 NUMBER = re.compile(
-    r"(?:(?:[Ee]rr(?:or)?[ _]?(?:[Cc]ode|[Nn]o)(?: is)?|\b[Rr]et(?:[Cc]ode)?|\brc) ?[:=\[(]{0,2} ?|"
+    r"(?:(?:[Ee]rr(?:or)?[ _]?(?:[Cc]ode|[Nn]o)(?: is)?|\b[Rr]et(?:[Cc]ode)?|\brc) ?[:=\[(]{0,2} ?|\berror:|"
     r"(?:\bacl(?:nn)?[Ss]tatus|\b(?:runtime|ge|acl|aclnn|failed,) result|\breturn|\bfailed) ?[:=\[(]{1,2} ?)"
     r"(\d{6})(?!\d)"
 )
