@@ -290,7 +290,8 @@ def test_our_launch_script_takes_all_cards_of_the_emulated_host(transplt_run: An
 
 @pytest.mark.torch
 def test_a_launch_script_that_counts_nothing_starts_what_it_started(transplt_run: Any, tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("import torch, torch_npu\n(torch.ones(2).npu() + 1).sum().item()\nprint(torch.npu.device_count())\n")
+    program = "import torch, torch_npu\n(torch.ones(2).npu() + 1).sum().item()\nprint(torch.npu.device_count())\n"
+    (tmp_path / "train.py").write_text(program)
     script = tmp_path / "train.sh"
     script.write_text("set -e\necho cards ${ASCEND_RT_VISIBLE_DEVICES:-unset}\npython train.py\n")
     code, report, _ = transplt_run(script, options=["--npus", "3"])

@@ -1,6 +1,6 @@
 """Which operators CANN, torch_npu and torch name beside an error.
 
-The name is what a reader looks for first: an error is reported at a later call, and the stack may show an innocent line.
+The name is what a reader looks for first: an error is reported at a later call, and the stack may be of another line.
 """
 
 from __future__ import annotations

@@ -170,9 +170,10 @@ def predicted_errors(finding: str, document: str = "") -> str:
 
 def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownError:
     seen = tuple((text, sources.get(where, where), tuple(*others)) for text, where, *others in row.get("seen", ()))
+    unless = re.compile(row["unless"]) if "unless" in row else None
     return KnownError(
         row["name"], row["title"], Kind[row["kind"].upper()], row.get("code", ""),
-        tuple(map(_sign, row.get("signs", ()))), re.compile(row["unless"]) if "unless" in row else None, row["means"], row["cause"], tuple(row["do"]),
+        tuple(map(_sign, row.get("signs", ()))), unless, row["means"], row["cause"], tuple(row["do"]),
         tuple(row["predicted_by"]),
         sources.get(row["source"], row["source"]), seen, row.get("form", ""), row.get("asynchronous", False), area,
     )  # fmt: skip

@@ -137,7 +137,7 @@ class Profile:
         self.collectives: dict[str, Collective] = {}
         self.lines: dict[tuple[str, int, str, str], LineTime] = {}
         self.garbage = Total()
-        #: What the operators are that have a time on the card: a kernel, or a call of PyTorch where no file has kernels.
+        #: What the operators are that have a time on the card: a kernel, or a call of PyTorch where none has kernels.
         self.counted = "kernel"
         self._called: dict[str, Total] = {}
         self._gaps: dict[tuple[str, str], Gap] = {}
