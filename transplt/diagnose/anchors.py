@@ -26,7 +26,7 @@ NUMBER = re.compile(
 _BEFORE_NUMBERS = (
     "NPU function error", "NPU error", "NPU warning", "HCCL function error", "OPS function error", "rror code",
     "[FUNC:", "ErrCode=", "Call aclInit", "Call rt api", "Call rtSetDevice", "rtSetDevice failed", "retcode:", "aclrt",
-    "ACL stream", "rrorCode", "aclnnStatus", "errno", "runtime result", "AscendKernelLaunch", "acl ret",
+    "ACL stream", "rrorCode", "aclnnStatus", "runtime result", "AscendKernelLaunch", "acl ret",
     "failed, ret", "failed, result",
 )  # fmt: skip
 #: `EI0002: ...`, `(EI0002):`, `EZ9999[PID: 1]`, `EH9999  [Init]`, `'errCode': 'E80012'`, `[EB0000]`,
@@ -90,7 +90,7 @@ class Anchors:
 #: The search stops at these bytes alone, and then looks back for what stands before. They are few and rare in logs, and
 #: every literal has one, before its last byte: chosen greedily, the literals that hold a byte against its share of the
 #: texts of known errors, of trainings and of prose. One that holds none is looked for by its own rarest byte.
-_STOPS = b"=CEFSU_bcfhkuv"
+STOPS = b"=CEFSU_bcfhkuv"
 #: Bytes from rare to common in logs of trainings; what is not here is more common.
 _COMMON = b"^~@{}`$&?!#\\QJXYKVUHBGCNPOMWFSLTRDAIE*'\"<>()[];+%q_zjxvkb"
 
@@ -98,7 +98,7 @@ _COMMON = b"^~@{}`$&?!#\\QJXYKVUHBGCNPOMWFSLTRDAIE*'\"<>()[];+%q_zjxvkb"
 def _tail(literal: bytes) -> bytes:
     """A literal from the byte on at which the search stops, at least two bytes where it has them."""
     every = range(max(1, len(literal) - 1))
-    places = [place for place in every if literal[place] in _STOPS] or [*every]
+    places = [place for place in every if literal[place] in STOPS] or [*every]
     best = min(places, key=lambda place: (len(literal) - place < 3, *(_rank(byte) for byte in literal[place:][:2])))
     return literal[best:]
 
