@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import pytest
@@ -11,6 +12,9 @@ from transplt.base.settings import TORCH_VERSIONS
 from transplt.engine.analysis.known import facts_of, known_names, nearest, resolved
 from transplt.faces.cli import main as cli
 from transplt.faces.cli.completing import KnownName
+from transplt.project.launch import launch_script
+from transplt.rules.fault_finding import names_with_guidance
+from transplt.rules.host_settings import host_settings
 from transplt.rules.tables import read_table
 
 
@@ -50,6 +54,18 @@ def told(name: str) -> list[tuple[str, str, str]]:
         ("CUDA_VISIBLE_DEVICES", "Variable", "", "becomes ASCEND_RT_VISIBLE_DEVICES; some of its values carry over"),
         ("ASCEND_RT_VISIBLE_DEVICES", "Variable", "", "takes the place of CUDA_VISIBLE_DEVICES"),
         ("CUBLAS_WORKSPACE_CONFIG", "Variable", "", "without a counterpart"),
+        ("ACL_DUMP_DATA", "Variable", "", "keep 0 while operators of a dump are mapped"),
+        ("PTCOPY_ENABLE", "Variable", "", "scripts need it no more"),
+        ("DYNAMIC_OP", "Variable", "", "ADD#MUL"),
+        ("DUMP_GRAPH_LEVEL", "Variable", "", "nothing without DUMP_GE_GRAPH"),
+        ("INF_NAN_MODE_ENABLE", "Finding faults", "", "sees kernels of the AI cores alone"),
+        ("overflow", "Finding faults", "", "run it on one card without distributed"),
+        ("torch.use_deterministic_algorithms", "Finding faults", "", "Turn it on when two runs of the same program"),
+        ("torch.nn.LSTM", "Finding faults", "", "ReduceSum and ReduceMean may go against"),
+        ("torch.sum", "Finding faults", "", "look at these first"),
+        ("HCCL_DETERMINISTIC", "Finding faults", "", "collectives add in an order of their own"),
+        ("shrink-model", "Finding faults", "", "fewer layers on one machine, a batch of 8 or less"),
+        ("one-card", "Finding faults", "", "one card first"),
         ("flash_attn", "Package", "", "instead: torch_npu.npu_fusion_attention"),
         ("flash-attn", "Package", "", "(import flash_attn): replacement"),
         ("apex", "Finding", "NPU511", "adapted to Ascend"),
@@ -89,6 +105,24 @@ def told(name: str) -> list[tuple[str, str, str]]:
 )
 def test_what_is_known(name: str, topic: str, code: str, text: str) -> None:
     assert any((topic, code) == fact[:2] and text in fact[2] for fact in told(name)), told(name)
+
+
+def test_every_variable_that_our_scripts_offer_is_known() -> None:
+    names = set(re.findall(r"export ([A-Z][A-Z0-9_]+)=", launch_script("train.py")))
+    names |= {name for setting in host_settings() for name in setting.variables}
+    assert {"HCCL_EXEC_TIMEOUT", "ASCEND_SLOG_PRINT_TO_STDOUT", "ASCEND_GLOBAL_EVENT_ENABLE"} <= names
+    assert {"DUMP_GE_GRAPH", "TUNE_BANK_PATH"} <= names
+    for name in names:
+        found = [fact for fact in facts_of(name) if fact.topic in ("Variable", "Host")]
+        assert found and all(fact.source for fact in found), name
+
+
+def test_what_is_known_of_finding_faults_has_a_source() -> None:
+    for name in names_with_guidance():
+        assert resolved(name) == name
+        assert all(fact.source for fact in facts_of(name) if fact.topic == "Finding faults")
+    assert not [fact for fact in facts_of("torch.relu") if fact.topic == "Finding faults"]
+    assert not [fact for fact in facts_of("HCCL_EXEC_TIMEOUT") if fact.topic == "Finding faults"]
 
 
 def test_types_have_the_place_of_their_list() -> None:

@@ -7,6 +7,8 @@ from collections import Counter
 import pytest
 
 from tests.diagnose.diagnoses import diagnosed
+from transplt.diagnose.anchors import STOPS
+from transplt.diagnose.operators import BEFORE_OPERATORS
 from transplt.rules.errors import (
     KnownError,
     error_called,
@@ -70,6 +72,24 @@ def test_an_error_is_found_by_its_code(written: str, name: str) -> None:
     assert (error.name if error else "") == name
 
 
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("RuntimeError: aclnnAddGetWorkspaceSize failed with aclnnStatus=561002.", "acl-561002"),
+        ("        launch failed for Equal, errno:561000.", "acl-561000"),
+        ("[ERROR]  acl set device 0 failed, errorCode = 507033", "acl-507033"),
+        ("OSError: (External) ACL error, the error code is : 500002", "acl-500002"),
+        ("RuntimeError: ACL stream synchronize failed, error code:507018", "acl-507018"),
+        ("wait for compute device to finish failed, runtime result = 507018.[FUNC:ReportCallError]", "acl-507018"),
+        ("[ERROR] [AscPlugin] AscendKernelLaunchWithFlagV2 ret 107000", "acl-107000"),
+        ("AclNN_Runtime_Error(EZ9903): aclrtLaunchKernelWithHostArgs failed, return: 507018", "acl-507018"),
+        ("[ERROR] aclrtSynchronizeStream(stream) failed: 507035 (main.cpp:92)", "acl-507035"),
+    ],
+)
+def test_a_number_is_read_in_each_form_in_which_it_is_written(written: str, name: str) -> None:
+    assert name in diagnosed(written).named
+
+
 @pytest.mark.parametrize("text", ["NPU201", "torch.cuda", "E1", "12345", "1234567", "own-name", "ERR"])
 def test_other_names_are_no_codes_of_errors(text: str) -> None:
     assert not is_error_code(text)
@@ -79,3 +99,9 @@ def test_families_and_findings() -> None:
     assert "HCCL" in family_of("EI0999") and family_of("XX") == ""
     assert "npu-out-of-memory" in {error.name for error in errors_predicted_by("NPU792")}
     assert "The card ran out of memory" in predicted_errors("NPU792") and predicted_errors("NPU001") == ""
+
+
+def test_the_search_for_literals_stops_at_rare_bytes_alone() -> None:
+    """A literal without one of them has the search stop at a byte of its own, which makes each log slower to read."""
+    literals = {sign.literal for error in known_errors() for sign in error.signs} | set(BEFORE_OPERATORS)
+    assert not [text for text in literals if not set(text[:-2].encode()) & set(STOPS)]

@@ -47,6 +47,12 @@ ORDINARY = {
     * 20,
     "names of parameters": "module.layer1.0.conv1.weight\nmodule.fc.bias initialised\ntorch._C is loaded\nnvcc is not needed\n",
     "an end by the keyboard": 'Traceback (most recent call last):\n  File "train.py", line 4, in <module>\nKeyboardInterrupt\n',
+    "words of other programs": (
+        "listening on port 29500\nlisten on port 8080 ok\nsetup failed! trying again\nstatus: 200000 samples read\n"
+        "the working set has 507015 rows, result = 500000 images, errno: 0, errorCode=0\nub overflow protection is on\n"
+        "opType: 3, Equal\nop type = Conv2D\nthe process uses call aclnnAdd\ngrid should be less than wide\n"
+        "Index 5 out of range [0, 4]\nASCEND_RT_VISIBLE_DEVICES=0,1 is set\ntransport init done\n"
+    ),
     "environment": "MASTER_PORT=29500\nASCEND_RT_VISIBLE_DEVICES=0,1\nHCCL_CONNECT_TIMEOUT=600\nTASK_QUEUE_ENABLE=2\n",
 }
 #: Errors of the program itself: told as not known, and never as one of the card.

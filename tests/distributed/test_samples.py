@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from scripts.regen_samples import DISTRIBUTED, SAMPLES, migrate
 from tests.distributed.running import emulated, launched
+from tests.forked import transplt_run
 from tests.golden import assert_golden, assert_stable
 
 
@@ -69,3 +71,15 @@ def test_launch_scripts_are_read_by_bash() -> None:
     for name in DISTRIBUTED:
         path = SAMPLES / name / "expected" / "run_distributed_npu.sh"
         subprocess.run(["bash", "-n", str(path)], check=True)
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.xdist_group("distributed_samples")
+def test_the_script_of_a_sample_takes_all_emulated_cards(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(SAMPLES / "distributed/flat" / "expected", tmp_path / "project"))
+    report = tmp_path / "report.json"
+    _, output, errors = transplt_run(["--npus", "2", "--report", str(report), "run_distributed_npu.sh"], folder)
+    told = json.loads(report.read_text(encoding="utf-8"))
+    assert told["verdict"] == "runs", output + errors
+    assert sorted(each["rank"] for each in told["processes"] if each["rank"]) == ["0", "1"]

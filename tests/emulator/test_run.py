@@ -13,6 +13,7 @@ import pytest
 
 from tests.harness import migrate
 from tests.processes import measured_alone
+from transplt.project.launch import launch_script
 
 ROOT = Path(__file__).parents[2]
 TRAIN = """\
@@ -271,6 +272,31 @@ def test_launch_script(transplt_run: Any, tmp_path: Path) -> None:
     code, report, _ = transplt_run(script)
     assert (code, report["verdict"], report["reasons"]) == (0, "runs", [])
     assert sorted(p["rank"] for p in report["processes"] if p["rank"]) == ["0", "1"]
+
+
+@pytest.mark.torch
+def test_our_launch_script_takes_all_cards_of_the_emulated_host(transplt_run: Any, tmp_path: Path) -> None:
+    """Without --nproc it counts them by npu-smi; a number or a list that is given counts for more."""
+    (tmp_path / "train.py").write_text(RANKS)
+    script = tmp_path / "run_distributed_npu.sh"
+    script.write_text(launch_script("train.py"))
+    code, report, _ = transplt_run(script, options=["--npus", "2"])
+    assert (code, report["verdict"], report["reasons"]) == (0, "runs", [])
+    assert sorted(p["rank"] for p in report["processes"] if p["rank"]) == ["0", "1"]
+    for more in (["--nproc", "2"], ["--device-list", "0,1"]):
+        code, report, _ = transplt_run(script, *more, options=["--npus", "4"])
+        assert (code, sorted(p["rank"] for p in report["processes"] if p["rank"])) == (0, ["0", "1"])
+
+
+@pytest.mark.torch
+def test_a_launch_script_that_counts_nothing_starts_what_it_started(transplt_run: Any, tmp_path: Path) -> None:
+    program = "import torch, torch_npu\n(torch.ones(2).npu() + 1).sum().item()\nprint(torch.npu.device_count())\n"
+    (tmp_path / "train.py").write_text(program)
+    script = tmp_path / "train.sh"
+    script.write_text("set -e\necho cards ${ASCEND_RT_VISIBLE_DEVICES:-unset}\npython train.py\n")
+    code, report, _ = transplt_run(script, options=["--npus", "3"])
+    assert (code, report["stdout"]) == (0, "cards unset\n3\n")
+    assert len([p for p in report["processes"] if p["role"] == "script"]) == 1
 
 
 SPAWN = """\

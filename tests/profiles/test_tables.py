@@ -62,6 +62,37 @@ def test_the_clock_of_the_kernels_says_idle_and_hidden_time() -> None:
     assert named(profile)["communication"].us == 200.0
 
 
+def test_a_gap_that_comes_in_each_step_is_one() -> None:
+    """Five steps with the same gap and one other: two lines, the one that costs most first."""
+    rows = "".join(
+        kernel(f"Add{n}", "Add", "AI_VECTOR_CORE", 1000 + n * 1000, 400)
+        + kernel(f"MatMul{n}", "MatMulV2", "AI_CORE", 1400 + n * 1000 + (50 if n == 2 else 0), 100)
+        for n in range(5)
+    )
+    profile = of_tables(KERNELS + rows)
+    assert named(profile)["host-gaps"].seen == [
+        "500 us before Add1, after MatMul0, 4 times, 1.9 ms in all", "50 us before MatMul2, after Add2",
+    ]  # fmt: skip
+    assert [(gap.times, gap.total, gap.us) for gap in profile.longest_gaps()] == [(4, 1950.0, 500.0), (1, 50.0, 50.0)]
+
+
+def test_a_table_of_operators_alone_has_the_time_on_the_card() -> None:
+    rows = "aten::matmul,,,10,20,700,700\naten::matmul,,,10,20,100,100\n"
+    rows += "aten::contiguous,,,5,5,200,200\naten::size,,,90,90,0,0\n"
+    profile = of_tables(OPERATORS + rows)
+    assert profile.card == 1000.0 and profile.counted == "call"
+    assert [(each.type, each.total.us, each.total.count) for each in profile.dearest()] == [
+        ("aten::matmul", 800.0, 2), ("aten::contiguous", 200.0, 1),
+    ]  # fmt: skip
+    assert profile.host["aten::size"].us == 90.0 and profile.steps == []
+
+
+def test_kernels_are_told_and_not_the_calls_where_both_are_there() -> None:
+    profile = of_tables(OPERATORS + "aten::matmul,,,10,20,700,700\n", KERNELS + MATMUL)
+    assert [each.type for each in profile.dearest()] == ["MatMulV2"] and profile.counted == "kernel"
+    assert of_tables(OPERATORS + "aten::matmul,,,10,20,0,0\n").card == 0.0
+
+
 def test_kernels_in_no_order_say_nothing_of_time() -> None:
     profile = of_tables(KERNELS + kernel("a", "Add", "AI_CORE", 2000, 1) + kernel("b", "Add", "AI_CORE", 10, 1))
     assert profile.steps == [] and "host-gaps" not in named(profile) and profile.longest_gaps() == []

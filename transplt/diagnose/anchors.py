@@ -11,19 +11,23 @@ import re
 from collections import Counter
 from typing import Any
 
+from transplt.diagnose.operators import BEFORE_OPERATORS
 from transplt.rules.errors import Kind, known_errors
 
 #: What stands before the number of a return code. `error code is 507015`, `runtime result = 507033`, `ErrCode=207001`,
-#: `retcode: 507011`, `ret[107001]`, `ret: 507011`, `return: 507018`, `failed : 507008`; and what
-#: such lines hold besides.
+#: `retcode: 507011`, `ret[107001]`, `ret: 507011`, `return: 507018`, `failed : 507008`, `aclnnStatus=561002`,
+#: `errno:561000`, `errorCode = 507033`, `ret 107000`, `failed, result = 500002`,
+#: `error:507011`. Numbers count where they are those of known errors.
 NUMBER = re.compile(
-    r"(?:[Ee]rror code(?: is)?[: ]*|error no is |runtime result = |result = ?|ErrCode=|retcode: ?|ret\[|ret: ?|"
-    r"return: |failed ?: )(\d{6})(?!\d)"
+    r"(?:(?:[Ee]rr(?:or)?[ _]?(?:[Cc]ode|[Nn]o)(?: is)?|\b[Rr]et(?:[Cc]ode)?|\brc) ?[:=\[(]{0,2} ?|\berror:|"
+    r"(?:\bacl(?:nn)?[Ss]tatus|\b(?:runtime|ge|acl|aclnn|failed,) result|\breturn|\bfailed) ?[:=\[(]{1,2} ?)"
+    r"(\d{6})(?!\d)"
 )
 _BEFORE_NUMBERS = (
     "NPU function error", "NPU error", "NPU warning", "HCCL function error", "OPS function error", "rror code",
     "[FUNC:", "ErrCode=", "Call aclInit", "Call rt api", "Call rtSetDevice", "rtSetDevice failed", "retcode:", "aclrt",
-    "ACL stream",
+    "ACL stream", "rrorCode", "aclnnStatus", "runtime result", "AscendKernelLaunch", "acl ret",
+    "failed, ret", "failed, result",
 )  # fmt: skip
 #: `EI0002: ...`, `(EI0002):`, `EZ9999[PID: 1]`, `EH9999  [Init]`, `'errCode': 'E80012'`, `[EB0000]`,
 #: `ErrorCode=EE1001.`; in answers of a server a line feed is written as \\n.
@@ -50,7 +54,7 @@ class Anchors:
 
     def __init__(self) -> None:
         literals = {sign.literal for error in known_errors() for sign in error.signs}
-        every = (*literals, *_BEFORE_NUMBERS, *_UNKNOWN_LITERALS, TRACEBACK, FRAME)
+        every = (*literals, *_BEFORE_NUMBERS, *BEFORE_OPERATORS, *_UNKNOWN_LITERALS, TRACEBACK, FRAME)
         self._tails: dict[bytes, set[bytes]] = {}
         for literal in sorted(each.encode() for each in every):
             self._tails.setdefault(_tail(literal), set()).add(literal)
@@ -86,7 +90,7 @@ class Anchors:
 #: The search stops at these bytes alone, and then looks back for what stands before. They are few and rare in logs, and
 #: every literal has one, before its last byte: chosen greedily, the literals that hold a byte against its share of the
 #: texts of known errors, of trainings and of prose. One that holds none is looked for by its own rarest byte.
-_STOPS = b"=CEFSU_bcfhkuv"
+STOPS = b"=CEFSU_bcfhkuv"
 #: Bytes from rare to common in logs of trainings; what is not here is more common.
 _COMMON = b"^~@{}`$&?!#\\QJXYKVUHBGCNPOMWFSLTRDAIE*'\"<>()[];+%q_zjxvkb"
 
@@ -94,7 +98,7 @@ _COMMON = b"^~@{}`$&?!#\\QJXYKVUHBGCNPOMWFSLTRDAIE*'\"<>()[];+%q_zjxvkb"
 def _tail(literal: bytes) -> bytes:
     """A literal from the byte on at which the search stops, at least two bytes where it has them."""
     every = range(max(1, len(literal) - 1))
-    places = [place for place in every if literal[place] in _STOPS] or [*every]
+    places = [place for place in every if literal[place] in STOPS] or [*every]
     best = min(places, key=lambda place: (len(literal) - place < 3, *(_rank(byte) for byte in literal[place:][:2])))
     return literal[best:]
 

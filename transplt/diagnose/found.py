@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from transplt.diagnose.lines import Moment
+from transplt.diagnose.operators import with_operators
 from transplt.diagnose.stacks import Frame
 from transplt.rules.errors import Kind, KnownError
 
@@ -44,11 +45,12 @@ class Line:
 
 @dataclass(slots=True)
 class Block:
-    """The lines of one failure of one process; `frames` is its traceback."""
+    """The lines of one failure of one process; `frames` is its traceback, `operators` those that its lines name."""
 
     lines: list[Line]
     frames: tuple[Frame, ...] = ()
     last: int = 0
+    operators: tuple[str, ...] = ()
 
     def head(self) -> Line:
         """The line that is nearest to the root."""
@@ -64,6 +66,7 @@ class Failure:
     times: int = 0
     who: set[str] = field(default_factory=set)
     beside: dict[str, KnownError] = field(default_factory=dict)
+    operators: tuple[str, ...] = ()
 
     @property
     def consequence(self) -> bool:
@@ -111,6 +114,7 @@ class Collected:
         failure.times += 1
         if head.who and len(failure.who) < _MOST_WHO:
             failure.who.add(head.who)
+        failure.operators = with_operators(failure.operators, [*block.operators])
         others = [line.error for line in block.lines if line.error and line.error != head.error]
         failure.beside |= {error.name: error for error in others}
 

@@ -15,7 +15,7 @@ def errors_in(text: str) -> list[KnownError]:
     found += [error for sign, error in _signs() if sign.literal in text and _fits(sign, text)]
     codes = [f"ERR{match[2]}" for match in TORCH_NPU.finditer(text)] + [match[1] for match in NUMBER.finditer(text)]
     found += [by_code[code] for code in codes if code in by_code]
-    return list({error.name: error for error in found}.values())
+    return list({error.name: error for error in found if not _excepted(error, text)}.values())
 
 
 def unknown_in(text: str) -> bool:
@@ -27,6 +27,10 @@ def unknown_in(text: str) -> bool:
 
 def _fits(sign: Sign, text: str) -> bool:
     return sign.pattern is None or sign.pattern.search(text) is not None
+
+
+def _excepted(error: KnownError, text: str) -> bool:
+    return error.unless is not None and error.unless.search(text) is not None
 
 
 @cache

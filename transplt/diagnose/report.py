@@ -82,6 +82,8 @@ def _failure(number: int, failure: Failure, project: Project | None) -> Iterator
         yield from labelled("cause", error.cause)
         for index, step in enumerate(error.do):
             yield from labelled("do" if index == 0 else "", f"- {step}")
+    if failure.operators:
+        yield from labelled("operator", ", ".join(map(visible, failure.operators)))
     frame = own_frame(failure.first.frames, project)
     if frame is not None:
         yield from labelled("source", _shown_frame(frame))
@@ -99,7 +101,8 @@ def _failure(number: int, failure: Failure, project: Project | None) -> Iterator
 
 def _silent(failure: Failure) -> tuple[SilentError, ...]:
     """What is known of operators that the failure names: numbers that they give wrong without an error."""
-    said = [failure.head.text, *failure.head.around, *(frame.source for frame in failure.first.frames)]
+    sources = (frame.source for frame in failure.first.frames)
+    said = [failure.head.text, *failure.head.around, *failure.operators, *sources]
     return errors_named_in("\n".join(said))
 
 
@@ -151,6 +154,7 @@ def _failure_table(failure: Failure, project: Project | None) -> dict[str, Any]:
         "cause": error.cause if error else "",
         "do": [*error.do] if error else [],
         "asynchronous": bool(error and error.asynchronous),
+        "operators": [*map(visible, failure.operators)],
         "foretold_by": [*error.predicted_by] if error else [],
         "own_source": None if frame is None else {
             "path": visible(frame.path), "line": frame.line, "function": visible(frame.function),

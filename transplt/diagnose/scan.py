@@ -9,6 +9,7 @@ from typing import BinaryIO
 from transplt.diagnose.anchors import FRAME, TRACEBACK, Anchors, slow_or_harmless
 from transplt.diagnose.found import NEAR, Block, Collected, Line, added
 from transplt.diagnose.lines import MOST_BYTES, Moment, moment_of, named_by_file, named_in, parted, text_of
+from transplt.diagnose.operators import operators_in, with_operators
 from transplt.diagnose.pieces import pieces_of
 from transplt.diagnose.recognised import errors_in, unknown_in
 from transplt.diagnose.stacks import FRAME as A_FRAME
@@ -28,6 +29,9 @@ class _Stream:
     frames: deque[Frame] = field(default_factory=lambda: deque(maxlen=_MOST_FRAMES))
     frames_at: int = -NEAR
     block: Block | None = None
+    #: Operators that were named where no error had been seen yet, and in which line.
+    operators: tuple[str, ...] = ()
+    operators_at: int = -NEAR
 
 
 class LogScan:
@@ -86,6 +90,7 @@ class LogScan:
             stream.frames.clear()
             return
         errors = errors_in(text)
+        self._operators(stream, operators_in(text), number)
         if not errors and (self._unknown >= _MOST_UNKNOWN or not unknown_in(text)):
             return
         moment = moment_of(text) or _moment_before(piece, begin)
@@ -100,12 +105,24 @@ class LogScan:
             else:
                 self._take(stream, line)
 
+    def _operators(self, stream: _Stream, named: list[str], number: int) -> None:
+        """Operators of a line go to the failure that is told of, or to the one that begins there."""
+        if not named:
+            return
+        if stream.block and number - stream.block.last <= NEAR:
+            stream.block.operators = with_operators(stream.block.operators, named)
+            return
+        known = stream.operators if number - stream.operators_at <= NEAR else ()
+        stream.operators, stream.operators_at = with_operators(known, named), number
+
     def _take(self, stream: _Stream, line: Line) -> None:
         if stream.block and line.number - stream.block.last > NEAR:
             self._close(stream)
         if stream.block is None:
             frames = tuple(stream.frames) if line.number - stream.frames_at <= NEAR else ()
-            stream.block = Block([], frames)
+            operators = stream.operators if line.number - stream.operators_at <= NEAR else ()
+            stream.block = Block([], frames, operators=operators)
+            stream.operators = ()
         elif not stream.block.frames and line.number - stream.frames_at <= NEAR:
             stream.block.frames = tuple(stream.frames)
         stream.block.last = line.number

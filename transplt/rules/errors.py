@@ -5,7 +5,8 @@ has
 
 - `name`, unique; `title`; `kind`, one of `Kind`;
 - `code` (ERR100, EI0002, 507015) or `signs`: literals, or pairs of a literal and an expression; a line shows the error
-  when it holds the literal and the expression is found in it;
+  when it holds the literal and the expression is found in it; an error with a code may have `signs`, too, and `unless`:
+  a line in which that is found shows the code and not the error;
 - `means`, `cause`, `do` (steps), `predicted_by` (codes of findings of a migration that foretell it), `source`;
 - `seen`: texts in which it was seen, each with where and, third, the other errors that the same text rightly shows, the
   nearest to the root first where that is another one; `form`: a message made after the definition of the vendor, where
@@ -54,6 +55,7 @@ class KnownError:
     kind: Kind
     code: str
     signs: tuple[Sign, ...]
+    unless: re.Pattern[str] | None
     means: str
     cause: str
     do: tuple[str, ...]
@@ -168,9 +170,10 @@ def predicted_errors(finding: str, document: str = "") -> str:
 
 def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownError:
     seen = tuple((text, sources.get(where, where), tuple(*others)) for text, where, *others in row.get("seen", ()))
+    unless = re.compile(row["unless"]) if "unless" in row else None
     return KnownError(
         row["name"], row["title"], Kind[row["kind"].upper()], row.get("code", ""),
-        tuple(map(_sign, row.get("signs", ()))), row["means"], row["cause"], tuple(row["do"]),
+        tuple(map(_sign, row.get("signs", ()))), unless, row["means"], row["cause"], tuple(row["do"]),
         tuple(row["predicted_by"]),
         sources.get(row["source"], row["source"]), seen, row.get("form", ""), row.get("asynchronous", False), area,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -20,6 +21,12 @@ class HostSetting:
     what: str
     cost: str
     source: str
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables that the lines export (`export A=1 B=2`)."""
+        exports = (line for line in self.lines if line.startswith("export "))
+        return tuple(dict.fromkeys(name for line in exports for name in re.findall(r" ([A-Z][A-Z0-9_]+)=", line)))
 
 
 @cache

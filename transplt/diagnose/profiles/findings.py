@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from transplt.diagnose.profiles.names import meaning_of
 from transplt.diagnose.profiles.op_info import OpInfo
-from transplt.diagnose.profiles.profile import LineTime, Operator, Profile
+from transplt.diagnose.profiles.profile import Gap, LineTime, Operator, Profile
 from transplt.diagnose.profiles.units import ms
 from transplt.render.cell import many
 from transplt.rules.profiles import Remedy, kind_of, remedies
@@ -77,7 +77,7 @@ def _of_kind(profile: Profile, remedy: Remedy) -> Iterator[Found]:
     operators = [each for each in profile.dearest() if each.kind == remedy.kind]
     us = sum(each.total.us for each in operators)
     if us and profile.card:
-        kernels = many(sum(each.total.count for each in operators), "kernel")
+        kernels = many(sum(each.total.count for each in operators), profile.counted)
         seen = [f"{kernels}: " + ", ".join(_operator_names(operators))]
         yield Found(remedy, us, us / profile.card, seen, operators[:_MOST_SHOWN])
 
@@ -95,9 +95,13 @@ def _host_gaps(profile: Profile, remedy: Remedy) -> Iterator[Found]:
     free = sum(step.free for step in profile.steps)
     if not free or not profile.whole:
         return
-    gaps = profile.longest_gaps()
-    seen = [f"{ms(each.us)} before {each.before}, after {each.after}" for each in gaps[:_MOST_SHOWN]]
+    seen = [_gap(each) for each in profile.longest_gaps()[:_MOST_SHOWN]]
     yield Found(remedy, free, free / profile.whole, seen)
+
+
+def _gap(gap: Gap) -> str:
+    times = f", {many(gap.times, 'time')}, {ms(gap.total)} in all" if gap.times > 1 else ""
+    return f"{ms(gap.us)} before {gap.before}, after {gap.after}{times}"
 
 
 def _preparing(profile: Profile, remedy: Remedy) -> Iterator[Found]:

@@ -38,8 +38,8 @@ def _profile(profile: Profile, project: Project | None) -> dict[str, Any]:
     card, whole, operators, kinds = profile.card, profile.whole, profile.dearest(), profile.by_kind()
     most = max((total.us for total in kinds.values()), default=0.0)
     tiles = [
-        ("kernels", f"{sum(each.total.count for each in operators):,}"),
-        ("time of kernels", ms(card)),
+        (f"{profile.counted}s", f"{sum(each.total.count for each in operators):,}"),
+        (f"time of {profile.counted}s", ms(card)),
         *([("time", ms(whole))] if whole else []),
     ]
     return {

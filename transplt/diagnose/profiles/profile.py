@@ -5,10 +5,10 @@ All times are microseconds.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from transplt.diagnose.profiles.names import type_of
 from transplt.diagnose.stacks import Frame
 from transplt.rules.profiles import api_kind, kind_of
 
@@ -71,13 +71,23 @@ class ProfiledStep:
         return self.computing + self.not_hidden + self.free
 
 
-@dataclass(order=True, slots=True)
+@dataclass(slots=True)
 class Gap:
-    """A time in which the card had nothing to do, and the kernel that ended it."""
+    """Times in which the card had nothing to do between kernels of the same two types, as they come in each step:
+    how many, all of them, and the longest with the kernels around it; microseconds."""
 
     us: float
     before: str
     after: str
+    total: float = 0.0
+    times: int = 0
+
+    def add(self, us: float, before: str, after: str) -> None:
+        """Counts one more."""
+        self.times += 1
+        self.total += us
+        if us > self.us:
+            self.us, self.before, self.after = us, before, after
 
 
 @dataclass(slots=True)
@@ -127,7 +137,10 @@ class Profile:
         self.collectives: dict[str, Collective] = {}
         self.lines: dict[tuple[str, int, str, str], LineTime] = {}
         self.garbage = Total()
-        self.gaps: list[Gap] = []
+        #: What the operators are that have a time on the card: a kernel, or a call of PyTorch where none has kernels.
+        self.counted = "kernel"
+        self._called: dict[str, Total] = {}
+        self._gaps: dict[tuple[str, str], Gap] = {}
         self._first_step = ""
         self._clocks: dict[str, _Clock] = {}
         self._ordered = True
@@ -168,9 +181,7 @@ class Profile:
         self._ordered = self._ordered and start >= clock.start
         if start > clock.until:
             clock.idle += start - clock.until
-            heapq.heappush(self.gaps, Gap(start - clock.until, what, clock.last))
-            if len(self.gaps) > MOST_GAPS:
-                heapq.heappop(self.gaps)
+            self._gap(start - clock.until, what, clock.last)
         end = start + us
         clock.busy += max(end - max(start, clock.until), 0.0)
         clock.until = max(end, clock.until)
@@ -181,8 +192,23 @@ class Profile:
             clock.computing_until = max(end, clock.computing_until)
         clock.start, clock.last = start, what
 
+    def _gap(self, us: float, before: str, after: str) -> None:
+        key = type_of(before), type_of(after)
+        gap = self._gaps.get(key)
+        if gap is None:
+            if len(self._gaps) >= MOST_NAMES:
+                return
+            gap = self._gaps[key] = Gap(us, before, after)
+        gap.add(us, before, after)
+
     def finish(self) -> None:
-        """Where no file says the parts of the time, the clock of the kernels does."""
+        """Where no file has kernels, the calls of PyTorch have the time on the card; where none says the parts of the
+        time, the clock of the kernels does."""
+        if not self.operators and any(total.us for total in self._called.values()):
+            self.counted = "call"
+            for name, total in self._called.items():
+                if total.us:
+                    self.operator(name, "").total = total
         if self.steps or not self._ordered:
             return
         for device, clock in self._clocks.items():
@@ -193,6 +219,11 @@ class Profile:
     def host_operator(self, name: str, us: float, count: int = 1) -> None:
         """Counts a call of PyTorch on the host."""
         _total_of(self.host, name).add(us, count)
+
+    def on_card(self, name: str, us: float) -> None:
+        """Counts the time on the card of a call of PyTorch."""
+        if us:
+            _total_of(self._called, name).add(us)
 
     def api(self, name: str, us: float, count: int, most: float) -> None:
         """Counts calls of a function of CANN."""
@@ -233,8 +264,9 @@ class Profile:
         return sorted(self.operators.values(), key=lambda each: (-each.total.us, each.type, each.core))
 
     def longest_gaps(self) -> list[Gap]:
-        """The longest gaps, the longest first; none where the kernels came in no order."""
-        return sorted(self.gaps, reverse=True) if self._ordered else []
+        """The gaps that cost most, the dearest first; none where the kernels came in no order."""
+        dear = sorted(self._gaps.values(), key=lambda gap: (-gap.total, -gap.us, gap.before))
+        return dear[:MOST_GAPS] if self._ordered else []
 
     def apis_that(self, kind: str) -> Iterator[tuple[str, Total]]:
         """Functions of CANN that compile or wait, the dearest first."""

@@ -99,6 +99,7 @@ def _host_operators(table: Table, profile: Profile, stacks: Stacks) -> None:
         if not operator:
             continue
         profile.host_operator(operator, number(row, host))
+        profile.on_card(operator, number(row, device))
         called = cell(row, stack)
         if called and (frame := stacks.own(called)) is not None:
             profile.line(frame, operator, number(row, device), number(row, host))

@@ -65,7 +65,7 @@ def parts_of(steps: list[ProfiledStep]) -> list[tuple[str, float]]:
 
 def _profile(profile: Profile, project: Project | None) -> Iterator[str]:
     launches = sum(each.total.count for each in profile.operators.values())
-    on_card = f"{many(launches, 'kernel')}, {ms(profile.card)} on the card" if launches else "nothing on a card"
+    on_card = f"{many(launches, profile.counted)}, {ms(profile.card)} on the card" if launches else "nothing on a card"
     yield f"transplt profile-read: {_cut(profile.name)}: {on_card} ({', '.join(map(visible, profile.read))})"
     for remark in profile.remarks[:5]:
         yield f"note: {_cut(remark)}"
@@ -195,7 +195,8 @@ def _profile_table(profile: Profile) -> dict[str, Any]:
             for each in profile.dearest()
         ],
         "gaps": [
-            {"us": round(gap.us, 3), "before": _cut(gap.before), "after": _cut(gap.after)}
+            {"us": round(gap.us, 3), "before": _cut(gap.before), "after": _cut(gap.after), "times": gap.times,
+             "total_us": round(gap.total, 3)}
             for gap in profile.longest_gaps()
         ],
         "findings": [_finding_table(each) for each in findings_of(profile)],

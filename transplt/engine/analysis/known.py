@@ -17,6 +17,7 @@ from transplt.fixers.tunings.table import tunings
 from transplt.rules import own_card, weighing
 from transplt.rules import support_tables as tables
 from transplt.rules.card_types import named_operators, refusals_of
+from transplt.rules.fault_finding import guidance_on, names_with_guidance
 from transplt.rules.host_settings import host_settings
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
 from transplt.rules.packages import function_notes, package_holding, packages, what_to_do
@@ -55,7 +56,7 @@ def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
         _rules, _support, _operator, _names, _silent, _codemods, _variable, _option, _host, _package, _kernel, _faster,
-        _advice, _tuning, _word, _module, _own_card, _types,
+        _guidance, _advice, _tuning, _word, _module, _own_card, _types,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
     return [*found, *_pages(name)] if found else []
@@ -117,10 +118,10 @@ def known_names() -> tuple[str, ...]:
     documented = read_table("support/api_support.json")["names"].items()
     found = {f"{owner}.{name}" for owner, names in documented for name in names}
     found |= {rule.old for _, table in _rule_tables() for rule in table} | weighing.executed_apis()
-    found |= {*_options(), *(setting.name for setting in host_settings())}
+    found |= {*_options(), *(each for setting in host_settings() for each in (setting.name, *setting.variables))}
     found |= {*_variables(), *tunings(), *read_table("support/tunings.json")["targets"], *_exists()}
     found |= {key for row in packages() for key in _keys_of(row)} | {*function_notes()}
-    found |= {*read_table("support/npu_operators.json")["operators"]}
+    found |= {*read_table("support/npu_operators.json")["operators"], *names_with_guidance()}
     found |= {name for row in silent_errors() for name in row.operators}
     found |= {name for row in kernels() for name in (row["name"], *row["operators"], *row["modules"])}
     return tuple(sorted(found))
@@ -313,7 +314,7 @@ def _option(name: str) -> Iterator[Fact]:
 
 def _host(name: str) -> Iterator[Fact]:
     for setting in host_settings():
-        if setting.name == name:
+        if name in (setting.name, *setting.variables):
             yield Fact("Host", f"`{'; '.join(setting.lines)}`: {setting.what}; cost: {setting.cost}", setting.source)
 
 
@@ -360,6 +361,11 @@ def _faster(name: str) -> Iterator[Fact]:
     form = form_of(name)
     if form is not None:
         yield Fact("Faster on NPU", f"{form['replacement']}; {form['caveats']}", form["source"], "NPU701")
+
+
+def _guidance(name: str) -> Iterator[Fact]:
+    for each in guidance_on(name):
+        yield Fact("Finding faults", each.text, each.source)
 
 
 def _advice(name: str) -> Iterator[Fact]:

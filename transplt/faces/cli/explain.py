@@ -41,7 +41,8 @@ _MOST_CHARACTERS = 80
 @click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
 def explain(name: str, as_json: bool) -> int:
     """Print the page of a code such as NPU201, of a reason such as own-name, or of an error of torch_npu and CANN such
-    as ERR00100, EZ9999 or 507015; or what is known of an API, an environment variable or a package.
+    as ERR00100, EZ9999 or 507015; or what is known of an API, an environment variable or a package, or of finding a
+    fault (overflow, determinism, shrink-model, one-card).
     """
     if is_error_code(name):
         error = error_called(name)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from transplt.base.errors import shown
+from transplt.proof.launch.card_list import put_card_list
 from transplt.proof.launch.edits import EditedFile
 from transplt.proof.launch.hangs import Watch
 from transplt.proof.launch.options import RunOptions, Trace, UsageError
@@ -100,10 +101,13 @@ def start(
         records.mkdir()
         config = Path(folder) / "config.json"
         config.write_text(json.dumps(_config(options, edited, records, cuda)), encoding="utf-8")
+        environment = _environment(options, config, host)
+        if options.shell and host == "npu":
+            # A launch script counts the cards; what the machine itself has is no part of the emulated host.
+            found = put_card_list(Path(folder), options.npus)
+            environment["PATH"] = f"{found}{os.pathsep}{environment['PATH']}"
         begun = time.monotonic()
-        ended = _execute(
-            command_line(options), _environment(options, config, host), options, records, capture, echo, warm
-        )
+        ended = _execute(command_line(options), environment, options, records, capture, echo, warm)
         # A process that outlived the script (a worker whose parent was stopped) writes its record no more: it would do
         # so in the middle of our reading, or of deleting the folder.
         complete = records.rename(Path(folder) / "complete")
