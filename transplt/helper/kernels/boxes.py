@@ -245,7 +245,7 @@ def box_iou_rotated(boxes1: torch.Tensor, boxes2: torch.Tensor) -> torch.Tensor:
 def box_iou_rotated_into(
     boxes1: torch.Tensor, boxes2: torch.Tensor, ious: torch.Tensor, mode_flag: int, aligned: bool
 ) -> None:
-    """Overlap over union (mode_flag 0) or over the first's area (1) of boxes [N, 5] and [M, 5] in radians, into [N * M],
+    """Overlap over union (mode_flag 0) or over the first area (1) of boxes [N, 5] and [M, 5] in radians, into [N * M],
     or of pairs (aligned) into [N], as `box_iou_rotated` of mmcv.
     """
     if not aligned:
