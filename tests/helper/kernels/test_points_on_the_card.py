@@ -64,6 +64,10 @@ def calls() -> Iterator[tuple[str, tuple[Any, ...]]]:
     yield "three_nn_forward", (centers, cloud, torch.zeros(2, 6, 3), none(2, 6, 3), 2, 6, 20)
     yield "three_interpolate_forward", (features, three, weight, torch.zeros(2, 4, 6), 2, 4, 20, 6)
     yield "three_interpolate_backward", (grad[..., 0].contiguous(), three, weight, back, 2, 4, 6, 20)
+    bank, scores, near = torch.randn(2, 20, 3, 4), torch.rand(2, 6, 5, 3), at.long()
+    yield "assign_score_withk_forward", (bank, bank + 1, scores, near, torch.zeros(2, 4, 6, 5), 2, 20, 6, 3, 5, 4, 0)
+    outs = torch.zeros(2, 20, 3, 4), torch.zeros(2, 20, 3, 4), torch.zeros(2, 6, 5, 3)
+    yield "assign_score_withk_backward", (grad, bank, bank + 1, scores, near, *outs, 2, 20, 6, 3, 5, 4, 0)
     yield from stacks(cloud.flatten(0, 1), centers.flatten(0, 1))
     yield from voxels()
     yield from boxes()
@@ -166,6 +170,7 @@ def boxes() -> Iterator[tuple[str, tuple[Any, ...]]]:
     yield "nms_rotated", (flat, scores, 0.2)
     order = scores.sort(descending=True).indices
     yield "nms_rotated_sorted", (flat, scores, order, flat[order], none(0), 0.2, 0)
+    yield "points_in_polygons_forward", (torch.randn(9, 2), torch.randn(4, 8), torch.zeros(9, 4))
     mask = torch.zeros(2, 3, 24, dtype=torch.bool)
     mask[..., 2:7] = True
     yield "sort_vertices_forward", (torch.randn(2, 3, 24, 2), mask, mask.sum(-1).int())
