@@ -1,1 +1,1 @@
-"""Operators that projects compile for CUDA, said in torch, under the names and arguments of the compiled modules."""
+"""Operators that projects compile for CUDA, in torch, under the signatures of the compiled modules."""
