@@ -29,7 +29,7 @@ _LOADS = frozenset("load load_inline load_ext get_plugin _init".split())
 _ENDS = re.compile(r"(?:^_C|^_ext|_cuda|_ext|_cuda_lib|_CUDA|^_backend)$")
 #: Modules of torch and of others that end so and hold no kernels of a project, and what modules have that is no kernel.
 _OTHERS = frozenset("torch torch_npu numpy cupy numba".split())
-_WORDS = rb"CUDAExtension|CppExtension|make_cuda_ext|cpp_extension|_ext\b|_C\b|_cuda\b|_cuda_lib\b|load_ext|_CUDA\b"
+_WORDS = r"CUDAExtension|CppExtension|make_cuda_ext|cpp_extension|_ext\b|_C\b|_cuda\b|_cuda_lib\b|load_ext|_CUDA\b"
 
 
 def called_in(text: str, built: frozenset[str]) -> Iterator[tuple[str, str]]:
@@ -83,7 +83,8 @@ def built_in(text: str) -> Iterator[str]:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _BUILDS:
-            yield from (each.value.rpartition(".")[2] for each in _names(node) if each.value.isidentifier())
+            last = (each.value.rpartition(".")[2] for each in _names(node))
+            yield from (name for name in last if name.isidentifier())
 
 
 def _names(call: ast.Call) -> Iterator[ast.Constant]:
@@ -92,16 +93,25 @@ def _names(call: ast.Call) -> Iterator[ast.Constant]:
 
 
 def texts_of(repository: Path) -> Iterator[tuple[str, str]]:
-    """Path and text of the Python files at HEAD that a compiled module may be named in."""
-    known = "|".join(sorted(_known()))
+    """Path and text of the Python files at HEAD that a compiled module may be named in: by how such modules are called,
+    or by the names of those that are built in the repository.
+    """
+    texts = dict(_with(repository, _WORDS))
+    names = {*_known(), *(name for text in texts.values() for name in built_in(text))}
+    words = "|".join(sorted(re.escape(name) for name in names))
+    texts.update(_with(repository, f"(import|from) .*\\b({words})\\b"))
+    yield from texts.items()
+
+
+def _with(repository: Path, words: str) -> Iterator[tuple[str, str]]:
+    """Path and text of the Python files at HEAD in which a pattern of `git grep -E` is found."""
     found = subprocess.run(
-        ["git", "-C", repository, "grep", "-lE", f"{_WORDS.decode()}|\\b({known})\\b", "HEAD", "--", "*.py"],
+        ["git", "-C", repository, "grep", "-lE", words, "HEAD", "--", "*.py"],
         capture_output=True, text=True, check=False,
     ).stdout.splitlines()  # fmt: skip
     for line in found:
-        path = line.partition(":")[2]
         data = subprocess.run(["git", "-C", repository, "show", line], capture_output=True, check=False).stdout
-        yield path, data.decode("utf-8", "replace")
+        yield line.partition(":")[2], data.decode("utf-8", "replace")
 
 
 def _known() -> frozenset[str]:

@@ -165,6 +165,32 @@ def test_suppression_by_scores() -> None:
     assert newer.tolist() == older.tolist() == named.tolist() == wanted
 
 
+def is_inside(point: Any, polygon: Any) -> bool:
+    crossings = 0
+    for k in range(4):
+        (sx, sy), (tx, ty), (px, py) = polygon[k], polygon[k - 1], point
+        if not min(sy, ty) <= py <= max(sy, ty):
+            continue
+        if (sx, sy) == (px, py) or (tx, ty) == (px, py):
+            break
+        if (sy < py <= ty) or (ty < py <= sy):
+            x = sx + (py - sy) * (tx - sx) / (ty - sy)
+            if x == px:
+                break
+            crossings += x > px
+    return crossings % 2 == 1
+
+
+def test_points_in_polygons() -> None:
+    draw = np.random.default_rng(3)
+    grid = draw.integers(0, 5, (60, 2)).astype(np.float32)  # many lie on edges and corners
+    polygons = np.concatenate([draw.integers(0, 5, (12, 4, 2)), draw.normal(2, 2, (12, 4, 2))]).astype(np.float32)
+    found = torch.full((60, 24), 7.0)
+    kernels.points_in_polygons_forward(torch.tensor(grid), torch.tensor(polygons.reshape(24, 8)), found)
+    wanted = [[float(is_inside(tuple(point), polygon.tolist())) for polygon in polygons] for point in grid.tolist()]
+    assert found.tolist() == wanted and 0 < found.sum() < 720
+
+
 def first_to_last(vertices: Any, mask: Any, count: int) -> list[int]:
     """As the kernel takes one vertex after the other."""
 

@@ -345,5 +345,33 @@ def test_groups_in_the_order_of_arguments_of_older_mmcv() -> None:
     assert torch.equal(back, old_back) and torch.equal(back, kernels.group_points_grad(grad, idx, 9))
 
 
+def test_neighbours_weighted_by_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    from transplt.helper.kernels import point_scores
+
+    monkeypatch.setattr(point_scores, "point_pieces", lambda count, each: (slice(k, k + 2) for k in range(0, count, 2)))
+    b, n0, n1, m, k, o = 2, 6, 5, 3, 4, 2
+    idx = torch.tensor(np.random.default_rng(0).integers(0, n0, (b, n1, k)))
+    idx[0, 1, 2], idx[1, 3, 1] = -1, n0  # outside: left out
+    points, centers, scores = (
+        torch.rand(*shape, dtype=torch.float64, requires_grad=True)
+        for shape in ((b, n0, m, o), (b, n0, m, o), (b, n1, k, m))
+    )
+    rows = torch.zeros(b, o, n1, k, dtype=torch.float64)
+    for i, n, q in np.ndindex(b, n1, k):
+        if 0 <= idx[i, n, q] < n0:
+            gone = points[i, idx[i, n, q]] - centers[i, idx[i, n, 0]]
+            place = tuple(map(torch.tensor, (i, list(range(o)), n, q)))
+            rows = rows.index_put(place, (gone * scores[i, n, q, :, None]).sum(0))
+    held = points.detach(), centers.detach(), scores.detach()
+    out = torch.ones(b, o, n1, k, dtype=torch.float64)
+    sizes = {"B": b, "N0": n0, "N1": n1, "M": m, "K": k, "O": o, "aggregate": 0}
+    kernels.assign_score_withk_forward(*held, idx, out, **sizes)
+    assert torch.allclose(out, rows + 1)
+    grad, backs = torch.rand_like(out), [torch.ones_like(each) for each in held]
+    kernels.assign_score_withk_backward(grad, *held, idx, *backs, **sizes)
+    for mine, theirs in zip(backs, torch.autograd.grad(rows, (points, centers, scores), grad), strict=True):
+        assert torch.allclose(mine, theirs + 1)
+
+
 def test_the_table_names_what_there_is() -> None:
     check_rows("points")

@@ -16,7 +16,7 @@ from transplt.helper.kernels.points import as_float32
 __all__ = [
     "box_iou_rotated", "box_iou_rotated_into", "boxes_aligned_overlap_bev_gpu", "boxes_iou_bev_gpu",
     "boxes_overlap_bev_gpu", "iou3d_nms3d_forward", "iou3d_nms3d_normal_forward", "nms_gpu", "nms_normal_gpu",
-    "nms_rotated", "nms_rotated_sorted", "sort_vertices_forward",
+    "nms_rotated", "nms_rotated_sorted", "points_in_polygons_forward", "sort_vertices_forward",
 ]  # fmt: skip
 
 
@@ -245,7 +245,7 @@ def box_iou_rotated(boxes1: torch.Tensor, boxes2: torch.Tensor) -> torch.Tensor:
 def box_iou_rotated_into(
     boxes1: torch.Tensor, boxes2: torch.Tensor, ious: torch.Tensor, mode_flag: int, aligned: bool
 ) -> None:
-    """Overlap over union (mode_flag 0) or over the first's area (1) of boxes [N, 5] and [M, 5] in radians, into [N * M],
+    """Overlap over union (mode_flag 0) or over the first area (1) of boxes [N, 5] and [M, 5] in radians, into [N * M],
     or of pairs (aligned) into [N], as `box_iou_rotated` of mmcv.
     """
     if not aligned:
@@ -273,6 +273,26 @@ def nms_rotated_sorted(
     if isinstance(labels, (int, float)):
         iou_threshold = labels
     return order[kept_of(dets_sorted, iou_threshold, image_ious).to(order.device)]
+
+
+def points_in_polygons_forward(points: torch.Tensor, polygons: torch.Tensor, output: torch.Tensor) -> None:
+    """Whether points [N, 2] lie in polygons of four vertices [M, 8], 1 or 0, into [N, M], as in mmcv.
+
+    Edges that a ray to the right meets are counted; the count ends at an edge that the point lies on, as there.
+    """
+    x, y = points[:, :1].float(), points[:, 1:2].float()
+    crossed = torch.zeros(len(points), len(polygons), dtype=torch.bool, device=points.device)
+    over = crossed.clone()
+    for k in range(4):
+        start, end = polygons[:, 2 * k : 2 * k + 2].float(), polygons[:, (2 * k + 6) % 8 : (2 * k + 6) % 8 + 2].float()
+        (sx, sy), (tx, ty) = start.unbind(-1), end.unbind(-1)
+        near = (y >= torch.minimum(sy, ty)) & (y <= torch.maximum(sy, ty)) & ~over
+        corner = ((sx == x) & (sy == y)) | ((tx == x) & (ty == y))
+        spans = ((sy < y) & (ty >= y)) | ((sy >= y) & (ty < y))
+        at = sx + (y - sy) * (tx - sx) / torch.where(ty == sy, torch.ones_like(ty), ty - sy)
+        over = over | (near & (corner | (spans & (at == x))))
+        crossed = crossed ^ (near & ~over & spans & (at > x))
+    output.copy_(crossed)
 
 
 # --- vertices --------------------------------------------------------------------------------------------------------

@@ -32,10 +32,12 @@ def squared_radius(radius: float) -> float:
 
 
 def squared_distances(queries: torch.Tensor, points: torch.Tensor) -> torch.Tensor:
-    """[..., M, D] and [..., N, D] to [..., M, N]."""
-    total = (queries[..., :, None, 0] - points[..., None, :, 0]).square()
-    for axis in range(1, queries.shape[-1]):
-        total = total + (queries[..., :, None, axis] - points[..., None, :, axis]).square()
+    """[..., M, D] and [..., N, D] to [..., M, N], without a gradient."""
+    queries, points = queries.detach(), points.detach()
+    total = torch.zeros((), dtype=queries.dtype, device=queries.device)
+    for axis in range(queries.shape[-1]):
+        gone = queries[..., :, None, axis] - points[..., None, :, axis]
+        total = gone.mul_(gone) if axis == 0 else total.add_(gone.mul_(gone))
     return total
 
 
@@ -91,7 +93,7 @@ def three_nearest(queries: torch.Tensor, points: torch.Tensor) -> tuple[torch.Te
         for rank in range(3):
             least, at = distances.min(-1)
             nearest[:, piece, rank], places[:, piece, rank] = least, at.to(torch.int32)
-            distances = distances.scatter(-1, at[..., None], float("inf"))
+            distances.scatter_(-1, at[..., None], float("inf"))
     return nearest, places
 
 
