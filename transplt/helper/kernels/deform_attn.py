@@ -55,7 +55,7 @@ def _attention(
 
 def _queries_at_once(value: torch.Tensor, places: torch.Tensor) -> int:
     """How many queries keep the reads of one map within bounds."""
-    each = value.shape[0] * value.shape[2] * value.shape[3] * places.shape[4]
+    each = int(value.shape[0] * value.shape[2] * value.shape[3] * places.shape[4])
     return max(1, _ATTENTION_PIECE // max(each, 1))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -44,7 +44,8 @@ class _Scan:
     def __init__(self, A: torch.Tensor, length: int, batch: int, softplus: bool) -> None:
         if A.is_complex():
             raise NotImplementedError("selective scan: the complex form has no version without CUDA")
-        self.dim, self.states, self.softplus = *A.shape, softplus
+        self.dim, self.states = int(A.shape[0]), int(A.shape[1])
+        self.softplus = softplus
         self.batch, self.length = batch, length
 
     def pieces(self) -> list[slice]:
@@ -52,10 +53,12 @@ class _Scan:
         return [slice(start, min(start + step, self.length)) for start in range(0, self.length, step)]
 
     def run(
-        self, start: torch.Tensor, u: torch.Tensor, delta: torch.Tensor, A: torch.Tensor, B: torch.Tensor,
-        C: torch.Tensor, D: torch.Tensor | None, bias: torch.Tensor | None,
-    ) -> torch.Tensor:  # fmt: skip
-        """The result of one piece, and the states behind it as further columns: [batch, dim, time + states]."""
+        self, start: torch.Tensor, given: Sequence[torch.Tensor], D: torch.Tensor | None, bias: torch.Tensor | None
+    ) -> torch.Tensor:
+        """The result of one piece, `given` as u, delta, A, B and C of it, and the states behind it as further columns:
+        [batch, dim, time + states].
+        """
+        u, delta, A, B, C = given
         time = delta if bias is None else delta + bias[:, None]
         time = functional.softplus(time) if self.softplus else time
         decay = torch.exp(time.unsqueeze(3) * A[None, :, None])
@@ -89,7 +92,7 @@ def selective_scan_fwd(
     state = A.new_zeros(u.shape[0], scan.dim, scan.states)
     out, gated = torch.empty_like(delta), None if z is None else torch.empty_like(z)
     for piece in scan.pieces():
-        found = scan.run(state, *_given(piece, u, delta, A, B, C), D, delta_bias)
+        found = scan.run(state, _given(piece, u, delta, A, B, C), D, delta_bias)
         value, state = found[..., : -scan.states], found[..., -scan.states :]
         out[..., piece] = value.to(out.dtype)
         if gated is not None and z is not None:
@@ -105,7 +108,7 @@ def _starts(scan: _Scan, u: torch.Tensor, delta: torch.Tensor, given: tuple[Any,
     state = A.new_zeros(u.shape[0], scan.dim, scan.states)
     for piece in scan.pieces():
         yield state
-        found = scan.run(state, *_given(piece, u, delta, A, B, C), D, bias)
+        found = scan.run(state, _given(piece, u, delta, A, B, C), D, bias)
         state = found[..., -scan.states :]
 
 
@@ -138,7 +141,7 @@ def selective_scan_bwd(
         def compute(*every: torch.Tensor, count: int = len(given)) -> torch.Tensor:
             more = iter(every[count:])
             skip = None if D is None else next(more)
-            return scan.run(*every[:count], skip, None if delta_bias is None else next(more))
+            return scan.run(every[0], every[1:count], skip, None if delta_bias is None else next(more))
 
         after, *found = kernel_gradients(compute, [*given, *optional], torch.cat([grad[..., piece], after], 2))
         places = [place for place, each in enumerate(sums) if each is not None]
