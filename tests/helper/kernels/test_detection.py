@@ -12,11 +12,11 @@ import pytest
 from tests.helper.kernels.rows import check_rows, close, kernels, np, numbers, torch
 
 pytestmark = pytest.mark.torch
-nms, roi = kernels("nms"), kernels("roi")
+nms, roi, pools = kernels("nms"), kernels("roi"), kernels("region_pools")
 
 
 def test_each_row_names_a_function_that_takes_its_arguments() -> None:
-    check_rows("detection", "nms", "roi")
+    check_rows("detection", "nms", "roi", "region_pools")
 
 
 # --- boxes -----------------------------------------------------------------------------------------------------------
@@ -159,13 +159,14 @@ def read(image: Any, y: float, x: float) -> Any:
 
 
 def aligned_regions(
-    images: Any, rois: Any, scale: float, ph: int, pw: int, ratio: int, aligned: bool, most: bool
+    images: Any, rois: Any, scale: float, ph: int, pw: int, ratio: int, aligned: bool, most: bool, last: int = 0
 ) -> Any:
     out = np.zeros((len(rois), images.shape[1], ph, pw))
     where = np.full((2, len(rois), images.shape[1], ph, pw), -1.0)
     for n, (number, *box) in enumerate(rois.tolist()):
         x1, y1, x2, y2 = (each * scale - (0.5 if aligned else 0) for each in box)
-        width, height = (x2 - x1, y2 - y1) if aligned else (max(x2 - x1, 1), max(y2 - y1, 1))
+        x2, y2 = x2 + last * scale, y2 + last * scale
+        width, height = (x2 - x1, y2 - y1) if aligned else (max(x2 - x1, 1 - last), max(y2 - y1, 1 - last))
         down = ratio if ratio > 0 else math.ceil(height / ph)
         along = ratio if ratio > 0 else math.ceil(width / pw)
         for p, q in itertools.product(range(ph), range(pw)):
@@ -288,3 +289,83 @@ def test_no_regions_and_halves() -> None:
     half = roi.roi_align_forward(images.half(), rois.half(), 0.5, 2, 3, 2)
     assert half.dtype == torch.float16
     close(half, roi.roi_align_forward(images, rois.half().double(), 0.5, 2, 3, 2), 3e-3)
+
+
+@pytest.mark.parametrize("ratio", [2, 0])
+def test_mmdetections_first_pooling(ratio: int) -> None:
+    images, rois = numbers(2, 3, 6, 8), torch.tensor(ROIS, dtype=torch.float64)
+    wanted = aligned_regions(images, rois, 0.5, 2, 3, ratio, False, False, last=1)
+    output = torch.full(wanted.shape, 5.0, dtype=images.dtype)
+    pools.roi_align_rows_forward(images, rois, 2, 3, 0.5, ratio, output)
+    close(output, wanted)
+    grad, found = numbers(*wanted.shape, seed=3), torch.ones_like(images)
+    pools.roi_align_rows_backward(grad, rois, 2, 3, 0.5, ratio, found)
+    close(((found - 1) * images).sum(), (grad * output).sum())
+    wanted, places = pooled(images, rois, 0.5, 2, 3, False)
+    output, argmax = torch.full(wanted.shape, 5.0, dtype=images.dtype), torch.full(wanted.shape, 7, dtype=torch.int32)
+    pools.roi_pool_rows_forward(images, rois, 2, 3, 0.5, output, argmax)
+    close(output, wanted)
+    assert argmax.tolist() == places.tolist()
+    argmax[3] = -1
+    found = torch.zeros_like(images)
+    pools.roi_pool_rows_backward(grad, rois, argmax, 0.5, found)
+    close(found.sum(), grad.masked_fill(argmax < 0, 0).sum())
+
+
+def test_borders_of_boxes() -> None:
+    images, size = numbers(2, 8, 5, 6), 3
+    boxes = torch.tensor([[[1.0, 1.0, 4.0, 3.5], [-4.0, 0.0, 2.0, 9.0], [2.0, 2.0, 2.0, 2.0]]] * 2).double()
+    boxes[1] += 0.7
+    wanted, places = np.zeros((2, 2, 3, 4)), np.zeros((2, 2, 3, 4))
+    for n, c, b in itertools.product(range(2), range(2), range(3)):
+        x1, y1, x2, y2 = boxes[n, b].tolist()
+        for side in range(4):
+            x, y = (x1, y1) if side < 2 else (x2, y2)
+            dx = ((x2 - x1) / size, 0, -(x2 - x1) / size, 0)[side]
+            dy = (0, (y2 - y1) / size, 0, -(y2 - y1) / size)[side]
+            plane = images[n, side * 2 + c : side * 2 + c + 1].numpy()
+            values = [float(read(plane, y + i * dy, x + i * dx)[0]) for i in range(size + 1)]
+            wanted[n, c, b, side], places[n, c, b, side] = max(values), int(np.argmax(values))
+    output, argmax = torch.zeros(2, 2, 3, 4).double(), torch.zeros(2, 2, 3, 4, dtype=torch.int32)
+    pools.border_align_forward(images, boxes, output, argmax, pool_size=size)
+    close(output, wanted)
+    assert argmax.tolist() == places.tolist()
+    grad, found = numbers(2, 2, 3, 4, seed=2), torch.ones_like(images)
+    pools.border_align_backward(grad, boxes, argmax, found, pool_size=size)
+    close(((found - 1) * images).sum(), (grad * output).sum())
+
+
+@pytest.mark.parametrize("ratio", [2, 0])
+def test_regions_whose_bins_move(ratio: int) -> None:
+    regions = [[0, 5.0, 5.0, 13.0, 11.0], ROIS[1], [1, 8.0, 7.0, 8.4, 7.6]]
+    images, rois = numbers(2, 3, 9, 10), torch.tensor(regions, dtype=torch.float64)
+    offset, gamma = numbers(3, 2, 2, 3, seed=1), 0.3
+    wanted = np.zeros((3, 3, 2, 3))
+    for n, p, q in itertools.product(range(3), range(2), range(3)):
+        number, x1, y1, x2, y2 = rois[n].tolist()
+        left, top, width, height = x1 * 0.5 - 0.5, y1 * 0.5 - 0.5, (x2 - x1) * 0.5, (y2 - y1) * 0.5
+        down, along = (ratio, ratio) if ratio else (math.ceil(height / 2), math.ceil(width / 3))
+        left, top = left + gamma * width * float(offset[n, 0, p, q]), top + gamma * height * float(offset[n, 1, p, q])
+        for i, j in itertools.product(range(down), range(along)):
+            y, x = top + (p + (i + 0.5) / down) * height / 2, left + (q + (j + 0.5) / along) * width / 3
+            wanted[n, :, p, q] += read(images[int(number)].numpy(), y, x) / (down * along)
+    sizes = {"pooled_height": 2, "pooled_width": 3, "spatial_scale": 0.5, "sampling_ratio": ratio, "gamma": gamma}
+    output = torch.full(wanted.shape, 5.0, dtype=images.dtype)
+    pools.deform_roi_pool_forward(images, rois, offset, output, **sizes)
+    close(output, wanted)
+    grad, to_images, to_offset = numbers(*wanted.shape, seed=3), torch.ones_like(images), torch.zeros_like(offset)
+    pools.deform_roi_pool_backward(grad, images, rois, offset, to_images, to_offset, **sizes)
+    close(((to_images - 1) * images).sum(), (grad * output).sum())
+    for place in itertools.product((0, 2), range(2), range(2), range(3)):  # regions that lie within the map
+        moved = [offset.clone(), offset.clone()]
+        moved[0][place] += 1e-5
+        moved[1][place] -= 1e-5
+        values = []
+        for one in moved:
+            again = torch.zeros_like(output)
+            pools.deform_roi_pool_forward(images, rois, one, again, **sizes)
+            values.append((grad * again).sum())
+        close(to_offset[place], (values[0] - values[1]) / 2e-5, 1e-6)
+    plain = torch.zeros_like(output)
+    pools.deform_roi_pool_forward(images, rois, offset[:0], plain, **sizes)
+    close(plain, aligned_regions(images, rois, 0.5, 2, 3, ratio, True, False))
