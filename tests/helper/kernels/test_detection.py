@@ -12,11 +12,11 @@ import pytest
 from tests.helper.kernels.rows import check_rows, close, kernels, np, numbers, torch
 
 pytestmark = pytest.mark.torch
-nms, roi, pools = kernels("nms"), kernels("roi"), kernels("region_pools")
+nms, roi, pools, psroi = (kernels(name) for name in ("nms", "roi", "region_pools", "psroi_pool"))
 
 
 def test_each_row_names_a_function_that_takes_its_arguments() -> None:
-    check_rows("detection", "nms", "roi", "region_pools")
+    check_rows("detection", "nms", "roi", "region_pools", "psroi_pool")
 
 
 # --- boxes -----------------------------------------------------------------------------------------------------------
@@ -369,3 +369,64 @@ def test_regions_whose_bins_move(ratio: int) -> None:
     plain = torch.zeros_like(output)
     pools.deform_roi_pool_forward(images, rois, offset[:0], plain, **sizes)
     close(plain, aligned_regions(images, rois, 0.5, 2, 3, ratio, True, False))
+
+
+def sensitive(images: Any, rois: Any, trans: Any, scale: float, dim: int, groups: int, size: int, parts: int,
+              samples: int, std: float) -> Any:  # fmt: skip
+    """Means and numbers of the reads of bins that have channels of their own and move."""
+    high, wide = images.shape[2:]
+    out, count = np.zeros((len(rois), dim, size, size)), np.zeros((len(rois), dim, size, size))
+    for n, c, p, q in itertools.product(range(len(rois)), range(dim), range(size), range(size)):
+        number, *box = rois[n].tolist()
+        x1, y1, x2, y2 = (math.copysign(math.floor(abs(each) + 0.5), each) for each in box)
+        left, top = x1 * scale - 0.5, y1 * scale - 0.5
+        width, height = max((x2 + 1) * scale - 0.5 - left, 0.1), max((y2 + 1) * scale - 0.5 - top, 0.1)
+        dx = dy = 0.0
+        if trans is not None:
+            kind = c // (dim // (trans.shape[1] // 2))
+            place = (math.floor(p / size * parts), math.floor(q / size * parts))
+            dx, dy = (float(trans[(n, 2 * kind + each, *place)]) * std for each in (0, 1))
+        channel = (c * groups + math.floor(p * groups / size)) * groups + math.floor(q * groups / size)
+        for i, j in itertools.product(range(samples), range(samples)):
+            x = left + q * width / size + dx * width + j * width / size / samples
+            y = top + p * height / size + dy * height + i * height / size / samples
+            if -0.5 <= x <= wide - 0.5 and -0.5 <= y <= high - 0.5:
+                y, x = min(max(y, 0), high - 1), min(max(x, 0), wide - 1)
+                out[n, c, p, q] += read(images[int(number), channel : channel + 1].numpy(), y, x)[0]
+                count[n, c, p, q] += 1
+    return out / np.maximum(count, 1), count
+
+
+@pytest.mark.parametrize("piece", [2**24, 1])
+@pytest.mark.parametrize("moves", [True, False])
+def test_bins_with_channels_of_their_own(moves: bool, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("transplt.helper.kernels.psroi_pool"), "_PSROI_PIECE", piece)
+    images, rois = numbers(2, 4 * 4, 6, 8), torch.tensor(ROIS, dtype=torch.float64)
+    trans = numbers(5, 4, 2, 2, seed=1) if moves else torch.zeros(0).double()
+    sizes = (0.5, 4, 2, 4, 2, 3, 0.3)
+    wanted, number = sensitive(images, rois, trans if moves else None, *sizes)
+    output, count = psroi.dcn_v2_psroi_pooling_forward(images, rois, trans, not moves, *sizes)
+    close(output, wanted)
+    close(count, number)
+    into = [torch.full_like(output, 5.0), torch.full_like(output, 5.0)]
+    psroi.deform_psroi_pooling_cuda_forward(images, rois, trans, *into, not moves, *sizes)
+    close(into[0], wanted)
+    close(into[1], number)
+    grad = numbers(*wanted.shape, seed=3)
+    to_images, to_trans = psroi.dcn_v2_psroi_pooling_backward(grad, images, rois, trans, count, not moves, *sizes)
+    close((to_images * images).sum(), (grad * output).sum())
+    buffers = [torch.ones_like(images), torch.ones_like(trans)]
+    psroi.deform_psroi_pooling_cuda_backward(grad, images, rois, trans, count, *buffers, not moves, *sizes)
+    close(buffers[0], to_images + 1)
+    close(buffers[1], to_trans + 1)
+    if not moves:
+        return
+    assert to_trans.shape == trans.shape
+    for place in itertools.product((0, 2), range(4), range(2), range(2)):
+        values = []
+        for step in (1e-6, -1e-6):
+            moved = trans.clone()
+            moved[place] += step
+            again, _ = psroi.dcn_v2_psroi_pooling_forward(images, rois, moved, False, *sizes)
+            values.append((grad * again).sum())
+        close(to_trans[place], (values[0] - values[1]) / 2e-6, 1e-5)
