@@ -265,7 +265,6 @@ def with_driving_sdk() -> list[Any]:
     """Where attention comes from with DrivingSDK there: a stand-in that gives the sum of the values, times 2."""
     import torch_npu  # noqa: F401
 
-    module = importlib.import_module("transplt.helper.kernels.deform_attn")
     asked: list[tuple[int, ...]] = []
 
     def answer(value: Any, shapes: Any, starts: Any, places: Any, weights: Any) -> Any:
@@ -275,7 +274,6 @@ def with_driving_sdk() -> list[Any]:
     package = types.ModuleType("mx_driving")
     package.multi_scale_deformable_attn = answer  # type: ignore[attr-defined]
     sys.modules["mx_driving"] = package
-    module.mx_driving = package  # type: ignore[attr-defined]
     found = []
     for width in (8, 6):
         for name, arguments in attentions(width):

@@ -17,7 +17,7 @@ __all__ = [
 _PSROI_PIECE = 2**24
 
 
-class _Bins:
+class _PsroiBins:
     """Where some regions are read, [regions, output_dim, bins, bins, reads]: `plane` is map and channel, `y` and `x`
     the place within the map, `there` whether it counts; and `part`, `width`, `height`, how offsets move them.
     """
@@ -68,7 +68,7 @@ class _Bins:
                 yield index, part * other, grow_x * part, grow_y * other
 
 
-def _pieces(rois: torch.Tensor, output_dim: int, pooled_size: int, sample_per_part: int) -> Iterator[slice]:
+def _psroi_pieces(rois: torch.Tensor, output_dim: int, pooled_size: int, sample_per_part: int) -> Iterator[slice]:
     each = output_dim * pooled_size * pooled_size * sample_per_part * sample_per_part
     step = max(1, _PSROI_PIECE // each)
     return (slice(start, start + step) for start in range(0, rois.shape[0], step))
@@ -87,9 +87,9 @@ def dcn_v2_psroi_pooling_forward(
     high, wide = input.shape[2:]
     output = input.new_zeros(bbox.shape[0], output_dim, pooled_size, pooled_size)
     count, flat = torch.zeros_like(output), widened(input).reshape(-1)
-    for piece in _pieces(bbox, output_dim, pooled_size, sample_per_part):
+    for piece in _psroi_pieces(bbox, output_dim, pooled_size, sample_per_part):
         moved = trans if no_trans else trans[piece]
-        bins = _Bins(input.shape, bbox[piece], moved, bool(no_trans), spatial_scale, output_dim, group_size,
+        bins = _PsroiBins(input.shape, bbox[piece], moved, bool(no_trans), spatial_scale, output_dim, group_size,
                      pooled_size, part_size, sample_per_part, trans_std)  # fmt: skip
         total = torch.zeros((), dtype=flat.dtype, device=flat.device)
         for index, weight, _, _ in bins.corners(high, wide):
@@ -110,9 +110,9 @@ def dcn_v2_psroi_pooling_backward(
     high, wide = input.shape[2:]
     flat = widened(input).reshape(-1)
     to_input, to_trans = torch.zeros_like(flat), torch.zeros_like(widened(trans))
-    for piece in _pieces(bbox, output_dim, pooled_size, sample_per_part):
+    for piece in _psroi_pieces(bbox, output_dim, pooled_size, sample_per_part):
         moved = trans if no_trans else trans[piece]
-        bins = _Bins(input.shape, bbox[piece], moved, bool(no_trans), spatial_scale, output_dim, group_size,
+        bins = _PsroiBins(input.shape, bbox[piece], moved, bool(no_trans), spatial_scale, output_dim, group_size,
                      pooled_size, part_size, sample_per_part, trans_std)  # fmt: skip
         share = (widened(out_grad[piece]) / widened(top_count[piece]).clamp(min=1)).unsqueeze(4)
         share = share.masked_fill(~bins.there, 0)
