@@ -76,6 +76,7 @@ def test_kernels_record_no_gradients_and_keep_types_in_autocast() -> None:
     half = image.detach().half()
     close(upfirdn.upfirdn2d(half, torch.ones(2, 2), 1, 1, 1, 1, 0, 0, 0, 0, False, 1.0), found.half(), 2e-3)
     assert upfirdn.upfirdn2d(half[:0], torch.ones(2, 2), 1, 1, 1, 1, 0, 0, 0, 0, False, 1.0).shape == (0, 1, 4, 4)
+    assert upfirdn.upfirdn2d(half[:0].view(0, 5, 5, 1), torch.ones(2, 2), 1, 1, 1, 1, 0, 0, 0, 0).shape == (0, 4, 4, 1)
 
 
 # --- bias and activation ---------------------------------------------------------------------------------------------
