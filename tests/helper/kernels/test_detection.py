@@ -312,6 +312,40 @@ def test_mmdetections_first_pooling(ratio: int) -> None:
     close(found.sum(), grad.masked_fill(argmax < 0, 0).sum())
 
 
+def turned(images: Any, rois: Any, scale: float, ph: int, pw: int, ratio: int, aligned: bool, sign: float) -> Any:
+    out = np.zeros((len(rois), images.shape[1], ph, pw))
+    for n, (number, x0, y0, width, height, angle) in enumerate(rois.tolist()):
+        x0, y0 = x0 * scale - (0.5 if aligned else 0), y0 * scale - (0.5 if aligned else 0)
+        width, height = (each * scale if aligned else max(each * scale, 1) for each in (width, height))
+        down, along = (ratio, ratio) if ratio > 0 else (math.ceil(height / ph), math.ceil(width / pw))
+        for p, q, i, j in itertools.product(range(ph), range(pw), range(down), range(along)):
+            yy = -height / 2 + (p + (i + 0.5) / down) * height / ph
+            xx = -width / 2 + (q + (j + 0.5) / along) * width / pw
+            y = yy * math.cos(sign * angle) - xx * math.sin(sign * angle) + y0
+            x = yy * math.sin(sign * angle) + xx * math.cos(sign * angle) + x0
+            out[n, :, p, q] += read(images[int(number)].numpy(), y, x) / (down * along)
+    return out
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+@pytest.mark.parametrize("ratio", [2, 0])
+def test_turned_regions(ratio: int, aligned: bool) -> None:
+    rois = [[0, 8.0, 6.0, 8.0, 5.0, 0.4], [1, 3.0, 2.0, 12.0, 1.0, -2.0], [1, 9.0, 9.0, 0.5, 0.3, 1.0]]
+    images, rois = numbers(2, 3, 6, 8), torch.tensor(rois, dtype=torch.float64)
+    output, grad = torch.zeros(3, 3, 2, 3).double(), numbers(3, 3, 2, 3, seed=3)
+    for clockwise in (True, False):
+        into = {"pooled_height": 2, "pooled_width": 3, "spatial_scale": 0.5, "sampling_ratio": ratio}
+        pools.roi_align_rotated_into_forward(images, rois, output, **into, aligned=aligned, clockwise=clockwise)
+        close(output, turned(images, rois, 0.5, 2, 3, ratio, aligned, -1 if clockwise else 1))
+        found = torch.ones_like(images)
+        pools.roi_align_rotated_into_backward(grad, rois, found, **into, aligned=aligned, clockwise=clockwise)
+        close(((found - 1) * images).sum(), (grad * output).sum())
+    if aligned:
+        degrees = torch.cat([rois[:, :5], rois[:, 5:] * 180 / math.pi], 1)
+        close(pools.roi_align_rotated_forward(images, degrees, 0.5, 2, 3, ratio), output)
+        close(pools.roi_align_rotated_backward(grad, degrees, 0.5, 2, 3, 2, 3, 6, 8, ratio), found - 1)
+
+
 def test_borders_of_boxes() -> None:
     images, size = numbers(2, 8, 5, 6), 3
     boxes = torch.tensor([[[1.0, 1.0, 4.0, 3.5], [-4.0, 0.0, 2.0, 9.0], [2.0, 2.0, 2.0, 2.0]]] * 2).double()

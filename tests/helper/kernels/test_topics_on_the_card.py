@@ -106,6 +106,11 @@ def detection() -> Iterator[Call]:
     yield "roi_align_into_backward", (grad, rois, torch.rand(5, 3, 2, 3) * 6, x, back, 2, 3, 0.4, 2, 0, True)
     yield "roi_align_rows_forward", (image, rois, 2, 3, 0.4, 2, out)
     yield "roi_align_rows_backward", (grad, rois, 2, 3, 0.4, 2, back)
+    askew = torch.cat([rois, torch.rand(5, 1)], 1)
+    yield "roi_align_rotated_forward", (image, askew, 0.4, 2, 3, 0)
+    yield "roi_align_rotated_backward", (grad, askew, 0.4, 2, 3, 2, 3, 8, 9, 2)
+    yield "roi_align_rotated_into_forward", (image, askew, out, 2, 3, 0.4, 2, True, False)
+    yield "roi_align_rotated_into_backward", (grad, askew, back, 2, 3, 0.4, 0, False, True)
     argmax = torch.randint(-1, 72, (5, 3, 2, 3)).int()
     yield "roi_pool_forward", (image, rois, 0.4, 2, 3)
     yield "roi_pool_backward", (grad, image, rois, argmax, 0.4, 2, 3, 2, 3, 8, 9)
@@ -156,6 +161,8 @@ def spatial() -> Iterator[Call]:
     yield "tin_shift_forward", (number(2, 4, 6, 3), shift, torch.zeros(2, 4, 6, 3))
     rows, columns = torch.tensor([0, 2]), torch.tensor([1, 3])
     yield "masked_im2col_forward", (features[:1], rows, columns, torch.zeros(36, 2), 3, 3, 1, 1)
+    yield "masked_im2col_rows", (features[:1], rows, columns, 3, 3, 1, 1, torch.zeros(36, 2))
+    yield "masked_col2im_rows", (number(4, 2), rows, columns, 3, 4, 4, torch.zeros(1, 4, 3, 4))
     yield "masked_col2im_forward", (number(4, 2), rows, columns, torch.zeros(1, 4, 3, 4), 3, 4, 4)
 
 

@@ -11,6 +11,7 @@ from transplt.helper.kernels.roi import (
     RoiGrids,
     on_the_map,
     pixel_rows,
+    roi_grids,
     roi_means,
     roi_means_gradient,
     roi_pool_into_backward,
@@ -21,7 +22,9 @@ from transplt.helper.kernels.roi import (
 
 __all__ = [
     "border_align_backward", "border_align_forward", "deform_roi_pool_backward", "deform_roi_pool_forward",
-    "roi_align_rows_backward", "roi_align_rows_forward", "roi_pool_rows_backward", "roi_pool_rows_forward",
+    "roi_align_rotated_backward", "roi_align_rotated_forward", "roi_align_rotated_into_backward",
+    "roi_align_rotated_into_forward", "roi_align_rows_backward", "roi_align_rows_forward", "roi_pool_rows_backward",
+    "roi_pool_rows_forward",
 ]  # fmt: skip
 
 
@@ -35,7 +38,7 @@ def roi_align_rows_forward(
     `rois` [regions, 5] are the number of the map, x1, y1, x2, y2, the last pixels included; an empty region gives 0,
     where the compiled one gives NaN with sample_num 0.
     """
-    grids = RoiGrids(rois, pooled_height, pooled_width, spatial_scale, sample_num, False, last_pixels=True)
+    grids = roi_grids(rois, pooled_height, pooled_width, spatial_scale, sample_num, False, last_pixels=True)
     output.copy_(roi_means(features, grids))
     return 1
 
@@ -46,7 +49,7 @@ def roi_align_rows_backward(
     sample_num: int, bottom_grad: torch.Tensor,
 ) -> int:  # fmt: skip
     """The gradient of `roi_align_rows_forward`, added to `bottom_grad`."""
-    grids = RoiGrids(rois, pooled_height, pooled_width, spatial_scale, sample_num, False, last_pixels=True)
+    grids = roi_grids(rois, pooled_height, pooled_width, spatial_scale, sample_num, False, last_pixels=True)
     batch, _, high, wide = bottom_grad.shape
     bottom_grad.add_(roi_means_gradient(top_grad, grids, batch, high, wide).to(bottom_grad.dtype))
     return 1
@@ -69,6 +72,70 @@ def roi_pool_rows_backward(
     """The gradient of `roi_pool_rows_forward`, added to `bottom_grad`."""
     roi_pool_into_backward(top_grad, rois, argmax, bottom_grad, top_grad.shape[2], top_grad.shape[3], spatial_scale)
     return 1
+
+
+# --- turned regions --------------------------------------------------------------------------------------------------
+
+
+def _turned(
+    rois: torch.Tensor, high: int, wide: int, scale: float, sampling_ratio: int, aligned: bool, angle: torch.Tensor
+) -> RoiGrids:
+    """Regions [regions, 6] (map, x and y of the center, width, height, angle), turned by `angle` in radians."""
+    given, shift = widened(rois), 0.5 if aligned else 0.0
+    width, height = given[:, 3] * scale, given[:, 4] * scale
+    if not aligned:
+        width, height = width.clamp(min=1), height.clamp(min=1)
+    turn = given[:, 1] * scale - shift, given[:, 2] * scale - shift, angle.cos(), angle.sin()
+    return RoiGrids(given[:, 0], (-width / 2, -height / 2), (width, height), (high, wide), sampling_ratio, turn)
+
+
+@as_compiled
+def roi_align_rotated_forward(
+    input: torch.Tensor, rois: torch.Tensor, spatial_scale: float, pooled_height: int, pooled_width: int,
+    sampling_ratio: int,
+) -> torch.Tensor:  # fmt: skip
+    """RoIAlign of turned regions, [regions, channels, pooled_height, pooled_width], as Detectron2 has it.
+
+    `rois` [regions, 6] are the number of the map, x and y of the center, width, height and the angle in degrees,
+    against the clock; aligned.
+    """
+    angle = widened(rois)[:, 5] * (math.pi / 180)
+    grids = _turned(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, True, angle)
+    return roi_means(input, grids).to(input.dtype)
+
+
+@as_compiled
+def roi_align_rotated_backward(
+    grad: torch.Tensor, rois: torch.Tensor, spatial_scale: float, pooled_height: int, pooled_width: int,
+    batch_size: int, channels: int, height: int, width: int, sampling_ratio: int,
+) -> torch.Tensor:  # fmt: skip
+    """The gradient of `roi_align_rotated_forward` for its input, [batch_size, channels, height, width]."""
+    angle = widened(rois)[:, 5] * (math.pi / 180)
+    grids = _turned(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, True, angle)
+    return roi_means_gradient(grad, grids, batch_size, height, width).to(grad.dtype).contiguous()
+
+
+@as_compiled
+def roi_align_rotated_into_forward(
+    input: torch.Tensor, rois: torch.Tensor, output: torch.Tensor, pooled_height: int, pooled_width: int,
+    spatial_scale: float, sampling_ratio: int, aligned: bool, clockwise: bool,
+) -> None:  # fmt: skip
+    """RoIAlign of turned regions into `output`, as mmcv has it: the angle in radians, with the clock if `clockwise`."""
+    angle = widened(rois)[:, 5] * (-1 if clockwise else 1)
+    grids = _turned(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned, angle)
+    output.copy_(roi_means(input, grids))
+
+
+@as_compiled
+def roi_align_rotated_into_backward(
+    grad_output: torch.Tensor, rois: torch.Tensor, grad_input: torch.Tensor, pooled_height: int, pooled_width: int,
+    spatial_scale: float, sampling_ratio: int, aligned: bool, clockwise: bool,
+) -> None:  # fmt: skip
+    """The gradient of `roi_align_rotated_into_forward`, added to `grad_input`."""
+    angle = widened(rois)[:, 5] * (-1 if clockwise else 1)
+    grids = _turned(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned, angle)
+    batch, _, high, wide = grad_input.shape
+    grad_input.add_(roi_means_gradient(grad_output, grids, batch, high, wide).to(grad_input.dtype))
 
 
 # --- the borders of boxes --------------------------------------------------------------------------------------------
@@ -153,7 +220,7 @@ def deform_roi_pool_forward(
     `offset` [regions, 2, pooled_height, pooled_width] (x, y) in parts of the region, times `gamma`; empty for none.
     """
     channels, high, wide = input.shape[1:]
-    grids = RoiGrids(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, True)
+    grids = roi_grids(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, True)
     rows = pixel_rows(input)
     found = rows.new_zeros(output.shape)
     for count, regions in grids.groups(channels):
@@ -173,7 +240,7 @@ def deform_roi_pool_backward(
     Reads on the border of the map have the gradients of the compiled one, whose weights go on beyond it.
     """
     batch, channels, high, wide = input.shape
-    grids = RoiGrids(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, True)
+    grids = roi_grids(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, True)
     rows, found = pixel_rows(input), pixel_rows(torch.zeros_like(input))
     for count, regions in grids.groups(channels):
         y, x = _moved(grids, count, regions, offset, gamma)

@@ -21,28 +21,21 @@ _LEAST = -3.4028234663852886e38  # FLT_MAX below 0, from which the compiled ones
 
 
 class RoiGrids:
-    """Where the regions `rois` [regions, 5] (map, x1, y1, x2, y2) are read: so many times a bin along y and x.
+    """Where regions are read: so many times a bin along y and x, of `bins` (high, wide) bins.
 
-    `last_pixels`: x2 and y2 are the last pixels, and a region may be empty.
+    `number` [regions] the map of each, `corner` its left and top, `size` its width and height; `turn`, where it is
+    turned, the x and y that it is turned around, whose 0 the corner counts from, and the cosine and sine.
     """
 
     def __init__(
-        self, rois: torch.Tensor, high: int, wide: int, scale: float, sampling_ratio: int, aligned: bool,
-        last_pixels: bool = False,
+        self, number: torch.Tensor, corner: tuple[torch.Tensor, torch.Tensor], size: tuple[torch.Tensor, torch.Tensor],
+        bins: tuple[int, int], sampling_ratio: int, turn: tuple[torch.Tensor, ...] = (),
     ) -> None:  # fmt: skip
-        rois = widened(rois)
-        shift, more = 0.5 if aligned else 0.0, int(last_pixels)
-        left, top = rois[:, 1] * scale - shift, rois[:, 2] * scale - shift
-        right, bottom = (rois[:, 3] + more) * scale - shift, (rois[:, 4] + more) * scale - shift
-        width, height = right - left, bottom - top
-        if not aligned:
-            width, height = width.clamp(min=1 - more), height.clamp(min=1 - more)
-        self.width, self.height = width, height
-        self.map, self.left, self.top = rois[:, 0].long(), left, top
-        self.high, self.wide = high, wide
-        self.step_x, self.step_y = width / wide, height / high
+        self.map, (self.left, self.top), (self.width, self.height), self.turn = number.long(), corner, size, turn
+        self.high, self.wide = bins
+        self.step_x, self.step_y = self.width / self.wide, self.height / self.high
         if sampling_ratio > 0:
-            self.counts = [(sampling_ratio, sampling_ratio)] * rois.shape[0]
+            self.counts = [(sampling_ratio, sampling_ratio)] * number.shape[0]
         else:
             needed = torch.stack([self.step_y, self.step_x], 1).ceil().tolist()
             self.counts = [(max(int(down), 0), max(int(along), 0)) for down, along in needed]
@@ -67,7 +60,29 @@ class RoiGrids:
         x = self.left[regions, None, None] + torch.arange(self.wide, device=step_x.device)[:, None] * step_x
         x = x + (torch.arange(along, device=step_x.device) + 0.5) * step_x / max(along, 1)
         shape = (regions.shape[0], self.high, self.wide, down, along)
-        return y[:, :, None, :, None].expand(shape).flatten(3), x[:, None, :, None, :].expand(shape).flatten(3)
+        y, x = y[:, :, None, :, None].expand(shape).flatten(3), x[:, None, :, None, :].expand(shape).flatten(3)
+        if not self.turn:
+            return y, x
+        center_x, center_y, cos, sin = (each[regions].view(-1, 1, 1, 1) for each in self.turn)
+        return y * cos - x * sin + center_y, y * sin + x * cos + center_x
+
+
+def roi_grids(
+    rois: torch.Tensor, high: int, wide: int, scale: float, sampling_ratio: int, aligned: bool,
+    last_pixels: bool = False,
+) -> RoiGrids:  # fmt: skip
+    """Of upright regions [regions, 5] (map, x1, y1, x2, y2).
+
+    `last_pixels`: x2 and y2 are the last pixels, and a region may be empty.
+    """
+    rois = widened(rois)
+    shift, more = 0.5 if aligned else 0.0, int(last_pixels)
+    left, top = rois[:, 1] * scale - shift, rois[:, 2] * scale - shift
+    width = (rois[:, 3] + more) * scale - shift - left
+    height = (rois[:, 4] + more) * scale - shift - top
+    if not aligned:
+        width, height = width.clamp(min=1 - more), height.clamp(min=1 - more)
+    return RoiGrids(rois[:, 0], (left, top), (width, height), (high, wide), sampling_ratio)
 
 
 def on_the_map(
@@ -152,7 +167,7 @@ def roi_align_forward(
     `rois` [regions, 5] are the number of the map, x1, y1, x2, y2. Means of sampling_ratio ** 2 reads a bin, as many as
     it has pixels where that is 0 or below. `aligned` shifts by half a pixel and leaves small regions as they are.
     """
-    grids = RoiGrids(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned)
+    grids = roi_grids(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned)
     return roi_means(input, grids).to(input.dtype)
 
 
@@ -162,7 +177,7 @@ def roi_align_backward(
     batch_size: int, channels: int, height: int, width: int, sampling_ratio: int, aligned: bool = False,
 ) -> torch.Tensor:  # fmt: skip
     """The gradient of `roi_align_forward` for its input, [batch_size, channels, height, width]."""
-    grids = RoiGrids(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned)
+    grids = roi_grids(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned)
     return roi_means_gradient(grad, grids, batch_size, height, width).to(grad.dtype).contiguous()
 
 
@@ -175,7 +190,7 @@ def roi_align_into_forward(
 
     `pool_mode` 1 are means, 0 the largest read, whose places go into `argmax_y` and `argmax_x` (-1 where none is).
     """
-    grids = RoiGrids(rois, aligned_height, aligned_width, spatial_scale, sampling_ratio, aligned)
+    grids = roi_grids(rois, aligned_height, aligned_width, spatial_scale, sampling_ratio, aligned)
     output.copy_(roi_means(input, grids, (argmax_y, argmax_x) if pool_mode == 0 else None))
 
 
@@ -188,7 +203,7 @@ def roi_align_into_backward(
     """The gradient of `roi_align_into_forward`, added to `grad_input`."""
     batch, channels, high, wide = grad_input.shape
     if pool_mode == 1:
-        grids = RoiGrids(rois, aligned_height, aligned_width, spatial_scale, sampling_ratio, aligned)
+        grids = roi_grids(rois, aligned_height, aligned_width, spatial_scale, sampling_ratio, aligned)
         grad_input.add_(roi_means_gradient(grad_output, grids, batch, high, wide).to(grad_input.dtype))
         return
     plane = rois[:, 0].long().view(-1, 1, 1, 1) * channels + torch.arange(channels, device=rois.device).view(-1, 1, 1)
