@@ -27,7 +27,11 @@ def check_rows(topic: str, *modules: str) -> None:
         if "helper" not in row:
             assert row["differs"], row["called"]
             continue
-        inspect.signature(offered[row["helper"]]).bind(*row["arguments"])
+        signature = inspect.signature(offered[row["helper"]])
+        signature.bind(*row["arguments"])
+        named = [each.name for each in signature.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
+        # keywords stay as they are in the call: what stands beyond the names goes into `*`
+        assert row["arguments"][: len(named)] == named[: len(row["arguments"])], (row["called"], named)
     assert {*offered} == {row["helper"] for row in rows if "helper" in row}
     keys = [(row["called"], module, len(row["arguments"])) for row in rows for module in row["modules"]]
     assert len(keys) == len({*keys}), [key for key in keys if keys.count(key) > 1]

@@ -12,11 +12,11 @@ import pytest
 from tests.helper.kernels.rows import check_rows, close, kernels, np, numbers, torch
 
 pytestmark = pytest.mark.torch
-nms, roi = kernels("nms"), kernels("roi")
+nms, roi, pools, psroi = (kernels(name) for name in ("nms", "roi", "region_pools", "psroi_pool"))
 
 
 def test_each_row_names_a_function_that_takes_its_arguments() -> None:
-    check_rows("detection", "nms", "roi")
+    check_rows("detection", "nms", "roi", "region_pools", "psroi_pool")
 
 
 # --- boxes -----------------------------------------------------------------------------------------------------------
@@ -159,13 +159,14 @@ def read(image: Any, y: float, x: float) -> Any:
 
 
 def aligned_regions(
-    images: Any, rois: Any, scale: float, ph: int, pw: int, ratio: int, aligned: bool, most: bool
+    images: Any, rois: Any, scale: float, ph: int, pw: int, ratio: int, aligned: bool, most: bool, last: int = 0
 ) -> Any:
     out = np.zeros((len(rois), images.shape[1], ph, pw))
     where = np.full((2, len(rois), images.shape[1], ph, pw), -1.0)
     for n, (number, *box) in enumerate(rois.tolist()):
         x1, y1, x2, y2 = (each * scale - (0.5 if aligned else 0) for each in box)
-        width, height = (x2 - x1, y2 - y1) if aligned else (max(x2 - x1, 1), max(y2 - y1, 1))
+        x2, y2 = x2 + last * scale, y2 + last * scale
+        width, height = (x2 - x1, y2 - y1) if aligned else (max(x2 - x1, 1 - last), max(y2 - y1, 1 - last))
         down = ratio if ratio > 0 else math.ceil(height / ph)
         along = ratio if ratio > 0 else math.ceil(width / pw)
         for p, q in itertools.product(range(ph), range(pw)):
@@ -288,3 +289,178 @@ def test_no_regions_and_halves() -> None:
     half = roi.roi_align_forward(images.half(), rois.half(), 0.5, 2, 3, 2)
     assert half.dtype == torch.float16
     close(half, roi.roi_align_forward(images, rois.half().double(), 0.5, 2, 3, 2), 3e-3)
+
+
+@pytest.mark.parametrize("ratio", [2, 0])
+def test_mmdetections_first_pooling(ratio: int) -> None:
+    images, rois = numbers(2, 3, 6, 8), torch.tensor(ROIS, dtype=torch.float64)
+    wanted = aligned_regions(images, rois, 0.5, 2, 3, ratio, False, False, last=1)
+    output = torch.full(wanted.shape, 5.0, dtype=images.dtype)
+    pools.roi_align_rows_forward(images, rois, 2, 3, 0.5, ratio, output)
+    close(output, wanted)
+    grad, found = numbers(*wanted.shape, seed=3), torch.ones_like(images)
+    pools.roi_align_rows_backward(grad, rois, 2, 3, 0.5, ratio, found)
+    close(((found - 1) * images).sum(), (grad * output).sum())
+    wanted, places = pooled(images, rois, 0.5, 2, 3, False)
+    output, argmax = torch.full(wanted.shape, 5.0, dtype=images.dtype), torch.full(wanted.shape, 7, dtype=torch.int32)
+    pools.roi_pool_rows_forward(images, rois, 2, 3, 0.5, output, argmax)
+    close(output, wanted)
+    assert argmax.tolist() == places.tolist()
+    argmax[3] = -1
+    found = torch.zeros_like(images)
+    pools.roi_pool_rows_backward(grad, rois, argmax, 0.5, found)
+    close(found.sum(), grad.masked_fill(argmax < 0, 0).sum())
+
+
+def turned(images: Any, rois: Any, scale: float, ph: int, pw: int, ratio: int, aligned: bool, sign: float) -> Any:
+    out = np.zeros((len(rois), images.shape[1], ph, pw))
+    for n, (number, x0, y0, width, height, angle) in enumerate(rois.tolist()):
+        x0, y0 = x0 * scale - (0.5 if aligned else 0), y0 * scale - (0.5 if aligned else 0)
+        width, height = (each * scale if aligned else max(each * scale, 1) for each in (width, height))
+        down, along = (ratio, ratio) if ratio > 0 else (math.ceil(height / ph), math.ceil(width / pw))
+        for p, q, i, j in itertools.product(range(ph), range(pw), range(down), range(along)):
+            yy = -height / 2 + (p + (i + 0.5) / down) * height / ph
+            xx = -width / 2 + (q + (j + 0.5) / along) * width / pw
+            y = yy * math.cos(sign * angle) - xx * math.sin(sign * angle) + y0
+            x = yy * math.sin(sign * angle) + xx * math.cos(sign * angle) + x0
+            out[n, :, p, q] += read(images[int(number)].numpy(), y, x) / (down * along)
+    return out
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+@pytest.mark.parametrize("ratio", [2, 0])
+def test_turned_regions(ratio: int, aligned: bool) -> None:
+    rois = [[0, 8.0, 6.0, 8.0, 5.0, 0.4], [1, 3.0, 2.0, 12.0, 1.0, -2.0], [1, 9.0, 9.0, 0.5, 0.3, 1.0]]
+    images, rois = numbers(2, 3, 6, 8), torch.tensor(rois, dtype=torch.float64)
+    output, grad = torch.zeros(3, 3, 2, 3).double(), numbers(3, 3, 2, 3, seed=3)
+    for clockwise in (True, False):
+        into = {"pooled_height": 2, "pooled_width": 3, "spatial_scale": 0.5, "sampling_ratio": ratio}
+        pools.roi_align_rotated_into_forward(images, rois, output, **into, aligned=aligned, clockwise=clockwise)
+        close(output, turned(images, rois, 0.5, 2, 3, ratio, aligned, -1 if clockwise else 1))
+        found = torch.ones_like(images)
+        pools.roi_align_rotated_into_backward(grad, rois, found, **into, aligned=aligned, clockwise=clockwise)
+        close(((found - 1) * images).sum(), (grad * output).sum())
+    if aligned:
+        degrees = torch.cat([rois[:, :5], rois[:, 5:] * 180 / math.pi], 1)
+        close(pools.roi_align_rotated_forward(images, degrees, 0.5, 2, 3, ratio), output)
+        close(pools.roi_align_rotated_backward(grad, degrees, 0.5, 2, 3, 2, 3, 6, 8, ratio), found - 1)
+
+
+def test_borders_of_boxes() -> None:
+    images, size = numbers(2, 8, 5, 6), 3
+    boxes = torch.tensor([[[1.0, 1.0, 4.0, 3.5], [-4.0, 0.0, 2.0, 9.0], [2.0, 2.0, 2.0, 2.0]]] * 2).double()
+    boxes[1] += 0.7
+    wanted, places = np.zeros((2, 2, 3, 4)), np.zeros((2, 2, 3, 4))
+    for n, c, b in itertools.product(range(2), range(2), range(3)):
+        x1, y1, x2, y2 = boxes[n, b].tolist()
+        for side in range(4):
+            x, y = (x1, y1) if side < 2 else (x2, y2)
+            dx = ((x2 - x1) / size, 0, -(x2 - x1) / size, 0)[side]
+            dy = (0, (y2 - y1) / size, 0, -(y2 - y1) / size)[side]
+            plane = images[n, side * 2 + c : side * 2 + c + 1].numpy()
+            values = [float(read(plane, y + i * dy, x + i * dx)[0]) for i in range(size + 1)]
+            wanted[n, c, b, side], places[n, c, b, side] = max(values), int(np.argmax(values))
+    output, argmax = torch.zeros(2, 2, 3, 4).double(), torch.zeros(2, 2, 3, 4, dtype=torch.int32)
+    pools.border_align_forward(images, boxes, output, argmax, pool_size=size)
+    close(output, wanted)
+    assert argmax.tolist() == places.tolist()
+    grad, found = numbers(2, 2, 3, 4, seed=2), torch.ones_like(images)
+    pools.border_align_backward(grad, boxes, argmax, found, pool_size=size)
+    close(((found - 1) * images).sum(), (grad * output).sum())
+
+
+@pytest.mark.parametrize("ratio", [2, 0])
+def test_regions_whose_bins_move(ratio: int) -> None:
+    regions = [[0, 5.0, 5.0, 13.0, 11.0], ROIS[1], [1, 8.0, 7.0, 8.4, 7.6]]
+    images, rois = numbers(2, 3, 9, 10), torch.tensor(regions, dtype=torch.float64)
+    offset, gamma = numbers(3, 2, 2, 3, seed=1), 0.3
+    wanted = np.zeros((3, 3, 2, 3))
+    for n, p, q in itertools.product(range(3), range(2), range(3)):
+        number, x1, y1, x2, y2 = rois[n].tolist()
+        left, top, width, height = x1 * 0.5 - 0.5, y1 * 0.5 - 0.5, (x2 - x1) * 0.5, (y2 - y1) * 0.5
+        down, along = (ratio, ratio) if ratio else (math.ceil(height / 2), math.ceil(width / 3))
+        left, top = left + gamma * width * float(offset[n, 0, p, q]), top + gamma * height * float(offset[n, 1, p, q])
+        for i, j in itertools.product(range(down), range(along)):
+            y, x = top + (p + (i + 0.5) / down) * height / 2, left + (q + (j + 0.5) / along) * width / 3
+            wanted[n, :, p, q] += read(images[int(number)].numpy(), y, x) / (down * along)
+    sizes = {"pooled_height": 2, "pooled_width": 3, "spatial_scale": 0.5, "sampling_ratio": ratio, "gamma": gamma}
+    output = torch.full(wanted.shape, 5.0, dtype=images.dtype)
+    pools.deform_roi_pool_forward(images, rois, offset, output, **sizes)
+    close(output, wanted)
+    grad, to_images, to_offset = numbers(*wanted.shape, seed=3), torch.ones_like(images), torch.zeros_like(offset)
+    pools.deform_roi_pool_backward(grad, images, rois, offset, to_images, to_offset, **sizes)
+    close(((to_images - 1) * images).sum(), (grad * output).sum())
+    for place in itertools.product((0, 2), range(2), range(2), range(3)):  # regions that lie within the map
+        moved = [offset.clone(), offset.clone()]
+        moved[0][place] += 1e-5
+        moved[1][place] -= 1e-5
+        values = []
+        for one in moved:
+            again = torch.zeros_like(output)
+            pools.deform_roi_pool_forward(images, rois, one, again, **sizes)
+            values.append((grad * again).sum())
+        close(to_offset[place], (values[0] - values[1]) / 2e-5, 1e-6)
+    plain = torch.zeros_like(output)
+    pools.deform_roi_pool_forward(images, rois, offset[:0], plain, **sizes)
+    close(plain, aligned_regions(images, rois, 0.5, 2, 3, ratio, True, False))
+
+
+def sensitive(images: Any, rois: Any, trans: Any, scale: float, dim: int, groups: int, size: int, parts: int,
+              samples: int, std: float) -> Any:  # fmt: skip
+    """Means and numbers of the reads of bins that have channels of their own and move."""
+    high, wide = images.shape[2:]
+    out, count = np.zeros((len(rois), dim, size, size)), np.zeros((len(rois), dim, size, size))
+    for n, c, p, q in itertools.product(range(len(rois)), range(dim), range(size), range(size)):
+        number, *box = rois[n].tolist()
+        x1, y1, x2, y2 = (math.copysign(math.floor(abs(each) + 0.5), each) for each in box)
+        left, top = x1 * scale - 0.5, y1 * scale - 0.5
+        width, height = max((x2 + 1) * scale - 0.5 - left, 0.1), max((y2 + 1) * scale - 0.5 - top, 0.1)
+        dx = dy = 0.0
+        if trans is not None:
+            kind = c // (dim // (trans.shape[1] // 2))
+            place = (math.floor(p / size * parts), math.floor(q / size * parts))
+            dx, dy = (float(trans[(n, 2 * kind + each, *place)]) * std for each in (0, 1))
+        channel = (c * groups + math.floor(p * groups / size)) * groups + math.floor(q * groups / size)
+        for i, j in itertools.product(range(samples), range(samples)):
+            x = left + q * width / size + dx * width + j * width / size / samples
+            y = top + p * height / size + dy * height + i * height / size / samples
+            if -0.5 <= x <= wide - 0.5 and -0.5 <= y <= high - 0.5:
+                y, x = min(max(y, 0), high - 1), min(max(x, 0), wide - 1)
+                out[n, c, p, q] += read(images[int(number), channel : channel + 1].numpy(), y, x)[0]
+                count[n, c, p, q] += 1
+    return out / np.maximum(count, 1), count
+
+
+@pytest.mark.parametrize("piece", [2**24, 1])
+@pytest.mark.parametrize("moves", [True, False])
+def test_bins_with_channels_of_their_own(moves: bool, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("transplt.helper.kernels.psroi_pool"), "_PSROI_PIECE", piece)
+    images, rois = numbers(2, 4 * 4, 6, 8), torch.tensor(ROIS, dtype=torch.float64)
+    trans = numbers(5, 4, 2, 2, seed=1) if moves else torch.zeros(0).double()
+    sizes = (0.5, 4, 2, 4, 2, 3, 0.3)
+    wanted, number = sensitive(images, rois, trans if moves else None, *sizes)
+    output, count = psroi.dcn_v2_psroi_pooling_forward(images, rois, trans, not moves, *sizes)
+    close(output, wanted)
+    close(count, number)
+    into = [torch.full_like(output, 5.0), torch.full_like(output, 5.0)]
+    psroi.deform_psroi_pooling_cuda_forward(images, rois, trans, *into, not moves, *sizes)
+    close(into[0], wanted)
+    close(into[1], number)
+    grad = numbers(*wanted.shape, seed=3)
+    to_images, to_trans = psroi.dcn_v2_psroi_pooling_backward(grad, images, rois, trans, count, not moves, *sizes)
+    close((to_images * images).sum(), (grad * output).sum())
+    buffers = [torch.ones_like(images), torch.ones_like(trans)]
+    psroi.deform_psroi_pooling_cuda_backward(grad, images, rois, trans, count, *buffers, not moves, *sizes)
+    close(buffers[0], to_images + 1)
+    close(buffers[1], to_trans + 1)
+    if not moves:
+        return
+    assert to_trans.shape == trans.shape
+    for place in itertools.product((0, 2), range(4), range(2), range(2)):
+        values = []
+        for step in (1e-6, -1e-6):
+            moved = trans.clone()
+            moved[place] += step
+            again, _ = psroi.dcn_v2_psroi_pooling_forward(images, rois, moved, False, *sizes)
+            values.append((grad * again).sum())
+        close(to_trans[place], (values[0] - values[1]) / 2e-6, 1e-5)

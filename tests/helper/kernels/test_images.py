@@ -76,6 +76,7 @@ def test_kernels_record_no_gradients_and_keep_types_in_autocast() -> None:
     half = image.detach().half()
     close(upfirdn.upfirdn2d(half, torch.ones(2, 2), 1, 1, 1, 1, 0, 0, 0, 0, False, 1.0), found.half(), 2e-3)
     assert upfirdn.upfirdn2d(half[:0], torch.ones(2, 2), 1, 1, 1, 1, 0, 0, 0, 0, False, 1.0).shape == (0, 1, 4, 4)
+    assert upfirdn.upfirdn2d(half[:0].view(0, 5, 5, 1), torch.ones(2, 2), 1, 1, 1, 1, 0, 0, 0, 0).shape == (0, 4, 4, 1)
 
 
 # --- bias and activation ---------------------------------------------------------------------------------------------
@@ -179,7 +180,7 @@ FLOWNETS = [(2, 1, 2, 1, 1), (4, 1, 4, 1, 2), (0, 1, 2, 1, 1), (3, 3, 2, 2, 1), 
 
 @pytest.mark.parametrize("settings", FLOWNETS)
 def test_flownets_correlation(settings: tuple[int, ...]) -> None:
-    one, two = numbers(1, 2, 5, 6), numbers(1, 2, 5, 6, seed=1)
+    one, two = numbers(1, 2, 4, 5), numbers(1, 2, 4, 5, seed=1)
     scratch, output = one.new_empty(0), one.new_empty(0)
     assert corr.correlation_forward(one, two, scratch, scratch, output, *settings, 1) == 1
     close(output, flownet(one, two, *settings))
@@ -199,7 +200,7 @@ def test_flownets_correlation(settings: tuple[int, ...]) -> None:
             corr.correlation_backward(a, b, scratch, scratch, grad, to_a, to_b, *settings, 1)
             return to_a, to_b
 
-    torch.autograd.gradcheck(Correlation.apply, (one.requires_grad_(), two.requires_grad_()))
+    torch.autograd.gradcheck(Correlation.apply, (one.requires_grad_(), two.requires_grad_()), fast_mode=True)
 
 
 def test_correlation_of_halves_adds_up_in_float32() -> None:
@@ -342,7 +343,7 @@ def test_gradients_of_warping_are_added_and_written() -> None:
             return to_image, to_flow
 
     inputs = numbers(1, 2, 3, 4).requires_grad_(), numbers(1, 2, 3, 4, seed=1, low=-2, high=2).requires_grad_()
-    torch.autograd.gradcheck(Warp.apply, inputs)
+    torch.autograd.gradcheck(Warp.apply, inputs, fast_mode=True)
 
 
 def test_the_norm_over_channels() -> None:

@@ -186,5 +186,10 @@ def test_windows_of_chosen_pixels() -> None:
     moves.masked_col2im_forward(values, rows, columns, target, height=5, width=6, channels=2)
     close(target[0, :, rows, columns], values)
     assert int((target != 0).sum()) == 6
+    again = torch.zeros_like(col), torch.zeros_like(target)
+    moves.masked_im2col_rows(image, rows, columns, 3, 2, 1, 1, again[0])
+    moves.masked_col2im_rows(values, rows, columns, 5, 6, 2, again[1])
+    close(again[0], col)
+    close(again[1], target)
     nothing = torch.zeros(18, 0, dtype=image.dtype)
     moves.masked_im2col_forward(image, rows[:0], columns[:0], nothing, 3, 2, 1, 1)

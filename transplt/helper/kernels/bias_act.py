@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch.nn import functional
 
 from transplt.helper.kernels.recompute import as_compiled, widened
 
@@ -26,9 +27,11 @@ def fused_bias_act(
         x = x + _along(bias.to(x.dtype), input)
     if grad >= 2 and act in (1, 3):
         return torch.zeros_like(input)
-    if act == 3:
-        sign = x if grad == 0 else refer if refer.numel() else torch.zeros_like(x)
-        x = torch.where(sign > 0, x, x * alpha)
+    if act == 3 and grad == 0:
+        x = functional.leaky_relu(x, alpha)
+    elif act == 3:
+        sign = widened(refer) if refer.numel() else torch.zeros_like(x)
+        x = torch.ops.aten.leaky_relu_backward(x, sign, alpha, False)
     return (x * scale).to(input.dtype)
 
 
@@ -78,7 +81,7 @@ def _activated(x: torch.Tensor, act: int, alpha: float) -> torch.Tensor:
     if act == 2:
         return torch.where(x > 0, x, 0)
     if act == 3:
-        return torch.where(x > 0, x, x * alpha)
+        return functional.leaky_relu(x, alpha)
     if act == 4:
         return torch.tanh(x)
     if act == 5:
@@ -119,5 +122,5 @@ def _derived(
     if grad == 1 and act == 1:
         return x
     if grad == 1 and act in (2, 3):
-        return torch.where(y > 0, x, x * (alpha if act == 3 else 0))
+        return torch.ops.aten.leaky_relu_backward(x, y, alpha if act == 3 else 0.0, False)
     return torch.zeros_like(x)

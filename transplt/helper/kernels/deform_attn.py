@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+from typing import Any
+
 import torch
 from torch.nn import functional
 
 from transplt.helper.kernels.recompute import as_compiled, kernel_gradients, widened
-
-try:
-    import mx_driving  # type: ignore[import-not-found]
-except ImportError:  # the package of operators for Ascend is not needed
-    mx_driving = None
 
 __all__ = ["ms_deform_attn_backward", "ms_deform_attn_forward", "ms_deform_attn_into_backward"]
 
@@ -35,12 +34,21 @@ def _attended(
     return found.view(batch, heads * width, queries).transpose(1, 2)
 
 
+@functools.cache
+def _driving_sdk() -> Any:
+    """DrivingSDK, operators for Ascend, or None where it is not installed."""
+    try:
+        return importlib.import_module("mx_driving")
+    except ImportError:
+        return None
+
+
 def _is_for_the_package(value: torch.Tensor, places: torch.Tensor) -> bool:
     """True where mx_driving is there and takes such tensors (DrivingSDK, multi_scale_deformable_attn.md)."""
     _, _, heads, width = value.shape
     levels, points = places.shape[3:5]
     return (
-        mx_driving is not None and value.device.type == "npu" and value.dtype in (torch.float32, torch.float16)
+        value.device.type == "npu" and value.dtype in (torch.float32, torch.float16) and _driving_sdk() is not None
         and levels * points <= 64 and heads <= 8 and width <= 256 and width % 8 == 0
     )  # fmt: skip
 
@@ -49,13 +57,13 @@ def _attention(
     value: torch.Tensor, shapes: torch.Tensor, starts: torch.Tensor, places: torch.Tensor, weights: torch.Tensor
 ) -> torch.Tensor:
     if _is_for_the_package(value, places):
-        return mx_driving.multi_scale_deformable_attn(value, shapes, starts, places, weights)
+        return _driving_sdk().multi_scale_deformable_attn(value, shapes, starts, places, weights)
     return _attended(widened(value), shapes, starts, widened(places), widened(weights)).to(value.dtype)
 
 
 def _queries_at_once(value: torch.Tensor, places: torch.Tensor) -> int:
     """How many queries keep the reads of one map within bounds."""
-    each = value.shape[0] * value.shape[2] * value.shape[3] * places.shape[4]
+    each = int(value.shape[0] * value.shape[2] * value.shape[3] * places.shape[4])
     return max(1, _ATTENTION_PIECE // max(each, 1))
 
 

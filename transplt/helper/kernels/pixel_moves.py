@@ -9,8 +9,8 @@ from transplt.helper.kernels.recompute import as_compiled
 
 __all__ = [
     "bottom_pool_backward", "bottom_pool_forward", "left_pool_backward", "left_pool_forward", "masked_col2im_forward",
-    "masked_im2col_forward", "right_pool_backward", "right_pool_forward", "tin_shift_forward", "top_pool_backward",
-    "top_pool_forward",
+    "masked_col2im_rows", "masked_im2col_forward", "masked_im2col_rows", "right_pool_backward", "right_pool_forward",
+    "tin_shift_forward", "top_pool_backward", "top_pool_forward",
 ]  # fmt: skip
 
 
@@ -128,3 +128,23 @@ def masked_col2im_forward(
 ) -> None:  # fmt: skip
     """`col` [channels, pixels] at chosen pixels of `im` [1, channels, height, width], which else stays."""
     im.view(channels, height * width)[:, mask_h_idx.long() * width + mask_w_idx.long()] = col.view(channels, -1)
+
+
+@as_compiled
+def masked_im2col_rows(
+    data_im: torch.Tensor, mask_h_idx: torch.Tensor, mask_w_idx: torch.Tensor, kernel_h: int, kernel_w: int,
+    pad_h: int, pad_w: int, data_col: torch.Tensor,
+) -> int:  # fmt: skip
+    """`masked_im2col_forward` with the arguments as mmdetection 1 has them."""
+    masked_im2col_forward(data_im, mask_h_idx, mask_w_idx, data_col, kernel_h, kernel_w, pad_h, pad_w)
+    return 1
+
+
+@as_compiled
+def masked_col2im_rows(
+    data_col: torch.Tensor, mask_h_idx: torch.Tensor, mask_w_idx: torch.Tensor, height: int, width: int,
+    channels: int, data_im: torch.Tensor,
+) -> int:  # fmt: skip
+    """`masked_col2im_forward` with the arguments as mmdetection 1 has them."""
+    masked_col2im_forward(data_col, mask_h_idx, mask_w_idx, data_im, height, width, channels)
+    return 1

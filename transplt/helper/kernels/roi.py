@@ -20,23 +20,22 @@ _ROI_PIECE = 2**25
 _LEAST = -3.4028234663852886e38  # FLT_MAX below 0, from which the compiled ones begin to look for the largest
 
 
-class _Grids:
-    """Where the regions `rois` [regions, 5] (map, x1, y1, x2, y2) are read: so many times a bin along y and x."""
+class RoiGrids:
+    """Where regions are read: so many times a bin along y and x, of `bins` (high, wide) bins.
+
+    `number` [regions] the map of each, `corner` its left and top, `size` its width and height; `turn`, where it is
+    turned, the x and y that it is turned around, whose 0 the corner counts from, and the cosine and sine.
+    """
 
     def __init__(
-        self, rois: torch.Tensor, high: int, wide: int, scale: float, sampling_ratio: int, aligned: bool
-    ) -> None:
-        rois = widened(rois)
-        shift = 0.5 if aligned else 0.0
-        left, top, right, bottom = (rois[:, place] * scale - shift for place in (1, 2, 3, 4))
-        width, height = right - left, bottom - top
-        if not aligned:
-            width, height = width.clamp(min=1), height.clamp(min=1)
-        self.map, self.left, self.top = rois[:, 0].long(), left, top
-        self.high, self.wide = high, wide
-        self.step_x, self.step_y = width / wide, height / high
+        self, number: torch.Tensor, corner: tuple[torch.Tensor, torch.Tensor], size: tuple[torch.Tensor, torch.Tensor],
+        bins: tuple[int, int], sampling_ratio: int, turn: tuple[torch.Tensor, ...] = (),
+    ) -> None:  # fmt: skip
+        self.map, (self.left, self.top), (self.width, self.height), self.turn = number.long(), corner, size, turn
+        self.high, self.wide = bins
+        self.step_x, self.step_y = self.width / self.wide, self.height / self.high
         if sampling_ratio > 0:
-            self.counts = [(sampling_ratio, sampling_ratio)] * rois.shape[0]
+            self.counts = [(sampling_ratio, sampling_ratio)] * number.shape[0]
         else:
             needed = torch.stack([self.step_y, self.step_x], 1).ceil().tolist()
             self.counts = [(max(int(down), 0), max(int(along), 0)) for down, along in needed]
@@ -61,10 +60,32 @@ class _Grids:
         x = self.left[regions, None, None] + torch.arange(self.wide, device=step_x.device)[:, None] * step_x
         x = x + (torch.arange(along, device=step_x.device) + 0.5) * step_x / max(along, 1)
         shape = (regions.shape[0], self.high, self.wide, down, along)
-        return y[:, :, None, :, None].expand(shape).flatten(3), x[:, None, :, None, :].expand(shape).flatten(3)
+        y, x = y[:, :, None, :, None].expand(shape).flatten(3), x[:, None, :, None, :].expand(shape).flatten(3)
+        if not self.turn:
+            return y, x
+        center_x, center_y, cos, sin = (each[regions].view(-1, 1, 1, 1) for each in self.turn)
+        return y * cos - x * sin + center_y, y * sin + x * cos + center_x
 
 
-def _on_the_map(
+def roi_grids(
+    rois: torch.Tensor, high: int, wide: int, scale: float, sampling_ratio: int, aligned: bool,
+    last_pixels: bool = False,
+) -> RoiGrids:  # fmt: skip
+    """Of upright regions [regions, 5] (map, x1, y1, x2, y2).
+
+    `last_pixels`: x2 and y2 are the last pixels, and a region may be empty.
+    """
+    rois = widened(rois)
+    shift, more = 0.5 if aligned else 0.0, int(last_pixels)
+    left, top = rois[:, 1] * scale - shift, rois[:, 2] * scale - shift
+    width = (rois[:, 3] + more) * scale - shift - left
+    height = (rois[:, 4] + more) * scale - shift - top
+    if not aligned:
+        width, height = width.clamp(min=1 - more), height.clamp(min=1 - more)
+    return RoiGrids(rois[:, 0], (left, top), (width, height), (high, wide), sampling_ratio)
+
+
+def on_the_map(
     y: torch.Tensor, x: torch.Tensor, high: int, wide: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Places within the map, those up to 1 beyond it on its border, and which are farther away."""
@@ -72,30 +93,42 @@ def _on_the_map(
     return y.clamp(0, high - 1), x.clamp(0, wide - 1), outside
 
 
-def _rows(input: torch.Tensor) -> torch.Tensor:
+def pixel_rows(input: torch.Tensor) -> torch.Tensor:
     return widened(input).permute(0, 2, 3, 1).reshape(-1, input.shape[1])
 
 
-def _reads(
+def roi_reads(
     rows: torch.Tensor, number: torch.Tensor, y: torch.Tensor, x: torch.Tensor, high: int, wide: int
 ) -> torch.Tensor:
-    y, x, outside = _on_the_map(y, x, high, wide)
+    y, x, outside = on_the_map(y, x, high, wide)
     found = bilinear_read(rows, number.view(-1, 1, 1, 1), y, x, high, wide)
     return found.masked_fill(outside.unsqueeze(-1), 0)
 
 
-def _align(
-    input: torch.Tensor, grids: _Grids, argmax: tuple[torch.Tensor, torch.Tensor] | None = None
+def spread_between(
+    grad: torch.Tensor, plane: torch.Tensor, y: torch.Tensor, x: torch.Tensor, planes: int, high: int, wide: int
+) -> torch.Tensor:
+    """Gradients added up at places of their own planes, of `planes`: [planes * high * wide]. All of one shape."""
+    y, x, outside = on_the_map(y, x, high, wide)
+    found = grad.new_zeros(planes * high * wide)
+    for index, weight in bilinear_corners(y, x, high, wide):
+        share = grad * weight.masked_fill(outside, 0)
+        found.index_add_(0, (index + plane * (high * wide)).flatten(), share.flatten())
+    return found
+
+
+def roi_means(
+    input: torch.Tensor, grids: RoiGrids, argmax: tuple[torch.Tensor, torch.Tensor] | None = None
 ) -> torch.Tensor:
     """Means of the reads of each bin, [regions, channels, high, wide]; the largest, and where it was read into
     `argmax` (y and x), where that is given.
     """
     channels, high, wide = input.shape[1:]
-    rows = _rows(input)
+    rows = pixel_rows(input)
     found = rows.new_zeros(len(grids.counts), channels, grids.high, grids.wide)
     for count, regions in grids.groups(channels):
         y, x = grids.places(count, regions)
-        reads = _reads(rows, grids.map[regions], y, x, high, wide)
+        reads = roi_reads(rows, grids.map[regions], y, x, high, wide)
         if argmax is None:
             found[regions] = (reads.sum(3) / max(math.prod(count), 1)).permute(0, 3, 1, 2)
         elif not math.prod(count):
@@ -110,12 +143,12 @@ def _align(
     return found
 
 
-def _align_gradient(grad: torch.Tensor, grids: _Grids, batch: int, high: int, wide: int) -> torch.Tensor:
+def roi_means_gradient(grad: torch.Tensor, grids: RoiGrids, batch: int, high: int, wide: int) -> torch.Tensor:
     """The gradient of the maps, [batch, channels, high, wide], for that of the means."""
     channels = grad.shape[1]
     rows = widened(grad).new_zeros(batch * high * wide, channels)
     for count, regions in grids.groups(channels):
-        y, x, outside = _on_the_map(*grids.places(count, regions), high, wide)
+        y, x, outside = on_the_map(*grids.places(count, regions), high, wide)
         share = widened(grad[regions]).permute(0, 2, 3, 1).unsqueeze(3) / max(math.prod(count), 1)
         first = grids.map[regions].view(-1, 1, 1, 1) * (high * wide)
         for index, weight in bilinear_corners(y, x, high, wide):
@@ -134,8 +167,8 @@ def roi_align_forward(
     `rois` [regions, 5] are the number of the map, x1, y1, x2, y2. Means of sampling_ratio ** 2 reads a bin, as many as
     it has pixels where that is 0 or below. `aligned` shifts by half a pixel and leaves small regions as they are.
     """
-    grids = _Grids(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned)
-    return _align(input, grids).to(input.dtype)
+    grids = roi_grids(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned)
+    return roi_means(input, grids).to(input.dtype)
 
 
 @as_compiled
@@ -144,8 +177,8 @@ def roi_align_backward(
     batch_size: int, channels: int, height: int, width: int, sampling_ratio: int, aligned: bool = False,
 ) -> torch.Tensor:  # fmt: skip
     """The gradient of `roi_align_forward` for its input, [batch_size, channels, height, width]."""
-    grids = _Grids(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned)
-    return _align_gradient(grad, grids, batch_size, height, width).to(grad.dtype).contiguous()
+    grids = roi_grids(rois, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned)
+    return roi_means_gradient(grad, grids, batch_size, height, width).to(grad.dtype).contiguous()
 
 
 @as_compiled
@@ -157,8 +190,8 @@ def roi_align_into_forward(
 
     `pool_mode` 1 are means, 0 the largest read, whose places go into `argmax_y` and `argmax_x` (-1 where none is).
     """
-    grids = _Grids(rois, aligned_height, aligned_width, spatial_scale, sampling_ratio, aligned)
-    output.copy_(_align(input, grids, (argmax_y, argmax_x) if pool_mode == 0 else None))
+    grids = roi_grids(rois, aligned_height, aligned_width, spatial_scale, sampling_ratio, aligned)
+    output.copy_(roi_means(input, grids, (argmax_y, argmax_x) if pool_mode == 0 else None))
 
 
 @as_compiled
@@ -170,23 +203,19 @@ def roi_align_into_backward(
     """The gradient of `roi_align_into_forward`, added to `grad_input`."""
     batch, channels, high, wide = grad_input.shape
     if pool_mode == 1:
-        grids = _Grids(rois, aligned_height, aligned_width, spatial_scale, sampling_ratio, aligned)
-        grad_input.add_(_align_gradient(grad_output, grids, batch, high, wide).to(grad_input.dtype))
+        grids = roi_grids(rois, aligned_height, aligned_width, spatial_scale, sampling_ratio, aligned)
+        grad_input.add_(roi_means_gradient(grad_output, grids, batch, high, wide).to(grad_input.dtype))
         return
-    y, x, outside = _on_the_map(widened(argmax_y), widened(argmax_x), high, wide)
-    outside = outside | (argmax_y == -1)
     plane = rois[:, 0].long().view(-1, 1, 1, 1) * channels + torch.arange(channels, device=rois.device).view(-1, 1, 1)
-    found = widened(grad_output).new_zeros(batch * channels * high * wide)
-    for index, weight in bilinear_corners(y, x, high, wide):
-        share = widened(grad_output) * weight.masked_fill(outside, 0)
-        found.index_add_(0, (index + plane * (high * wide)).flatten(), share.flatten())
+    share = widened(grad_output).masked_fill(argmax_y == -1, 0)
+    found = spread_between(share, plane, widened(argmax_y), widened(argmax_x), batch * channels, high, wide)
     grad_input.add_(found.view(grad_input.shape).to(grad_input.dtype))
 
 
 # --- the largest number of a bin of whole pixels ---------------------------------------------------------------------
 
 
-def _largest(
+def largest_pixels(
     input: torch.Tensor, number: torch.Tensor, rows: tuple[torch.Tensor, torch.Tensor],
     columns: tuple[torch.Tensor, torch.Tensor], output: torch.Tensor, argmax: torch.Tensor | None,
 ) -> None:  # fmt: skip
@@ -222,7 +251,7 @@ def _largest(
             argmax[piece] = found.permute(0, 3, 1, 2).to(argmax.dtype)
 
 
-def _to_pixels(grad: torch.Tensor, number: torch.Tensor, argmax: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+def to_pixels(grad: torch.Tensor, number: torch.Tensor, argmax: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
     """Gradients at the places that `argmax` names, [batch, channels, height, width]."""
     _, channels, high, wide = shape
     plane = number.view(-1, 1, 1, 1) * channels + torch.arange(channels, device=grad.device).view(-1, 1, 1)
@@ -254,7 +283,7 @@ def roi_pool_forward(
         size = (last - first + 1).clamp(min=1) / count
         steps = torch.arange(count + 1, device=rois.device) * size[:, None]
         bins.append((steps[:, :-1].floor() + first[:, None], steps[:, 1:].ceil() + first[:, None]))
-    _largest(input, rois[:, 0].long(), bins[0], bins[1], output, argmax)
+    largest_pixels(input, rois[:, 0].long(), bins[0], bins[1], output, argmax)
     return output, argmax
 
 
@@ -265,7 +294,7 @@ def roi_pool_backward(
 ) -> torch.Tensor:  # fmt: skip
     """The gradient of `roi_pool_forward` for its input, [batch_size, channels, height, width]."""
     shape = (batch_size, channels, height, width)
-    return _to_pixels(grad, rois[:, 0].long(), argmax, shape).to(grad.dtype)
+    return to_pixels(grad, rois[:, 0].long(), argmax, shape).to(grad.dtype)
 
 
 @as_compiled
@@ -282,7 +311,7 @@ def roi_pool_into_forward(
         steps = torch.arange(count + 1, device=rois.device) * (size / count)[:, None] + first[:, None]
         bins.append((steps[:, :-1].floor(), steps[:, 1:].ceil()))
     found, places = torch.zeros_like(output), torch.zeros_like(argmax)
-    _largest(input, rois[:, 0].long(), bins[0], bins[1], found, places)
+    largest_pixels(input, rois[:, 0].long(), bins[0], bins[1], found, places)
     there = ((width > 0) & (height > 0)).view(-1, 1, 1, 1)
     output.copy_(torch.where(there, found, output))
     argmax.copy_(torch.where(there, places, argmax))
@@ -294,4 +323,4 @@ def roi_pool_into_backward(
     pooled_width: int, spatial_scale: float,
 ) -> None:  # fmt: skip
     """The gradient of `roi_pool_into_forward`, added to `grad_input`."""
-    grad_input.add_(_to_pixels(grad_output, rois[:, 0].long(), argmax, tuple(grad_input.shape)).to(grad_input.dtype))
+    grad_input.add_(to_pixels(grad_output, rois[:, 0].long(), argmax, tuple(grad_input.shape)).to(grad_input.dtype))

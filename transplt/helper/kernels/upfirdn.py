@@ -26,24 +26,27 @@ def upfirdn2d(
     """
     if flip is None:
         planes, height, width, minor = input.shape
-        images = input.permute(0, 3, 1, 2).reshape(planes * minor, 1, height, width)
+        every = planes * minor
+        images = input.permute(0, 3, 1, 2).reshape(*(1, every) if every else (0, 1), height, width)
         given = kernel.flip([0, 1])
     else:
-        images = input.reshape(-1, 1, *input.shape[2:])
+        images = input
         given = (kernel if flip else kernel.flip([0, 1])) * gain
     images = _spread(widened(images), up_x, up_y)
     images = functional.pad(images, [max(pad_x0, 0), max(pad_x1, 0), max(pad_y0, 0), max(pad_y1, 0)])
     bottom, right = images.shape[2] - max(-pad_y1, 0), images.shape[3] - max(-pad_x1, 0)
     images = images[:, :, max(-pad_y0, 0) : bottom, max(-pad_x0, 0) : right]
-    found = functional.conv2d(images, given.to(images.dtype)[None, None], stride=(down_y, down_x)).to(input.dtype)
+    channels = images.shape[1]
+    filters = given.to(images.dtype).expand(channels, 1, -1, -1)
+    found = functional.conv2d(images, filters, stride=(down_y, down_x), groups=channels).to(input.dtype)
     if flip is None:
         return found.reshape(planes, minor, *found.shape[2:]).permute(0, 2, 3, 1).contiguous()
-    return found.reshape(*input.shape[:2], *found.shape[2:])
+    return found
 
 
 def _spread(images: torch.Tensor, up_x: int, up_y: int) -> torch.Tensor:
     if up_x == up_y == 1:
         return images
-    count, _, height, width = images.shape
-    found = functional.pad(images.reshape(count, height, 1, width, 1), [0, up_x - 1, 0, 0, 0, up_y - 1])
-    return found.reshape(count, 1, height * up_y, width * up_x)
+    batch, channels, height, width = images.shape
+    found = functional.pad(images.reshape(batch, channels, height, 1, width, 1), [0, up_x - 1, 0, 0, 0, up_y - 1])
+    return found.reshape(batch, channels, height * up_y, width * up_x)
