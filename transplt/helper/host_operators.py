@@ -16,16 +16,16 @@ def on_cpu(function: Callable[..., Any], *given: Any, **more: Any) -> Any:
     Gradients go the same way. Each call waits for the card, and copies.
     """
     homes = [each.device for each in (*given, *more.values()) if torch.is_tensor(each) and each.device.type != "cpu"]
-    every = [_moved(each, torch.device("cpu")) for each in given]
-    found = function(*every, **{key: _moved(each, torch.device("cpu")) for key, each in more.items()})
-    return _moved(found, homes[0]) if homes else found
+    every = [_moved_to(each, torch.device("cpu")) for each in given]
+    found = function(*every, **{key: _moved_to(each, torch.device("cpu")) for key, each in more.items()})
+    return _moved_to(found, homes[0]) if homes else found
 
 
-def _moved(value: Any, device: torch.device) -> Any:
+def _moved_to(value: Any, device: torch.device) -> Any:
     if torch.is_tensor(value):
         # `.to` of an NPU makes float32 of float64.
         return value.to(device) if device.type == "cpu" else torch.empty_like(value, device=device).copy_(value)
     if isinstance(value, (list, tuple)):
-        moved = [_moved(each, device) for each in value]
+        moved = [_moved_to(each, device) for each in value]
         return type(value)(*moved) if hasattr(value, "_fields") else type(value)(moved)
     return value

@@ -6,14 +6,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+import importlib
+from collections.abc import Callable, Iterator
 
 import torch
-
-try:
-    import mx_driving  # DrivingSDK: operators for Ascend
-except ImportError:
-    mx_driving = None
 
 
 def point_pieces(queries: int, each: int) -> Iterator[slice]:
@@ -33,10 +29,12 @@ def squared_radius(radius: float) -> float:
 
 
 def squared_distances(queries: torch.Tensor, points: torch.Tensor) -> torch.Tensor:
-    """[..., M, D] and [..., N, D] to [..., M, N]."""
-    total = (queries[..., :, None, 0] - points[..., None, :, 0]).square()
-    for axis in range(1, queries.shape[-1]):
-        total = total + (queries[..., :, None, axis] - points[..., None, :, axis]).square()
+    """[..., M, D] and [..., N, D] to [..., M, N], without a gradient."""
+    queries, points = queries.detach(), points.detach()
+    total = torch.zeros((), dtype=queries.dtype, device=queries.device)
+    for axis in range(queries.shape[-1]):
+        gone = queries[..., :, None, axis] - points[..., None, :, axis]
+        total = gone.mul_(gone) if axis == 0 else total.add_(gone.mul_(gone))
     return total
 
 
@@ -108,8 +106,9 @@ def furthest_points(
     chosen = torch.zeros(batch, count, dtype=torch.int32, device=points.device)
     if count < 2 or size == 0 or batch == 0:
         return chosen
-    if not given and not skips and taken_by_mx_driving(points) and bool((temp >= 1e10).all()):
-        return mx_driving.furthest_point_sampling(points, count).to(torch.int32)
+    operator = None if given or skips else furthest_by_driving_sdk(points)
+    if operator is not None and bool((temp >= 1e10).all()):
+        return operator(points, count).to(torch.int32)
     places = [place for thread in order_of_threads(threads) for place in range(thread, size, threads)]
     order = torch.tensor(places, device=points.device)
     rows = torch.arange(batch, device=points.device)
@@ -134,13 +133,18 @@ def furthest_points(
     return order[torch.stack(taken, -1)].to(torch.int32)
 
 
-def taken_by_mx_driving(points: torch.Tensor) -> bool:
-    """True where DrivingSDK's operator is there for points [B, N, 3]: on an NPU, float32, at most 383,166 numbers.
+def furthest_by_driving_sdk(points: torch.Tensor) -> Callable[[torch.Tensor, int], torch.Tensor] | None:
+    """DrivingSDK's operator where it is there for points [B, N, 3]: on an NPU, float32, at most 383,166 numbers.
 
     https://gitcode.com/Ascend/DrivingSDK, docs/zh/api/context/furthest_point_sampling.md at e667017.
     """
-    fits = points.device.type == "npu" and 0 < points.numel() <= 383_166 and points.dtype == torch.float32
-    return fits and hasattr(mx_driving, "furthest_point_sampling")
+    if points.device.type != "npu" or points.dtype != torch.float32 or not 0 < points.numel() <= 383_166:
+        return None
+    try:
+        package = importlib.import_module("mx_driving")
+    except ImportError:
+        return None
+    return getattr(package, "furthest_point_sampling", None)
 
 
 def features_at(points: torch.Tensor, idx: torch.Tensor) -> torch.Tensor:
