@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from transplt.base.finding import Effort, Finding, Level
-from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Kernels, Unit
+from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Engines, Kernels, Unit
 from transplt.flow.entries import named_aside
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
@@ -91,6 +91,7 @@ class Groups:
         self._kernels = Kernels(known)
         #: By path: the kernels in a source, in words.
         self.kernels = self._kernels.listed
+        self._engines = Engines(known)
         self._gates = {(each.path, each.span.line): each for each in known if each.code in _GATES and each.open}
 
     def of(self, finding: Finding) -> Group:
@@ -107,6 +108,10 @@ class Groups:
             return Group(title, "lock", finding.path, "import", how, Effort.LOW)
         if finding.code == _STRING and (gate := self._gates.get((finding.path, finding.span.line))) is not None:
             finding = gate  # the other half of a test that stays
+        if finding.code == _NATIVE and (folder := self._engines.around(finding.path)) is not None:
+            title = f"Leave the C++ program in {folder or 'the top folder'}: it stands on TensorRT, and trains nothing"
+            how = "nothing of it runs on an NPU; its counterpart is a model made by ATC (.om) and run by ACL"
+            return Group(title, "engine", folder, "tidy", how, Effort.LOW)
         if finding.code == _NATIVE and finding.path.lower().endswith(SOURCE_SUFFIXES):
             return self._source(finding)
         if finding.code == _NATIVE and (unit := self._kernels.beside(finding.path)) is not None:
