@@ -192,3 +192,43 @@ _TOOLS = {"tools.py": "import torch\n\n\ndef save_checkpoint(state, path):\n    
 def test_numpy_that_a_function_of_another_file_saves(call: str, holds: list[str]) -> None:
     body = f"acc = np.mean(items)\ntable = {{'a': np.zeros(3), 'b': 1}}\n{call}"
     assert numpy_told(body, files=_TOOLS, more="import tools\nfrom tools import save_checkpoint\n") == holds
+
+
+def test_the_state_of_numpys_random_numbers() -> None:
+    source = """
+        import random
+        import numpy as np
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        state = {"python": random.getstate(), "numpy": np.random.get_state(), "cpu": torch.get_rng_state()}
+        if model.training:
+            torch.save(state, "rng.pth")
+        else:
+            torch.save(state, f"rng_{random.random()}.pth")
+        torch.load("rng.pth")
+        """
+    (found,) = [each for each in migrate(source).findings if each.code == "NPU154"]
+    assert "np.random.get_state() of NumPy" in found.message and "weights_only=False" in found.help
+
+
+@pytest.mark.parametrize(
+    ("saved", "loads", "count"),
+    [
+        ("os.path.join(folder, ARGS)", 'torch.load(os.path.join(folder, "weights.bin"), map_location="cpu")', 0),
+        ("os.path.join(folder, ARGS)", "torch.load(os.path.join(folder, WEIGHTS))", 0),
+        ("folder + '/args.bin'", 'best = os.path.join(folder, f"rng_{folder}.pth")\ntorch.load(best)', 0),
+        ("os.path.join(folder, ARGS)", 'torch.load(os.path.join(folder, "args.bin"))', 1),
+        ("os.path.join(folder, ARGS)", "torch.load(os.path.join(folder, ARGS))", 1),
+        ("os.path.join(folder, ARGS)", "torch.load(folder)", 1),  # whatever somebody gives
+        ("folder", 'torch.load("weights.bin")', 1),
+        ("os.path.join(folder, ARGS)", "", 1),
+    ],
+)
+def test_a_file_that_nobody_loads(saved: str, loads: str, count: int) -> None:
+    train = (
+        'import os\nimport torch\nfrom names import WEIGHTS\n\nARGS = "args.bin"\n\n\n'
+        f"def save(args, folder):\n    use_cuda = args.lr\n    torch.save(args, {saved})\n"
+    )
+    files = {"load.py": f"import os\nimport torch\nfrom train import ARGS\n{loads}\n"}
+    assert len([each for each in migrate(train, files=files).findings if each.code == "NPU154"]) == count

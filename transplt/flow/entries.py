@@ -22,6 +22,10 @@ _NAMED = re.compile(
     r"|\.[\w-]+)/"
     r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
 )
+#: Scripts for what comes after training, by the names that they are given.
+_AFTER = re.compile(
+    r"(^|/|_)(eval|validate|demo|test|infer|predict|export|convert|visuali)[a-z]*\d*(_[^/]*)?\.py$"
+)
 #: Files for people: what is to do in them is tidying, wherever they lie.
 _PROSE = (".md", ".rst")
 _IMPORT = re.compile(
@@ -33,6 +37,8 @@ _NAME = re.compile(rb"(?:^|[,(])\s*([.\w]+)")
 #: A line that holds something, with its indentation and its first word.
 _LINE = re.compile(rb"([ \t]*)([a-z]+)\b")
 _BRANCHES = (b"if", b"elif", b"else", b"try", b"except", b"finally", b"case", b"for", b"while")
+#: A branch that is taken unless somebody asks for it not to be.
+_UNLESS = re.compile(rb"if[ \t]+not[ \t]+(?:[\w.]+\.)?(?:no|skip|disable|without)_\w+[ \t]*:")
 _COMMENT = re.compile(rb"#[^\n]*")
 _BOUND_NAMES = (b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
 _BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
@@ -91,7 +97,7 @@ def _when(data: bytes, at: int, depth: int) -> int:
     while depth and (header := _above(data, at, depth)) is not None:
         if header[2] in (b"def", b"async"):
             return 1
-        if header[2] in _BRANCHES:
+        if header[2] in _BRANCHES and not _UNLESS.match(data, header.start(2)):
             return 2
         at, depth = header.start(), len(header[1])
     return 0
@@ -126,10 +132,15 @@ class Aside:
     folders: frozenset[str] = frozenset()  # the Python below them stands aside, all of it
     called: frozenset[str] = frozenset()  # what is loaded by functions alone
     branched: frozenset[str] = frozenset()  # what is loaded in branches alone
+    others: frozenset[str] = frozenset()  # what only scripts load that do not train: a demo, an evaluation
+    foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
 
     def late(self, path: str) -> str:
-        """When a file is loaded that is not loaded as the training starts: `called` or `branch`; else empty."""
-        return "called" if path in self.called else "branch" if path in self.branched else ""
+        """When a file is loaded that is not loaded as the training starts: `called`, in a `branch`, or by `other`
+        scripts; else empty.
+        """
+        kinds = (("other", self.others), ("called", self.called), ("branch", self.branched))
+        return next((kind for kind, held in kinds if path in held), "")
 
     def holds(self, path: str) -> bool:
         """True for a file that stands aside."""
@@ -138,6 +149,8 @@ class Aside:
         if path in self.python or named_aside(path):
             return True
         folder = posixpath.dirname(path)
+        if folder in self.foreign and not path.endswith(".py"):
+            return True  # its container and its own command lines; kernels lie below
         while folder and not path.endswith(".py"):
             if folder in self.folders:
                 return True
@@ -159,6 +172,7 @@ class _Tree:
     at_once: dict[str, set[str]] = field(default_factory=dict)
     called: dict[str, set[str]] = field(default_factory=dict)
     leads: dict[str, set[str]] = field(default_factory=dict)
+    alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
 
     def __post_init__(self) -> None:
         for path, entry in self.entries.items():
@@ -176,13 +190,21 @@ class _Tree:
             self.units.setdefault(unit, []).append(path)
 
     def _imported(self, name: str, path: str) -> str:
-        """The file that a name leads to which a file imports: what lies beside it comes first."""
-        folder = posixpath.dirname(path)
+        """The file that a name leads to which a file imports: what lies beside it comes first, as far as it leads."""
+        folder, plain = posixpath.dirname(path), self.path_of(name)
         if folder:
             own = self.path_of(f"{folder.replace('/', '.')}.{name}")
-            if own.startswith(f"{folder}/") and own != f"{folder}/__init__.py":
+            beside = own.startswith(f"{folder}/") and own != f"{folder}/__init__.py"
+            if beside and _covers(own, name) >= _covers(plain, name):
+                self.alone.setdefault(folder, set()).add(path)
                 return own
-        return self.path_of(name)
+        return plain
+
+
+def _covers(path: str, name: str) -> int:
+    """How many parts of a full name, from its first on, end the path of a file."""
+    parts, module = name.split("."), path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return next((count for count in range(len(parts), 0, -1) if module[-count:] == parts[:count]), 0)
 
 
 def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Aside:
@@ -197,28 +219,61 @@ def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Asi
     tree = _Tree(every, path_of)
     if not trains:
         return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree))
-    starts = _leading_to(trains, meant, tree.leads)
-    starts |= {path for path in meant if every[path].loads or "/" not in path}
+    foreign = _foreign(trains, tree)
+    own = {path for path in meant if not _below(path, foreign)}
+    starts = _leading_to(trains & own, own, tree.leads)
+    starts |= {path for path in own if every[path].loads or "/" not in path}
     reached = _reached(starts, tree)
     beside = {posixpath.dirname(path) for path in reached if every[path].loads and "/" in path}
     if beside:  # what is loaded by name lies beside what loads it, or below
-        named = {path for path in meant if any(f"{path}/".startswith(f"{folder}/") for folder in beside)}
+        named = {path for path in meant if _below(path, beside)} - {path for path in meant - own if every[path].starts}
         reached |= _reached(named, tree)
     python = frozenset(path for path in every if path not in reached)
-    return Aside(python, _folders(every, python), *_late(reached, starts, meant, tree))
+    late = _late(reached, starts, meant, tree, trains & own)
+    return Aside(python, _folders(every, python), *late, foreign)
+
+
+def _foreign(trains: Collection[str], tree: _Tree) -> frozenset[str]:
+    """The folders of programs that were written to be started there, and of which the project imports parts.
+
+    Their scripts import by names that hold in their folder alone, and nothing of what is around it.
+    """
+    found = set()
+    imported = {target for targets in tree.leads.values() for target in targets}
+    for folder, scripts in tree.alone.items():
+        inside = f"{folder}/"
+        begin = [path for path in scripts if path in trains and tree.entries[path].starts and path not in imported]
+        taken = any(
+            target.startswith(inside)
+            for path, targets in tree.leads.items() for target in targets if not path.startswith(inside)
+        )  # fmt: skip
+        apart = all(target.startswith(inside) for path in begin for target in tree.leads[path])
+        around = any(not path.startswith(inside) for path in trains)
+        if begin and taken and apart and around:
+            found.add(folder)
+    return frozenset(found)
+
+
+def _below(path: str, folders: Iterable[str]) -> bool:
+    return any(path.startswith(f"{folder}/") for folder in folders)
 
 
 def _late(
-    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree
-) -> tuple[frozenset[str], frozenset[str]]:
-    """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
-    name that is worked out.
+    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree, trains: Collection[str] = ()
+) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """What of the reached files functions alone load, branches, and scripts that do not train; what nothing imports
+    may begin, or be loaded by a name that is worked out.
     """
     imported = {target for path in meant for target in tree.leads[path]}
     imported |= {package for path in imported for package in _packages_above(path)}
     begin = {path for path in reached if path in starts or path not in imported}
-    at_once, called = (_loaded(begin, leads, tree.entries) for leads in (tree.at_once, tree.called))
-    return frozenset(reached & called - at_once), frozenset(reached - called - at_once)
+    after = {path for path in begin - imported if path not in trains and _AFTER.search(path) is not None}
+    if after and any(path in trains or tree.entries[path].starts for path in begin - after - imported):
+        begin -= after
+    at_once, called, every = (_loaded(begin, leads, tree.entries) for leads in (tree.at_once, tree.called, tree.leads))
+    others = reached - every if after else set()
+    late = reached - others
+    return frozenset(late & called - at_once), frozenset(late - called - at_once), frozenset(others)
 
 
 def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collection[str]) -> set[str]:

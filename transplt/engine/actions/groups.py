@@ -235,7 +235,9 @@ def _blocks(finding: Finding, page: Diagnostic) -> str:
         return _here("first step", finding)
     blocks = "import" if _IMPORT_FAILS in finding.message else page.blocks
     if blocks == "import" and (_IN_FUNCTION in finding.message or finding.late):
-        blocks = "later" if finding.late == "branch" else "first step"
+        blocks = "first step" if finding.late in ("", "called") else "later"
+    if blocks == "first step" and finding.late == "other":
+        blocks = "later"  # no step of the training comes to it
     return _here(blocks, finding)
 
 
