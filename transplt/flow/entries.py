@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from transplt.rules.packages import holds_whole_files
+from transplt.rules.packages import holds_whole_files, is_bound
 from transplt.syntax.modules import absolute, outermost_package
 
 #: Folders and files that a training script does not run, whatever stands in them.
@@ -32,7 +32,17 @@ _IMPORT = re.compile(
 _NAME = re.compile(rb"(?:^|[,(])\s*([.\w]+)")
 #: A line that holds something, with its indentation and its first word.
 _LINE = re.compile(rb"([ \t]*)([a-z]+)\b")
-_BRANCHES = (b"if", b"elif", b"else", b"try", b"except", b"finally", b"case", b"for", b"while")
+_BRANCHES = (b"if", b"elif", b"else", b"try", b"except", b"finally", b"case", b"for", b"while", b"with")
+#: A question whether a package is there, or whether the card is another than the NPU; not whether there is a GPU.
+_ASKED = re.compile(
+    rb"(?:if|elif)\b[ \t(]*(?!not\b)(?:[\w.]+(?<!\.is)_(?:available|installed)\b|(?:[\w.]*\.)?find_spec\(|_?(?:HAS|HAVE)_\w+"
+    rb"|_?(?:has|have)_\w+)",
+)
+_ASKED_FOR_A_CARD = re.compile(rb"cuda|gpu|npu|mps|xpu", re.I)
+_ASKED_FOR_AN_NPU = re.compile(rb"if\b[ \t(]*(?!not\b)[\w.]*npu_(?:is_)?available|if\b[ \t(]*(?:torch\.)?npu\.is_available")
+_CATCHES = re.compile(rb"except\b(?:[ \t]*:|[^:\n]*\b(?:ImportError|ModuleNotFoundError|(?:Base)?Exception)\b)")
+_SUPPRESSES = re.compile(rb"with\b[^\n]*\bsuppress\([^)\n]*\b(?:ImportError|ModuleNotFoundError|(?:Base)?Exception)\b")
+_GIVES_UP = re.compile(rb"^[ \t]+(?:raise\b|(?:sys\.|os\.)?_?exit\()", re.M)
 _COMMENT = re.compile(rb"#[^\n]*")
 _BOUND_NAMES = (b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
 _BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
@@ -47,13 +57,15 @@ _LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
 class Entry(NamedTuple):
     """What a Python file says of what runs: full names that it imports as it is loaded, when a function of it runs
-    (`called`), and in a branch or a try statement (`branched`); whether it trains, loads modules by name, is written to
-    be started, and stands on a package without which nothing of it runs (bound_files.py).
+    (`called`), in a branch or a try statement (`branched`), and where the program goes on without it (`guarded`);
+    whether it trains, loads modules by name, is written to be started, and stands on a package without which nothing
+    of it runs (bound_files.py).
     """
 
     imports: tuple[str, ...] = ()
     called: tuple[str, ...] = ()
     branched: tuple[str, ...] = ()
+    guarded: tuple[str, ...] = ()
     trains: bool = False
     loads: bool = False
     starts: bool = False
@@ -67,7 +79,7 @@ def named_aside(path: str) -> bool:
 
 def entry_of(data: bytes, path: str) -> Entry:
     """What a Python file says; comments and strings may be taken for imports, which puts less aside."""
-    found: tuple[set[str], set[str], set[str]] = (set(), set(), set())
+    found: tuple[set[str], ...] = (set(), set(), set(), set())
     for match in _IMPORT.finditer(data):
         if (base := match["base"]) is None:
             names = _names(match["whole"])
@@ -79,22 +91,78 @@ def entry_of(data: bytes, path: str) -> Entry:
         names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
         if names:
             found[_when(data, match.start(), len(match["indent"]))].update(names)
-    at_once, called, branched = (tuple(sorted(names)) for names in found)
+    at_once, called, branched, guarded = (tuple(sorted(names)) for names in found)
     trains, loads, starts = (any(word in data for word in words) for words in (_TRAINS, _LOADS, _STARTS))
-    return Entry(at_once, called, branched, trains, loads, starts, _stands_on_cuda(data))
+    return Entry(at_once, called, branched, guarded, trains, loads, starts, _stands_on_cuda(data))
 
 
 def _when(data: bytes, at: int, depth: int) -> int:
-    """0 for a line that runs as the file is loaded, 1 in a function, 2 in a branch or a try statement; `depth` is how
-    far it is indented.
+    """0 for a line that runs as the file is loaded, 1 in a function, 2 in a branch or a try statement, 3 where the
+    program goes on without it; `depth` is how far it is indented.
     """
+    when, line = 0, at
     while depth and (header := _above(data, at, depth)) is not None:
         if header[2] in (b"def", b"async"):
-            return 1
+            return when or 1
         if header[2] in _BRANCHES:
-            return 2
+            when = 2
+            if _is_guard(data, header, line):
+                return 3
         at, depth = header.start(), len(header[1])
-    return 0
+    return when
+
+
+def _is_guard(data: bytes, header: re.Match[bytes], line: int) -> bool:
+    """True for a header below which an import that fails, or a package that is missing, does not stop the program."""
+    start, word = header.start() + len(header[1]), header[2]
+    text = data[start : max(data.find(b":\n", start, line), start)] or data[start:line].partition(b"\n")[0]
+    if word == b"with":
+        return _SUPPRESSES.match(text) is not None
+    if word in (b"if", b"elif"):
+        asked = _ASKED.match(text)
+        return asked is not None and not _ASKED_FOR_A_CARD.search(text) and b" or " not in text
+    if word == b"else":
+        above = _beside(data, header)
+        return above is not None and _ASKED_FOR_AN_NPU.match(above) is not None
+    return word == b"try" and _is_caught(data, line, len(header[1]))
+
+
+def _beside(data: bytes, header: re.Match[bytes]) -> bytes | None:
+    """The `if` that an `else` belongs to, with its first line; None where there is more between them."""
+    at, depth = header.start(), len(header[1])
+    while at > 0:
+        at = data.rfind(b"\n", 0, at - 1) + 1
+        match = _LINE.match(data, at)
+        if match is not None and len(match[1]) <= depth:
+            return data[match.start() + depth :].partition(b"\n")[0] if match[2] == b"if" else None
+    return None
+
+
+def _is_caught(data: bytes, line: int, depth: int) -> bool:
+    """True for a line of a `try` statement, indented that far, whose handler of what an import raises goes on."""
+    at = data.find(b"\n", line) + 1
+    while at:
+        match = _LINE.match(data, at)
+        end = data.find(b"\n", at) + 1
+        if match is not None and len(match[1]) <= depth:
+            if len(match[1]) < depth or match[2] != b"except":
+                return False
+            if _CATCHES.match(data, at + depth):
+                return _GIVES_UP.search(data, end or len(data), _end_of_block(data, end, depth)) is None
+        at = end
+    return False
+
+
+def _end_of_block(data: bytes, at: int, depth: int) -> int:
+    """Where a block ends that begins at a line, below a header that is indented that far."""
+    while 0 < at < len(data):
+        end = data.find(b"\n", at)
+        text = data[at : end if end >= 0 else len(data)]
+        held = text.lstrip(b" \t\r")
+        if held and not held.startswith(b"#") and len(text) - len(held) <= depth:
+            return at
+        at = end + 1
+    return len(data)
 
 
 def _above(data: bytes, at: int, depth: int) -> re.Match[bytes] | None:
@@ -126,16 +194,21 @@ class Aside:
     folders: frozenset[str] = frozenset()  # the Python below them stands aside, all of it
     called: frozenset[str] = frozenset()  # what is loaded by functions alone
     branched: frozenset[str] = frozenset()  # what is loaded in branches alone
+    guarded: frozenset[str] = frozenset()  # what cannot be imported, and nobody imports who does not go on without it
 
     def late(self, path: str) -> str:
-        """When a file is loaded that is not loaded as the training starts: `called` or `branch`; else empty."""
+        """When a file is loaded that is not loaded as the training starts: `called` or `branch`, or behind a `guard`,
+        where an NPU never loads it; else empty.
+        """
+        if path in self.guarded:
+            return "guard"
         return "called" if path in self.called else "branch" if path in self.branched else ""
 
     def holds(self, path: str) -> bool:
         """True for a file that stands aside."""
         if path.endswith(_PROSE):
             return False
-        if path in self.python or named_aside(path):
+        if path in self.python or path in self.guarded or named_aside(path):
             return True
         folder = posixpath.dirname(path)
         while folder and not path.endswith(".py"):
@@ -158,22 +231,31 @@ class _Tree:
     unit_of: dict[str, str] = field(default_factory=dict)
     at_once: dict[str, set[str]] = field(default_factory=dict)
     called: dict[str, set[str]] = field(default_factory=dict)
+    needed: dict[str, set[str]] = field(default_factory=dict)  # without what is guarded
     leads: dict[str, set[str]] = field(default_factory=dict)
+    failing: set[str] = field(default_factory=set)  # what cannot be imported where there is no CUDA
 
     def __post_init__(self) -> None:
         for path, entry in self.entries.items():
-            kinds = (entry.imports, entry.called, entry.branched)
+            kinds = (entry.imports, entry.called, entry.branched, entry.guarded)
             found = [{self._imported(name, path) for name in names} for names in kinds]
-            at_once, called, every = (set().union(*found[: end + 1]) for end in range(3))
-            self.at_once[path] = at_once.intersection(self.entries) - {path}
-            self.called[path] = called.intersection(self.entries) - {path}
-            self.leads[path] = every.intersection(self.entries) - {path}
+            held = [set().union(*found[: end + 1]).intersection(self.entries) - {path} for end in range(4)]
+            self.at_once[path], self.called[path], self.needed[path], self.leads[path] = held
         imported = {target for targets in self.leads.values() for target in targets}
+        guarded = {target for path in self.entries for target in self.leads[path] - self.needed[path]}
+        if guarded:
+            bound = {path for path, entry in self.entries.items() if self._is_bound(entry, path)}
+            self.failing = _leading_to(bound, self.entries, self.at_once) if bound else set()
         for path, entry in self.entries.items():
             package = outermost_package(path, self.entries) if path in imported or not entry.starts else ""
             unit = package or path
             self.unit_of[path] = unit
             self.units.setdefault(unit, []).append(path)
+
+    def _is_bound(self, entry: Entry, path: str) -> bool:
+        """True for a file that imports a package bound to CUDA as it is loaded, and not a module of the project."""
+        names = [name for name in entry.imports if is_bound(name)]
+        return bool(names) and not all(self._imported(name, path) for name in names)
 
     def _imported(self, name: str, path: str) -> str:
         """The file that a name leads to which a file imports: what lies beside it comes first."""
@@ -210,15 +292,21 @@ def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Asi
 
 def _late(
     reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree
-) -> tuple[frozenset[str], frozenset[str]]:
+) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
-    name that is worked out.
+    name that is worked out. The third are those that an NPU never loads: they fail behind a guard, or lie behind such.
     """
     imported = {target for path in meant for target in tree.leads[path]}
     imported |= {package for path in imported for package in _packages_above(path)}
-    begin = {path for path in reached if path in starts or path not in imported}
+    begin = {path for path in reached if path in starts or path not in imported if not named_aside(path)}
     at_once, called = (_loaded(begin, leads, tree.entries) for leads in (tree.at_once, tree.called))
-    return frozenset(reached & called - at_once), frozenset(reached - called - at_once)
+    late = frozenset(reached & called - at_once), frozenset(reached - called - at_once)
+    if not tree.failing:
+        return *late, frozenset()
+    begin -= imported & tree.failing
+    begin |= {path for path in reached & tree.failing if tree.entries[path].starts and not named_aside(path)}
+    ways = {path: tree.needed[path] | (leads - tree.failing) for path, leads in tree.leads.items()}
+    return *late, frozenset(reached - _loaded(begin, ways, tree.entries))
 
 
 def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collection[str]) -> set[str]:
