@@ -24,7 +24,7 @@ from transplt.engine.prefilter import worth_a_look
 from transplt.engine.survey import survey
 from transplt.flow.definition_facts import Use
 from transplt.flow.definition_uses import definition_uses
-from transplt.flow.entries import entry_of
+from transplt.flow.entry import entry_of
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.key_reads import reads_in_text
 from transplt.flow.links import linked_slots, unlinked_slots

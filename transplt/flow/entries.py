@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from transplt.rules.packages import holds_whole_files
-from transplt.syntax.modules import absolute, outermost_package
+from transplt.flow.entry import Entry
+from transplt.rules.packages import is_bound
+from transplt.syntax.modules import outermost_package
 
 #: Folders and files that a training script does not run, whatever stands in them.
 _NAMED = re.compile(
@@ -28,100 +27,11 @@ _AFTER = re.compile(
 )
 #: Files for people: what is to do in them is tidying, wherever they lie.
 _PROSE = (".md", ".rst")
-_IMPORT = re.compile(
-    rb"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(]*)"
-    rb"|import[ \t]+(?P<whole>[^\n#]+))",
-    re.M,
-)
-_NAME = re.compile(rb"(?:^|[,(])\s*([.\w]+)")
-#: A line that holds something, with its indentation and its first word.
-_LINE = re.compile(rb"([ \t]*)([a-z]+)\b")
-_BRANCHES = (b"if", b"elif", b"else", b"try", b"except", b"finally", b"case", b"for", b"while")
-#: A branch that is taken unless somebody asks for it not to be.
-_UNLESS = re.compile(rb"if[ \t]+not[ \t]+(?:[\w.]+\.)?(?:no|skip|disable|without)_\w+[ \t]*:")
-_COMMENT = re.compile(rb"#[^\n]*")
-_BOUND_NAMES = (b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
-_BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
-_STARTS = (b"__main__", b"parse_args(")
-_TRAINS = (b".backward(", b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
-#: What loads modules by names that are worked out.
-_LOADS = (
-    b"importlib", b"import_module", b"__import__(", b"_target_", b"instantiate(", b"registry", b"Registry", b"REGISTRY",
-)  # fmt: skip
-_LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
-
-
-class Entry(NamedTuple):
-    """What a Python file says of what runs: full names that it imports as it is loaded, when a function of it runs
-    (`called`), and in a branch or a try statement (`branched`); whether it trains, loads modules by name, is written to
-    be started, and stands on a package without which nothing of it runs (bound_files.py).
-    """
-
-    imports: tuple[str, ...] = ()
-    called: tuple[str, ...] = ()
-    branched: tuple[str, ...] = ()
-    trains: bool = False
-    loads: bool = False
-    starts: bool = False
-    bound: bool = False
 
 
 def named_aside(path: str) -> bool:
     """True for a file that by its name only tests, benchmarks, documentation or a CI service run, or old code."""
     return _NAMED.search(path) is not None and not path.endswith(_PROSE)
-
-
-def entry_of(data: bytes, path: str) -> Entry:
-    """What a Python file says; comments and strings may be taken for imports, which puts less aside."""
-    found: tuple[set[str], set[str], set[str]] = (set(), set(), set())
-    for match in _IMPORT.finditer(data):
-        if (base := match["base"]) is None:
-            names = _names(match["whole"])
-        else:
-            named = base.decode("ascii", "replace")
-            module = named.lstrip(".")
-            full = absolute(path, len(named) - len(module), module)
-            names = [full, *(f"{full}.{name}" if full else name for name in _names(match["names"]))]
-        names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
-        if names:
-            found[_when(data, match.start(), len(match["indent"]))].update(names)
-    at_once, called, branched = (tuple(sorted(names)) for names in found)
-    trains, loads, starts = (any(word in data for word in words) for words in (_TRAINS, _LOADS, _STARTS))
-    return Entry(at_once, called, branched, trains, loads, starts, _stands_on_cuda(data))
-
-
-def _when(data: bytes, at: int, depth: int) -> int:
-    """0 for a line that runs as the file is loaded, 1 in a function, 2 in a branch or a try statement; `depth` is how
-    far it is indented.
-    """
-    while depth and (header := _above(data, at, depth)) is not None:
-        if header[2] in (b"def", b"async"):
-            return 1
-        if header[2] in _BRANCHES and not _UNLESS.match(data, header.start(2)):
-            return 2
-        at, depth = header.start(), len(header[1])
-    return 0
-
-
-def _above(data: bytes, at: int, depth: int) -> re.Match[bytes] | None:
-    """The nearest line above that is indented less."""
-    while at > 0:
-        at = data.rfind(b"\n", 0, at - 1) + 1
-        match = _LINE.match(data, at)
-        if match is not None and len(match[1]) < depth:
-            return match
-    return None
-
-
-def _stands_on_cuda(data: bytes) -> bool:
-    """True for a file that imports TensorRT or CUDA's own interface at its top, and trains nothing."""
-    if not any(name in data for name in _BOUND_NAMES) or b".backward(" in data:
-        return False
-    return any(holds_whole_files(match[1].decode()) for match in _BOUND.finditer(data))
-
-
-def _names(text: bytes) -> list[str]:
-    return [match[1].decode("ascii", "replace") for match in _NAME.finditer(_COMMENT.sub(b"", text))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +42,24 @@ class Aside:
     folders: frozenset[str] = frozenset()  # the Python below them stands aside, all of it
     called: frozenset[str] = frozenset()  # what is loaded by functions alone
     branched: frozenset[str] = frozenset()  # what is loaded in branches alone
+    guarded: frozenset[str] = frozenset()  # what cannot be imported, and nobody imports who does not go on without it
     others: frozenset[str] = frozenset()  # what only scripts load that do not train: a demo, an evaluation
     foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
 
     def late(self, path: str) -> str:
-        """When a file is loaded that is not loaded as the training starts: `called`, in a `branch`, or by `other`
-        scripts; else empty.
+        """When a file is loaded that is not loaded as the training starts: `called`, in a `branch`, by `other` scripts,
+        or behind a `guard`, where an NPU never loads it; else empty.
         """
-        kinds = (("other", self.others), ("called", self.called), ("branch", self.branched))
+        kinds = (
+            ("guard", self.guarded), ("other", self.others), ("called", self.called), ("branch", self.branched),
+        )  # fmt: skip
         return next((kind for kind, held in kinds if path in held), "")
 
     def holds(self, path: str) -> bool:
         """True for a file that stands aside."""
         if path.endswith(_PROSE):
             return False
-        if path in self.python or named_aside(path):
+        if path in self.python or path in self.guarded or named_aside(path):
             return True
         folder = posixpath.dirname(path)
         if folder in self.foreign and not path.endswith(".py"):
@@ -171,23 +84,32 @@ class _Tree:
     unit_of: dict[str, str] = field(default_factory=dict)
     at_once: dict[str, set[str]] = field(default_factory=dict)
     called: dict[str, set[str]] = field(default_factory=dict)
+    needed: dict[str, set[str]] = field(default_factory=dict)  # without what is guarded
     leads: dict[str, set[str]] = field(default_factory=dict)
+    failing: set[str] = field(default_factory=set)  # what cannot be imported where there is no CUDA
     alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
 
     def __post_init__(self) -> None:
         for path, entry in self.entries.items():
-            kinds = (entry.imports, entry.called, entry.branched)
+            kinds = (entry.imports, entry.called, entry.branched, entry.guarded)
             found = [{self._imported(name, path) for name in names} for names in kinds]
-            at_once, called, every = (set().union(*found[: end + 1]) for end in range(3))
-            self.at_once[path] = at_once.intersection(self.entries) - {path}
-            self.called[path] = called.intersection(self.entries) - {path}
-            self.leads[path] = every.intersection(self.entries) - {path}
+            held = [set().union(*found[: end + 1]).intersection(self.entries) - {path} for end in range(4)]
+            self.at_once[path], self.called[path], self.needed[path], self.leads[path] = held
         imported = {target for targets in self.leads.values() for target in targets}
+        guarded = {target for path in self.entries for target in self.leads[path] - self.needed[path]}
+        if guarded:
+            bound = {path for path, entry in self.entries.items() if self._is_bound(entry, path)}
+            self.failing = _leading_to(bound, self.entries, self.at_once) if bound else set()
         for path, entry in self.entries.items():
             package = outermost_package(path, self.entries) if path in imported or not entry.starts else ""
             unit = package or path
             self.unit_of[path] = unit
             self.units.setdefault(unit, []).append(path)
+
+    def _is_bound(self, entry: Entry, path: str) -> bool:
+        """True for a file that imports a package bound to CUDA as it is loaded, and not a module of the project."""
+        names = [name for name in entry.imports if is_bound(name)]
+        return bool(names) and not all(self._imported(name, path) for name in names)
 
     def _imported(self, name: str, path: str) -> str:
         """The file that a name leads to which a file imports: what lies beside it comes first, as far as it leads."""
@@ -260,20 +182,28 @@ def _below(path: str, folders: Iterable[str]) -> bool:
 
 def _late(
     reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree, trains: Collection[str] = ()
-) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """What of the reached files functions alone load, branches, and scripts that do not train; what nothing imports
-    may begin, or be loaded by a name that is worked out.
+) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
+    """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
+    name that is worked out. The third are those that an NPU never loads: they fail behind a guard, or lie behind such;
+    the fourth those that only scripts load that do not train.
     """
     imported = {target for path in meant for target in tree.leads[path]}
     imported |= {package for path in imported for package in _packages_above(path)}
-    begin = {path for path in reached if path in starts or path not in imported}
+    begin = {path for path in reached if path in starts or path not in imported if not named_aside(path)}
     after = {path for path in begin - imported if path not in trains and _AFTER.search(path) is not None}
-    if after and any(path in trains or tree.entries[path].starts for path in begin - after - imported):
-        begin -= after
-    at_once, called, every = (_loaded(begin, leads, tree.entries) for leads in (tree.at_once, tree.called, tree.leads))
-    others = reached - every if after else set()
-    late = reached - others
-    return frozenset(late & called - at_once), frozenset(late - called - at_once), frozenset(others)
+    if not any(path in trains or tree.entries[path].starts for path in begin - after - imported):
+        after = set()
+    training = begin - after
+    at_once, called, every = (_loaded(training, each, tree.entries) for each in (tree.at_once, tree.called, tree.leads))
+    others = reached & _loaded(after, tree.leads, tree.entries) - every if after else set()
+    held = reached - others
+    late = frozenset(held & called - at_once), frozenset(held - called - at_once)
+    if not tree.failing:
+        return *late, frozenset(), frozenset(others)
+    begin -= imported & tree.failing
+    begin |= {path for path in reached & tree.failing if tree.entries[path].starts and not named_aside(path)}
+    ways = {path: tree.needed[path] | (leads - tree.failing) for path, leads in tree.leads.items()}
+    return *late, frozenset(reached - _loaded(begin, ways, tree.entries)), frozenset(others)
 
 
 def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collection[str]) -> set[str]:

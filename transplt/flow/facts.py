@@ -9,7 +9,8 @@ from transplt.base.text.memo import Memoized
 from transplt.flow.code import CodeFacts
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import Renaming, Use, decide
-from transplt.flow.entries import Aside, Entry, aside_of
+from transplt.flow.entries import Aside, aside_of
+from transplt.flow.entry import Entry
 from transplt.flow.graph import Graph, ancestors, canonical_name, unique_suffixes
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import GENERIC, marks_by_name

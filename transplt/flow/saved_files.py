@@ -74,7 +74,7 @@ def path_names(path: bytes, data: bytes, depth: int = 0) -> set[str]:
     values = re.findall(rb"^[ \t]*" + re.escape(word[1]) + rb"[ \t]*=(?!=)[ \t]*([^\n]+)$", data, re.M)
     if name.isupper():
         return {name}.union(*(path_names(value, data, depth + 1) for value in values)) - ({""} if values else set())
-    if not values or word.start() and text[word.start() - 1 : word.start()] == b".":
+    if not values or (word.start() and text[word.start() - 1 : word.start()] == b"."):
         return {""}
     return set().union(*(path_names(value, data, depth + 1) for value in values))
 

@@ -20,6 +20,8 @@ _MESSAGES = {
     "ascend_fork": "the requirement {name} needs a version adapted to Ascend",
     "plugin": "the requirement {name} needs an extra package for Ascend",
 }
+#: Of them those whose import fails.
+_FAILING = frozenset({"unsupported", "replacement", "drop"})
 #: Wheels of CUDA's runtime carry its version: nvidia-cublas-cu12.
 _CUDA_VERSION = re.compile(r"-cu(?:da)?\d+x?$")
 _CLAUSE = re.compile(r"(===|==|~=|<=|<|>=|>|!=|\^|~|=)?\s*v?(\d+(?:\.\d+)*)(\.\*)?")
@@ -59,6 +61,15 @@ def holds_whole_files(module: str) -> bool:
     parts = module.split(".")
     rows = (_by_import().get(".".join(parts[:end])) for end in range(len(parts), 0, -1))
     return any(row is not None and row.get("whole_file") for row in rows)
+
+
+@cache
+def is_bound(module: str) -> bool:
+    """True for a package, or a module of one, that cannot be imported on an NPU as it is published for GPUs."""
+    parts = module.split(".")
+    rows = (_by_import().get(".".join(parts[:end])) for end in range(len(parts), 0, -1))
+    row = next(filter(None, rows), None)
+    return row is not None and parts[0] != "torch" and row["status"] in _FAILING and not row.get("loads")
 
 
 def package_holding(name: str) -> tuple[dict[str, Any], str] | None:
