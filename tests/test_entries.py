@@ -51,6 +51,7 @@ def test_what_a_file_imports(text: str, imports: tuple[str, ...]) -> None:
         ("try:\n    import late\nexcept ImportError:\n    raise Missing\n", (), ("late",)),
         ("if x:\n    y = 1\n\n    # why\n    import late\n", (), ("late",)),
         ("class A:\n    import late\n", (), ()),
+        ("with patch('x'):\n    import late\n", (), ()),
     ],
 )
 def test_when_a_file_imports(text: str, called: tuple[str, ...], branched: tuple[str, ...]) -> None:

@@ -104,10 +104,10 @@ def _when(data: bytes, at: int, depth: int) -> int:
     while depth and (header := _above(data, at, depth)) is not None:
         if header[2] in (b"def", b"async"):
             return when or 1
-        if header[2] in _BRANCHES:
+        if header[2] in _BRANCHES and _is_guard(data, header, line):
+            return 3
+        if header[2] in _BRANCHES and header[2] != b"with":
             when = 2
-            if _is_guard(data, header, line):
-                return 3
         at, depth = header.start(), len(header[1])
     return when
 
@@ -294,11 +294,12 @@ def _late(
     reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
-    name that is worked out. The third are those that an NPU never loads: they fail behind a guard, or lie behind such.
+    name that is worked out: not a module that only leads to training, or loads others. The third are those that an NPU never loads: they fail behind a guard, or lie behind such.
     """
     imported = {target for path in meant for target in tree.leads[path]}
     imported |= {package for path in imported for package in _packages_above(path)}
-    begin = {path for path in reached if path in starts or path not in imported if not named_aside(path)}
+    begun = {path for path in starts if "/" not in path or tree.entries[path].starts or tree.entries[path].trains}
+    begin = {path for path in reached if path in begun or path not in imported if not named_aside(path)}
     at_once, called = (_loaded(begin, leads, tree.entries) for leads in (tree.at_once, tree.called))
     late = frozenset(reached & called - at_once), frozenset(reached - called - at_once)
     if not tree.failing:
