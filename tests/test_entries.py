@@ -54,6 +54,7 @@ def test_what_a_file_imports(text: str, imports: tuple[str, ...]) -> None:
         ("class A:\n    import late\n", (), ()),
         ("def f(opt):\n    if not opt.no_flow:\n        import late\n", ("late",), ()),
         ("def f(opt):\n    if not opt.flow:\n        import late\n", (), ("late",)),
+        ("with patch('x'):\n    import late\n", (), ()),
     ],
 )
 def test_when_a_file_imports(text: str, called: tuple[str, ...], branched: tuple[str, ...]) -> None:

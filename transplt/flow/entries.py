@@ -184,12 +184,13 @@ def _late(
     reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree, trains: Collection[str] = ()
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
     """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
-    name that is worked out. The third are those that an NPU never loads: they fail behind a guard, or lie behind such;
-    the fourth those that only scripts load that do not train.
+    name that is worked out: not a module that only leads to training, or loads others. The third are those that an NPU
+    never loads: they fail behind a guard, or lie behind such; the fourth those that only scripts load that do not train.
     """
     imported = {target for path in meant for target in tree.leads[path]}
     imported |= {package for path in imported for package in _packages_above(path)}
-    begin = {path for path in reached if path in starts or path not in imported if not named_aside(path)}
+    begun = {path for path in starts if "/" not in path or tree.entries[path].starts or tree.entries[path].trains}
+    begin = {path for path in reached if path in begun or path not in imported if not named_aside(path)}
     after = {path for path in begin - imported if path not in trains and _AFTER.search(path) is not None}
     if not any(path in trains or tree.entries[path].starts for path in begin - after - imported):
         after = set()

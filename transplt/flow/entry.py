@@ -89,10 +89,10 @@ def _when(data: bytes, at: int, depth: int) -> int:
     while depth and (header := _above(data, at, depth)) is not None:
         if header[2] in (b"def", b"async"):
             return when or 1
-        if header[2] in _BRANCHES and not _UNLESS.match(data, header.start(2)):
+        if header[2] in _BRANCHES and _is_guard(data, header, line):
+            return 3
+        if header[2] in _BRANCHES and header[2] != b"with" and not _UNLESS.match(data, header.start(2)):
             when = 2
-            if _is_guard(data, header, line):
-                return 3
         at, depth = header.start(), len(header[1])
     return when
 
