@@ -559,17 +559,44 @@ def test_the_example_of_the_readme_is_what_happens() -> None:
     assert said in (ROOT / "README.md").read_text()
 
 
-def test_a_name_that_is_gone_stops_the_import_or_the_step() -> None:
-    gone = [at("a.py", 3, "NPU514", "torch._six.int_classes", "torch has no torch._six since 2.0: the import fails"),
-            at("b.py", 4, "NPU514", "torch.symeig", "torch.symeig raises since torch 2.0")]  # fmt: skip
-    assert [(action.blocks, action.places[0].path) for action in actions_of(gone)] == [
-        ("import", "a.py"), ("first step", "b.py")
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "code", "blocks"),
+    [
+        ("import torch._six\n", "NPU514", "import"),
+        ("torch.symeig(x)\n", "NPU514", ""),
+        ("import bitsandbytes\n", "NPU510", ""),
+        ("def f():\n    import bitsandbytes\n", "NPU510", "first step"),
+        ("def f(x):\n    if x:\n        import bitsandbytes\n", "NPU510", "later"),
+        ("import apex\napex.parallel.DistributedDataParallel(m)\n", "NPU510", ""),
+        ("import apex\ndef f():\n    apex.parallel.DistributedDataParallel(m)\n", "NPU510", "first step"),
+        ("import apex\ndef f(x):\n    if x:\n        apex.parallel.DistributedDataParallel(m)\n", "NPU510", "later"),
+        ("import torchvision\ntorchvision.ops.nms(a, b, 0.5)\n", "NPU512", "slow"),
+        ("import ops_cuda\n", "NPU553", ""),
+        ("from torch.utils.cpp_extension import load\nload('a', ['a.cu'])\n", "NPU554", "import"),
+        ("from torch.utils.cpp_extension import load\ndef f():\n    load('a', ['a.cu'])\n", "NPU554", ""),
+        ("major, _ = torch.cuda.get_device_capability()\n", "NPU503", "first step"),
+    ],
+)
+def test_a_finding_says_what_it_blocks_where_its_code_does_not(source: str, code: str, blocks: str) -> None:
+    found = migrate_source(f"import torch\nx.cuda()\n{source}", path="a.py").findings
+    assert {each.blocks for each in found if each.code == code} == {blocks}
 
 
-@pytest.mark.parametrize(("when", "blocks"), [("the file is imported: without nvcc the import fails", "import"),
-                                              ("the program runs", "first step")])  # fmt: skip
-def test_kernels_that_are_compiled_by_an_import(when: str, blocks: str) -> None:
-    found = [at("op/act.py", 11, "NPU554", message=f"CUDA sources are compiled when {when}"),
-             line_of("op/act_kernel.cu", 1, "NPU806", "cuda.h")]  # fmt: skip
+@pytest.mark.parametrize(
+    ("blocks", "late", "option", "expected"),
+    [
+        ("", "", "", "import"), ("", "called", "", "first step"), ("", "branch", "", "later"),
+        ("", "other", "", "later"), ("", "", "--fast", "later"), ("first step", "", "", "first step"),
+        ("first step", "called", "", "first step"), ("first step", "branch", "", "later"), ("slow", "", "--x", "slow"),
+        ("later", "called", "", "later"),
+    ],
+)  # fmt: skip
+def test_what_is_blocked_by_where_the_file_is_loaded(blocks: str, late: str, option: str, expected: str) -> None:
+    found = at("a.py", 3, "NPU510", "flash_attn", "so", blocks=blocks, late=late, option=option)
+    assert [action.blocks for action in actions_of([found])] == [expected]
+
+
+@pytest.mark.parametrize("blocks", ["import", "first step"])
+def test_kernels_that_are_compiled_by_an_import(blocks: str) -> None:
+    found = [at("op/act.py", 11, "NPU554", blocks=blocks), line_of("op/act_kernel.cu", 1, "NPU806", "cuda.h")]
     assert {action.blocks for action in actions_of(found)} == {blocks}

@@ -53,7 +53,9 @@ _PYTHON_LINE = re.compile(rb"#!.*\bpython")
 _ENVIRONMENT = re.compile(rb"^dependencies:[ \t]*(?:#[^\n]*)?\r?\n(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*-[ \t]", re.M)
 _OF_CONDA = re.compile(rb"^channels:|^[ \t]*-[ \t]+[\"']?(?:[\w./-]+::)?(?:python|pip)(?=[ \t\r\n<>=!~:\"']|\Z)", re.M)
 #: Folders of forms that people fill in on GitHub, GitLab and Gitee: nothing runs what they ask for.
-_FORMS = ("/.github/issue_template", "/.github/discussion_template", "/.gitlab/issue_templates", "/.gitee/issue_template")
+_FORMS = (
+    "/.github/issue_template", "/.github/discussion_template", "/.gitlab/issue_templates", "/.gitee/issue_template",
+)  # fmt: skip
 #: JSON that is longer than this is data, and no configuration.
 LONGEST_JSON = 2_000_000
 #: A file that has a NUL this early is binary.

@@ -185,7 +185,7 @@ def _late(
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
     """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
     name that is worked out: not a module that only leads to training, or loads others. The third are those that an NPU
-    never loads: they fail behind a guard, or lie behind such; the fourth those that only scripts load that do not train.
+    never loads: they fail behind a guard, or lie behind such; the fourth those that no script loads which trains.
     """
     imported = {target for path in meant for target in tree.leads[path]}
     imported |= {package for path in imported for package in _packages_above(path)}

@@ -23,11 +23,13 @@ _LINE = re.compile(rb"([ \t]*)([a-z]+)\b")
 _BRANCHES = (b"if", b"elif", b"else", b"try", b"except", b"finally", b"case", b"for", b"while", b"with")
 #: A question whether a package is there, or whether the card is another than the NPU; not whether there is a GPU.
 _ASKED = re.compile(
-    rb"(?:if|elif)\b[ \t(]*(?!not\b)(?:[\w.]+(?<!\.is)_(?:available|installed)\b|(?:[\w.]*\.)?find_spec\(|_?(?:HAS|HAVE)_\w+"
-    rb"|_?(?:has|have)_\w+)",
+    rb"(?:if|elif)\b[ \t(]*(?!not\b)(?:[\w.]+(?<!\.is)_(?:available|installed)\b|(?:[\w.]*\.)?find_spec\("
+    rb"|_?(?:HAS|HAVE)_\w+|_?(?:has|have)_\w+)",
 )
 _ASKED_FOR_A_CARD = re.compile(rb"cuda|gpu|npu|mps|xpu", re.I)
-_ASKED_FOR_AN_NPU = re.compile(rb"if\b[ \t(]*(?!not\b)[\w.]*npu_(?:is_)?available|if\b[ \t(]*(?:torch\.)?npu\.is_available")
+_ASKED_FOR_AN_NPU = re.compile(
+    rb"if\b[ \t(]*(?!not\b)[\w.]*npu_(?:is_)?available|if\b[ \t(]*(?:torch\.)?npu\.is_available"
+)
 _CATCHES = re.compile(rb"except\b(?:[ \t]*:|[^:\n]*\b(?:ImportError|ModuleNotFoundError|(?:Base)?Exception)\b)")
 _SUPPRESSES = re.compile(rb"with\b[^\n]*\bsuppress\([^)\n]*\b(?:ImportError|ModuleNotFoundError|(?:Base)?Exception)\b")
 _GIVES_UP = re.compile(rb"^[ \t]+(?:raise\b|(?:sys\.|os\.)?_?exit\()", re.M)

@@ -31,18 +31,6 @@ _KERNEL_HOW = (
     "look first for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
     "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
 )
-#: What is said of an import in a try statement (fixers/codemods/packages.py), of a tool that a script can do without.
-_GOES_ON = re.compile("goes on where it cannot be imported|goes on without it|; imported where ")
-#: What it says of an import in a function.
-_IN_FUNCTION = "imported when "
-#: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.
-_IMPORT_FAILS = "the import fails"
-#: What is said of an operator that torch_npu hands to the CPU.
-_ON_THE_CPU = "without it the CPU computes it"
-#: What `transplt.fixers.codemods.gates` says of an answer that is no number.
-_RAISES = "what is made of it here raises"
-#: What `transplt.fixers.codemods.extensions` says of a module of which the project builds one without CUDA.
-_STUB = "which is imported and raises where it is called"
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
 _OWNERS = frozenset(
     {
@@ -178,8 +166,8 @@ def _substitution(finding: Finding) -> Group | None:
         match = next((found for name in names if (found := entry.pattern.search(name))), None)
         if match is not None:
             name = match[1] if entry.each else ""
-            how, blocks = entry.how.replace("{name}", name), _here(entry.blocks, finding)
-            blocks = "later" if _GOES_ON.search(finding.message) else blocks
+            how = entry.how.replace("{name}", name)
+            blocks = _here(finding.blocks or entry.blocks, finding)
             if entry.page:
                 return Group(_page(entry.page).action, entry.page, "", blocks, how, entry.effort)
             return Group(entry.title.replace("{name}", name), "substitution", name, blocks, how, entry.effort)
@@ -226,18 +214,12 @@ def _name_of(finding: Finding, by: str) -> str:
 
 
 def _blocks(finding: Finding, page: Diagnostic) -> str:
-    """What a finding blocks: what may be missing stops nobody at the start."""
-    if _GOES_ON.search(finding.message):
-        return "later"
-    if _ON_THE_CPU in finding.message:
-        return "slow"  # with a warning (npu_cpu_fallback, seen on a 910B: opendatalab/MinerU issue 1695)
-    if _RAISES in finding.message or _STUB in finding.message:
-        return _here("first step", finding)
-    blocks = "import" if _IMPORT_FAILS in finding.message else page.blocks
-    if blocks == "import" and (_IN_FUNCTION in finding.message or finding.late):
-        blocks = "first step" if finding.late in ("", "called") else "later"
-    if blocks == "first step" and finding.late == "other":
-        blocks = "later"  # no step of the training comes to it
+    """What a finding blocks, by where its file is loaded: what functions load does not stop the start."""
+    blocks = finding.blocks or page.blocks
+    if blocks == "import" and finding.late:
+        blocks = "first step" if finding.late == "called" else "later"
+    if blocks == "first step" and (finding.late == "other" or (finding.late == "branch" and finding.blocks)):
+        blocks = "later"  # no step of the training comes to it, or not every one
     return _here(blocks, finding)
 
 

@@ -52,8 +52,8 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
         node, rule, api = (needed or members)[0]
         if needed:
             level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
-            late = _late(needed)
-            yield _note(work, node, rule, api, level, f"{rule.message}{late}")
+            late, blocks = _late(needed)
+            yield _note(work, node, rule, api, level, f"{rule.message}{late}", blocks)
         else:
             goes_on = REPLACED if _is_replaced(node) else GOES_ON
             yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
@@ -62,17 +62,18 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
                 yield work.keep(other, "reported-package")
 
 
-def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> str:
-    """Where a package is imported that no module imports as it is loaded; empty where one does."""
+def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> tuple[str, str]:
+    """Where a package is imported that no module imports as it is loaded, and what that blocks; else empty."""
     functions = [enclosing_function(node) for node, _, _ in needed]
     first = functions[0]
     if first is None or any(each is None for each in functions):
-        return ""
-    when = "where {}() comes to it" if all(_is_in_a_branch(node) for node, _, _ in needed) else "when {}() runs"
-    return f"; imported {when.format(first.name)}"
+        return "", ""
+    if all(is_in_a_branch(node) for node, _, _ in needed):
+        return f"; imported where {first.name}() comes to it", "later"
+    return f"; imported when {first.name}() runs", "first step"
 
 
-def _is_in_a_branch(node: ast.AST) -> bool:
+def is_in_a_branch(node: ast.AST) -> bool:
     """True for what a branch of its function holds."""
     inside = takewhile(lambda each: not isinstance(each, FUNCTIONS), chain(node))
     return any(isinstance(each, ast.If) for each in inside)
@@ -99,9 +100,12 @@ def _makes_kernels(work: Work, rule: Rule) -> bool:
     return any(name in KERNEL_DECORATORS and name.startswith(f"{package}.") for name in names)
 
 
-def _note(work: Work, node: ast.alias | ast.stmt, rule: Rule, api: str, level: Level, message: str) -> Note:
+def _note(
+    work: Work, node: ast.alias | ast.stmt, rule: Rule, api: str, level: Level, message: str, blocks: str = ""
+) -> Note:
     effort = rule.effort if level is Level.MANUAL else None
-    return Note(work.source.extent(node), rule.code, level, message, api, rule.help, effort)
+    blocks = blocks or rule.blocks
+    return Note(work.source.extent(node), rule.code, level, message, api, rule.help, effort, blocks=blocks)
 
 
 def can_fail(node: ast.AST, caught: frozenset[str] = _CAUGHT) -> bool:
