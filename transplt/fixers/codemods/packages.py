@@ -15,9 +15,10 @@ from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.code_facts import KERNEL_DECORATORS
+from transplt.flow.gates import CAUGHT, goes_on_without
 from transplt.program.program import enclosing_function
 from transplt.rules.rule import Rule
-from transplt.syntax.asks import following, last_name, own_nodes
+from transplt.syntax.asks import following, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU501", rank=120)
@@ -28,7 +29,6 @@ GOES_ON = "the program goes on where it cannot be imported"
 #: The message of an import whose name another package for Ascend gives below.
 REPLACED = "the program takes another from a package for Ascend in its place"
 
-_CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _ASCEND = re.compile(r"(?:^|[._])(?:ascend|npu|hccl|pyhccl)(?:[._]|$)", re.I)
 _ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)
 
@@ -108,11 +108,11 @@ def _note(
     return Note(work.source.extent(node), rule.code, level, message, api, rule.help, effort, blocks=blocks)
 
 
-def can_fail(node: ast.AST, caught: frozenset[str] = _CAUGHT) -> bool:
+def can_fail(node: ast.AST, caught: frozenset[str] = CAUGHT) -> bool:
     """True for an import without which the program goes on, or for what else may raise one of some errors."""
     while not isinstance(node, ast.Module):
         above = parent(node)
-        if isinstance(above, ast.Try) and node in above.body and any(_goes_on(h, caught) for h in above.handlers):
+        if isinstance(above, ast.Try) and node in above.body and goes_on_without(above, caught):
             return True
         if isinstance(above, ast.If) and node in above.body and _asks(above.test):
             return True
@@ -133,21 +133,6 @@ def _is_replaced(node: ast.AST) -> bool:
             if isinstance(each, ast.ImportFrom) and again and names <= {a.asname or a.name for a in each.names}:
                 return True
     return False
-
-
-def _goes_on(handler: ast.ExceptHandler, caught: frozenset[str]) -> bool:
-    """True for `except ImportError` that cannot raise again or leave."""
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    names = {last_name(kind) for kind in kinds if kind is not None}
-    if handler.type is not None and not names & caught:
-        return False
-    for node in own_nodes(handler):
-        if isinstance(node, ast.Raise):
-            return False
-        call = node.value if isinstance(node, ast.Expr) else None
-        if isinstance(call, ast.Call) and last_name(call.func) in ("exit", "_exit"):
-            return False
-    return True
 
 
 def _asks(test: ast.expr) -> bool:
