@@ -143,15 +143,15 @@ def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Asi
         return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree))
     foreign = _foreign(trains, tree)
     own = {path for path in meant if not _below(path, foreign)}
-    starts = _leading_to(trains & own, own, tree.leads)
-    starts |= {path for path in own if every[path].loads or "/" not in path}
+    leading = _leading_to(trains & own, own, tree.leads)
+    starts = leading | {path for path in own if every[path].loads or "/" not in path}
     reached = _reached(starts, tree)
     beside = {posixpath.dirname(path) for path in reached if every[path].loads and "/" in path}
     if beside:  # what is loaded by name lies beside what loads it, or below
         named = {path for path in meant if _below(path, beside)} - {path for path in meant - own if every[path].starts}
         reached |= _reached(named, tree)
     python = frozenset(path for path in every if path not in reached)
-    late = _late(reached, starts, meant, tree, trains & own)
+    late = _late(reached, starts, meant, tree, leading)
     return Aside(python, _folders(every, python), *late, foreign)
 
 
@@ -181,7 +181,7 @@ def _below(path: str, folders: Iterable[str]) -> bool:
 
 
 def _late(
-    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree, trains: Collection[str] = ()
+    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree, leading: Collection[str] = ()
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
     """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
     name that is worked out: not a module that only leads to training, or loads others. The third are those that an NPU
@@ -191,8 +191,8 @@ def _late(
     imported |= {package for path in imported for package in _packages_above(path)}
     begun = {path for path in starts if "/" not in path or tree.entries[path].starts or tree.entries[path].trains}
     begin = {path for path in reached if path in begun or path not in imported if not named_aside(path)}
-    after = {path for path in begin - imported if path not in trains and _AFTER.search(path) is not None}
-    if not any(path in trains or tree.entries[path].starts for path in begin - after - imported):
+    after = {path for path in begin - imported if _is_after(path, tree.entries[path], leading)} if leading else set()
+    if not any(path in leading for path in begin - after):
         after = set()
     training = begin - after
     at_once, called, every = (_loaded(training, each, tree.entries) for each in (tree.at_once, tree.called, tree.leads))
@@ -205,6 +205,11 @@ def _late(
     begin |= {path for path in reached & tree.failing if tree.entries[path].starts and not named_aside(path)}
     ways = {path: tree.needed[path] | (leads - tree.failing) for path, leads in tree.leads.items()}
     return *late, frozenset(reached - _loaded(begin, ways, tree.entries)), frozenset(others)
+
+
+def _is_after(path: str, entry: Entry, leading: Collection[str]) -> bool:
+    """True for a script that does not train, or that is called after what comes when a model is trained."""
+    return (entry.starts and path not in leading) or (not entry.trains and _AFTER.search(path) is not None)
 
 
 def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collection[str]) -> set[str]:

@@ -70,14 +70,16 @@ def total_hours(actions: Iterable[Action]) -> float:
     return round(sum(action.hours for action in actions), 2)
 
 
-def _rank(action: Action) -> tuple[bool, int, bool, bool, int, float, int, str]:
-    """What stops the scripts themselves comes before what only stops them in a container or a job, and what they load
-    as they start before what they load later.
+def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, int, float, int, str]:
+    """What stops the scripts themselves comes before what only stops them in a container or a job: code that is not
+    there at all, then what they load as they start, then what they load later.
     """
     efforts = tuple(Effort)
-    outside = not any(place.path.endswith((".py", *SOURCE_SUFFIXES)) for place in action.places)
+    inside = [each for each in action.findings if each.path.endswith((".py", *SOURCE_SUFFIXES)) and not aside(each)]
+    outside = not inside and _SUBMODULE not in action.codes
     return (
-        action.aside, BLOCKS.index(action.blocks), outside, all(finding.late for finding in action.findings),
+        action.aside, BLOCKS.index(action.blocks), outside, _SUBMODULE not in action.codes,
+        all(finding.late for finding in action.findings),
         -efforts.index(action.effort), -action.hours, -action.count,
         action.title,
     )  # fmt: skip
@@ -116,6 +118,8 @@ def _kind(draft: _Draft) -> str | None:
 
 
 _SEVERAL = "several"
+#: A submodule that is not checked out.
+_SUBMODULE = "NPU866"
 
 
 def _joined(kind: str, drafts: Sequence[_Draft]) -> Group:

@@ -22,6 +22,7 @@ OFFERED = "safe edits"
 _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
+_IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU852", "NPU855")
 _GATES = (_GATE, "NPU279")
 _EXTENSIONS = ("NPU551", _TOOLKIT, *_GATES)
 _IMPORTED = "NPU553"
@@ -80,6 +81,9 @@ class Groups:
         #: By path: the kernels in a source, in words.
         self.kernels = self._kernels.listed
         self._engines = Engines(known)
+        #: Recipes that start from an image of CUDA: what they set and install for it goes with the image.
+        self._images = {each.path for each in known if each.code == _IMAGE and each.open}
+        self._whole = {package for each in known if each.open and (package := _whole_package(each))}
         self._gates = {(each.path, each.span.line): each for each in known if each.code in _GATES and each.open}
 
     def of(self, finding: Finding) -> Group:
@@ -90,6 +94,9 @@ class Groups:
             title = f"Take the Ascend version of the third-party code in {folder}, or port it"
             how = "see whether a package or a fork for Ascend takes its place; else port it as a project of its own"
             return Group(title, "third-party", folder, _blocks(finding, _page(finding.code)), how)
+        if finding.path in self._images and finding.code in _WITH_THE_IMAGE and finding.edit is None:
+            page = _page(_IMAGE)
+            return Group(page.action, _IMAGE, "", _blocks(finding, page))
         if lock_file(finding.path):
             title = f"Make the lock file {finding.path} again for torch and torch_npu"
             how = "change the requirements first; the lock file follows from them"
@@ -124,6 +131,8 @@ class Groups:
             if found is not None:
                 return found
         name = _name_of(finding, page.by)
+        if page.by == "package" and (package := name.partition(".")[0]) in self._whole:
+            name = package
         title = page.action.replace("{name}", name) if page.action else f"Do by hand: {page.title}"
         return Group(title, page.code, name, _blocks(finding, page))
 
@@ -204,13 +213,18 @@ def _name_of(finding: Finding, by: str) -> str:
         return finding.path
     api = canonical(finding.api) if finding.api else ""
     if by == "package":
-        package = api.partition(".")[0]
-        return package if re.search(rf"\b{re.escape(package)}\b(?!\.\w)", finding.message) else api
+        return _whole_package(finding) or api
     if by != "api":
         return ""
     owner = api.rpartition(".")[0]
     inner = owner.startswith("torch.") and owner not in _OWNERS and owner.count(".") > 1
     return (owner if inner else api) or finding.message
+
+
+def _whole_package(finding: Finding) -> str:
+    """The package that a finding speaks of as a whole; empty for one about a part of it."""
+    package = canonical(finding.api).partition(".")[0] if finding.api else ""
+    return package if package and re.search(rf"\b{re.escape(package)}\b(?!\.\w)", finding.message) else ""
 
 
 def _blocks(finding: Finding, page: Diagnostic) -> str:
