@@ -232,3 +232,21 @@ def test_a_file_that_nobody_loads(saved: str, loads: str, count: int) -> None:
     )
     files = {"load.py": f"import os\nimport torch\nfrom train import ARGS\n{loads}\n"}
     assert len([each for each in migrate(train, files=files).findings if each.code == "NPU154"]) == count
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("def save(model, rank1):\n    torch.save({'m': model.state_dict(), 'rank1': rank1}, 'a.pth')", ["rank1"]),
+        ("def save(model, best_acc):\n    torch.save({'acc': best_acc}, 'a.pth')", ["best_acc"]),
+        ("def save(model, rank1):\n    rank1 = float(rank1)\n    torch.save({'rank1': rank1}, 'a.pth')", []),
+        ("def save(model, epoch):\n    torch.save({'epoch': epoch}, 'a.pth')", []),
+        ("def save(model, rank1):\n    torch.save({'rank1': float(rank1)}, 'a.pth')", []),
+        ("acc = 0.5\ntorch.save({'acc': acc}, 'a.pth')", []),
+    ],
+)
+def test_a_figure_that_may_come_from_numpy_is_a_remark(body: str, said: list[str]) -> None:
+    source = f"import numpy as np\nimport torch\nuse_cuda = True\n{body}\n"
+    result = migrate(source, files={"load.py": "import torch\ntorch.load('a.pth', map_location='cpu')\n"})
+    found = [each for each in result.findings if each.code == "NPU154"]
+    assert [each.message.rpartition(": ")[2] for each in found] == said and not any(each.open for each in found)

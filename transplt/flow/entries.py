@@ -21,9 +21,9 @@ _NAMED = re.compile(
     r"|\.[\w-]+)/"
     r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
 )
-#: Scripts for what comes after training, by the names that they are given.
+#: Scripts for what comes after training, by the names that they are given, in whatever language.
 _AFTER = re.compile(
-    r"(^|/|_)(eval|validate|demo|test|infer|predict|export|convert|visuali)[a-z]*\d*(_[^/]*)?\.py$"
+    r"(^|/|_)(eval|validate|demo|test|infer|predict|export|convert|merge|visuali)[a-z]*\d*(_[^/]*)?\.\w+$"
 )
 #: Files for people: what is to do in them is tidying, wherever they lie.
 _PROSE = (".md", ".rst")
@@ -207,9 +207,14 @@ def _late(
     return *late, frozenset(reached - _loaded(begin, ways, tree.entries)), frozenset(others)
 
 
+def named_after(path: str) -> bool:
+    """True for a script that by its name is for what comes after training: an evaluation, a demo, an export."""
+    return _AFTER.search(path) is not None
+
+
 def _is_after(path: str, entry: Entry, leading: Collection[str]) -> bool:
     """True for a script that does not train, or that is called after what comes when a model is trained."""
-    return (entry.starts and path not in leading) or (not entry.trains and _AFTER.search(path) is not None)
+    return (entry.starts and path not in leading) or (not entry.trains and named_after(path))
 
 
 def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collection[str]) -> set[str]:

@@ -67,7 +67,7 @@ def how_many(action: Action) -> str:
     files = len({place.path for place in action.places})
     places = many(action.count, "place")
     found = places if action.count == 1 else f"{places} in {many(files, 'file')}"
-    beside = sum(map(aside, action.findings))
+    beside = sum(aside(each) for each in action.findings if not each.path.endswith("setup.py"))  # that builds
     found += f", {beside} of them aside" if beside and not action.aside else ""
     options = sorted({finding.option for finding in action.findings})
     return found if "" in options else f"{found}, only with {', '.join(options[:_MOST_PARTS])}"

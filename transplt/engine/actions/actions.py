@@ -12,6 +12,7 @@ from transplt.engine.actions.effort import HOURS
 from transplt.engine.actions.groups import OFFERED, Group, Groups, aside
 from transplt.engine.actions.joining import MOST, at_most, level_of
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES
+from transplt.flow.entries import named_after
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 
@@ -199,7 +200,7 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
         (
             (
                 path != draft.group.name, all(aside(each) for each, _ in same),
-                min(BLOCKS.index(group.blocks) for _, group in same),
+                min(BLOCKS.index(group.blocks) for _, group in same), named_after(path),
             ),
             Place(path, tuple(sorted({finding.span.line for finding, _ in same})), len(same), name),
         )

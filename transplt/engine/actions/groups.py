@@ -23,6 +23,9 @@ _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
 _IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU852", "NPU855")
+_OWN_DEVICE, _LEADS = "NPU273", "NPU272"
+_DEVICE_OF = re.compile(r" is the device of (\w+), not one of torch")
+_LEADS_TO = re.compile(r"leads to code that needs CUDA \((\w+)")
 _GATES = (_GATE, "NPU279")
 _EXTENSIONS = ("NPU551", _TOOLKIT, *_GATES)
 _IMPORTED = "NPU553"
@@ -83,7 +86,10 @@ class Groups:
         self._engines = Engines(known)
         #: Recipes that start from an image of CUDA: what they set and install for it goes with the image.
         self._images = {each.path for each in known if each.code == _IMAGE and each.open}
-        self._whole = {package for each in known if each.open and (package := _whole_package(each))}
+        self._whole = {(each.code, package) for each in known if each.open and (package := _whole_package(each))}
+        #: Libraries with a device of their own: the tests that lead to them are the same decision.
+        self._placed = {match[1]: each for each in known if each.code == _OWN_DEVICE and each.open
+                        and (match := _DEVICE_OF.search(each.message))}  # fmt: skip
         self._gates = {(each.path, each.span.line): each for each in known if each.code in _GATES and each.open}
 
     def of(self, finding: Finding) -> Group:
@@ -97,6 +103,9 @@ class Groups:
         if finding.path in self._images and finding.code in _WITH_THE_IMAGE and finding.edit is None:
             page = _page(_IMAGE)
             return Group(page.action, _IMAGE, "", _blocks(finding, page))
+        if finding.code == _LEADS and (match := _LEADS_TO.search(finding.message)) and match[1] in self._placed:
+            page = _page(_OWN_DEVICE)
+            return Group(page.action, _OWN_DEVICE, "", _blocks(finding, page))
         if lock_file(finding.path):
             title = f"Make the lock file {finding.path} again for torch and torch_npu"
             how = "change the requirements first; the lock file follows from them"
@@ -131,8 +140,8 @@ class Groups:
             if found is not None:
                 return found
         name = _name_of(finding, page.by)
-        if page.by == "package" and (package := name.partition(".")[0]) in self._whole:
-            name = package
+        if page.by == "package" and (page.code, name.partition(".")[0]) in self._whole:
+            name = name.partition(".")[0]
         title = page.action.replace("{name}", name) if page.action else f"Do by hand: {page.title}"
         return Group(title, page.code, name, _blocks(finding, page))
 

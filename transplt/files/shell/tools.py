@@ -53,6 +53,8 @@ def _tool(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word]
     called = base(run[0]) if run else ""
     if words and base(words[0]) in _LOOKS_FOR and (asked := _asked(words)) is not None:
         yield _question(script, node, asked)
+    elif words and base(words[0]) == "whereis" and not _is_read(node):
+        yield from (Kept(word.extent, "text") for word in words[1:])
     elif called == "nvidia-smi":
         yield _smi(script, node, words, run)
     elif called == "nvcc" and all((word.value or "").lstrip("-") in ("version", "V") for word in run[1:]):
