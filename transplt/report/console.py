@@ -110,7 +110,8 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
     yield from _codes(result)
     if any(cause.reason == "project-beside" for record in result.files for cause in record.ledger.causes):
         yield "  the project handles the NPU by itself: files for CUDA stay, and what is for CUDA alone is NPU200"
-    if places := own_places(record.path for record in result.files):
+    written = {record.path for record in result.helpers}
+    if places := own_places(record.path for record in result.files if record.path not in written):
         named = [*map(shown, places[:_MOST_NAMES])]
         more = f" and {len(places) - len(named)} more" if len(places) > len(named) else ""
         yield f"  the project has parts of its own for the NPU, to read first: {', '.join(named)}{more}"

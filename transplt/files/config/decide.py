@@ -36,8 +36,6 @@ _OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z][\w.-]*)(?:[= ][\"']?([\w:]+)(?![\w
 _OPTION_BYTES = re.compile(_OPTION.pattern.encode())
 _LONG = 200
 #: Keys whose values are for people.
-#: Variables by which a project chooses among its tests: RUN_ONLY_CUDA_TESTS, SKIP_GPU_TEST.
-_OF_TESTS = re.compile(r"(?:^|_)TESTS?(?:_|$)")
 _PROSE = frozenset("description desc help comment comments note notes _comment __comment doc summary".split())
 
 
@@ -61,8 +59,6 @@ def decide(document: Document, value: Value) -> Finds:
         document.project.reads.names | library_names()
     ):
         yield Kept(value.key, "key")
-    if value.key and value.in_environment and _OF_TESTS.search(value.name):
-        yield Kept(value.key, "own-variable")
     if not WORD.search(value.text):
         return
     spelled = list(_spelled(value))
