@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from transplt.rules.packages import holds_whole_files, is_bound
+from transplt.rules.packages import fails_to_load, holds_whole_files
 from transplt.syntax.modules import absolute, outermost_package
 
 #: Folders and files that a training script does not run, whatever stands in them.
@@ -254,7 +254,7 @@ class _Tree:
 
     def _is_bound(self, entry: Entry, path: str) -> bool:
         """True for a file that imports a package bound to CUDA as it is loaded, and not a module of the project."""
-        names = [name for name in entry.imports if is_bound(name)]
+        names = [name for name in entry.imports if fails_to_load(name)]
         return bool(names) and not all(self._imported(name, path) for name in names)
 
     def _imported(self, name: str, path: str) -> str:
