@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from transplt.flow.option_defaults import Option, options_in
 from transplt.rules.packages import fails_to_load, holds_whole_files
 from transplt.syntax.modules import absolute, outermost_package
 
@@ -59,7 +60,7 @@ class Entry(NamedTuple):
     """What a Python file says of what runs: full names that it imports as it is loaded, when a function of it runs
     (`called`), in a branch or a try statement (`branched`), and where the program goes on without it (`guarded`);
     whether it trains, loads modules by name, is written to be started, and stands on a package without which nothing
-    of it runs (bound_files.py).
+    of it runs (bound_files.py); the `options` that it defines.
     """
 
     imports: tuple[str, ...] = ()
@@ -70,6 +71,7 @@ class Entry(NamedTuple):
     loads: bool = False
     starts: bool = False
     bound: bool = False
+    options: tuple[Option, ...] = ()
 
 
 def named_aside(path: str) -> bool:
@@ -93,7 +95,8 @@ def entry_of(data: bytes, path: str) -> Entry:
             found[_when(data, match.start(), len(match["indent"]))].update(names)
     at_once, called, branched, guarded = (tuple(sorted(names)) for names in found)
     trains, loads, starts = (any(word in data for word in words) for words in (_TRAINS, _LOADS, _STARTS))
-    return Entry(at_once, called, branched, guarded, trains, loads, starts, _stands_on_cuda(data))
+    options = () if named_aside(path) else options_in(data)
+    return Entry(at_once, called, branched, guarded, trains, loads, starts, _stands_on_cuda(data), options)
 
 
 def _when(data: bytes, at: int, depth: int) -> int:
@@ -195,6 +198,7 @@ class Aside:
     called: frozenset[str] = frozenset()  # what is loaded by functions alone
     branched: frozenset[str] = frozenset()  # what is loaded in branches alone
     guarded: frozenset[str] = frozenset()  # what cannot be imported, and nobody imports who does not go on without it
+    taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
 
     def late(self, path: str) -> str:
         """When a file is loaded that is not loaded as the training starts: `called` or `branch`, or behind a `guard`,
@@ -234,11 +238,14 @@ class _Tree:
     needed: dict[str, set[str]] = field(default_factory=dict)  # without what is guarded
     leads: dict[str, set[str]] = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)  # what cannot be imported where there is no CUDA
+    taken: dict[str, set[str]] = field(default_factory=dict)  # names that other files import, by path
 
     def __post_init__(self) -> None:
         for path, entry in self.entries.items():
             kinds = (entry.imports, entry.called, entry.branched, entry.guarded)
-            found = [{self._imported(name, path) for name in names} for names in kinds]
+            owners = {name: self._imported(name, path) for names in kinds for name in names}
+            self._take(owners)
+            found = [{owners[name] for name in names} for names in kinds]
             held = [set().union(*found[: end + 1]).intersection(self.entries) - {path} for end in range(4)]
             self.at_once[path], self.called[path], self.needed[path], self.leads[path] = held
         imported = {target for targets in self.leads.values() for target in targets}
@@ -251,6 +258,21 @@ class _Tree:
             unit = package or path
             self.unit_of[path] = unit
             self.units.setdefault(unit, []).append(path)
+
+    def names_taken(self) -> dict[str, frozenset[str]]:
+        """By path: the names that other files import, `*` for all of them."""
+        return {path: frozenset(names) for path, names in self.taken.items()}
+
+    def _take(self, owners: Mapping[str, str]) -> None:
+        """Notes what one file takes from others: `m.f` is one name, `m` alone is all of it."""
+        modules = {name.rpartition(".")[0] for name in owners}
+        for name, path in owners.items():
+            if path and name not in modules:
+                self.taken.setdefault(path, set()).update((name.rpartition(".")[2], *self._whole(name, path)))
+
+    def _whole(self, name: str, path: str) -> tuple[str, ...]:
+        stem = posixpath.basename(path.removesuffix("/__init__.py").removesuffix(".py"))
+        return ("*",) if name.rpartition(".")[2] == stem else ()
 
     def _is_bound(self, entry: Entry, path: str) -> bool:
         """True for a file that imports a package bound to CUDA as it is loaded, and not a module of the project."""
@@ -278,7 +300,7 @@ def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Asi
     trains = {path for path in meant if every[path].trains}
     tree = _Tree(every, path_of)
     if not trains:
-        return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree))
+        return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree), tree.names_taken())
     starts = _leading_to(trains, meant, tree.leads)
     starts |= {path for path in meant if every[path].loads or "/" not in path}
     reached = _reached(starts, tree)
@@ -287,7 +309,7 @@ def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Asi
         named = {path for path in meant if any(f"{path}/".startswith(f"{folder}/") for folder in beside)}
         reached |= _reached(named, tree)
     python = frozenset(path for path in every if path not in reached)
-    return Aside(python, _folders(every, python), *_late(reached, starts, meant, tree))
+    return Aside(python, _folders(every, python), *_late(reached, starts, meant, tree), tree.names_taken())
 
 
 def _late(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from transplt.base.text.marks import Texts
-from transplt.flow.arguments import destination
+from transplt.flow.option_defaults import destination
 from transplt.flow.code_facts import FileCode
 from transplt.flow.default_type import sets_double
 from transplt.flow.facts import ModuleFacts
