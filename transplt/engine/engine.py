@@ -177,7 +177,7 @@ def _finished(
         result = finish(data, alone)
         result = replace(result, findings=tuple(sorted((*result.findings, taken_back), key=Finding.sort_key)))
     result = _analysed(result, data, file, settings, project)
-    return replace(result, findings=mark_options(file.scan, result.findings))
+    return replace(result, findings=mark_options(file.scan, result.findings, project))
 
 
 def _analysed(

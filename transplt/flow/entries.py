@@ -11,27 +11,14 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from transplt.flow.entry import Entry
-from transplt.rules.packages import is_bound
+from transplt.flow.entry import PROSE, Entry, named_aside
+from transplt.rules.packages import fails_to_load
 from transplt.syntax.modules import outermost_package
 
-#: Folders and files that a training script does not run, whatever stands in them.
-_NAMED = re.compile(
-    r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?|old|legacy|deprecated|archived?|backup|attic"
-    r"|\.[\w-]+)/"
-    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
-)
 #: Scripts for what comes after training, by the names that they are given, in whatever language.
 _AFTER = re.compile(
     r"(^|/|_)(eval|validate|demo|test|infer|predict|export|convert|merge|visuali)[a-z]*\d*(_[^/]*)?\.\w+$"
 )
-#: Files for people: what is to do in them is tidying, wherever they lie.
-_PROSE = (".md", ".rst")
-
-
-def named_aside(path: str) -> bool:
-    """True for a file that by its name only tests, benchmarks, documentation or a CI service run, or old code."""
-    return _NAMED.search(path) is not None and not path.endswith(_PROSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +32,7 @@ class Aside:
     guarded: frozenset[str] = frozenset()  # what cannot be imported, and nobody imports who does not go on without it
     others: frozenset[str] = frozenset()  # what only scripts load that do not train: a demo, an evaluation
     foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
+    taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
 
     def late(self, path: str) -> str:
         """When a file is loaded that is not loaded as the training starts: `called`, in a `branch`, by `other` scripts,
@@ -57,7 +45,7 @@ class Aside:
 
     def holds(self, path: str) -> bool:
         """True for a file that stands aside."""
-        if path.endswith(_PROSE):
+        if path.endswith(PROSE):
             return False
         if path in self.python or path in self.guarded or named_aside(path):
             return True
@@ -88,11 +76,14 @@ class _Tree:
     leads: dict[str, set[str]] = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)  # what cannot be imported where there is no CUDA
     alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
+    taken: dict[str, set[str]] = field(default_factory=dict)  # names that other files import, by path
 
     def __post_init__(self) -> None:
         for path, entry in self.entries.items():
             kinds = (entry.imports, entry.called, entry.branched, entry.guarded)
-            found = [{self._imported(name, path) for name in names} for names in kinds]
+            owners = {name: self._imported(name, path) for names in kinds for name in names}
+            self._take(owners)
+            found = [{owners[name] for name in names} for names in kinds]
             held = [set().union(*found[: end + 1]).intersection(self.entries) - {path} for end in range(4)]
             self.at_once[path], self.called[path], self.needed[path], self.leads[path] = held
         imported = {target for targets in self.leads.values() for target in targets}
@@ -106,9 +97,24 @@ class _Tree:
             self.unit_of[path] = unit
             self.units.setdefault(unit, []).append(path)
 
+    def names_taken(self) -> dict[str, frozenset[str]]:
+        """By path: the names that other files import, `*` for all of them."""
+        return {path: frozenset(names) for path, names in self.taken.items()}
+
+    def _take(self, owners: Mapping[str, str]) -> None:
+        """Notes what one file takes from others: `m.f` is one name, `m` alone is all of it."""
+        modules = {name.rpartition(".")[0] for name in owners}
+        for name, path in owners.items():
+            if path and name not in modules:
+                self.taken.setdefault(path, set()).update((name.rpartition(".")[2], *self._whole(name, path)))
+
+    def _whole(self, name: str, path: str) -> tuple[str, ...]:
+        stem = posixpath.basename(path.removesuffix("/__init__.py").removesuffix(".py"))
+        return ("*",) if name.rpartition(".")[2] == stem else ()
+
     def _is_bound(self, entry: Entry, path: str) -> bool:
         """True for a file that imports a package bound to CUDA as it is loaded, and not a module of the project."""
-        names = [name for name in entry.imports if is_bound(name)]
+        names = [name for name in entry.imports if fails_to_load(name)]
         return bool(names) and not all(self._imported(name, path) for name in names)
 
     def _imported(self, name: str, path: str) -> str:
@@ -140,7 +146,7 @@ def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Asi
     trains = {path for path in meant if every[path].trains}
     tree = _Tree(every, path_of)
     if not trains:
-        return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree))
+        return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree), taken=tree.names_taken())
     foreign = _foreign(trains, tree)
     own = {path for path in meant if not _below(path, foreign)}
     leading = _leading_to(trains & own, own, tree.leads)
@@ -152,7 +158,7 @@ def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Asi
         reached |= _reached(named, tree)
     python = frozenset(path for path in every if path not in reached)
     late = _late(reached, starts, meant, tree, leading)
-    return Aside(python, _folders(every, python), *late, foreign)
+    return Aside(python, _folders(every, python), *late, foreign, tree.names_taken())
 
 
 def _foreign(trains: Collection[str], tree: _Tree) -> frozenset[str]:

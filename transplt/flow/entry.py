@@ -9,9 +9,18 @@ import re
 import sys
 from typing import NamedTuple
 
+from transplt.flow.option_defaults import Option, options_in
 from transplt.rules.packages import holds_whole_files
 from transplt.syntax.modules import absolute
 
+#: Folders and files that a training script does not run, whatever stands in them.
+_NAMED = re.compile(
+    r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?|old|legacy|deprecated|archived?|backup|attic"
+    r"|\.[\w-]+)/"
+    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
+)
+#: Files for people: what is to do in them is tidying, wherever they lie.
+PROSE = (".md", ".rst")
 _IMPORT = re.compile(
     rb"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(]*)"
     rb"|import[ \t]+(?P<whole>[^\n#]+))",
@@ -51,7 +60,7 @@ class Entry(NamedTuple):
     """What a Python file says of what runs: full names that it imports as it is loaded, when a function of it runs
     (`called`), in a branch or a try statement (`branched`), and where the program goes on without it (`guarded`);
     whether it trains, loads modules by name, is written to be started, and stands on a package without which nothing
-    of it runs (bound_files.py).
+    of it runs (bound_files.py); the `options` that it defines.
     """
 
     imports: tuple[str, ...] = ()
@@ -62,6 +71,12 @@ class Entry(NamedTuple):
     loads: bool = False
     starts: bool = False
     bound: bool = False
+    options: tuple[Option, ...] = ()
+
+
+def named_aside(path: str) -> bool:
+    """True for a file that by its name only tests, benchmarks, documentation or a CI service run, or old code."""
+    return _NAMED.search(path) is not None and not path.endswith(PROSE)
 
 
 def entry_of(data: bytes, path: str) -> Entry:
@@ -80,7 +95,8 @@ def entry_of(data: bytes, path: str) -> Entry:
             found[_when(data, match.start(), len(match["indent"]))].update(names)
     at_once, called, branched, guarded = (tuple(sorted(names)) for names in found)
     trains, loads, starts = (any(word in data for word in words) for words in (_TRAINS, _LOADS, _STARTS))
-    return Entry(at_once, called, branched, guarded, trains, loads, starts, _stands_on_cuda(data))
+    options = () if named_aside(path) else options_in(data)
+    return Entry(at_once, called, branched, guarded, trains, loads, starts, _stands_on_cuda(data), options)
 
 
 def _when(data: bytes, at: int, depth: int) -> int:

@@ -14,6 +14,8 @@ from transplt.flow.entry import Entry
 from transplt.flow.graph import Graph, ancestors, canonical_name, unique_suffixes
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import GENERIC, marks_by_name
+from transplt.flow.option_defaults import Option
+from transplt.flow.option_defaults import joined as options_joined
 from transplt.flow.placing import Placing
 from transplt.flow.reach import Reach
 from transplt.flow.support import SupportFacts, SupportProject
@@ -119,6 +121,7 @@ class ProjectFacts(Memoized):
     placing: dict[str, Placing] = field(default_factory=dict)  # by path, for where a module of ours goes
     given: frozenset[str] = frozenset()  # those of `reads` that get a word of CUDA outside of Python
     aside: Aside = field(default_factory=Aside)  # files that no training script reaches
+    options: dict[str, Option] = field(default_factory=dict)  # by the attribute that holds one, and its default
     bound: frozenset[str] = frozenset()  # paths of files whose classes derive from what stays for CUDA as a whole
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
 
@@ -138,6 +141,7 @@ class ProjectFacts(Memoized):
         joined.packages = _packages(joined.modules)
         entries = {item.path: item.entry for item in every if item.entry is not None}
         joined.aside = aside_of(entries, joined.path_of)
+        joined.options = options_joined(each for _, entry in sorted(entries.items()) for each in entry.options)
         joined.copies = tuple(item.copy for item in every if item.copy is not None)
         joined.saved = tuple(sorted({each for item in every for each in item.saved}))
         joined.loaded = frozenset(name for item in every for name in item.loaded)

@@ -20,8 +20,8 @@ _MESSAGES = {
     "ascend_fork": "the requirement {name} needs a version adapted to Ascend",
     "plugin": "the requirement {name} needs an extra package for Ascend",
 }
-#: Of them those whose import fails.
-_FAILING = frozenset({"unsupported", "replacement", "drop"})
+#: Of them those of packages that are of no use there.
+_BOUND = frozenset({"unsupported", "replacement", "drop"})
 #: Wheels of CUDA's runtime carry its version: nvidia-cublas-cu12.
 _CUDA_VERSION = re.compile(r"-cu(?:da)?\d+x?$")
 _CLAUSE = re.compile(r"(===|==|~=|<=|<|>=|>|!=|\^|~|=)?\s*v?(\d+(?:\.\d+)*)(\.\*)?")
@@ -68,11 +68,23 @@ def holds_whole_files(module: str) -> bool:
 
 @cache
 def is_bound(module: str) -> bool:
-    """True for a package, or a module of one, that cannot be imported on an NPU as it is published for GPUs."""
+    """True for a module of a package that NPUs do without as it is published for GPUs."""
+    row = _row_around(module)
+    return row is not None and row["status"] in _BOUND
+
+
+@cache
+def fails_to_load(module: str) -> bool:
+    """True for a module of such a package that cannot be imported where there is no CUDA."""
+    row = _row_around(module)
+    return row is not None and row["status"] in _BOUND and not row.get("loads")
+
+
+def _row_around(module: str) -> dict[str, Any] | None:
+    """The row of a module, or of the nearest package above it; None for torch's own."""
     parts = module.split(".")
     rows = (_by_import().get(".".join(parts[:end])) for end in range(len(parts), 0, -1))
-    row = next(filter(None, rows), None)
-    return row is not None and parts[0] != "torch" and row["status"] in _FAILING and not row.get("loads")
+    return next(filter(None, rows), None) if parts[0] != "torch" else None
 
 
 def package_holding(name: str) -> tuple[dict[str, Any], str] | None:

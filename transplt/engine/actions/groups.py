@@ -11,7 +11,7 @@ from typing import Any
 
 from transplt.base.finding import Effort, Finding, Level
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Engines, Kernels, Unit
-from transplt.flow.entries import named_aside
+from transplt.flow.entry import named_aside
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
