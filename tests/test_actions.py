@@ -661,7 +661,7 @@ def test_places_begin_with_what_trains() -> None:
 
 @pytest.mark.parametrize(
     ("where", "blocks"),
-    [("examples/old/wrapper.py", {"first step"}), ("tests/wrapper.py", {"later"}), ("", {"first step"})],
+    [("examples/wrapper.py", {"first step"}), ("tests/wrapper.py", {"later"}), ("", {"first step"})],
 )
 def test_what_is_asked_for_blocks_no_more_than_its_imports(where: str, blocks: set[str]) -> None:
     message = "the requirement vllm needs an extra package for Ascend"
