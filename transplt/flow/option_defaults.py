@@ -28,7 +28,7 @@ class Option(NamedTuple):
     """
 
     name: str
-    default: tuple[Constant] | tuple[()]
+    default: tuple[Constant, ...]
     words: str
 
 
