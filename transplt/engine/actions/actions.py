@@ -70,14 +70,15 @@ def total_hours(actions: Iterable[Action]) -> float:
     return round(sum(action.hours for action in actions), 2)
 
 
-def _rank(action: Action) -> tuple[bool, int, bool, bool, int, float, int, str]:
+def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, int, float, int, str]:
     """What stops the scripts themselves comes before what only stops them in a container or a job, and what they load
     as they start before what they load later.
     """
     efforts = tuple(Effort)
     outside = not any(place.path.endswith((".py", *SOURCE_SUFFIXES)) for place in action.places)
+    rest = bool(action.parts) and action.blocks not in ("import", "first step")  # joined, for they matter least
     return (
-        action.aside, BLOCKS.index(action.blocks), outside, all(finding.late for finding in action.findings),
+        action.aside, BLOCKS.index(action.blocks), rest, outside, all(finding.late for finding in action.findings),
         -efforts.index(action.effort), -action.hours, -action.count,
         action.title,
     )  # fmt: skip

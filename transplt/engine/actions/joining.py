@@ -25,31 +25,36 @@ def level_of(hours: float) -> Effort:
 
 
 def at_most(actions: Sequence[Action]) -> list[Action]:
-    """At most `MOST` actions: what matters least is joined first, and what is one decision before what is not.
+    """At most `MOST` actions, which come by rank: what matters least is joined first, and no more than has to be where
+    they are no one decision; what is one before what is not.
 
     An action of several keeps them as its `parts`; each of their findings is in it.
     """
     left = list(actions)
-    for title, belongs in _families():
+    for title, belongs, whole in _families():
         if len(left) <= MOST:
             break
         same = [action for action in left if belongs(action)]
+        if not whole:  # the first of them stay, as many as there is room for
+            room = MOST - 1 - (len(left) - len(same))
+            same = same[max(min(room, len(same) - 2), 0) :]
         if len(same) > 1:
             left = [action for action in left if action not in same]
             left.append(_joined(title, same))
     return left
 
 
-def _families() -> Iterator[tuple[str, _Family]]:
-    """Titles and what belongs to them, in the order in which they are joined."""
-    yield "Look through what stands aside: {count} things", lambda action: action.aside
+def _families() -> Iterator[tuple[str, _Family, bool]]:
+    """Titles, what belongs to them, and whether that is one decision, in the order in which they are joined."""
+    yield "Look through what stands aside: {count} things", (lambda action: action.aside), True
     for row in _rows():
         if "blocks" in row:
-            yield row["title"], _blocking(row["blocks"])
+            yield row["title"], _blocking(row["blocks"]), False
         else:
-            yield row["title"], _of_kinds(row["codes"])
-    yield "Mend what else stops the first step: {count} things", _blocking(["first step"])
-    yield "Mend what else stops the import: {count} things", _blocking(["import"])
+            yield row["title"], _of_kinds(row["codes"], "first step"), True
+            yield row["title"], _of_kinds(row["codes"], "import"), True
+    yield "Mend what else stops the first step: {count} things", _blocking(["first step"]), False
+    yield "Mend what else stops the import: {count} things", _blocking(["import"]), False
 
 
 @cache
@@ -61,10 +66,10 @@ def _blocking(blocks: Sequence[str]) -> _Family:
     return lambda action: not action.aside and action.blocks in blocks
 
 
-def _of_kinds(codes: Sequence[str]) -> _Family:
-    """What has one of these codes most often, in a part at least; what blocks less has its own family."""
+def _of_kinds(codes: Sequence[str], blocks: str) -> _Family:
+    """What has one of these codes most often, in a part at least, of those that stop the same."""
     wanted = frozenset(codes)
-    stops = _blocking(["import", "first step"])
+    stops = _blocking([blocks])
     return lambda action: stops(action) and action.codes[0] in wanted
 
 

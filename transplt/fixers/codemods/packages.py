@@ -71,8 +71,8 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
             yield work.keep(node, "reported-package")
         elif needed and made is None:
             yield _note(work, node, rule, api, level, f"{rule.message}{_late(needed)}")
-        elif not needed and not _elsewhere(node) and (package := _there_on_npus(rule)):
-            yield _note(work, node, rule, api, level, f"{rule.message}; imported where {package} is installed")
+        elif not needed and not _elsewhere(node) and _is_there_on_npus(rule):
+            yield _note(work, node, rule, api, level, f"{rule.message}; imported where its package is installed")
         else:
             goes_on = NEVER_MADE if needed else _elsewhere(node) or GOES_ON
             yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
@@ -81,11 +81,11 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
                 yield work.keep(other, "reported-package")
 
 
-def _there_on_npus(rule: Rule) -> str:
-    """The package of a module that stops where the package is there, as it is on NPUs with a plugin; else empty."""
+def _is_there_on_npus(rule: Rule) -> bool:
+    """True for a module that stops where its package is there, as it is on NPUs with a plugin."""
     package, _, module = rule.old.partition(".")
     row = package_imported_as(package)
-    return package if module and row is not None and row["status"] == "plugin" else ""
+    return bool(module) and row is not None and row["status"] == "plugin"
 
 
 def _is_class_of_a_library(node: ast.alias | ast.stmt, name: str) -> bool:
