@@ -62,7 +62,7 @@ def migrate_other(
         from transplt.engine.analysis.native import findings_of
 
         found = (*found, *(each for each in findings_of(text, path) if not each.code.startswith(off)))
-    found = (*found, *done.findings)
+    found = handled((*found, *done.findings), project)
     if comments := ignore_line_findings(text, path, kind, found, off, settings.in_place):
         found = (*found, *comments)
     if kind is FileKind.NOTEBOOK and found:
