@@ -7,7 +7,8 @@ import pytest
 from transplt import migrate_source
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source, join_facts
-from transplt.flow.entries import Aside, Entry, entry_of
+from transplt.flow.entries import Aside
+from transplt.flow.entry import Entry, entry_of
 
 TRAIN = "import models\nloss.backward()\n"
 GUARD = "if __name__ == '__main__':\n    main()\n"
@@ -51,6 +52,8 @@ def test_what_a_file_imports(text: str, imports: tuple[str, ...]) -> None:
         ("try:\n    import late\nexcept ImportError:\n    raise Missing\n", (), ("late",)),
         ("if x:\n    y = 1\n\n    # why\n    import late\n", (), ("late",)),
         ("class A:\n    import late\n", (), ()),
+        ("def f(opt):\n    if not opt.no_flow:\n        import late\n", ("late",), ()),
+        ("def f(opt):\n    if not opt.flow:\n        import late\n", (), ("late",)),
         ("with patch('x'):\n    import late\n", (), ()),
     ],
 )
@@ -122,8 +125,8 @@ FAST = "import cupy\nfrom .more import x\n"
     ],
 )
 def test_what_an_npu_never_loads(changed: dict[str, str], never: set[str]) -> None:
-    files = {"train.py": "import pk\nloss.backward()\n", "pk/__init__.py": GUARDED, "pk/fast.py": FAST, "pk/more.py": ""}
-    files |= changed
+    files = {"train.py": "import pk\nloss.backward()\n", "pk/__init__.py": GUARDED, "pk/fast.py": FAST}
+    files |= {"pk/more.py": "", **changed}
     held = aside(files)
     assert {path for path in files if held.late(path) == "guard"} == never
     assert all(held.holds(path) for path in never)
@@ -205,3 +208,52 @@ def test_other_files_go_with_the_python_of_their_folder() -> None:
 def test_a_file_without_its_project_goes_by_its_name() -> None:
     assert not any(each.aside for each in migrate_source("x.cuda()\nimport apex\n").findings)
     assert Aside().holds("old/train.py") and not Aside().holds("tools/a.py")
+
+
+_FLOW = {
+    "train.py": "from models import make\nloss.backward()\n" + GUARD,
+    "models/make.py": "from .flow import net\n",
+    "models/flow/net.py": "from .ops import corr\n",
+    "models/flow/ops/corr.py": "import corr_cuda\n",
+    "models/flow/main.py": "import net, losses\nloss.backward()\n" + GUARD,
+    "models/flow/losses.py": "",
+}
+
+
+def test_the_program_of_somebody_else_of_which_parts_are_taken() -> None:
+    held = aside(_FLOW)
+    assert [held.holds(path) for path in ("models/flow/main.py", "models/flow/Dockerfile")] == [True, True]
+    kept = ("models/flow/net.py", "models/flow/ops/corr.py", "models/flow/ops/corr.cu", "models/run.sh", "Dockerfile")
+    assert not any(map(held.holds, kept))
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        "from models.flow import net\nloss.backward()\n" + GUARD,  # by the names of the project
+        "import net, train\nloss.backward()\n" + GUARD,  # it takes something of the project
+        "import net\nloss.backward()\n",  # nothing says that it is started
+        "import net\n" + GUARD,  # it does not train
+    ],
+)
+def test_a_script_of_the_project_in_a_folder_of_its_own(main: str) -> None:
+    assert aside({**_FLOW, "models/flow/main.py": main}).foreign == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("files", "others"),
+    [
+        ({"tools/eval_net.py": "import metrics\n" + GUARD}, {"tools/eval_net.py", "tools/metrics.py"}),
+        ({"demo.py": "import tools.metrics\n"}, {"demo.py", "tools/metrics.py"}),
+        ({"tools/eval_net.py": "import metrics\nloss.backward()\n" + GUARD}, set()),  # it trains
+        ({"tools/check.py": "import metrics\nimport models\n" + GUARD, "go.py": "import tools.metrics\n"}, set()),
+    ],
+)
+def test_what_scripts_load_that_do_not_train(files: dict[str, str], others: set[str]) -> None:
+    held = aside({"tools/train.py": TRAIN, "models.py": "", "tools/metrics.py": "import numba.cuda\n", **files})
+    assert held.others == others - held.python
+
+
+def test_an_evaluation_that_training_runs_too() -> None:
+    files = {"train.py": "import evaluate\nloss.backward()\n", "evaluate.py": GUARD}
+    assert aside(files).others == frozenset()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from transplt.engine.own_places import own_places
 from transplt.faces.cli.main import main
 from transplt.files.npu_twin import twins
 from transplt.project.checking.check_run import check_paths
@@ -122,3 +123,27 @@ def test_an_output_chooses_between_cuda_and_the_npu_where_its_input_did(
     (done.output / "train.py").write_text(CHOOSES)
     found = check_paths([done.output], Options(jobs=0)).findings
     assert {each.code for each in found if each.path.endswith("run.sh")} == left
+
+
+@pytest.mark.parametrize(
+    ("paths", "places"),
+    [
+        (["ascend-support/README.md", "ascend-support/run.sh", "train.py"], ["ascend-support/"]),
+        (["recipes/finetune/ascend/a.md", "docs/npu.md", "run_npu.sh"], ["run_npu.sh", "docs/npu.md",
+                                                                         "recipes/finetune/ascend/"]),
+        (["pkg/npu_attention.py"], ["pkg/npu_attention.py"]),
+        (["inputs/a.py", "descend.py", "docs/ascending.md"], []),
+        (["tests/npu/test_a.py", ".github/workflows/npu.yml"], []),
+    ],
+)  # fmt: skip
+def test_what_a_project_has_for_npus(paths: list[str], places: list[str]) -> None:
+    assert own_places(paths) == places
+
+
+def test_the_summary_names_what_the_project_has_for_npus(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    (source / "ascend-support").mkdir(parents=True)
+    (source / "ascend-support" / "README.md").write_text("# Ascend\n")
+    (source / "train.py").write_text("import torch\nx = torch.ones(1).cuda()\n")
+    said = CliRunner().invoke(main, ["-i", str(source), "-o", str(tmp_path / "out"), "--jobs", "0"]).output
+    assert "parts of its own for the NPU, to read first: ascend-support/" in said

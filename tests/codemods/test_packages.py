@@ -235,3 +235,19 @@ def test_what_can_be_imported_and_loads_nccl() -> None:
 )
 def test_parts_and_packages(line: str, found: list[Level]) -> None:
     assert levels(f"{line}\n") == found
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import apex\nm = apex.parallel.DistributedDataParallel(m)\n", ["NPU510", "NPU511"]),
+        ("import apex\nm = apex.parallel.Reducer(m)\nn = apex.parallel.Reducer(n)\n", ["NPU510", "NPU511"]),
+        ("import apex\nm, o = apex.amp.initialize(m, o)\n", ["NPU511"]),
+        ("import apex\nprint(apex.__version__)\n", ["NPU511"]),
+        ("import apex.parallel\nm = apex.parallel.DistributedDataParallel(m)\n", ["NPU510"]),
+        ("from apex.parallel import DistributedDataParallel as DDP\nm = DDP(m)\n", ["NPU510"]),
+    ],
+)
+def test_a_part_of_a_package_by_attribute(source: str, said: list[str]) -> None:
+    found = migrate(f"import torch\nuse_cuda = True\n{source}").findings
+    assert sorted(each.code for each in found if each.code in ("NPU510", "NPU511")) == said

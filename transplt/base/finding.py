@@ -74,8 +74,9 @@ class Finding:
     (by a comment or the settings), or when a token binds to something that has to stay as it is. `within` says where
     the place is for a reader of a file that no editor shows line by line: `cell 3, line 2` of a notebook. `aside`: no
     training script of the project reaches the file. `option` is what somebody has to ask for before the place counts,
-    `late` when the file is loaded if not at the start: `called` by a function, in a `branch`, behind a `guard`; `handled`
-    says that the project trains on NPUs as it is.
+    `late` when the file is loaded if not at the start: `called` by a function, in a `branch`, by `other` scripts, or
+    behind a `guard`; `handled` says that the project trains on NPUs as it is. `blocks`: what this one keeps a program from, where its code says another thing of most (BLOCKS
+    in transplt/rules/pages.py).
     """
 
     path: str
@@ -93,6 +94,7 @@ class Finding:
     aside: bool = False
     option: str = ""
     late: str = ""
+    blocks: str = ""
 
     @property
     def text(self) -> str:

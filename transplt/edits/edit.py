@@ -104,7 +104,7 @@ class Edit:
 
 @dataclass(slots=True, eq=False)
 class Note:
-    """A finding without an edit. `extent` is the byte range it speaks of."""
+    """A finding without an edit. `extent` is the byte range it speaks of, `blocks` as in `Finding`."""
 
     extent: Extent
     code: str
@@ -114,6 +114,7 @@ class Note:
     help: str = ""
     effort: Effort | None = None
     ignored: str = ""
+    blocks: str = ""
 
 
 @dataclass(frozen=True, slots=True)

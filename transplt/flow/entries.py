@@ -8,191 +8,17 @@ from __future__ import annotations
 
 import posixpath
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from transplt.flow.option_defaults import Option, options_in
-from transplt.rules.packages import fails_to_load, holds_whole_files
-from transplt.syntax.modules import absolute, outermost_package
+from transplt.flow.entry import PROSE, Entry, named_aside
+from transplt.rules.packages import fails_to_load
+from transplt.syntax.modules import outermost_package
 
-#: Folders and files that a training script does not run, whatever stands in them.
-_NAMED = re.compile(
-    r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?|old|legacy|deprecated|archived?|backup|attic"
-    r"|\.[\w-]+)/"
-    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
+#: Scripts for what comes after training, by the names that they are given, in whatever language.
+_AFTER = re.compile(
+    r"(^|/|_)(eval|validate|demo|test|infer|predict|export|convert|merge|visuali)[a-z]*\d*(_[^/]*)?\.\w+$"
 )
-#: Files for people: what is to do in them is tidying, wherever they lie.
-_PROSE = (".md", ".rst")
-_IMPORT = re.compile(
-    rb"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(]*)"
-    rb"|import[ \t]+(?P<whole>[^\n#]+))",
-    re.M,
-)
-_NAME = re.compile(rb"(?:^|[,(])\s*([.\w]+)")
-#: A line that holds something, with its indentation and its first word.
-_LINE = re.compile(rb"([ \t]*)([a-z]+)\b")
-_BRANCHES = (b"if", b"elif", b"else", b"try", b"except", b"finally", b"case", b"for", b"while", b"with")
-#: A question whether a package is there, or whether the card is another than the NPU; not whether there is a GPU.
-_ASKED = re.compile(
-    rb"(?:if|elif)\b[ \t(]*(?!not\b)(?:[\w.]+(?<!\.is)_(?:available|installed)\b|(?:[\w.]*\.)?find_spec\(|_?(?:HAS|HAVE)_\w+"
-    rb"|_?(?:has|have)_\w+)",
-)
-_ASKED_FOR_A_CARD = re.compile(rb"cuda|gpu|npu|mps|xpu", re.I)
-_ASKED_FOR_AN_NPU = re.compile(rb"if\b[ \t(]*(?!not\b)[\w.]*npu_(?:is_)?available|if\b[ \t(]*(?:torch\.)?npu\.is_available")
-_CATCHES = re.compile(rb"except\b(?:[ \t]*:|[^:\n]*\b(?:ImportError|ModuleNotFoundError|(?:Base)?Exception)\b)")
-_SUPPRESSES = re.compile(rb"with\b[^\n]*\bsuppress\([^)\n]*\b(?:ImportError|ModuleNotFoundError|(?:Base)?Exception)\b")
-_GIVES_UP = re.compile(rb"^[ \t]+(?:raise\b|(?:sys\.|os\.)?_?exit\()", re.M)
-_COMMENT = re.compile(rb"#[^\n]*")
-_BOUND_NAMES = (b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
-_BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
-#: A device that a program works out, or an NPU, which it sets in its settings: `config.trainer.device = get_device_name()`.
-_SETS = re.compile(rb"^[ \t]*(?:config|cfg|conf|args|opt)\.([\w.]*\bdevice)[ \t]*=[ \t]*(?:[\w.]+\(|[\"']npu[\"'])", re.M)
-_STARTS = (b"__main__", b"parse_args(")
-_TRAINS = (b".backward(", b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
-#: What loads modules by names that are worked out.
-_LOADS = (
-    b"importlib", b"import_module", b"__import__(", b"_target_", b"instantiate(", b"registry", b"Registry", b"REGISTRY",
-)  # fmt: skip
-_LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
-
-
-class Entry(NamedTuple):
-    """What a Python file says of what runs: full names that it imports as it is loaded, when a function of it runs
-    (`called`), in a branch or a try statement (`branched`), and where the program goes on without it (`guarded`);
-    whether it trains, loads modules by name, is written to be started, and stands on a package without which nothing
-    of it runs (bound_files.py); the `options` that it defines, and the keys of
-    its settings that it `sets` to a device.
-    """
-
-    imports: tuple[str, ...] = ()
-    called: tuple[str, ...] = ()
-    branched: tuple[str, ...] = ()
-    guarded: tuple[str, ...] = ()
-    trains: bool = False
-    loads: bool = False
-    starts: bool = False
-    bound: bool = False
-    options: tuple[Option, ...] = ()
-    sets: tuple[str, ...] = ()
-
-
-def named_aside(path: str) -> bool:
-    """True for a file that by its name only tests, benchmarks, documentation or a CI service run, or old code."""
-    return _NAMED.search(path) is not None and not path.endswith(_PROSE)
-
-
-def entry_of(data: bytes, path: str) -> Entry:
-    """What a Python file says; comments and strings may be taken for imports, which puts less aside."""
-    found: tuple[set[str], ...] = (set(), set(), set(), set())
-    for match in _IMPORT.finditer(data):
-        if (base := match["base"]) is None:
-            names = _names(match["whole"])
-        else:
-            named = base.decode("ascii", "replace")
-            module = named.lstrip(".")
-            full = absolute(path, len(named) - len(module), module)
-            names = [full, *(f"{full}.{name}" if full else name for name in _names(match["names"]))]
-        names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
-        if names:
-            found[_when(data, match.start(), len(match["indent"]))].update(names)
-    at_once, called, branched, guarded = (tuple(sorted(names)) for names in found)
-    trains, loads, starts = (any(word in data for word in words) for words in (_TRAINS, _LOADS, _STARTS))
-    options = () if named_aside(path) else options_in(data)
-    sets = _SETS.findall(data) if b".device" in data and not named_aside(path) else []
-    keys = tuple(sorted({each.decode() for each in sets}))
-    return Entry(at_once, called, branched, guarded, trains, loads, starts, _stands_on_cuda(data), options, keys)
-
-
-def _when(data: bytes, at: int, depth: int) -> int:
-    """0 for a line that runs as the file is loaded, 1 in a function, 2 in a branch or a try statement, 3 where the
-    program goes on without it; `depth` is how far it is indented.
-    """
-    when, line = 0, at
-    while depth and (header := _above(data, at, depth)) is not None:
-        if header[2] in (b"def", b"async"):
-            return when or 1
-        if header[2] in _BRANCHES and _is_guard(data, header, line):
-            return 3
-        if header[2] in _BRANCHES and header[2] != b"with":
-            when = 2
-        at, depth = header.start(), len(header[1])
-    return when
-
-
-def _is_guard(data: bytes, header: re.Match[bytes], line: int) -> bool:
-    """True for a header below which an import that fails, or a package that is missing, does not stop the program."""
-    start, word = header.start() + len(header[1]), header[2]
-    text = data[start : max(data.find(b":\n", start, line), start)] or data[start:line].partition(b"\n")[0]
-    if word == b"with":
-        return _SUPPRESSES.match(text) is not None
-    if word in (b"if", b"elif"):
-        asked = _ASKED.match(text)
-        return asked is not None and not _ASKED_FOR_A_CARD.search(text) and b" or " not in text
-    if word == b"else":
-        above = _beside(data, header)
-        return above is not None and _ASKED_FOR_AN_NPU.match(above) is not None
-    return word == b"try" and _is_caught(data, line, len(header[1]))
-
-
-def _beside(data: bytes, header: re.Match[bytes]) -> bytes | None:
-    """The `if` that an `else` belongs to, with its first line; None where there is more between them."""
-    at, depth = header.start(), len(header[1])
-    while at > 0:
-        at = data.rfind(b"\n", 0, at - 1) + 1
-        match = _LINE.match(data, at)
-        if match is not None and len(match[1]) <= depth:
-            return data[match.start() + depth :].partition(b"\n")[0] if match[2] == b"if" else None
-    return None
-
-
-def _is_caught(data: bytes, line: int, depth: int) -> bool:
-    """True for a line of a `try` statement, indented that far, whose handler of what an import raises goes on."""
-    at = data.find(b"\n", line) + 1
-    while at:
-        match = _LINE.match(data, at)
-        end = data.find(b"\n", at) + 1
-        if match is not None and len(match[1]) <= depth:
-            if len(match[1]) < depth or match[2] != b"except":
-                return False
-            if _CATCHES.match(data, at + depth):
-                return _GIVES_UP.search(data, end or len(data), _end_of_block(data, end, depth)) is None
-        at = end
-    return False
-
-
-def _end_of_block(data: bytes, at: int, depth: int) -> int:
-    """Where a block ends that begins at a line, below a header that is indented that far."""
-    while 0 < at < len(data):
-        end = data.find(b"\n", at)
-        text = data[at : end if end >= 0 else len(data)]
-        held = text.lstrip(b" \t\r")
-        if held and not held.startswith(b"#") and len(text) - len(held) <= depth:
-            return at
-        at = end + 1
-    return len(data)
-
-
-def _above(data: bytes, at: int, depth: int) -> re.Match[bytes] | None:
-    """The nearest line above that is indented less."""
-    while at > 0:
-        at = data.rfind(b"\n", 0, at - 1) + 1
-        match = _LINE.match(data, at)
-        if match is not None and len(match[1]) < depth:
-            return match
-    return None
-
-
-def _stands_on_cuda(data: bytes) -> bool:
-    """True for a file that imports TensorRT or CUDA's own interface at its top, and trains nothing."""
-    if not any(name in data for name in _BOUND_NAMES) or b".backward(" in data:
-        return False
-    return any(holds_whole_files(match[1].decode()) for match in _BOUND.finditer(data))
-
-
-def _names(text: bytes) -> list[str]:
-    return [match[1].decode("ascii", "replace") for match in _NAME.finditer(_COMMENT.sub(b"", text))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,23 +30,28 @@ class Aside:
     called: frozenset[str] = frozenset()  # what is loaded by functions alone
     branched: frozenset[str] = frozenset()  # what is loaded in branches alone
     guarded: frozenset[str] = frozenset()  # what cannot be imported, and nobody imports who does not go on without it
+    others: frozenset[str] = frozenset()  # what only scripts load that do not train: a demo, an evaluation
+    foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
     taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
 
     def late(self, path: str) -> str:
-        """When a file is loaded that is not loaded as the training starts: `called` or `branch`, or behind a `guard`,
-        where an NPU never loads it; else empty.
+        """When a file is loaded that is not loaded as the training starts: `called`, in a `branch`, by `other` scripts,
+        or behind a `guard`, where an NPU never loads it; else empty.
         """
-        if path in self.guarded:
-            return "guard"
-        return "called" if path in self.called else "branch" if path in self.branched else ""
+        kinds = (
+            ("guard", self.guarded), ("other", self.others), ("called", self.called), ("branch", self.branched),
+        )  # fmt: skip
+        return next((kind for kind, held in kinds if path in held), "")
 
     def holds(self, path: str) -> bool:
         """True for a file that stands aside."""
-        if path.endswith(_PROSE):
+        if path.endswith(PROSE):
             return False
         if path in self.python or path in self.guarded or named_aside(path):
             return True
         folder = posixpath.dirname(path)
+        if folder in self.foreign and not path.endswith(".py"):
+            return True  # its container and its own command lines; kernels lie below
         while folder and not path.endswith(".py"):
             if folder in self.folders:
                 return True
@@ -244,6 +75,7 @@ class _Tree:
     needed: dict[str, set[str]] = field(default_factory=dict)  # without what is guarded
     leads: dict[str, set[str]] = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)  # what cannot be imported where there is no CUDA
+    alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
     taken: dict[str, set[str]] = field(default_factory=dict)  # names that other files import, by path
 
     def __post_init__(self) -> None:
@@ -286,13 +118,21 @@ class _Tree:
         return bool(names) and not all(self._imported(name, path) for name in names)
 
     def _imported(self, name: str, path: str) -> str:
-        """The file that a name leads to which a file imports: what lies beside it comes first."""
-        folder = posixpath.dirname(path)
+        """The file that a name leads to which a file imports: what lies beside it comes first, as far as it leads."""
+        folder, plain = posixpath.dirname(path), self.path_of(name)
         if folder:
             own = self.path_of(f"{folder.replace('/', '.')}.{name}")
-            if own.startswith(f"{folder}/") and own != f"{folder}/__init__.py":
+            beside = own.startswith(f"{folder}/") and own != f"{folder}/__init__.py"
+            if beside and _covers(own, name) >= _covers(plain, name):
+                self.alone.setdefault(folder, set()).add(path)
                 return own
-        return self.path_of(name)
+        return plain
+
+
+def _covers(path: str, name: str) -> int:
+    """How many parts of a full name, from its first on, end the path of a file."""
+    parts, module = name.split("."), path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return next((count for count in range(len(parts), 0, -1) if module[-count:] == parts[:count]), 0)
 
 
 def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Aside:
@@ -306,36 +146,81 @@ def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Asi
     trains = {path for path in meant if every[path].trains}
     tree = _Tree(every, path_of)
     if not trains:
-        return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree), tree.names_taken())
-    starts = _leading_to(trains, meant, tree.leads)
-    starts |= {path for path in meant if every[path].loads or "/" not in path}
+        return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree), taken=tree.names_taken())
+    foreign = _foreign(trains, tree)
+    own = {path for path in meant if not _below(path, foreign)}
+    leading = _leading_to(trains & own, own, tree.leads)
+    starts = leading | {path for path in own if every[path].loads or "/" not in path}
     reached = _reached(starts, tree)
     beside = {posixpath.dirname(path) for path in reached if every[path].loads and "/" in path}
     if beside:  # what is loaded by name lies beside what loads it, or below
-        named = {path for path in meant if any(f"{path}/".startswith(f"{folder}/") for folder in beside)}
+        named = {path for path in meant if _below(path, beside)} - {path for path in meant - own if every[path].starts}
         reached |= _reached(named, tree)
     python = frozenset(path for path in every if path not in reached)
-    return Aside(python, _folders(every, python), *_late(reached, starts, meant, tree), tree.names_taken())
+    late = _late(reached, starts, meant, tree, leading)
+    return Aside(python, _folders(every, python), *late, foreign, tree.names_taken())
+
+
+def _foreign(trains: Collection[str], tree: _Tree) -> frozenset[str]:
+    """The folders of programs that were written to be started there, and of which the project imports parts.
+
+    Their scripts import by names that hold in their folder alone, and nothing of what is around it.
+    """
+    found = set()
+    imported = {target for targets in tree.leads.values() for target in targets}
+    for folder, scripts in tree.alone.items():
+        inside = f"{folder}/"
+        begin = [path for path in scripts if path in trains and tree.entries[path].starts and path not in imported]
+        taken = any(
+            target.startswith(inside)
+            for path, targets in tree.leads.items() for target in targets if not path.startswith(inside)
+        )  # fmt: skip
+        apart = all(target.startswith(inside) for path in begin for target in tree.leads[path])
+        around = any(not path.startswith(inside) for path in trains)
+        if begin and taken and apart and around:
+            found.add(folder)
+    return frozenset(found)
+
+
+def _below(path: str, folders: Iterable[str]) -> bool:
+    return any(path.startswith(f"{folder}/") for folder in folders)
 
 
 def _late(
-    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree
-) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree, leading: Collection[str] = ()
+) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
     """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
-    name that is worked out: not a module that only leads to training, or loads others. The third are those that an NPU never loads: they fail behind a guard, or lie behind such.
+    name that is worked out: not a module that only leads to training, or loads others. The third are those that an NPU
+    never loads: they fail behind a guard, or lie behind such; the fourth those that no script loads which trains.
     """
     imported = {target for path in meant for target in tree.leads[path]}
     imported |= {package for path in imported for package in _packages_above(path)}
     begun = {path for path in starts if "/" not in path or tree.entries[path].starts or tree.entries[path].trains}
     begin = {path for path in reached if path in begun or path not in imported if not named_aside(path)}
-    at_once, called = (_loaded(begin, leads, tree.entries) for leads in (tree.at_once, tree.called))
-    late = frozenset(reached & called - at_once), frozenset(reached - called - at_once)
+    after = {path for path in begin - imported if _is_after(path, tree.entries[path], leading)} if leading else set()
+    if not any(path in leading for path in begin - after):
+        after = set()
+    training = begin - after
+    at_once, called, every = (_loaded(training, each, tree.entries) for each in (tree.at_once, tree.called, tree.leads))
+    others = reached & _loaded(after, tree.leads, tree.entries) - every if after else set()
+    held = reached - others
+    late = frozenset(held & called - at_once), frozenset(held - called - at_once)
     if not tree.failing:
-        return *late, frozenset()
+        return *late, frozenset(), frozenset(others)
     begin -= imported & tree.failing
     begin |= {path for path in reached & tree.failing if tree.entries[path].starts and not named_aside(path)}
     ways = {path: tree.needed[path] | (leads - tree.failing) for path, leads in tree.leads.items()}
-    return *late, frozenset(reached - _loaded(begin, ways, tree.entries))
+    return *late, frozenset(reached - _loaded(begin, ways, tree.entries)), frozenset(others)
+
+
+def named_after(path: str) -> bool:
+    """True for a script that by its name is for what comes after training: an evaluation, a demo, an export."""
+    return _AFTER.search(path) is not None
+
+
+def _is_after(path: str, entry: Entry, leading: Collection[str]) -> bool:
+    """True for a script that does not train, or that is called after what comes when a model is trained."""
+    return (entry.starts and path not in leading) or (not entry.trains and named_after(path))
 
 
 def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collection[str]) -> set[str]:

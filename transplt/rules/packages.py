@@ -29,12 +29,15 @@ _CLAUSE = re.compile(r"(===|==|~=|<=|<|>=|>|!=|\^|~|=)?\s*v?(\d+(?:\.\d+)*)(\.\*
 
 @dataclass(frozen=True, slots=True)
 class PackageAdvice:
-    """What to say about one requirement: code, message, what to do, and the name that the package is imported by."""
+    """What to say about one requirement: code, message, what to do, the name that the package is imported by, and what
+    it blocks where that is not what the page of the code says.
+    """
 
     code: str
     message: str
     help: str
     package: str = ""
+    blocks: str = ""
 
 
 @cache
@@ -142,7 +145,8 @@ def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
         return None
     message = _MESSAGES.get(row["status"])
     if message is not None and not row.get("quiet"):
-        return PackageAdvice(BOUND, message.format(name=name), what_to_do(row), _imported(row))
+        blocks = "later" if row.get("installs") else ""
+        return PackageAdvice(BOUND, message.format(name=name), what_to_do(row), _imported(row), blocks)
     first = row.get("first")
     if first is None or not _below(versions, _numbers(first)):
         return None

@@ -25,23 +25,27 @@ def level_of(hours: float) -> Effort:
 
 
 def at_most(actions: Sequence[Action]) -> list[Action]:
-    """At most `MOST` actions, which come by rank: what matters least is joined first, and no more than has to be where
-    they are no one decision; what is one before what is not.
+    """At most `MOST` actions: what matters least is joined first, and what is one decision before what is not.
 
     An action of several keeps them as its `parts`; each of their findings is in it.
     """
     left = list(actions)
-    for title, belongs, whole in _families():
-        if len(left) <= MOST:
-            break
-        same = [action for action in left if belongs(action)]
-        if not whole:  # the first of them stay, as many as there is room for
-            room = MOST - 1 - (len(left) - len(same))
-            same = same[max(min(room, len(same) - 2), 0) :]
-        if len(same) > 1:
-            left = [action for action in left if action not in same]
-            left.append(_joined(title, same))
+    for apart in (True, False):  # what blocks as much alone, and only where that does not do, what blocks less with it
+        for title, belongs, whole in _families():
+            same = [action for action in left if belongs(action)]
+            for one in _by_heading(same) if apart else [same]:
+                if not whole:  # the first of them stay, as many as there is room for
+                    one = one[max(min(MOST - 1 - (len(left) - len(one)), len(one) - 2), 0) :]
+                joined = _joined(title, one) if len(one) > 1 and len(left) > MOST else None
+                if joined is not None and joined.title not in {action.title for action in left}:
+                    left = [*(action for action in left if action not in one), joined]
     return left
+
+
+def _by_heading(actions: Sequence[Action]) -> list[list[Action]]:
+    """The actions of each heading: what stands aside is under one."""
+    headings = dict.fromkeys(action.heading for action in actions)
+    return [[action for action in actions if action.heading == heading] for heading in headings]
 
 
 def _families() -> Iterator[tuple[str, _Family, bool]]:
@@ -51,8 +55,7 @@ def _families() -> Iterator[tuple[str, _Family, bool]]:
         if "blocks" in row:
             yield row["title"], _blocking(row["blocks"]), False
         else:
-            yield row["title"], _of_kinds(row["codes"], "first step"), True
-            yield row["title"], _of_kinds(row["codes"], "import"), True
+            yield row["title"], _of_kinds(row["codes"]), True
     yield "Mend what else stops the first step: {count} things", _blocking(["first step"]), False
     yield "Mend what else stops the import: {count} things", _blocking(["import"]), False
 
@@ -66,10 +69,10 @@ def _blocking(blocks: Sequence[str]) -> _Family:
     return lambda action: not action.aside and action.blocks in blocks
 
 
-def _of_kinds(codes: Sequence[str], blocks: str) -> _Family:
-    """What has one of these codes most often, in a part at least, of those that stop the same."""
+def _of_kinds(codes: Sequence[str]) -> _Family:
+    """What has one of these codes most often, in a part at least; what blocks less has its own family."""
     wanted = frozenset(codes)
-    stops = _blocking([blocks])
+    stops = _blocking(["import", "first step"])
     return lambda action: stops(action) and action.codes[0] in wanted
 
 

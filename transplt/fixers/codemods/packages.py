@@ -17,11 +17,12 @@ from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.code_facts import KERNEL_DECORATORS
+from transplt.flow.gates import CAUGHT, goes_on_without
 from transplt.program.program import enclosing_function
 from transplt.rules.packages import is_bound, package_imported_as
 from transplt.rules.rule import Rule
 from transplt.syntax.annotations import is_annotation
-from transplt.syntax.asks import block_of, following, last_name, own_nodes, string_of
+from transplt.syntax.asks import block_of, following, last_name, string_of
 from transplt.syntax.conditions import leaves
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
@@ -39,7 +40,6 @@ NOT_ON_NPU = "where there is an NPU the program goes another way"
 #: The message of a class that nothing makes.
 NEVER_MADE = "nothing makes one here"
 
-_CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _ASCEND = re.compile(r"(?:^|[._])(?:ascend|npu|hccl|pyhccl)(?:[._]|$)", re.I)
 _ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)
 #: Questions for a card, which an NPU answers with yes or no; after a migration some that were for CUDA with yes.
@@ -67,12 +67,14 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
         level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
         made = _made(work, node) if needed and _is_class_of_a_library(node, rule.old) else None
         if made:
-            yield from (_note(work, each, rule, api, level, rule.message) for each in made)
+            yield from (_note(work, each, rule, api, level, rule.message, _used(each)) for each in made)
             yield work.keep(node, "reported-package")
         elif needed and made is None:
-            yield _note(work, node, rule, api, level, f"{rule.message}{_late(needed)}")
+            late, blocks = _late(needed)
+            yield _note(work, node, rule, api, level, f"{rule.message}{late}", blocks)
         elif not needed and not _elsewhere(node) and _is_there_on_npus(rule):
-            yield _note(work, node, rule, api, level, f"{rule.message}; imported where its package is installed")
+            message = f"{rule.message}; imported where its package is installed"
+            yield _note(work, node, rule, api, level, message, "later")
         else:
             goes_on = NEVER_MADE if needed else _elsewhere(node) or GOES_ON
             yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
@@ -126,17 +128,23 @@ def _asks_for_its_kind(node: ast.Name) -> bool:
     return isinstance(above, ast.Call) and last_name(above.func) in ("isinstance", "issubclass")
 
 
-def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> str:
-    """Where a package is imported that no module imports as it is loaded; empty where one does."""
+def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> tuple[str, str]:
+    """Where a package is imported that no module imports as it is loaded, and what that blocks; else empty."""
     functions = [enclosing_function(node) for node, _, _ in needed]
     first = functions[0]
     if first is None or any(each is None for each in functions):
-        return ""
-    when = "where {}() comes to it" if all(_is_in_a_branch(node) for node, _, _ in needed) else "when {}() runs"
-    return f"; imported {when.format(first.name)}"
+        return "", ""
+    if all(is_in_a_branch(node) for node, _, _ in needed):
+        return f"; imported where {first.name}() comes to it", "later"
+    return f"; imported when {first.name}() runs", "first step"
 
 
-def _is_in_a_branch(node: ast.AST) -> bool:
+def _used(node: ast.AST) -> str:
+    """What a use blocks that stands in a function."""
+    return "" if enclosing_function(node) is None else "later" if is_in_a_branch(node) else "first step"
+
+
+def is_in_a_branch(node: ast.AST) -> bool:
     """True for what a branch of its function holds."""
     inside = takewhile(lambda each: not isinstance(each, FUNCTIONS), chain(node))
     return any(isinstance(each, ast.If) for each in inside)
@@ -163,16 +171,20 @@ def _makes_kernels(work: Work, rule: Rule) -> bool:
     return any(name in KERNEL_DECORATORS and name.startswith(f"{package}.") for name in names)
 
 
-def _note(work: Work, node: ast.alias | ast.stmt, rule: Rule, api: str, level: Level, message: str) -> Note:
+def _note(
+    work: Work, node: ast.alias | ast.stmt | ast.Name, rule: Rule, api: str, level: Level, message: str,
+    blocks: str = "",
+) -> Note:
     effort = rule.effort if level is Level.MANUAL else None
-    return Note(work.source.extent(node), rule.code, level, message, api, rule.help, effort)
+    blocks = blocks or rule.blocks
+    return Note(work.source.extent(node), rule.code, level, message, api, rule.help, effort, blocks=blocks)
 
 
-def can_fail(node: ast.AST, caught: frozenset[str] = _CAUGHT) -> bool:
+def can_fail(node: ast.AST, caught: frozenset[str] = CAUGHT) -> bool:
     """True for an import without which the program goes on, or for what else may raise one of some errors."""
     while not isinstance(node, ast.Module):
         above = parent(node)
-        if isinstance(above, ast.Try) and node in above.body and any(_goes_on(h, caught) for h in above.handlers):
+        if isinstance(above, ast.Try) and node in above.body and goes_on_without(above, caught):
             return True
         if isinstance(above, ast.If) and node in above.body and _asks(above.test):
             return True
@@ -238,21 +250,6 @@ def _is_replaced(node: ast.AST) -> bool:
             if isinstance(each, ast.ImportFrom) and again and names <= {a.asname or a.name for a in each.names}:
                 return True
     return False
-
-
-def _goes_on(handler: ast.ExceptHandler, caught: frozenset[str]) -> bool:
-    """True for `except ImportError` that cannot raise again or leave."""
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    names = {last_name(kind) for kind in kinds if kind is not None}
-    if handler.type is not None and not names & caught:
-        return False
-    for node in own_nodes(handler):
-        if isinstance(node, ast.Raise):
-            return False
-        call = node.value if isinstance(node, ast.Expr) else None
-        if isinstance(call, ast.Call) and last_name(call.func) in ("exit", "_exit"):
-            return False
-    return True
 
 
 def _asks(test: ast.expr) -> bool:
