@@ -52,7 +52,7 @@ def mark_options(
         return findings
     behind = _Behind(scan, project or ProjectFacts())
     return tuple(
-        replace(each, option=behind.option_at(each.span.start)) if each.open and not each.option else each
+        replace(each, option=behind.option_at(each.span.start, each.api)) if each.open and not each.option else each
         for each in findings
     )
 
@@ -76,12 +76,19 @@ class _Behind:
         self.taken = self.project.aside.taken.get(self.scan.path, frozenset())
         self.stored = frozenset(each.attr for each in self.scan.stores)
 
-    def option_at(self, at: int) -> str:
-        """The option behind which a byte offset stands; empty where it is met without one."""
+    def option_at(self, at: int, api: str = "") -> str:
+        """The option behind which a byte offset stands; empty where it is met without one. The import of a part of torch
+        (`api`) stops nothing: it stands behind what its uses stand behind.
+        """
         around = self.inside.around(self.scan.tree, at)
         if not around:
             return ""
-        return self._asked_itself(around[-1]) or self._option(around[-1], _DEPTH)
+        node = around[-1]
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and api.startswith("torch."):
+            names = [each.asname or each.name for each in node.names if _names(node, each, api)]
+            if len(names) == 1 and "." not in names[0] and not self.taken & {"*", names[0]}:
+                return self._option(node, _DEPTH) or self._all_behind(self.scan.names.get(names[0], []), None, _DEPTH)
+        return self._asked_itself(node) or self._option(node, _DEPTH)
 
     def _asked_itself(self, node: ast.AST) -> str:
         """The option that is asked for right at a place, where it is off."""
@@ -339,6 +346,12 @@ class _Behind:
 
 
 _TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
+
+
+def _names(node: ast.Import | ast.ImportFrom, alias: ast.alias, api: str) -> bool:
+    """True for the name of an import that gives an API, or what it is a part of."""
+    full = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+    return api == full or api.startswith(f"{full}.")
 
 
 def _goes_past(body: list[ast.stmt]) -> bool:

@@ -74,7 +74,7 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
             yield _note(work, node, rule, api, level, f"{rule.message}{late}", blocks)
         elif not needed and not _elsewhere(node) and _is_there_on_npus(rule):
             message = f"{rule.message}; imported where its package is installed"
-            yield _note(work, node, rule, api, level, message, "later")
+            yield _note(work, node, rule, rule.old, level, message, "later")
         else:
             goes_on = NEVER_MADE if needed else _elsewhere(node) or GOES_ON
             yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
