@@ -165,7 +165,8 @@ VLLM = "python -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=vllm trai
         # the project sets the device as it starts
         ({"device.py": SETS, "conf/a.yaml": CONFIG}, set()),
         # nobody does, and a key of another name
-        ({"device.py": CHOOSES + "def f(config):\n    return config.trainer.device\n", "conf/a.yaml": CONFIG}, {"NPU821"}),
+        ({"device.py": CHOOSES + "def f(config):\n    return config.trainer.device\n", "conf/a.yaml": CONFIG},
+         {"NPU821"}),
         ({"device.py": SETS.replace(".trainer.", ".rollout."), "conf/a.yaml": CONFIG}, {"NPU821"}),
         # its own scripts and images for the NPU, and a job for a cloud of GPUs
         ({"device.py": CHOOSES, "run_npu.sh": VLLM}, set()),
@@ -212,6 +213,7 @@ def test_what_is_undecided_is_a_remark_in_a_project_that_trains_on_npus(
 
 
 def test_nothing_stops_the_start_of_a_project_that_trains_on_npus() -> None:
-    found = [Finding("a.py", Span(1, 1, 1, 5, 0, 4), "NPU510", Level.MANUAL, "the package cupy is bound to CUDA", "cupy")]
+    message = "the package cupy is bound to CUDA"
+    found = [Finding("a.py", Span(1, 1, 1, 5, 0, 4), "NPU510", Level.MANUAL, message, "cupy")]
     assert [action.blocks for action in actions_of(found)] == ["import"]
     assert [action.blocks for action in actions_of([replace(each, late="handled") for each in found])] == ["later"]

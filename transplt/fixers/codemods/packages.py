@@ -107,7 +107,8 @@ def _made(work: Work, node: ast.alias | ast.stmt) -> list[ast.Name] | None:
         return None
     found = [each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load)]
     used = [each for each in found if not is_annotation(each) and not _asks_for_its_kind(each)]
-    exported = any(string_of(each) == name for each in work.scan.strings if isinstance(parent(each), (ast.List, ast.Tuple)))
+    listed = (each for each in work.scan.strings if isinstance(parent(each), (ast.List, ast.Tuple)))
+    exported = any(string_of(each) == name for each in listed)
     if not used and (not found or exported) and not _is_named_in_a_string(work, name):
         return None
     return sorted(used, key=lambda each: (each.lineno, each.col_offset))
