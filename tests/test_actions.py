@@ -657,3 +657,15 @@ def test_places_begin_with_what_trains() -> None:
     (action,) = actions_of(found)
     assert [place.path for place in action.places] == ["train.sh", "evaluate.sh", "tests/a.sh"]
     assert "3 places in 3 files, 1 of them aside" in "\n".join(action_lines([action]))
+
+
+@pytest.mark.parametrize(
+    ("where", "blocks"),
+    [("examples/wrapper.py", {"first step"}), ("tests/wrapper.py", {"later"}), ("", {"first step"})],
+)
+def test_what_is_asked_for_blocks_no_more_than_its_imports(where: str, blocks: set[str]) -> None:
+    message = "the requirement vllm needs an extra package for Ascend"
+    found = [at("Dockerfile", 3, "NPU290", "vllm", message)]
+    if where:
+        found.append(at(where, 1, "NPU512", "vllm.LLM", "the package vllm needs an extra package for Ascend"))
+    assert {action.blocks for action in actions_of(found)} == blocks

@@ -201,7 +201,8 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
         (
             (
                 path != draft.group.name, all(aside(each) for each, _ in same),
-                min(BLOCKS.index(group.blocks) for _, group in same), named_after(path),
+                min(BLOCKS.index(group.blocks) for _, group in same), named_after(path) or path.endswith(".ipynb"),
+                draft.group.kind == "kernel" and (not path.endswith(".py") or path.endswith("setup.py")),
             ),
             Place(path, tuple(sorted({finding.span.line for finding, _ in same})), len(same), name),
         )

@@ -23,6 +23,7 @@ _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
 _IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU852", "NPU855")
+_REQUIRED, _EXTRA = "NPU290", "NPU512"
 _OWN_DEVICE, _LEADS = "NPU273", "NPU272"
 _DEVICE_OF = re.compile(r" is the device of (\w+), not one of torch")
 _LEADS_TO = re.compile(r"leads to code that needs CUDA \((\w+)")
@@ -86,6 +87,7 @@ class Groups:
         self._engines = Engines(known)
         #: Recipes that start from an image of CUDA: what they set and install for it goes with the image.
         self._images = {each.path for each in known if each.code == _IMAGE and each.open}
+        self._extras = [each for each in known if each.code == _EXTRA and each.open]
         self._whole = {(each.code, package) for each in known if each.open and (package := _whole_package(each))}
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {match[1]: each for each in known if each.code == _OWN_DEVICE and each.open
@@ -143,7 +145,15 @@ class Groups:
         if page.by == "package" and (page.code, name.partition(".")[0]) in self._whole:
             name = name.partition(".")[0]
         title = page.action.replace("{name}", name) if page.action else f"Do by hand: {page.title}"
-        return Group(title, page.code, name, _blocks(finding, page))
+        return Group(title, page.code, name, self._asked_for(finding, page))
+
+    def _asked_for(self, finding: Finding, page: Diagnostic) -> str:
+        """What a finding blocks; a requirement that pip can install, no more than the imports of its package."""
+        blocks = _blocks(finding, page)
+        if finding.code != _REQUIRED or page.code != _EXTRA or blocks not in ("import", "first step"):
+            return blocks
+        imports = [each for each in self._extras if _whole_package(each) == _whole_package(finding)]
+        return "later" if imports and all(_blocks(each, page) == "later" for each in imports) else blocks
 
     def _extension(self, finding: Finding, page: Diagnostic) -> Group | None:
         """The extension that a finding is about, None where a remark on CUDA is about none."""

@@ -64,8 +64,8 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
             help = _HELP if objects else _STATE_HELP if _is_random_state(work, at) else _NUMPY_HELP
             yield work.note(at, fixer.code, message, api="torch.save", help=help)
         elif numpy is not None and (figures := [value for value in parts if _may_be_a_figure(work, value)]):
-            named = dict.fromkeys(map(work.text, figures))
-            message = f"torch.load refuses it since torch 2.6 where it holds a scalar of NumPy: {', '.join(named)}"
+            held = ", ".join(dict.fromkeys(map(work.text, figures)))
+            message = f"torch.load refuses it since torch 2.6 where it holds a scalar of NumPy: {held}"
             yield work.note(figures[0], fixer.code, message, level=Level.INFO, api="torch.save", help=_NUMPY_HELP)
 
 
