@@ -75,8 +75,8 @@ class Finding:
     the place is for a reader of a file that no editor shows line by line: `cell 3, line 2` of a notebook. `aside`: no
     training script of the project reaches the file. `option` is what somebody has to ask for before the place counts,
     `late` when the file is loaded if not at the start: `called` by a function, in a `branch`, by `other` scripts, or
-    behind a `guard`. `blocks`: what this one keeps a program from, where its code says another thing of most (BLOCKS
-    in transplt/rules/pages.py).
+    behind a `guard`; `handled` says that the project trains on NPUs as it is. `blocks`: what this one keeps a program
+    from, where its code says another thing of most (BLOCKS in transplt/rules/pages.py).
     """
 
     path: str

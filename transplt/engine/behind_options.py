@@ -1,9 +1,9 @@
 """Findings that a program comes to only where somebody asks for them: behind an option that is off by default.
 
-Looked at are the branches, conditional expressions and early returns around a place, the choice of it from a table by an
-option, and, where a function is called by its own file alone, the same around all its calls. Options are those of the
-project's command lines, fields of its dataclasses, and parameters with a default. Where the default is not in sight a
-branch counts as taken.
+Looked at are the branches, conditional expressions and early returns around a place, the choice of it from a table by
+an option, and, where a function is called by its own file alone, the same around all its calls. Options are those of
+the project's command lines, fields of its dataclasses, and parameters with a default. Where the default is not in sight
+a branch counts as taken.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from transplt.syntax.asks import (
 from transplt.syntax.inside import Inside
 from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
+from transplt.syntax.scopes import Scope
 
 #: What a program is started for, and what stands for the card: their words are given whenever it trains on NPUs.
 _GIVEN = re.compile(r"(?:^|_)(?:train|training|fit|cuda|gpus?|npus?|device|devices|local_rank|rank)(?:_|$)", re.I)
@@ -52,7 +53,7 @@ def mark_options(
         return findings
     behind = _Behind(scan, project or ProjectFacts())
     return tuple(
-        replace(each, option=behind.option_at(each.span.start)) if each.open and not each.option else each
+        replace(each, option=behind.option_at(each.span.start, each.api)) if each.open and not each.option else each
         for each in findings
     )
 
@@ -76,12 +77,19 @@ class _Behind:
         self.taken = self.project.aside.taken.get(self.scan.path, frozenset())
         self.stored = frozenset(each.attr for each in self.scan.stores)
 
-    def option_at(self, at: int) -> str:
-        """The option behind which a byte offset stands; empty where it is met without one."""
+    def option_at(self, at: int, api: str = "") -> str:
+        """The option behind which a byte offset stands; empty where it is met without one. The import of a part of
+        torch (`api`) stops nothing: it stands behind what its uses stand behind.
+        """
         around = self.inside.around(self.scan.tree, at)
         if not around:
             return ""
-        return self._asked_itself(around[-1]) or self._option(around[-1], _DEPTH)
+        node = around[-1]
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and api.startswith("torch."):
+            names = [each.asname or each.name for each in node.names if _names(node, each, api)]
+            if len(names) == 1 and "." not in names[0] and not self.taken & {"*", names[0]}:
+                return self._option(node, _DEPTH) or self._all_behind(self.scan.names.get(names[0], []), None, _DEPTH)
+        return self._asked_itself(node) or self._option(node, _DEPTH)
 
     def _asked_itself(self, node: ast.AST) -> str:
         """The option that is asked for right at a place, where it is off."""
@@ -136,12 +144,11 @@ class _Behind:
         key, holder = string_of(above.keys[index]), parent(above)
         if isinstance(holder, ast.Subscript) and holder.value is above:
             asked: ast.expr = holder.slice
-        elif isinstance(holder, ast.Attribute) and holder.attr == "get" and isinstance(call := parent(holder), ast.Call):
-            if call.func is not holder or not call.args:
+        else:
+            call = parent(holder) if isinstance(holder, ast.Attribute) and holder.attr == "get" else None
+            if not isinstance(call, ast.Call) or call.func is not holder or not call.args:
                 return ""
             asked = call.args[0]
-        else:
-            return ""
         value, words = self._value(asked, node)
         return f"{words} {key}" if key is not None and value and value[0] != key else ""
 
@@ -225,7 +232,8 @@ class _Behind:
             return ""
         if isinstance(how, ast.In) and isinstance(other, (ast.Tuple, ast.List, ast.Set)):
             members = [constant(each) for each in other.elts]
-            return f"{words} {members[0][0]!s}" if members and all(each and each != value for each in members) else ""
+            first = next((each[0] for each in members if each), None)
+            return f"{words} {first!s}" if members and all(each and each != value for each in members) else ""
         if not (there := constant(other)):
             return ""
         equal = value == there and type(value[0]) is type(there[0])
@@ -236,8 +244,8 @@ class _Behind:
         return words if isinstance(how, (ast.Gt, ast.Lt)) and equal and words else ""
 
     def _asked(self, call: ast.Call, at: ast.AST, depth: int) -> str:
-        """The option because of which a question has the answer no: `args.quantize.startswith("bnb")`, `isinstance(x, C)`
-        of a class that is made behind an option alone.
+        """The option because of which a question has the answer no: `args.quantize.startswith("bnb")`, or
+        `isinstance(x, C)` of a class that is made behind an option alone.
         """
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr in ("startswith", "endswith") and len(call.args) == 1:
@@ -303,7 +311,7 @@ class _Behind:
 
     def _variable(self, node: ast.Name, at: ast.AST) -> tuple[_Known, str, str]:
         """The default of a parameter that is not bound again, or of a variable that is bound once, to an option."""
-        scope = self.scan.scope_of(node if hasattr(node, "_scope") else at)
+        scope: Scope | None = self.scan.scope_of(node if hasattr(node, "_scope") else at)
         while scope is not None and node.id not in scope.bindings:
             scope = scope.parent
         bindings = scope.bindings[node.id] if scope is not None else []
@@ -321,7 +329,7 @@ class _Behind:
 
 
     def _is_left(self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, default: _Known) -> bool:
-        """True where no call of a function in its own file gives a parameter more than an option that is as its default."""
+        """True where no call of a function in its own file gives a parameter more than an option of its default."""
         owner = class_of_method(function)
         called = owner.name if owner is not None and function.name == "__init__" else function.name
         names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
@@ -339,6 +347,12 @@ class _Behind:
 
 
 _TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
+
+
+def _names(node: ast.Import | ast.ImportFrom, alias: ast.alias, api: str) -> bool:
+    """True for the name of an import that gives an API, or what it is a part of."""
+    full = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+    return api == full or api.startswith(f"{full}.")
 
 
 def _goes_past(body: list[ast.stmt]) -> bool:

@@ -47,6 +47,10 @@ _UNLESS = re.compile(rb"if[ \t]+not[ \t]+(?:[\w.]+\.)?(?:no|skip|disable|without
 _COMMENT = re.compile(rb"#[^\n]*")
 _BOUND_NAMES = (b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
 _BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
+#: A device that a program works out, or an NPU, which it sets in its settings: `config.trainer.device = get_name()`.
+_SETS = re.compile(
+    rb"^[ \t]*(?:config|cfg|conf|args|opt)\.([\w.]*\bdevice)[ \t]*=[ \t]*(?:[\w.]+\(|[\"']npu[\"'])", re.M
+)
 _STARTS = (b"__main__", b"parse_args(")
 _TRAINS = (b".backward(", b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
 #: What loads modules by names that are worked out.
@@ -60,7 +64,8 @@ class Entry(NamedTuple):
     """What a Python file says of what runs: full names that it imports as it is loaded, when a function of it runs
     (`called`), in a branch or a try statement (`branched`), and where the program goes on without it (`guarded`);
     whether it trains, loads modules by name, is written to be started, and stands on a package without which nothing
-    of it runs (bound_files.py); the `options` that it defines.
+    of it runs (bound_files.py); the `options` that it defines, and the keys of its settings that it `sets` to a
+    device.
     """
 
     imports: tuple[str, ...] = ()
@@ -72,6 +77,7 @@ class Entry(NamedTuple):
     starts: bool = False
     bound: bool = False
     options: tuple[Option, ...] = ()
+    sets: tuple[str, ...] = ()
 
 
 def named_aside(path: str) -> bool:
@@ -96,7 +102,9 @@ def entry_of(data: bytes, path: str) -> Entry:
     at_once, called, branched, guarded = (tuple(sorted(names)) for names in found)
     trains, loads, starts = (any(word in data for word in words) for words in (_TRAINS, _LOADS, _STARTS))
     options = () if named_aside(path) else options_in(data)
-    return Entry(at_once, called, branched, guarded, trains, loads, starts, _stands_on_cuda(data), options)
+    sets = _SETS.findall(data) if b".device" in data and not named_aside(path) else []
+    keys = tuple(sorted({each.decode() for each in sets}))
+    return Entry(at_once, called, branched, guarded, trains, loads, starts, _stands_on_cuda(data), options, keys)
 
 
 def _when(data: bytes, at: int, depth: int) -> int:

@@ -121,6 +121,7 @@ class ProjectFacts(Memoized):
     placing: dict[str, Placing] = field(default_factory=dict)  # by path, for where a module of ours goes
     given: frozenset[str] = frozenset()  # those of `reads` that get a word of CUDA outside of Python
     aside: Aside = field(default_factory=Aside)  # files that no training script reaches
+    sets: frozenset[str] = frozenset()  # keys of settings that some file sets to a device that it works out
     options: dict[str, Option] = field(default_factory=dict)  # by the attribute that holds one, and its default
     bound: frozenset[str] = frozenset()  # paths of files whose classes derive from what stays for CUDA as a whole
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
@@ -141,6 +142,7 @@ class ProjectFacts(Memoized):
         joined.packages = _packages(joined.modules)
         entries = {item.path: item.entry for item in every if item.entry is not None}
         joined.aside = aside_of(entries, joined.path_of)
+        joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)
         joined.options = options_joined(each for _, entry in sorted(entries.items()) for each in entry.options)
         joined.copies = tuple(item.copy for item in every if item.copy is not None)
         joined.saved = tuple(sorted({each for item in every for each in item.saved}))

@@ -23,8 +23,8 @@ _CLASS = re.compile(rb"^[ \t]*class[ \t]", re.M)
 
 
 class Option(NamedTuple):
-    """An option: the attribute that holds it, its default alone in a tuple (an empty one where that is unknown), and how
-    it is given.
+    """An option: the attribute that holds it, its default alone in a tuple (an empty one where that is unknown), and
+    how it is given.
     """
 
     name: str

@@ -71,15 +71,16 @@ def total_hours(actions: Iterable[Action]) -> float:
     return round(sum(action.hours for action in actions), 2)
 
 
-def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, int, float, int, str]:
+def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, int, float, int, str]:
     """What stops the scripts themselves comes before what only stops them in a container or a job: code that is not
     there at all, then what they load as they start, then what they load later.
     """
     efforts = tuple(Effort)
     inside = [each for each in action.findings if each.path.endswith((".py", *SOURCE_SUFFIXES)) and not aside(each)]
     outside = not inside and _SUBMODULE not in action.codes
+    rest = bool(action.parts) and action.blocks not in ("import", "first step")  # joined, for they matter least
     return (
-        action.aside, BLOCKS.index(action.blocks), outside, _SUBMODULE not in action.codes,
+        action.aside, BLOCKS.index(action.blocks), rest, outside, _SUBMODULE not in action.codes,
         all(finding.late for finding in action.findings),
         -efforts.index(action.effort), -action.hours, -action.count,
         action.title,

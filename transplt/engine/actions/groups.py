@@ -258,7 +258,8 @@ def _blocks(finding: Finding, page: Diagnostic) -> str:
 
 def _here(blocks: str, finding: Finding) -> str:
     """What blocks so much, where no training script meets it, or only one that is asked to."""
-    return "later" if blocks in ("import", "first step") and (aside(finding) or finding.option) else blocks
+    not_yet = aside(finding) or finding.option or finding.late == "handled"
+    return "later" if blocks in ("import", "first step") and not_yet else blocks
 
 
 def aside(finding: Finding) -> bool:

@@ -72,8 +72,9 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
         elif needed and made is None:
             late, blocks = _late(needed)
             yield _note(work, node, rule, api, level, f"{rule.message}{late}", blocks)
-        elif not needed and not _elsewhere(node) and (package := _there_on_npus(rule)):
-            yield _note(work, node, rule, api, level, f"{rule.message}; imported where {package} is installed", "later")
+        elif not needed and not _elsewhere(node) and _is_there_on_npus(rule):
+            message = f"{rule.message}; imported where its package is installed"
+            yield _note(work, node, rule, rule.old, level, message, "later")
         else:
             goes_on = NEVER_MADE if needed else _elsewhere(node) or GOES_ON
             yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
@@ -82,11 +83,11 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
                 yield work.keep(other, "reported-package")
 
 
-def _there_on_npus(rule: Rule) -> str:
-    """The package of a module that stops where the package is there, as it is on NPUs with a plugin; else empty."""
+def _is_there_on_npus(rule: Rule) -> bool:
+    """True for a module that stops where its package is there, as it is on NPUs with a plugin."""
     package, _, module = rule.old.partition(".")
     row = package_imported_as(package)
-    return package if module and row is not None and row["status"] == "plugin" else ""
+    return bool(module) and row is not None and row["status"] == "plugin"
 
 
 def _is_class_of_a_library(node: ast.alias | ast.stmt, name: str) -> bool:
@@ -106,7 +107,8 @@ def _made(work: Work, node: ast.alias | ast.stmt) -> list[ast.Name] | None:
         return None
     found = [each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load)]
     used = [each for each in found if not is_annotation(each) and not _asks_for_its_kind(each)]
-    exported = any(string_of(each) == name for each in work.scan.strings if isinstance(parent(each), (ast.List, ast.Tuple)))
+    listed = (each for each in work.scan.strings if isinstance(parent(each), (ast.List, ast.Tuple)))
+    exported = any(string_of(each) == name for each in listed)
     if not used and (not found or exported) and not _is_named_in_a_string(work, name):
         return None
     return sorted(used, key=lambda each: (each.lineno, each.col_offset))
