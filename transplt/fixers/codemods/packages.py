@@ -209,6 +209,12 @@ def _elsewhere(node: ast.alias | ast.stmt) -> str:
     return NOT_ON_NPU if _is_for_cuda(node) else ""
 
 
+def _above(node: ast.stmt) -> list[ast.stmt]:
+    """The statements of a block above one of it."""
+    block = list(block_of(node))
+    return block[: next((at for at, each in enumerate(block) if each is node), len(block))]
+
+
 def _is_for_cuda(node: ast.AST) -> bool:
     """True for what stands in the `else` of a question for an NPU, or behind one that leaves."""
     while not isinstance(node, (ast.Module, *FUNCTIONS)):
@@ -221,7 +227,7 @@ def _is_for_cuda(node: ast.AST) -> bool:
                 return True
         if isinstance(node, ast.stmt) and any(
             isinstance(each, ast.If) and not each.orelse and leaves(each.body) and _asks_for_an_npu(each.test)
-            for each in takewhile(lambda each, at=node: each is not at, block_of(node))
+            for each in _above(node)
         ):
             return True
         node = above
