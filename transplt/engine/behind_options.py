@@ -42,7 +42,7 @@ _HOLDER = re.compile(r"(?:^|_)(?:args|arguments|opts?|options|cfg|conf|config|fl
 _PLAIN = frozenset({"staticmethod", "classmethod", "no_grad", "inference_mode", "wraps", "lru_cache", "cache"})
 #: So many callers are gone up.
 _DEPTH = 4
-_Known = tuple[Constant] | tuple[()]
+_Known = tuple[Constant, ...]
 
 
 def mark_options(

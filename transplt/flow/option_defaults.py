@@ -28,7 +28,7 @@ class Option(NamedTuple):
     """
 
     name: str
-    default: tuple[Constant] | tuple[()]
+    default: tuple[Constant, ...]
     words: str
 
 
@@ -111,7 +111,7 @@ def _of_call(call: ast.Call) -> Iterator[Option]:
         yield Option(destination(call), _default(call), spelled)
 
 
-def _default(call: ast.Call) -> tuple[Constant] | tuple[()]:
+def _default(call: ast.Call) -> tuple[Constant, ...]:
     if keyword_of(call, "required") is not None or any(keyword.arg is None for keyword in call.keywords):
         return ()
     given, action = keyword_of(call, "default"), string_of(keyword_of(call, "action"))
@@ -122,7 +122,7 @@ def _default(call: ast.Call) -> tuple[Constant] | tuple[()]:
     return (None,) if keyword_of(call, "action") is None else ()
 
 
-def constant(node: ast.expr | None) -> tuple[Constant] | tuple[()]:
+def constant(node: ast.expr | None) -> tuple[Constant, ...]:
     """The value of a constant, alone in a tuple; empty for anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, bool, type(None))):
         return (node.value,)
