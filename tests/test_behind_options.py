@@ -145,7 +145,8 @@ def options(body: str) -> list[str]:
         ("use = args.use_adam8\nif use:\n    import pycuda\n", "--use-adam8"),
         ("class A:\n    def __init__(self, fast8=False):\n        self.fast8 = fast8\n\n    def g(self):\n"
          "        if self.fast8:\n            import pycuda\n", "fast8="),
-        ("def f(q=False):\n    if q:\n        import pycuda\n\nf(q=args.use_adam8)\n", "q="),
+        ("def f(q=False):\n    if q:\n        import pycuda\n\nf(q=args.use_adam8)\n", "--use-adam8"),
+        ("def f(q):\n    if q:\n        import pycuda\n\nf(args.use_adam8)\n", "--use-adam8"),
         # a class that is only made where an option asks for it
         ("class P:\n    pass\n\nif args.use_adam8:\n    p = P()\nif isinstance(x, P):\n    import pycuda\n",
          "--use-adam8"),
@@ -170,6 +171,9 @@ def options(body: str) -> list[str]:
         ("use = args.use_adam8\nuse = use or ask()\nif use:\n    import pycuda\n", ""),
         ("def f(q=False):\n    if q:\n        import pycuda\n\nf(q=True)\n", ""),
         ("def f(q=False):\n    if q:\n        import pycuda\n\nf(**some)\n", ""),
+        ("def f(q):\n    if q:\n        import pycuda\n\nf(args.use_adam8)\nf(args.fast)\n", ""),
+        ("def f(q):\n    if q:\n        import pycuda\n\nf(args.use_adam8)\nrun(f)\n", ""),
+        ("def f(q):\n    if q:\n        import pycuda\n\nf(args.cuda)\n", ""),
         ("def f(q=False):\n    if q:\n        import pycuda\n    f(q=q)\n", ""),
         ("class P:\n    pass\n\np = P()\nif isinstance(x, P):\n    import pycuda\n", ""),
         ("if isinstance(x, Q):\n    import pycuda\n", ""),

@@ -329,3 +329,22 @@ def test_another_question_moves(source: str) -> None:
 )
 def test_no_model_of_the_hub_with_its_code(source: str) -> None:
     assert "NPU296" not in [each.code for each in migrate(source).findings]
+
+
+XFORMERS = "pipe.enable_xformers_memory_efficient_attention()"
+
+
+@pytest.mark.parametrize(
+    ("source", "level"),
+    [
+        (f"try:\n    {XFORMERS}\nexcept Exception as error:\n    print(error)\n", Level.INFO),
+        (f"try:\n    {XFORMERS}\nexcept:\n    pass\n", Level.INFO),
+        # who does not go on, goes on after another error, or loses more than the word
+        (f"try:\n    {XFORMERS}\nexcept Exception:\n    raise\n", Level.MANUAL),
+        (f"try:\n    {XFORMERS}\nexcept ImportError:\n    pass\n", Level.MANUAL),
+        (f"try:\n    {XFORMERS}\n    train()\nexcept Exception as error:\n    print(error)\n", Level.MANUAL),
+        (f"try:\n    run()\nexcept Exception:\n    {XFORMERS}\n", Level.MANUAL),
+    ],
+)
+def test_a_word_that_a_program_goes_on_without(source: str, level: Level) -> None:
+    assert [each.level for each in migrate(source).findings if each.code == "NPU146"] == [level]

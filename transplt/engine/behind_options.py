@@ -319,31 +319,44 @@ class _Behind:
             return (), "", node.id
         binding = bindings[0]
         if binding.kind == "param" and isinstance(function := enclosing_function(binding.node), FUNCTIONS):
-            given = {argument.arg: default for argument, default in defaults_of(function.args)}
-            default = constant(given.get(node.id))
-            return default if default and self._is_left(function, node.id, default) else (), f"{node.id}=", node.id
+            return self._parameter(function, node.id)
         value = assigned_value(binding.node) if binding.kind == "assign" else None
         if isinstance(value, ast.Attribute) or (isinstance(value, ast.Call) and last_name(value.func) == "getattr"):
             return self._default(value, binding.node)
         return (), "", node.id
 
-
-    def _is_left(self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, default: _Known) -> bool:
-        """True where no call of a function in its own file gives a parameter more than an option of its default."""
+    def _parameter(
+        self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str
+    ) -> tuple[_Known, str, str]:
+        """What all calls of a function in its own file give a parameter, or leave it at; one without a default counts
+        where nobody else calls the function.
+        """
         owner = class_of_method(function)
         called = owner.name if owner is not None and function.name == "__init__" else function.name
         names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
         index = names.index(name) - (owner is not None) if name in names else -1
-        for call in self.scan.calls_by_last_name({called}):
+        default = constant({argument.arg: each for argument, each in defaults_of(function.args)}.get(name))
+        calls = self.scan.calls_by_last_name({called})
+        found = [(default, f"{name}=", name)] if default else []
+        for call in calls:
             if hides_arguments(call):
-                return False
+                return (), "", name
             given = keyword_of(call, name) or (call.args[index] if 0 <= index < len(call.args) else None)
-            if given is None:
-                continue
-            value = constant(given) or self._default(given, call)[0]
-            if value != default:
-                return False
-        return True
+            if given is not None:
+                value = constant(given)
+                found.append((value, f"{name}=", name) if value else self._default(given, call))
+            elif not default:
+                return (), "", name
+        if not default and (not calls or owner is not None or self._is_called_elsewhere(function, len(calls))):
+            return (), "", name
+        if any(each[0] != found[0][0] for each in found):
+            return (), "", name
+        return found[-1]  # an option that is passed on says more than the name of the parameter
+
+    def _is_called_elsewhere(self, function: ast.FunctionDef | ast.AsyncFunctionDef, calls: int) -> bool:
+        if self.taken & {"*", function.name} or self._is_exported(function.name):
+            return True
+        return len(self.scan.names.get(function.name, ())) != calls or bool(self.scan.attributes.get(function.name))
 
 
 _TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}

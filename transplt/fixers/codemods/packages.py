@@ -22,7 +22,7 @@ from transplt.program.program import enclosing_function
 from transplt.rules.packages import is_bound, package_imported_as
 from transplt.rules.rule import Rule
 from transplt.syntax.annotations import is_annotation
-from transplt.syntax.asks import block_of, following, last_name, string_of
+from transplt.syntax.asks import following, last_name, place_in_block, string_of
 from transplt.syntax.conditions import leaves
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
@@ -209,29 +209,30 @@ def _elsewhere(node: ast.alias | ast.stmt) -> str:
     return NOT_ON_NPU if _is_for_cuda(node) else ""
 
 
-def _above(node: ast.stmt) -> list[ast.stmt]:
-    """The statements of a block above one of it."""
-    block = list(block_of(node))
-    return block[: next((at for at, each in enumerate(block) if each is node), len(block))]
-
-
 def _is_for_cuda(node: ast.AST) -> bool:
     """True for what stands in the `else` of a question for an NPU, or behind one that leaves."""
     while not isinstance(node, (ast.Module, *FUNCTIONS)):
         above = parent(node)
         if isinstance(above, ast.If):
-            wanted = node in above.body and isinstance(above.test, ast.UnaryOp) and isinstance(above.test.op, ast.Not)
-            if (node in above.orelse and _asks_for_an_npu(above.test)) or (
-                wanted and _asks_for_an_npu(above.test.operand)  # type: ignore[attr-defined]
-            ):
+            test = above.test
+            denied = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None
+            if node in above.orelse and _asks_for_an_npu(test):
                 return True
-        if isinstance(node, ast.stmt) and any(
-            isinstance(each, ast.If) and not each.orelse and leaves(each.body) and _asks_for_an_npu(each.test)
-            for each in _above(node)
-        ):
+            if node in above.body and denied is not None and _asks_for_an_npu(denied):
+                return True
+        if isinstance(node, ast.stmt) and any(map(_leaves_on_an_npu, _before(node))):
             return True
         node = above
     return False
+
+
+def _before(node: ast.stmt) -> list[ast.stmt]:
+    block, index = place_in_block(node)
+    return block[:index]
+
+
+def _leaves_on_an_npu(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and not node.orelse and leaves(node.body) and _asks_for_an_npu(node.test)
 
 
 def _asks_for_an_npu(test: ast.expr) -> bool:
