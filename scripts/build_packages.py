@@ -42,6 +42,8 @@ EXTRA_RULES = [
             "effort": "low",
             "message": f"torchvision.ops.{name} has an NPU kernel in torchvision_npu only: "
             "without it the CPU computes it",
+            # with a warning (npu_cpu_fallback, seen on a 910B: opendatalab/MinerU issue 1695)
+            "blocks": "slow",
             "help": "install the Torchvision Adapter, import torchvision_npu after torchvision, or run it on the CPU",
         }
         for name in _ADAPTED

@@ -29,15 +29,14 @@ CONTRADICTED = {
 
 #: Calls that are certain to meet a documented limit. `limit` is what the version's limit has to say for it to hold;
 #: `at` is the position of the parameter; `when`: given (and not None), is (one of `values`), not (none of `values`).
+#: What torch works out before it calls the kernel is none: interpolate makes sizes of scale_factor in
+#: aten/src/ATen/native/UpSample.h (compute_output_size), and the kernel is the same as with size.
 SURE_LIMITS: dict[str, list[Entry]] = {
     "torch.topk": [{"param": "sorted", "at": 4, "when": "is", "values": [False], "limit": "sorted=False unsupported"}],
     "torch.Tensor.topk": [
         {"param": "sorted", "at": 3, "when": "is", "values": [False], "limit": "sorted=False unsupported"}
     ],
     "torch.sum": [{"param": "dtype", "at": 9, "when": "given", "limit": "dtype argument unsupported"}],
-    "torch.nn.functional.interpolate": [
-        {"param": "scale_factor", "at": 2, "when": "given", "limit": "scale_factor unsupported"}
-    ],
     "torch.nn.LSTM": [
         {"param": "proj_size", "at": 9, "when": "not", "values": [0], "limit": "proj_size argument unsupported"},
         {"param": "dropout", "at": 5, "when": "not", "values": [0, 0.0], "limit": "dropout argument unsupported"},

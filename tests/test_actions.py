@@ -559,17 +559,113 @@ def test_the_example_of_the_readme_is_what_happens() -> None:
     assert said in (ROOT / "README.md").read_text()
 
 
-def test_a_name_that_is_gone_stops_the_import_or_the_step() -> None:
-    gone = [at("a.py", 3, "NPU514", "torch._six.int_classes", "torch has no torch._six since 2.0: the import fails"),
-            at("b.py", 4, "NPU514", "torch.symeig", "torch.symeig raises since torch 2.0")]  # fmt: skip
-    assert [(action.blocks, action.places[0].path) for action in actions_of(gone)] == [
-        ("import", "a.py"), ("first step", "b.py")
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "code", "blocks"),
+    [
+        ("import torch._six\n", "NPU514", "import"),
+        ("torch.symeig(x)\n", "NPU514", ""),
+        ("import bitsandbytes\n", "NPU510", ""),
+        ("def f():\n    import bitsandbytes\n", "NPU510", "first step"),
+        ("def f(x):\n    if x:\n        import bitsandbytes\n", "NPU510", "later"),
+        ("import apex\napex.parallel.DistributedDataParallel(m)\n", "NPU510", ""),
+        ("import apex\ndef f():\n    apex.parallel.DistributedDataParallel(m)\n", "NPU510", "first step"),
+        ("import apex\ndef f(x):\n    if x:\n        apex.parallel.DistributedDataParallel(m)\n", "NPU510", "later"),
+        ("import torchvision\ntorchvision.ops.nms(a, b, 0.5)\n", "NPU512", "slow"),
+        ("import ops_cuda\n", "NPU553", ""),
+        ("from torch.utils.cpp_extension import load\nload('a', ['a.cu'])\n", "NPU554", "import"),
+        ("from torch.utils.cpp_extension import load\ndef f():\n    load('a', ['a.cu'])\n", "NPU554", ""),
+        ("major, _ = torch.cuda.get_device_capability()\n", "NPU503", "first step"),
+    ],
+)
+def test_a_finding_says_what_it_blocks_where_its_code_does_not(source: str, code: str, blocks: str) -> None:
+    found = migrate_source(f"import torch\nx.cuda()\n{source}", path="a.py").findings
+    assert {each.blocks for each in found if each.code == code} == {blocks}
 
 
-@pytest.mark.parametrize(("when", "blocks"), [("the file is imported: without nvcc the import fails", "import"),
-                                              ("the program runs", "first step")])  # fmt: skip
-def test_kernels_that_are_compiled_by_an_import(when: str, blocks: str) -> None:
-    found = [at("op/act.py", 11, "NPU554", message=f"CUDA sources are compiled when {when}"),
-             line_of("op/act_kernel.cu", 1, "NPU806", "cuda.h")]  # fmt: skip
+@pytest.mark.parametrize(
+    ("blocks", "late", "option", "expected"),
+    [
+        ("", "", "", "import"), ("", "called", "", "first step"), ("", "branch", "", "later"),
+        ("", "other", "", "later"), ("", "", "--fast", "later"), ("first step", "", "", "first step"),
+        ("first step", "called", "", "first step"), ("first step", "branch", "", "later"), ("slow", "", "--x", "slow"),
+        ("later", "called", "", "later"),
+    ],
+)  # fmt: skip
+def test_what_is_blocked_by_where_the_file_is_loaded(blocks: str, late: str, option: str, expected: str) -> None:
+    found = at("a.py", 3, "NPU510", "flash_attn", "so", blocks=blocks, late=late, option=option)
+    assert [action.blocks for action in actions_of([found])] == [expected]
+
+
+@pytest.mark.parametrize("blocks", ["import", "first step"])
+def test_kernels_that_are_compiled_by_an_import(blocks: str) -> None:
+    found = [at("op/act.py", 11, "NPU554", blocks=blocks), line_of("op/act_kernel.cu", 1, "NPU806", "cuda.h")]
     assert {action.blocks for action in actions_of(found)} == {blocks}
+
+
+def test_what_is_joined_stands_under_one_heading() -> None:
+    names = ("flash_attn", "xformers", "cupy", "tensorrt", "pycuda", "auto_gptq", "awq", "vllm_flash_attn")
+    first = [at("a.py", line, "NPU510", name, f"the package {name} is bound") for line, name in enumerate(names, 1)]
+    second = [replace(each, path="b.py", api=f"{each.api}2", blocks="first step",
+                      message=each.message.replace(each.api, f"{each.api}2")) for each in first]  # fmt: skip
+    actions = actions_of([*first, *second])
+    assert len(actions) <= MOST
+    assert all({part.blocks for part in action.parts} <= {action.blocks} for action in actions)
+
+
+def test_what_an_image_installs_goes_with_the_image() -> None:
+    found = [at("Dockerfile", 2, "NPU850"), at("Dockerfile", 1, "NPU852"), at("Dockerfile", 5, "NPU855"),
+             at("other/Dockerfile", 5, "NPU855")]  # fmt: skip
+    assert sorted(titles(actions_of(found))) == sorted([load("NPU850").action, load("NPU855").action])
+
+
+def test_a_part_of_a_package_goes_with_the_package() -> None:
+    whole = at("a.py", 1, "NPU510", "bitsandbytes", "the package bitsandbytes is bound to CUDA")
+    part = at("b.py", 1, "NPU510", "bitsandbytes.optim.Adam8bit", "bitsandbytes.optim.Adam8bit needs CUDA")
+    other = at("c.py", 1, "NPU511", "apex", "the package apex needs a version adapted to Ascend")
+    apex = at("d.py", 1, "NPU510", "apex.parallel.SyncBatchNorm", "apex.parallel.SyncBatchNorm needs CUDA")
+    assert titles(actions_of([whole, part])) == ["Replace bitsandbytes, bound to CUDA"]
+    assert titles(actions_of([part])) == ["Replace bitsandbytes.optim.Adam8bit, bound to CUDA"]
+    assert "Replace apex.parallel.SyncBatchNorm, bound to CUDA" in titles(actions_of([other, apex]))
+
+
+def test_a_test_that_leads_to_a_simulator_is_the_decision_about_it() -> None:
+    device = at("a.py", 1, "NPU273", "", "'CUDA' is the device of openmm, not one of torch")
+    leads = at("b.py", 1, "NPU272", "", "an NPU is not the CPU: this test leads to code that needs CUDA (openmm)")
+    other = at("b.py", 2, "NPU272", "", "an NPU is not the CPU either: this test leads to code that needs CUDA (jax)")
+    assert titles(actions_of([device, leads])) == [load("NPU273").action]
+    assert len(actions_of([device, leads, other])) == 2
+
+
+def test_a_program_of_tensorrt_is_left() -> None:
+    engine = [line_of("trt/run.cu", 3, "NPU806", "nvinfer1::ICudaEngine"), line_of("trt/a.hpp", 3, "NPU806", "cuda.h"),
+              line_of("trt/CMakeLists.txt", 3, "NPU806", "CUDA")]  # fmt: skip
+    (action,) = actions_of([*engine, line_of("trt/plugins/k.cu", 3, "NPU806", "cudaStream_t")])
+    assert action.title.startswith("Leave the C++ program in trt") and action.blocks == "tidy"
+    assert not any("Leave" in each for each in titles(actions_of(engine[1:])))
+    bound = at("trt/run.cu", 1, "NPU557", "", "it binds the module trt_ops to Python: run", level=Level.INFO)
+    assert not any("Leave" in each for each in titles(actions_of([*engine, bound])))
+
+
+def test_code_that_is_not_there_comes_first() -> None:
+    found = [at("a.py", 1, "NPU510", "flash_attn", "the package flash_attn is bound", effort=Effort.HIGH),
+             at(".gitmodules", 2, "NPU866", "lib/ops"), at("Dockerfile", 1, "NPU850")]  # fmt: skip
+    assert [action.codes[0] for action in actions_of(found)] == ["NPU866", "NPU510", "NPU850"]
+
+
+def test_places_begin_with_what_trains() -> None:
+    found = [at(path, 3, "NPU142", "quantize") for path in ("evaluate.sh", "train.sh", "tests/a.sh")]
+    (action,) = actions_of(found)
+    assert [place.path for place in action.places] == ["train.sh", "evaluate.sh", "tests/a.sh"]
+    assert "3 places in 3 files, 1 of them aside" in "\n".join(action_lines([action]))
+
+
+@pytest.mark.parametrize(
+    ("where", "blocks"),
+    [("examples/wrapper.py", {"first step"}), ("tests/wrapper.py", {"later"}), ("", {"first step"})],
+)
+def test_what_is_asked_for_blocks_no_more_than_its_imports(where: str, blocks: set[str]) -> None:
+    message = "the requirement vllm needs an extra package for Ascend"
+    found = [at("Dockerfile", 3, "NPU290", "vllm", message)]
+    if where:
+        found.append(at(where, 1, "NPU512", "vllm.LLM", "the package vllm needs an extra package for Ascend"))
+    assert {action.blocks for action in actions_of(found)} == blocks

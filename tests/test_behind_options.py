@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from transplt import migrate_source
+from transplt.base.settings import Settings
+from transplt.engine import engine
 from transplt.engine.actions.actions import actions_of
 
 HEAD = """\
@@ -16,6 +18,8 @@ p.add_argument("--no-fast", dest="fast", action="store_false")
 p.add_argument("--opt", default="adam")
 p.add_argument("--path")
 p.add_argument("--must", required=True)
+p.add_argument("--do-train", action="store_true")
+p.add_argument("--cuda", action="store_true")
 @dataclass
 class Config:
     trt: bool = False
@@ -42,7 +46,19 @@ def option(test: str, *, orelse: bool = False) -> str:
         ("args.path is not None", "--path"),
         ("args.path", "--path"),
         ("cfg.trt", "trt"),
+        ("args.use_adam8 and cfg.trt", "--use-adam8 and trt"),
+        ("args.opt in ('apex', 'lamb')", "--opt apex"),
+        ("args.opt.startswith('bnb')", "--opt bnb"),
+        ("getattr(args, 'fast8', False)", "fast8"),
+        ("not (args.fast or ready)", "--no-fast"),
         # what may hold
+        ("args.opt in ('apex', 'adam')", ""),
+        ("args.opt.startswith('ad')", ""),
+        ("getattr(args, 'fast8', True)", ""),
+        ("not (args.fast and ready)", ""),
+        # what a program is started for, and the card that it has
+        ("args.do_train", ""),
+        ("args.cuda", ""),
         ("args.fast", ""),
         ("args.opt == 'adam'", ""),
         ("args.opt != 'sgd'", ""),
@@ -100,3 +116,102 @@ def test_the_message_names_the_option() -> None:
     found = migrate_source(HEAD + "if args.use_adam8:\n    import pycuda\n").findings
     (finding,) = [each for each in found if each.open]
     assert finding.text == "the package pycuda is bound to CUDA (only with --use-adam8)"
+
+
+def options(body: str) -> list[str]:
+    """The options of what is open in a script that makes an argument parser."""
+    return [each.option for each in migrate_source(HEAD + body).findings if each.open]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        # a conditional expression, and what is asked before
+        ("x = torch.load('a', map_location='cuda') if args.path else None\n", None),
+        ("def f():\n    import pycuda\n\nx = f() if args.use_adam8 else None\n", "--use-adam8"),
+        ("def f():\n    import pycuda\n\nx = args.use_adam8 and f()\n", "--use-adam8"),
+        ("def f():\n    import pycuda\n\nx = args.fast or f()\n", "--no-fast"),
+        # a function that is only called where an option asks for it, and one that such a function calls
+        ("def f():\n    import pycuda\n\nif args.use_adam8:\n    f()\n", "--use-adam8"),
+        ("def f():\n    import pycuda\n\ndef g():\n    f()\n\nif args.use_adam8:\n    g()\n", "--use-adam8"),
+        ("class A:\n    def _f(self):\n        import pycuda\n\n    def g(self, args):\n"
+         "        if args.use_adam8:\n            self._f()\n", "--use-adam8"),
+        ("class A:\n    def g(self):\n        import pycuda\n\nif args.use_adam8:\n    A().g()\n", "--use-adam8"),
+        # an early return, and a table
+        ("def f(args):\n    if not args.use_adam8:\n        return None\n    import pycuda\n", "--use-adam8"),
+        ("def f():\n    import pycuda\n\ng = {'adam': h, 'adam8': f}[args.opt]\n", "--opt adam8"),
+        ("def f():\n    import pycuda\n\ng = {'adam': h, 'adam8': f}.get(args.opt, h)\n", "--opt adam8"),
+        # a variable, an attribute of an object and a parameter that hold one
+        ("use = args.use_adam8\nif use:\n    import pycuda\n", "--use-adam8"),
+        ("class A:\n    def __init__(self, fast8=False):\n        self.fast8 = fast8\n\n    def g(self):\n"
+         "        if self.fast8:\n            import pycuda\n", "fast8="),
+        ("def f(q=False):\n    if q:\n        import pycuda\n\nf(q=args.use_adam8)\n", "--use-adam8"),
+        ("def f(q):\n    if q:\n        import pycuda\n\nf(args.use_adam8)\n", "--use-adam8"),
+        # a class that is only made where an option asks for it
+        ("class P:\n    pass\n\nif args.use_adam8:\n    p = P()\nif isinstance(x, P):\n    import pycuda\n",
+         "--use-adam8"),
+        # the import of a part of torch stops nothing
+        ("import torch.cuda.profiler as prof\nif args.use_adam8:\n    prof.start()\n", "--use-adam8"),
+        ("from torch.cuda import profiler\ndef f():\n    profiler.start()\nif args.use_adam8:\n    f()\n",
+         "--use-adam8"),
+        ("import torch.cuda.profiler as prof\nif args.use_adam8:\n    prof.start()\nprof.stop()\n", ""),
+        # --- who comes to it without an option
+        ("def f():\n    import pycuda\n\nif args.use_adam8:\n    f()\nf()\n", ""),
+        ("def f():\n    import pycuda\n\nif args.use_adam8:\n    f()\nMAKE = [f]\n", ""),
+        ("@register\ndef f():\n    import pycuda\n\nif args.use_adam8:\n    f()\n", ""),
+        ("def f():\n    import pycuda\n    f()\n", ""),
+        ("def f():\n    import pycuda\ng = {'adam': f, 'other': h}[args.opt]\n", ""),
+        ("class A:\n    def g(self, args):\n        import pycuda\n\n    def h(self, args):\n"
+         "        if args.use_adam8:\n            self.g(args)\n", ""),
+        # what has to be given is no option
+        ("def f(path=None):\n    if path is None:\n        raise ValueError(path)\n    import pycuda\n", ""),
+        ("def f(path=None):\n    if path is None:\n        print('give one')\n        return\n    import pycuda\n", ""),
+        # the program sets it itself, or calls with another value
+        ("args.use_adam8 = True\nif args.use_adam8:\n    import pycuda\n", ""),
+        ("use = args.use_adam8\nuse = use or ask()\nif use:\n    import pycuda\n", ""),
+        ("def f(q=False):\n    if q:\n        import pycuda\n\nf(q=True)\n", ""),
+        ("def f(q=False):\n    if q:\n        import pycuda\n\nf(**some)\n", ""),
+        ("def f(q):\n    if q:\n        import pycuda\n\nf(args.use_adam8)\nf(args.fast)\n", ""),
+        ("def f(q):\n    if q:\n        import pycuda\n\nf(args.use_adam8)\nrun(f)\n", ""),
+        ("def f(q):\n    if q:\n        import pycuda\n\nf(args.cuda)\n", ""),
+        ("def f(q=False):\n    if q:\n        import pycuda\n    f(q=q)\n", ""),
+        ("class P:\n    pass\n\np = P()\nif isinstance(x, P):\n    import pycuda\n", ""),
+        ("if isinstance(x, Q):\n    import pycuda\n", ""),
+        # the default is the option
+        ("def f():\n    import pycuda\n\nif args.fast:\n    f()\n", ""),
+        ("def f(args):\n    if not args.fast:\n        return None\n    import pycuda\n", ""),
+    ],
+)  # fmt: skip
+def test_what_only_an_option_leads_to(body: str, expected: str | None) -> None:
+    found = options(f"{body}if __name__ == '__main__':\n    pass\n")
+    assert found[:1] == ([] if expected is None else [expected])
+
+
+CALLED = "def f():\n    import pycuda\ndef g(args):\n    if args.four:\n        f()\n"
+MODEL_ARGS = "@dataclass\nclass ModelArgs:\n    four: bool = False\n    eight: bool = False\n    on: bool = True\n"
+CONFIG = "def config(model_args):\n    if model_args.{}:\n        import pycuda\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.py": MODEL_ARGS, "b.py": CONFIG.format("four")}, "four"),
+        ({"a.py": MODEL_ARGS, "b.py": CONFIG.format("on")}, ""),
+        # two defaults, and none
+        ({"a.py": MODEL_ARGS, "c.py": MODEL_ARGS.replace("False", "True"), "b.py": CONFIG.format("four")}, ""),
+        ({"a.py": MODEL_ARGS, "b.py": CONFIG.format("six")}, ""),
+        # an object that holds no settings
+        ({"a.py": MODEL_ARGS, "b.py": CONFIG.format("four").replace("model_args", "model")}, ""),
+        # others call the function
+        ({"a.py": MODEL_ARGS, "b.py": CALLED}, "four"),
+        ({"a.py": MODEL_ARGS + "from b import f\nf()\n", "b.py": CALLED}, ""),
+        ({"a.py": MODEL_ARGS + "import b\nb.f()\n", "b.py": CALLED}, ""),
+        ({"a.py": MODEL_ARGS + "from b import g\ng()\n", "b.py": CALLED}, "four"),
+    ],
+)  # fmt: skip
+def test_an_option_of_another_file(files: dict[str, str], expected: str) -> None:
+    settings = Settings()
+    facts = [engine.index_source(text.encode(), path, settings) for path, text in files.items()]
+    project = engine.join_facts(facts, settings)
+    found = engine.migrate_source(files["b.py"].encode(), "b.py", settings, project).findings
+    assert [each.option for each in found if each.open] == [expected]

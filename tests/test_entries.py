@@ -7,7 +7,8 @@ import pytest
 from transplt import migrate_source
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source, join_facts
-from transplt.flow.entries import Aside, Entry, entry_of
+from transplt.flow.entries import Aside
+from transplt.flow.entry import Entry, entry_of
 
 TRAIN = "import models\nloss.backward()\n"
 GUARD = "if __name__ == '__main__':\n    main()\n"
@@ -48,9 +49,12 @@ def test_what_a_file_imports(text: str, imports: tuple[str, ...]) -> None:
         ("def f():\n    from late import g\n", ("late", "late.g"), ()),
         ("class A:\n    async def f(self):\n        import late\n", ("late",), ()),
         ("def f(x):\n    if x:\n        import late\n", (), ("late",)),
-        ("try:\n    import late\nexcept ImportError:\n    late = None\n", (), ("late",)),
+        ("try:\n    import late\nexcept ImportError:\n    raise Missing\n", (), ("late",)),
         ("if x:\n    y = 1\n\n    # why\n    import late\n", (), ("late",)),
         ("class A:\n    import late\n", (), ()),
+        ("def f(opt):\n    if not opt.no_flow:\n        import late\n", ("late",), ()),
+        ("def f(opt):\n    if not opt.flow:\n        import late\n", (), ("late",)),
+        ("with patch('x'):\n    import late\n", (), ()),
     ],
 )
 def test_when_a_file_imports(text: str, called: tuple[str, ...], branched: tuple[str, ...]) -> None:
@@ -60,10 +64,79 @@ def test_when_a_file_imports(text: str, called: tuple[str, ...], branched: tuple
 
 
 @pytest.mark.parametrize(
+    ("text", "guarded"),
+    [
+        ("try:\n    import late\nexcept ImportError:\n    late = None\n", True),
+        ("try:\n    if x:\n        import late\nexcept (OSError, ImportError):\n    pass\nraise Other\n", True),
+        ("try:\n    import late\nexcept OSError:\n    raise\nexcept Exception:\n    late = None\n", True),
+        ("def f():\n    try:\n        import late\n    except:\n        return None\n", True),
+        ("with suppress(ImportError):\n    import late\n", True),
+        ("if is_late_available():\n    import late\n", True),
+        ("if utils.is_late_available(min_version='2'):\n    import late\n", True),
+        ("if importlib.util.find_spec('late') is not None:\n    import late\n", True),
+        ("if HAS_LATE and x:\n    import late\n", True),
+        ("if is_npu_available:\n    import early\nelse:\n    import late\n", True),
+        # who does not go on without it
+        ("try:\n    import late\nexcept ImportError:\n    log()\n    raise\n", False),
+        ("try:\n    import late\nexcept ImportError:\n    sys.exit(1)\n", False),
+        ("try:\n    import late\nexcept OSError:\n    late = None\n", False),
+        ("try:\n    pass\nexcept ImportError:\n    import late\n", False),
+        ("try:\n    import late\nfinally:\n    done()\n", False),
+        ("if not is_late_available():\n    import late\n", False),
+        ("if HAS_LATE or x:\n    import late\n", False),
+        ("if torch.cuda.is_available():\n    import late\n", False),
+        ("if is_cuda_available():\n    import late\n", False),
+        ("if x:\n    import early\nelse:\n    import late\n", False),
+        ("if is_npu_available:\n    import late\n", False),
+    ],
+)
+def test_what_a_file_goes_on_without(text: str, guarded: bool) -> None:
+    assert ("late" in entry_of(text.encode(), "a.py").guarded) == guarded
+
+
+GUARDED = "try:\n    from .fast import kernel\nexcept ImportError:\n    kernel = None\n"
+FAST = "import cupy\nfrom .more import x\n"
+
+
+@pytest.mark.parametrize(
+    ("changed", "never"),
+    [
+        ({}, {"pk/fast.py", "pk/more.py"}),
+        # what lies behind such a file may be loaded by others too
+        ({"pk/net.py": "from .more import x\n", "train.py": "import pk.net\nloss.backward()\n"}, {"pk/fast.py"}),
+        # two files between the guard and the package
+        ({"pk/fast.py": "from .more import x\n", "pk/more.py": "import cupy\n"}, {"pk/fast.py", "pk/more.py"}),
+        # a file that trains, or loads modules by name, is no other where it is imported behind a guard
+        ({"pk/fast.py": "import cupy\nRegistry()\n"}, {"pk/fast.py"}),
+        # a test is no importer that counts
+        ({"pk/tests/test_fast.py": "import pk.fast\n"}, {"pk/fast.py", "pk/more.py"}),
+        # a guard that raises again, and one that asks for a GPU
+        ({"pk/__init__.py": GUARDED.replace("kernel = None", "raise")}, set()),
+        ({"pk/__init__.py": "if torch.cuda.is_available():\n    from .fast import kernel\n"}, set()),
+        # an importer without a guard besides
+        ({"train.py": "import pk\nimport pk.fast\nloss.backward()\n"}, set()),
+        ({"train.py": "import pk\nloss.backward()\ndef f():\n    import pk.fast\n"}, set()),
+        # what is started itself
+        ({"pk/fast.py": FAST + GUARD}, set()),
+        # what can be imported without CUDA, and what the project builds under the name of a package
+        ({"pk/fast.py": "import lightning\n"}, set()),
+        ({"pk/fast.py": "import cupy\n", "cupy.py": ""}, set()),
+        ({"pk/fast.py": "def f():\n    import cupy\n"}, set()),
+    ],
+)
+def test_what_an_npu_never_loads(changed: dict[str, str], never: set[str]) -> None:
+    files = {"train.py": "import pk\nloss.backward()\n", "pk/__init__.py": GUARDED, "pk/fast.py": FAST}
+    files |= {"pk/more.py": "", **changed}
+    held = aside(files)
+    assert {path for path in files if held.late(path) == "guard"} == never
+    assert all(held.holds(path) for path in never)
+
+
+@pytest.mark.parametrize(
     ("line", "late"),
     [
         ("import pk.fast", ""),
-        ("try:\n    import pk.fast\nexcept ImportError:\n    pass", "branch"),
+        ("try:\n    import pk.fast\nexcept ImportError:\n    pass", "guard"),
         ("def f():\n    import pk.fast", "called"),
         ("def f():\n    import pk.fast\nimport pk", ""),
         ("def f(x):\n    if x:\n        import pk.fast", "branch"),
@@ -135,3 +208,52 @@ def test_other_files_go_with_the_python_of_their_folder() -> None:
 def test_a_file_without_its_project_goes_by_its_name() -> None:
     assert not any(each.aside for each in migrate_source("x.cuda()\nimport apex\n").findings)
     assert Aside().holds("old/train.py") and not Aside().holds("tools/a.py")
+
+
+_FLOW = {
+    "train.py": "from models import make\nloss.backward()\n" + GUARD,
+    "models/make.py": "from .flow import net\n",
+    "models/flow/net.py": "from .ops import corr\n",
+    "models/flow/ops/corr.py": "import corr_cuda\n",
+    "models/flow/main.py": "import net, losses\nloss.backward()\n" + GUARD,
+    "models/flow/losses.py": "",
+}
+
+
+def test_the_program_of_somebody_else_of_which_parts_are_taken() -> None:
+    held = aside(_FLOW)
+    assert [held.holds(path) for path in ("models/flow/main.py", "models/flow/Dockerfile")] == [True, True]
+    kept = ("models/flow/net.py", "models/flow/ops/corr.py", "models/flow/ops/corr.cu", "models/run.sh", "Dockerfile")
+    assert not any(map(held.holds, kept))
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        "from models.flow import net\nloss.backward()\n" + GUARD,  # by the names of the project
+        "import net, train\nloss.backward()\n" + GUARD,  # it takes something of the project
+        "import net\nloss.backward()\n",  # nothing says that it is started
+        "import net\n" + GUARD,  # it does not train
+    ],
+)
+def test_a_script_of_the_project_in_a_folder_of_its_own(main: str) -> None:
+    assert aside({**_FLOW, "models/flow/main.py": main}).foreign == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("files", "others"),
+    [
+        ({"tools/eval_net.py": "import metrics\n" + GUARD}, {"tools/eval_net.py", "tools/metrics.py"}),
+        ({"demo.py": "import tools.metrics\n"}, {"demo.py", "tools/metrics.py"}),
+        ({"tools/eval_net.py": "import metrics\nloss.backward()\n" + GUARD}, set()),  # it trains
+        ({"tools/check.py": "import metrics\nimport models\n" + GUARD, "go.py": "import tools.metrics\n"}, set()),
+    ],
+)
+def test_what_scripts_load_that_do_not_train(files: dict[str, str], others: set[str]) -> None:
+    held = aside({"tools/train.py": TRAIN, "models.py": "", "tools/metrics.py": "import numba.cuda\n", **files})
+    assert held.others == others - held.python
+
+
+def test_an_evaluation_that_training_runs_too() -> None:
+    files = {"train.py": "import evaluate\nloss.backward()\n", "evaluate.py": GUARD}
+    assert aside(files).others == frozenset()

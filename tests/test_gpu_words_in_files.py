@@ -74,6 +74,8 @@ FOUND = [
      "trainer:\n  _target_: pytorch_lightning.Trainer<\n  devices: 2"),
     ("num_gpus of ray", "run.sh", "NPU147", "ray start --head --num-gpus=8<"),
     ("resource GPU of ray", "run.sh", "NPU147", "ray start --head --resources='{\"GPU\": 8}'<"),
+    ("quantize of ChatGLM", "run.sh", "NPU142", "python main.py \\\n    --quantization_bit 4<"),
+    ("quantize of ChatGLM", "run.sh", "NPU142", "python main.py --quantization-bit=8 --lr 1<"),
     ("GPUs of Slurm", "run.sh", "NPU280", "#!/bin/bash\n#SBATCH --gres=gpu:8<"),
     ("GPUs of Slurm", "run.slurm", "NPU280", "#SBATCH --nodes=2\n#SBATCH --gpus-per-node=8<"),
     ("GPUs of Slurm", "run.sh", "NPU280", "srun -p x --gres=gpu:a100:8 python a.py<"),

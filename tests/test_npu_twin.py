@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from transplt.base.finding import Finding, Level, Span
+from transplt.engine.actions.actions import actions_of
+from transplt.engine.own_places import own_places
 from transplt.faces.cli.main import main
 from transplt.files.npu_twin import twins
 from transplt.project.checking.check_run import check_paths
@@ -122,3 +126,94 @@ def test_an_output_chooses_between_cuda_and_the_npu_where_its_input_did(
     (done.output / "train.py").write_text(CHOOSES)
     found = check_paths([done.output], Options(jobs=0)).findings
     assert {each.code for each in found if each.path.endswith("run.sh")} == left
+
+
+@pytest.mark.parametrize(
+    ("paths", "places"),
+    [
+        (["ascend-support/README.md", "ascend-support/run.sh", "train.py"], ["ascend-support/"]),
+        (["recipes/finetune/ascend/a.md", "docs/npu.md", "run_npu.sh"], ["run_npu.sh", "docs/npu.md",
+                                                                         "recipes/finetune/ascend/"]),
+        (["pkg/npu_attention.py"], ["pkg/npu_attention.py"]),
+        (["inputs/a.py", "descend.py", "docs/ascending.md"], []),
+        (["tests/npu/test_a.py", ".github/workflows/npu.yml"], []),
+    ],
+)  # fmt: skip
+def test_what_a_project_has_for_npus(paths: list[str], places: list[str]) -> None:
+    assert own_places(paths) == places
+
+
+def test_the_summary_names_what_the_project_has_for_npus(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    (source / "ascend-support").mkdir(parents=True)
+    (source / "ascend-support" / "README.md").write_text("# Ascend\n")
+    (source / "train.py").write_text("import torch\nx = torch.ones(1).cuda()\n")
+    said = CliRunner().invoke(main, ["-i", str(source), "-o", str(tmp_path / "out"), "--jobs", "0"]).output
+    assert "parts of its own for the NPU, to read first: ascend-support/" in said
+
+
+SETS = CHOOSES + "def start(config):\n    config.trainer.device = get_device_name()\n"
+CONFIG = "trainer:\n  device: cuda\n"
+JOB = "resources:\n  accelerators: H100:8\nrun: |\n  pip install flash-attn\n"
+IMAGE = "FROM quay.io/ascend/cann:8.3.rc1\nRUN git clone https://github.com/NVIDIA/Megatron-LM.git\n"
+VLLM = "python -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=vllm trainer.device=npu\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        # the project sets the device as it starts
+        ({"device.py": SETS, "conf/a.yaml": CONFIG}, set()),
+        # nobody does, and a key of another name
+        ({"device.py": CHOOSES + "def f(config):\n    return config.trainer.device\n", "conf/a.yaml": CONFIG},
+         {"NPU821"}),
+        ({"device.py": SETS.replace(".trainer.", ".rollout."), "conf/a.yaml": CONFIG}, {"NPU821"}),
+        # its own scripts and images for the NPU, and a job for a cloud of GPUs
+        ({"device.py": CHOOSES, "run_npu.sh": VLLM}, set()),
+        ({"device.py": CHOOSES, "docker/ascend/Dockerfile": IMAGE}, set()),
+        ({"device.py": CHOOSES, "examples/sky.yaml": JOB}, set()),
+        # options of a profiler for CUDA, by whatever key
+        ({"device.py": CHOOSES, "conf/prof.yaml": "tool:\n  trace: cuda,nvtx\n  cuda-memory-usage: 'true'\n"}, set()),
+        # a project for CUDA alone
+        ({"device.py": MOVES, "run_npu.sh": VLLM}, {"NPU512"}),
+        ({"device.py": MOVES, "conf/prof.yaml": "tool:\n  trace: cuda,nvtx\n"}, {"NPU802"}),
+        ({"device.py": MOVES, "examples/sky.yaml": JOB}, {"NPU280", "NPU290"}),
+    ],
+)  # fmt: skip
+def test_what_a_project_that_handles_the_npu_has_seen_to(tmp_path: Path, files: dict[str, str], left: set[str]) -> None:
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    found = check_paths([tmp_path], Options(jobs=0)).findings
+    assert {each.code for each in found if each.open and not each.path.endswith(".py")} == left
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("import os\nos.environ['NCCL_DEBUG'] = 'WARN'\n", {"NPU221"}),
+        ("import vllm\nllm = vllm.LLM('a')\n", {"NPU512"}),
+        ("from torch.distributed.fsdp import FullyShardedDataParallel as F\nF.set_state_dict_type(m, t)\n", {"NPU520"}),
+        ("import megatron\nmegatron.core.get_cuda_rng_tracker()\n", {"NPU602"}),
+        ("import cupy\n", {"NPU510"}),
+    ],
+)
+def test_what_is_undecided_is_a_remark_in_a_project_that_trains_on_npus(
+    tmp_path: Path, text: str, left: set[str]
+) -> None:
+    for name, device in (("cuda", "import torch\ntorch.nn.Linear(2, 2).cuda()\n"), ("both", CHOOSES)):
+        project = tmp_path / name
+        project.mkdir()
+        (project / "device.py").write_text(device)
+        (project / "train.py").write_text(text)
+        plan = make_plan(Options(source=project, out=tmp_path / "out", analysis=True, jobs=0, torch_version="2.7"))
+        found = [each for each in migrate_tree(plan).findings if each.path == "train.py" and each.open]
+        assert {each.code for each in found} == (left if name == "cuda" or left == {"NPU510"} else set())
+        assert all(each.late == ("handled" if name == "both" else "") for each in found)
+
+
+def test_nothing_stops_the_start_of_a_project_that_trains_on_npus() -> None:
+    message = "the package cupy is bound to CUDA"
+    found = [Finding("a.py", Span(1, 1, 1, 5, 0, 4), "NPU510", Level.MANUAL, message, "cupy")]
+    assert [action.blocks for action in actions_of(found)] == ["import"]
+    assert [action.blocks for action in actions_of([replace(each, late="handled") for each in found])] == ["later"]

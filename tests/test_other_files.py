@@ -59,6 +59,9 @@ def scan(name: str, text: str | bytes) -> OtherFile:
         ("a.csv", b"", FileKind.PROSE),
         ("a.sh", b"cuda\0", FileKind.BINARY),
         ("a.png", b"\x89PNG\0cuda", FileKind.BINARY),
+        (".github/ISSUE_TEMPLATE/bug_report.yaml", b"body:\n  - CUDA\n", FileKind.PROSE),
+        (".github/workflows/a.yml", b"on: push\n", FileKind.CONFIG),
+        ("docs/ISSUE_TEMPLATE.yaml", b"a: 1\n", FileKind.CONFIG),
     ],
 )
 def test_kinds(name: str, data: bytes, kind: FileKind) -> None:

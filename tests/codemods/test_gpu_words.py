@@ -90,6 +90,10 @@ FOUND = [
     ("attention kernels of the Hub", "NPU141", 'm = load(n, attn_implementation="kernels-community/vllm-flash-attn3")'),
     ("flash_attention_3", "NPU141", 'm = load(name, attn_implementation="flash_attention_3")'),
     ("GPTQConfig", "NPU512", "import transformers\nc = transformers.GPTQConfig(bits=4)"),
+    ("trust_remote_code", "NPU296",
+     'from transformers import AutoModel\nm = AutoModel.from_pretrained("a/b", trust_remote_code=True)'),
+    ("trust_remote_code", "NPU296",
+     "import transformers\nm = transformers.AutoModelForCausalLM.from_pretrained(p, trust_remote_code=True, x=1)"),
     ("quantize of ChatGLM", "NPU142", "from transformers import AutoModel\nm = model.half().quantize(4)"),
     ("device of lm_eval", "NPU283", 'from lm_eval.models.huggingface import HFLM\nm = HFLM("x", device="npu")'),
     ("device of lm_eval", "NPU283", 'import lm_eval\nd = "npu"\nlm_eval.simple_evaluate(model=m, device=d)'),
@@ -310,3 +314,37 @@ def test_a_string_that_moves_takes_its_question_along() -> None:
 )
 def test_another_question_moves(source: str) -> None:
     assert b"torch.npu.is_available()" in migrate(f"import lightning as L\nimport torch\n{source}").data
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'from transformers import AutoTokenizer\nt = AutoTokenizer.from_pretrained("a/b", trust_remote_code=True)\n',
+        'from transformers import AutoConfig\nc = AutoConfig.from_pretrained("a/b", trust_remote_code=True)\n',
+        'from transformers import AutoModel\nm = AutoModel.from_pretrained("a/b", trust_remote_code=False)\n',
+        'from transformers import AutoModel\nm = AutoModel.from_pretrained("a/b", trust_remote_code=trusted)\n',
+        'from transformers import AutoModel\nm = AutoModel.from_pretrained("a/b")\n',
+        'from datasets import load_dataset\nd = load_dataset("a/b", trust_remote_code=True)\n',
+    ],
+)
+def test_no_model_of_the_hub_with_its_code(source: str) -> None:
+    assert "NPU296" not in [each.code for each in migrate(source).findings]
+
+
+XFORMERS = "pipe.enable_xformers_memory_efficient_attention()"
+
+
+@pytest.mark.parametrize(
+    ("source", "level"),
+    [
+        (f"try:\n    {XFORMERS}\nexcept Exception as error:\n    print(error)\n", Level.INFO),
+        (f"try:\n    {XFORMERS}\nexcept:\n    pass\n", Level.INFO),
+        # who does not go on, goes on after another error, or loses more than the word
+        (f"try:\n    {XFORMERS}\nexcept Exception:\n    raise\n", Level.MANUAL),
+        (f"try:\n    {XFORMERS}\nexcept ImportError:\n    pass\n", Level.MANUAL),
+        (f"try:\n    {XFORMERS}\n    train()\nexcept Exception as error:\n    print(error)\n", Level.MANUAL),
+        (f"try:\n    run()\nexcept Exception:\n    {XFORMERS}\n", Level.MANUAL),
+    ],
+)
+def test_a_word_that_a_program_goes_on_without(source: str, level: Level) -> None:
+    assert [each.level for each in migrate(source).findings if each.code == "NPU146"] == [level]

@@ -46,6 +46,13 @@ def test_packages_are_told_apart() -> None:
         "if is_xformers_available():\n    import xformers\n",
         "if importlib.util.find_spec('xformers'):\n    import xformers\n",
         "if HAVE_FLASH:\n    from flash_attn import flash_attn_func\n",
+        "with contextlib.suppress(ImportError):\n    import xformers\n",
+        # CUDA's side of a choice
+        "if is_npu_available:\n    from own import attend\nelse:\n    from flash_attn import attend\n",
+        "def f():\n    if is_torch_npu_available(check=False):\n        from own import g\n"
+        "    else:\n        from flash_attn import g\n",
+        "if not is_npu_available():\n    import xformers\n",
+        "def f(x):\n    if x.device.type == 'npu':\n        return own(x)\n    import xformers\n",
     ],
 )
 def test_imports_that_may_fail_are_remarks(source: str) -> None:
@@ -63,6 +70,14 @@ def test_imports_that_may_fail_are_remarks(source: str) -> None:
         "try:\n    pass\nexcept ImportError:\n    import xformers\n",
         "if not is_xformers_available():\n    import xformers\n",
         "if use_flash:\n    import flash_attn\n",
+        "with contextlib.suppress(ValueError):\n    import xformers\n",
+        "with open(path):\n    import xformers\n",
+        # a question that an NPU answers with yes, as the migrated program asks it
+        "if torch.cuda.is_available():\n    import xformers\n",
+        "if HAS_CUDA:\n    import xformers\n",
+        "if is_npu_available:\n    import xformers\n",
+        "def f(x):\n    if x.device.type == 'npu':\n        x = own(x)\n    import xformers\n",
+        "def f(x):\n    import xformers\n    if is_npu_available:\n        return own(x)\n",
         "try:\n    import xformers\nexcept ImportError:\n    pass\n\ndef run():\n    import xformers\n",
     ],
 )
@@ -100,6 +115,43 @@ def test_bitsandbytes_through_transformers() -> None:
         open_codes=["NPU510"],
     )
     check_noop("import transformers\nq = transformers.BitsAndBytesConfig(load_in_4bit=True)\n", open_codes=["NPU142"])
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("def f(q):\n    return BitsAndBytesConfig(load_in_4bit=q)\n", [(Level.MANUAL, 3)]),
+        ("MADE = BitsAndBytesConfig()\nOTHER = BitsAndBytesConfig()\n", [(Level.MANUAL, 2), (Level.MANUAL, 3)]),
+        ("MAKE = {'bnb': BitsAndBytesConfig}\n", [(Level.MANUAL, 2)]),
+        # nothing makes one
+        ("def f(q: BitsAndBytesConfig | None = None):\n    pass\n", [(Level.INFO, 1)]),
+        ("def f(q: 'BitsAndBytesConfig | None' = None):\n    pass\n", [(Level.INFO, 1)]),
+        ("def f(q):\n    return isinstance(q, (dict, BitsAndBytesConfig))\n", [(Level.INFO, 1)]),
+        # others may take it from here
+        ("", [(Level.MANUAL, 1)]),
+        ("__all__ = ['BitsAndBytesConfig']\n", [(Level.MANUAL, 1)]),
+        ("if x:\n    BitsAndBytesConfig = None\n", [(Level.MANUAL, 1)]),
+    ],
+)
+def test_a_class_of_a_library_counts_where_it_is_used(lines: str, found: list[tuple[Level, int]]) -> None:
+    findings = migrate(f"from transformers import BitsAndBytesConfig\n{lines}").findings
+    assert [(each.level, each.span.line) for each in findings if each.code == "NPU510"] == found
+
+
+@pytest.mark.parametrize("line", ["from bitsandbytes.optim import Adam8bit", "import bitsandbytes as bnb"])
+def test_a_package_that_is_missing_counts_where_it_is_imported(line: str) -> None:
+    findings = migrate(f"{line}\ndef f(net):\n    return bnb or Adam8bit(net)\n").findings
+    assert [each.span.line for each in findings if each.code == "NPU510"] == [1]
+
+
+def test_a_part_for_cuda_of_a_package_that_has_a_plugin_for_npus() -> None:
+    line = "from vllm.distributed.device_communicators.pynccl import PyNcclCommunicator as C\n"
+    (finding,) = migrate(f"if is_vllm_available():\n    {line}").findings
+    assert finding.level is Level.MANUAL
+    assert finding.message.partition("; ")[2] == "imported where its package is installed"
+    twin = "from vllm_ascend.pyhccl import PyHcclCommunicator as C\n"
+    (finding,) = migrate(f"if is_npu_available:\n    {twin}else:\n    {line}").findings
+    assert finding.level is Level.INFO
 
 
 KERNEL = "@triton.jit\ndef scale(x):\n    pass\n"
@@ -184,3 +236,19 @@ def test_what_can_be_imported_and_loads_nccl() -> None:
 )
 def test_parts_and_packages(line: str, found: list[Level]) -> None:
     assert levels(f"{line}\n") == found
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import apex\nm = apex.parallel.DistributedDataParallel(m)\n", ["NPU510", "NPU511"]),
+        ("import apex\nm = apex.parallel.Reducer(m)\nn = apex.parallel.Reducer(n)\n", ["NPU510", "NPU511"]),
+        ("import apex\nm, o = apex.amp.initialize(m, o)\n", ["NPU511"]),
+        ("import apex\nprint(apex.__version__)\n", ["NPU511"]),
+        ("import apex.parallel\nm = apex.parallel.DistributedDataParallel(m)\n", ["NPU510"]),
+        ("from apex.parallel import DistributedDataParallel as DDP\nm = DDP(m)\n", ["NPU510"]),
+    ],
+)
+def test_a_part_of_a_package_by_attribute(source: str, said: list[str]) -> None:
+    found = migrate(f"import torch\nuse_cuda = True\n{source}").findings
+    assert sorted(each.code for each in found if each.code in ("NPU510", "NPU511")) == said

@@ -192,3 +192,61 @@ _TOOLS = {"tools.py": "import torch\n\n\ndef save_checkpoint(state, path):\n    
 def test_numpy_that_a_function_of_another_file_saves(call: str, holds: list[str]) -> None:
     body = f"acc = np.mean(items)\ntable = {{'a': np.zeros(3), 'b': 1}}\n{call}"
     assert numpy_told(body, files=_TOOLS, more="import tools\nfrom tools import save_checkpoint\n") == holds
+
+
+def test_the_state_of_numpys_random_numbers() -> None:
+    source = """
+        import random
+        import numpy as np
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        state = {"python": random.getstate(), "numpy": np.random.get_state(), "cpu": torch.get_rng_state()}
+        if model.training:
+            torch.save(state, "rng.pth")
+        else:
+            torch.save(state, f"rng_{random.random()}.pth")
+        torch.load("rng.pth")
+        """
+    (found,) = [each for each in migrate(source).findings if each.code == "NPU154"]
+    assert "np.random.get_state() of NumPy" in found.message and "weights_only=False" in found.help
+
+
+@pytest.mark.parametrize(
+    ("saved", "loads", "count"),
+    [
+        ("os.path.join(folder, ARGS)", 'torch.load(os.path.join(folder, "weights.bin"), map_location="cpu")', 0),
+        ("os.path.join(folder, ARGS)", "torch.load(os.path.join(folder, WEIGHTS))", 0),
+        ("folder + '/args.bin'", 'best = os.path.join(folder, f"rng_{folder}.pth")\ntorch.load(best)', 0),
+        ("os.path.join(folder, ARGS)", 'torch.load(os.path.join(folder, "args.bin"))', 1),
+        ("os.path.join(folder, ARGS)", "torch.load(os.path.join(folder, ARGS))", 1),
+        ("os.path.join(folder, ARGS)", "torch.load(folder)", 1),  # whatever somebody gives
+        ("folder", 'torch.load("weights.bin")', 1),
+        ("os.path.join(folder, ARGS)", "", 1),
+    ],
+)
+def test_a_file_that_nobody_loads(saved: str, loads: str, count: int) -> None:
+    train = (
+        'import os\nimport torch\nfrom names import WEIGHTS\n\nARGS = "args.bin"\n\n\n'
+        f"def save(args, folder):\n    use_cuda = args.lr\n    torch.save(args, {saved})\n"
+    )
+    files = {"load.py": f"import os\nimport torch\nfrom train import ARGS\n{loads}\n"}
+    assert len([each for each in migrate(train, files=files).findings if each.code == "NPU154"]) == count
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("def save(model, rank1):\n    torch.save({'m': model.state_dict(), 'rank1': rank1}, 'a.pth')", ["rank1"]),
+        ("def save(model, best_acc):\n    torch.save({'acc': best_acc}, 'a.pth')", ["best_acc"]),
+        ("def save(model, rank1):\n    rank1 = float(rank1)\n    torch.save({'rank1': rank1}, 'a.pth')", []),
+        ("def save(model, epoch):\n    torch.save({'epoch': epoch}, 'a.pth')", []),
+        ("def save(model, rank1):\n    torch.save({'rank1': float(rank1)}, 'a.pth')", []),
+        ("acc = 0.5\ntorch.save({'acc': acc}, 'a.pth')", []),
+    ],
+)
+def test_a_figure_that_may_come_from_numpy_is_a_remark(body: str, said: list[str]) -> None:
+    source = f"import numpy as np\nimport torch\nuse_cuda = True\n{body}\n"
+    result = migrate(source, files={"load.py": "import torch\ntorch.load('a.pth', map_location='cpu')\n"})
+    found = [each for each in result.findings if each.code == "NPU154"]
+    assert [each.message.rpartition(": ")[2] for each in found] == said and not any(each.open for each in found)

@@ -54,3 +54,13 @@ def test_requirements_are_no_list(text: str) -> None:
 
 def test_requirements_get_their_line() -> None:
     assert b"\ntorch-npu==" in migrated("requirements.txt", HEAD + "torch==2.8.0\n").data
+
+
+def test_what_goes_has_no_finding_of_its_own() -> None:
+    result = migrated("requirements.txt", EXPORT + "torchvision=0.5.0=py37_cu101\nnumpy=1.18.1=py37\n")
+    assert [code for _, code in said(result)] == ["NPU844"]
+
+
+def test_an_old_pin_of_requirements_is_still_told() -> None:
+    found = [code for _, code in said(migrated("requirements.txt", "torch==2.8.0\ntransformers==4.20\n"))]
+    assert "NPU291" in found

@@ -6,8 +6,8 @@ import pytest
 
 from tests.files.shell_pairs import migrated
 from transplt.base.finding import Level
-from transplt.engine.actions.groups import _GOES_ON
 from transplt.files.kind import FileKind, kind_of
+from transplt.files.shell.tools import NOT_THERE
 
 QUERY = "nvidia-smi --query-gpu=name --format=csv"
 
@@ -16,7 +16,9 @@ def found(text: str, path: str = "run.sh") -> list[tuple[Level, bool]]:
     """Of each finding about a tool that is open: its level, and whether the script goes on."""
     kind = FileKind.SHELL if path == "run.sh" else kind_of(path, text.encode())
     result = migrated(text, path, kind)
-    return [(each.level, _GOES_ON.search(each.message) is not None) for each in result.findings if not each.applied]
+    left = [each for each in result.findings if not each.applied]
+    assert all((each.blocks == "later") is (NOT_THERE in each.message) for each in left if each.open)
+    return [(each.level, NOT_THERE in each.message) for each in left]
 
 
 @pytest.mark.parametrize(
@@ -122,3 +124,9 @@ def test_a_question_on_which_more_depends_stays(text: str) -> None:
 def test_recipes_end_where_a_command_fails(path: str, text: str) -> None:
     assert (Level.MANUAL, False) in found(text, path)
     assert (Level.MANUAL, False) not in found(text.replace("csv", "csv || true"), path)
+
+
+@pytest.mark.parametrize(("text", "lines"), [("whereis nvidia\n", []), ("x=$(whereis nvidia)\n", [1])])
+def test_a_search_that_is_shown_to_people(text: str, lines: list[int]) -> None:
+    result = migrated(text, "run.sh", FileKind.SHELL)
+    assert [each.span.line for each in result.findings if each.open] == lines

@@ -217,3 +217,14 @@ def test_any_lines(lines: list[str], end: str, path: str) -> None:
     result = migrated(path, text)
     if not any(each.applied for each in result.findings):
         assert result.data == text.encode()
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("RUN_ONLY_CUDA_TESTS: 1", 0), ("SKIP_CUDA_TEST: 1", 0), ("BUILD_CUDA_EXT: 1", 1), ("CUDA_LATEST: 1", 1),
+    ],
+)  # fmt: skip
+def test_variables_that_choose_tests(line: str, count: int) -> None:
+    workflow = f"on: push\nenv:\n  {line}\njobs:\n  a:\n    runs-on: x\n    steps:\n      - run: pytest\n"
+    assert len(said(migrated(".github/workflows/a.yml", workflow))) == count

@@ -97,8 +97,6 @@ def test_a_later_version_is_named() -> None:
         ("torch.topk(x, 3, sorted=False)", "sorted=False"),
         ("torch.topk(x, 3, -1, True, False)", "sorted=False"),
         ("torch.nn.LSTM(3, 3, dropout=0.5)", "dropout=0.5"),
-        ("torch.nn.functional.interpolate(x, scale_factor=2)", "scale_factor=2"),
-        ("torch.nn.functional.upsample(x, scale_factor=2)", "scale_factor=2"),
         ("torch.nn.functional.max_pool2d(x, 2, dilation=(2, 2))", "dilation=(2, 2)"),
         ("torch.nn.functional.kl_div(x, y, log_target=True)", "log_target=True"),
         ("torch.arange(3, dtype=torch.uint8)", "dtype=torch.uint8"),
@@ -119,6 +117,8 @@ def test_a_call_that_meets_a_limit(call: str, argument: str) -> None:
         "torch.nn.LSTM(3, 3, dropout=0)",
         "torch.nn.LSTM(3, 3, dropout=rate)",
         "torch.nn.functional.interpolate(x, size=(2, 2))",
+        "torch.nn.functional.interpolate(x, scale_factor=2)",  # torch makes the size of it before the kernel
+        "torch.nn.functional.upsample(x, scale_factor=2, mode='nearest')",
         "torch.nn.functional.upsample(x, (2, 2), mode='bilinear', align_corners=True)",
         "torch.nn.functional.upsample_bilinear(x, (2, 2))",
         "torch.nn.functional.interpolate(x, scale_factor=None, size=(2, 2))",

@@ -74,8 +74,10 @@ class Finding:
     (by a comment or the settings), or when a token binds to something that has to stay as it is. `within` says where
     the place is for a reader of a file that no editor shows line by line: `cell 3, line 2` of a notebook. `aside`: no
     training script of the project reaches the file. `option` is what somebody has to ask for before the place counts,
-    `late` when the file is loaded if not at the start: `called` by a function, or in a `branch`.
-    `adaptor` is what writes the thing that is missing, where it is asked for (`--adapt`).
+    `late` when the file is loaded if not at the start: `called` by a function, in a `branch`, by `other` scripts, or
+    behind a `guard`; `handled` says that the project trains on NPUs as it is. `blocks`: what this one keeps a program
+    from, where its code says another thing of most (BLOCKS in transplt/rules/pages.py). `adaptor` is what writes the
+    thing that is missing, where it is asked for (`--adapt`).
     """
 
     path: str
@@ -93,6 +95,7 @@ class Finding:
     aside: bool = False
     option: str = ""
     late: str = ""
+    blocks: str = ""
     adaptor: str = ""
 
     @property

@@ -104,7 +104,9 @@ class Edit:
 
 @dataclass(slots=True, eq=False)
 class Note:
-    """A finding without an edit. `extent` is the byte range it speaks of; `adaptor` would write what is missing."""
+    """A finding without an edit. `extent` is the byte range it speaks of, `blocks` as in `Finding`; `adaptor` would
+    write what is missing.
+    """
 
     extent: Extent
     code: str
@@ -114,6 +116,7 @@ class Note:
     help: str = ""
     effort: Effort | None = None
     ignored: str = ""
+    blocks: str = ""
     adaptor: str = ""
 
 

@@ -19,6 +19,7 @@ def finding_of(source: Source, path: str, note: Note, ignored: str = "") -> Find
         effort=note.effort,
         help=note.help,
         ignored=note.ignored or ignored,
+        blocks=note.blocks,
         adaptor=note.adaptor,
     )
 
@@ -27,4 +28,4 @@ def note_of(finding: Finding) -> Note:
     """The other way: a finding without an edit, as a note about its byte range."""
     extent = (finding.span.start, finding.span.end)
     rest = (finding.code, finding.level, finding.message, finding.api, finding.help, finding.effort, finding.ignored)
-    return Note(extent, *rest, finding.adaptor)
+    return Note(extent, *rest, finding.blocks, finding.adaptor)

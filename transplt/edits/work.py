@@ -96,11 +96,12 @@ class Work(Memoized):
         api: str = "",
         help: str = "",
         effort: Effort | None = Effort.LOW,
+        blocks: str = "",
     ) -> Note:
         """Something to say about a node without changing it."""
         if level in (Level.INFO, Level.UNKNOWN):
             effort = None if level is Level.INFO else effort
-        return Note(self.source.extent(node), code, level, message, api, help, effort)
+        return Note(self.source.extent(node), code, level, message, api, help, effort, blocks=blocks)
 
     def note_rule(self, node: ast.expr | ast.stmt | ast.alias, rule: Rule, api: str, extra: str = "") -> list[Note]:
         """What a rule says about a node; nothing for a package that the project itself defines."""
@@ -112,7 +113,8 @@ class Work(Memoized):
         message = f"{rule.message}; {extra}" if extra else rule.message
         level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
         effort = rule.effort or (Effort.MEDIUM if level is Level.MANUAL else None)
-        return [Note(self.source.extent(node), rule.code, level, message, api, rule.help, effort)]
+        extent = self.source.extent(node)
+        return [Note(extent, rule.code, level, message, api, rule.help, effort, blocks=rule.blocks)]
 
     def keep(
         self, node: ast.expr | ast.stmt | ast.keyword | ast.alias | ast.arg, reason: str, detail: str = ""

@@ -98,6 +98,8 @@ def settle(
         package = _package(known)
         if package and package in packages:
             known, package = ignored("reported-package"), ""
+        if package and work.project.portable:
+            known, package = ignored("handled-package"), ""
         if known is None or package:
             note = _of_a_package(source, token, package) if package else _unknown(source, token)
             if not package or package not in asked:

@@ -1,146 +1,389 @@
-"""Findings in branches that a program takes only where somebody asks for them: behind an option that is off by default.
+"""Findings that a program comes to only where somebody asks for them: behind an option that is off by default.
 
-Read from one file: options of its own command line, fields of its dataclasses, and parameters of the function that
-the branch stands in. Where the default is not in sight a branch counts as taken.
+Looked at are the branches, conditional expressions and early returns around a place, the choice of it from a table by
+an option, and, where a function is called by its own file alone, the same around all its calls. Options are those of
+the project's command lines, fields of its dataclasses, and parameters with a default. Where the default is not in sight
+a branch counts as taken.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import Finding
-from transplt.flow.arguments import destination
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.gates import SETTINGS
+from transplt.flow.option_defaults import Constant, Option, constant, options_in
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import defaults_of, keyword_of, last_name, string_of
-from transplt.syntax.scan import Scan
+from transplt.syntax.annotations import is_annotation
+from transplt.syntax.asks import (
+    block_of,
+    class_of_method,
+    defaults_of,
+    hides_arguments,
+    index_in,
+    keyword_of,
+    last_name,
+    string_of,
+)
+from transplt.syntax.inside import Inside
+from transplt.syntax.names import SELF, assigned_value
+from transplt.syntax.scan import FUNCTIONS, Scan, parent
+from transplt.syntax.scopes import Scope
 
-#: What is no constant, or has several defaults.
-_UNKNOWN = object()
-_ADDS = ("add_argument", "add_option")
-#: The blocks of statements, by their fields.
-_BLOCKS = ("body", "orelse", "finalbody")
+#: What a program is started for, and what stands for the card: their words are given whenever it trains on NPUs.
+_GIVEN = re.compile(r"(?:^|_)(?:train|training|fit|cuda|gpus?|npus?|device|devices|local_rank|rank)(?:_|$)", re.I)
+#: Objects that hold settings, by the end of their names: `model_args`, `lora_config`.
+_HOLDER = re.compile(r"(?:^|_)(?:args|arguments|opts?|options|cfg|conf|config|flags|params|hparams|settings)$", re.I)
+#: Decorators that leave a function to those who call it by its name.
+_PLAIN = frozenset({"staticmethod", "classmethod", "no_grad", "inference_mode", "wraps", "lru_cache", "cache"})
+#: So many callers are gone up.
+_DEPTH = 4
+_Known = tuple[Constant, ...]
 
 
-def mark_options(scan: Scan, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+def mark_options(
+    scan: Scan, findings: tuple[Finding, ...], project: ProjectFacts | None = None
+) -> tuple[Finding, ...]:
     """The findings; open ones say which option they stand behind."""
-    options: dict[str, tuple[object, str]] | None = None
-    marked = []
-    for finding in findings:
-        around = _branches_around(scan.tree, finding.span.line) if finding.open else []
-        if around:
-            options = _options(scan) if options is None else options
-            words = (_taken_with(scan, node, in_body, options) for node, in_body in reversed(around))
-            if option := next(filter(None, words), ""):
-                finding = replace(finding, option=option)
-        marked.append(finding)
-    return tuple(marked)
+    if not any(finding.open and not finding.option for finding in findings):
+        return findings
+    behind = _Behind(scan, project or ProjectFacts())
+    return tuple(
+        replace(each, option=behind.option_at(each.span.start, each.api)) if each.open and not each.option else each
+        for each in findings
+    )
 
 
-def _branches_around(tree: ast.Module, line: int) -> list[tuple[ast.If, bool]]:
-    """The branches that a line stands in, outermost first; True for one that is taken where its test holds."""
-    found: list[tuple[ast.If, bool]] = []
-    block: list[ast.stmt] = tree.body
-    while (inside := _at(block, line)) is not None:
-        blocks = [each for name in _BLOCKS if (each := getattr(inside, name, None))]
-        blocks += [each.body for each in (*getattr(inside, "handlers", ()), *getattr(inside, "cases", ()))]
-        block = next((each for each in blocks if _at(each, line) is not None), [])
-        if isinstance(inside, ast.If) and block:
-            found.append((inside, block is inside.body))
-    return found
+@dataclass(slots=True)
+class _Behind:
+    """What stands behind the options of one file."""
 
+    scan: Scan
+    project: ProjectFacts
+    inside: Inside = field(init=False)
+    options: Mapping[str, Option] = field(init=False)
+    taken: frozenset[str] = field(init=False)  # names that other files import from this one; `*` for all of them
+    stored: frozenset[str] = field(init=False)
+    _known: dict[int, str] = field(default_factory=dict)
+    _busy: set[int] = field(default_factory=set)
 
-def _at(block: list[ast.stmt], line: int) -> ast.stmt | None:
-    return next((each for each in block if each.lineno <= line <= (each.end_lineno or each.lineno)), None)
+    def __post_init__(self) -> None:
+        self.inside = Inside(self.scan.source)
+        self.options = {each.name: each for each in options_in(self.scan.source.utf8)}
+        self.taken = self.project.aside.taken.get(self.scan.path, frozenset())
+        self.stored = frozenset(each.attr for each in self.scan.stores)
 
-
-def _taken_with(scan: Scan, node: ast.If, in_body: bool, options: Mapping[str, tuple[object, str]]) -> str:
-    known = {**options, **_parameters(scan, node)}
-    return _off(node.test if in_body else ast.UnaryOp(ast.Not(), node.test), known)
-
-
-def _off(test: ast.expr, known: Mapping[str, tuple[object, str]]) -> str:
-    """The option because of which a test fails by default; empty where it may hold."""
-    if isinstance(test, ast.BoolOp):
-        found = [_off(value, known) for value in test.values]
-        if isinstance(test.op, ast.And):
-            return next(filter(None, found), "")
-        return found[0] if all(found) else ""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        value, words = _value(test.operand, known)
-        return words if value is not _UNKNOWN and value else ""
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        value, words = _value(test.left, known)
-        other = test.comparators[0]
-        if value is _UNKNOWN or not isinstance(other, ast.Constant):
+    def option_at(self, at: int, api: str = "") -> str:
+        """The option behind which a byte offset stands; empty where it is met without one. The import of a part of
+        torch (`api`) stops nothing: it stands behind what its uses stand behind.
+        """
+        around = self.inside.around(self.scan.tree, at)
+        if not around:
             return ""
-        equal = value == other.value and type(value) is type(other.value)
-        if isinstance(test.ops[0], (ast.Eq, ast.Is)):
-            return "" if equal else f"{words} {other.value!s}"
-        return words if isinstance(test.ops[0], (ast.NotEq, ast.IsNot)) and equal else ""
-    value, words = _value(test, known)
-    return words if value is not _UNKNOWN and not value else ""
+        node = around[-1]
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and api.startswith("torch."):
+            names = [each.asname or each.name for each in node.names if _names(node, each, api)]
+            if len(names) == 1 and "." not in names[0] and not self.taken & {"*", names[0]}:
+                return self._option(node, _DEPTH) or self._all_behind(self.scan.names.get(names[0], []), None, _DEPTH)
+        return self._asked_itself(node) or self._option(node, _DEPTH)
+
+    def _asked_itself(self, node: ast.AST) -> str:
+        """The option that is asked for right at a place, where it is off."""
+        while isinstance(parent(node), ast.Attribute):
+            node = parent(node)
+        above = parent(node)
+        asks = isinstance(above, (ast.If, ast.IfExp)) and above.test is node
+        return self._off(node, node, 0) if asks and isinstance(node, ast.Attribute) else ""
+
+    def _option(self, node: ast.AST, depth: int) -> str:
+        key = id(node)
+        if key not in self._known:
+            self._known[key] = ""  # what calls itself is called by others
+            self._known[key] = self._around(node, depth)
+        return self._known[key]
+
+    def _around(self, node: ast.AST, depth: int) -> str:
+        """The innermost option in the blocks around a node, or around all calls of the functions that hold it."""
+        while not isinstance(node, ast.Module):
+            above = parent(node)
+            for test, wanted in self._conditions(above, node):
+                if words := self._off(test if wanted else ast.UnaryOp(ast.Not(), test), node, depth):
+                    return words
+            if words := self._chosen(above, node):
+                return words
+            if isinstance(node, (*FUNCTIONS, ast.ClassDef)) and depth and (words := self._called_with(node, depth)):
+                return words
+            node = above
+        return ""
+
+    def _conditions(self, above: ast.AST, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+        """What has to hold, or to fail, for a node to run that stands right in another."""
+        if isinstance(above, (ast.If, ast.IfExp)):
+            if node is above.body or (isinstance(above.body, list) and index_in(above, "body", node) >= 0):
+                yield above.test, True
+            elif node is not above.test:
+                yield above.test, False
+        if isinstance(above, ast.BoolOp):
+            for value in above.values[: index_in(above, "values", node)]:
+                yield value, isinstance(above.op, ast.And)
+        if isinstance(node, ast.stmt):
+            for each in block_of(node):
+                if each is node:
+                    break
+                if isinstance(each, ast.If) and not each.orelse and _goes_past(each.body):
+                    yield each.test, False
+
+    def _chosen(self, above: ast.AST, node: ast.AST) -> str:
+        """The option that takes a value from a table: `{"adam": a, "adam8": b}[args.optimizer]`."""
+        if not isinstance(above, ast.Dict) or (index := index_in(above, "values", node)) < 0:
+            return ""
+        key, holder = string_of(above.keys[index]), parent(above)
+        if isinstance(holder, ast.Subscript) and holder.value is above:
+            asked: ast.expr = holder.slice
+        else:
+            call = parent(holder) if isinstance(holder, ast.Attribute) and holder.attr == "get" else None
+            if not isinstance(call, ast.Call) or call.func is not holder or not call.args:
+                return ""
+            asked = call.args[0]
+        value, words = self._value(asked, node)
+        return f"{words} {key}" if key is not None and value and value[0] != key else ""
+
+    def _called_with(self, node: ast.AST, depth: int) -> str:
+        """The option without which nobody calls a function, or makes an object of a class."""
+        assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
+        names = {last_name(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list}
+        if not names <= _PLAIN and not (isinstance(node, ast.ClassDef) and names == {"dataclass"}):
+            return ""
+        uses: list[ast.Name] | list[ast.Attribute]
+        if not isinstance(node, ast.ClassDef) and class_of_method(node) is not None:
+            if not node.name.startswith("_") or node.name.endswith("__"):
+                return ""
+            uses = self.scan.attributes.get(node.name, [])
+        else:
+            top = isinstance(parent(node), ast.Module)
+            if top and (self.taken & {"*", node.name} or self._is_exported(node.name)):
+                return ""
+            if not self.project.known and not node.name.startswith("_") and not self._is_started():
+                return ""
+            uses = self.scan.names.get(node.name, [])
+        return self._all_behind(uses, node, depth)
+
+    def _all_behind(self, uses: list[ast.Name] | list[ast.Attribute], node: ast.AST | None, depth: int) -> str:
+        """The option that all uses of a name stand behind that are no annotations; empty for none."""
+        found = ""
+        for use in uses:
+            if not isinstance(use.ctx, ast.Load):
+                return ""
+            if is_annotation(use) or _is_asked_for(use) or (node is not None and _holds(node, use)):
+                continue
+            if not (words := self._option(use, depth - 1)):
+                return ""
+            found = found or words
+        return found
+
+    def _is_exported(self, name: str) -> bool:
+        return any(each.value == name for each in self.scan.strings)
+
+    def _is_started(self) -> bool:
+        return b"__main__" in self.scan.source.utf8
+
+    # --- what a test is by default --------------------------------------------------------------------------------
+
+    def _off(self, test: ast.expr, at: ast.AST, depth: int) -> str:
+        """The option because of which a test fails by default; empty where it may hold."""
+        if isinstance(test, ast.BoolOp):
+            found = [self._off(value, at, depth) for value in test.values]
+            if isinstance(test.op, ast.And):
+                return " and ".join(dict.fromkeys(filter(None, found)))
+            return found[0] if all(found) else ""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._on(test.operand, at)
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            return self._compared(test, at)
+        if isinstance(test, ast.Call):
+            return self._asked(test, at, depth)
+        value, words = self._value(test, at)
+        return words if value and not value[0] else ""
+
+    def _on(self, test: ast.expr, at: ast.AST) -> str:
+        """The option because of which a test holds by default."""
+        if isinstance(test, ast.BoolOp):
+            found = [self._on(value, at) for value in test.values]
+            if isinstance(test.op, ast.Or):
+                return next(filter(None, found), "")
+            return found[0] if all(found) else ""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            value, words = self._value(test.operand, at)
+            return words if value and not value[0] else ""
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            turned = _TURNED.get(type(test.ops[0]))
+            return self._compared(ast.Compare(test.left, [turned()], test.comparators), at) if turned else ""
+        value, words = self._value(test, at)
+        return words if value and value[0] else ""
+
+    def _compared(self, test: ast.Compare, at: ast.AST) -> str:
+        value, words = self._value(test.left, at)
+        other, how = test.comparators[0], test.ops[0]
+        if not value:
+            return ""
+        if isinstance(how, ast.In) and isinstance(other, (ast.Tuple, ast.List, ast.Set)):
+            members = [constant(each) for each in other.elts]
+            first = next((each[0] for each in members if each), None)
+            return f"{words} {first!s}" if members and all(each and each != value for each in members) else ""
+        if not (there := constant(other)):
+            return ""
+        equal = value == there and type(value[0]) is type(there[0])
+        if isinstance(how, (ast.Eq, ast.Is)):
+            return "" if equal else f"{words} {there[0]!s}"
+        if isinstance(how, (ast.NotEq, ast.IsNot)):
+            return words if equal else ""
+        return words if isinstance(how, (ast.Gt, ast.Lt)) and equal and words else ""
+
+    def _asked(self, call: ast.Call, at: ast.AST, depth: int) -> str:
+        """The option because of which a question has the answer no: `args.quantize.startswith("bnb")`, or
+        `isinstance(x, C)` of a class that is made behind an option alone.
+        """
+        func = call.func
+        if isinstance(func, ast.Attribute) and func.attr in ("startswith", "endswith") and len(call.args) == 1:
+            value, words = self._value(func.value, at)
+            text = string_of(call.args[0])
+            if value and isinstance(value[0], str) and text is not None:
+                return "" if getattr(value[0], func.attr)(text) else f"{words} {text}"
+            return ""
+        if isinstance(func, ast.Name) and func.id == "isinstance" and len(call.args) == 2 and depth:
+            kind = call.args[1]
+            return self._all_behind(self.scan.names.get(kind.id, []), None, depth) if isinstance(kind, ast.Name) else ""
+        value, words = self._value(call, at)
+        return words if value and not value[0] else ""
+
+    def _value(self, node: ast.expr, at: ast.AST) -> tuple[_Known, str]:
+        """The default of an attribute, a parameter or a variable that holds one, and how it is given."""
+        value, words, name = self._default(node, at)
+        return ((), "") if _GIVEN.search(name) else (value, words)
+
+    def _default(self, node: ast.expr, at: ast.AST) -> tuple[_Known, str, str]:
+        if id(node) in self._busy:
+            return (), "", ""  # a function that calls itself, a variable that is made of itself
+        self._busy.add(id(node))
+        found = self._default_of(node, at)
+        self._busy.discard(id(node))
+        return found
+
+    def _default_of(self, node: ast.expr, at: ast.AST) -> tuple[_Known, str, str]:
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node)
+        if isinstance(node, ast.Name):
+            return self._variable(node, at)
+        if isinstance(node, ast.Call) and last_name(node.func) == "getattr" and len(node.args) == 3:
+            name = string_of(node.args[1]) or ""
+            return (constant(node.args[2]), name, name) if name not in self.stored else ((), "", name)
+        return (), "", ""
+
+    def _attribute(self, node: ast.Attribute) -> tuple[_Known, str, str]:
+        name = node.attr
+        if isinstance(node.value, ast.Name) and node.value.id in SELF and name in self.stored:
+            return self._of_an_object(node)
+        option = self.options.get(name)
+        if option is None and self._holds_settings(node.value):
+            option = self.project.options.get(name)
+        if option is None or name in self.stored:
+            return (), "", name
+        return option.default, option.words, name
+
+    def _holds_settings(self, node: ast.expr) -> bool:
+        name = last_name(node)
+        return name in SETTINGS or _HOLDER.search(name) is not None
+
+    def _of_an_object(self, node: ast.Attribute) -> tuple[_Known, str, str]:
+        """The default of an attribute that its class sets once, to what its own parameter gives it."""
+        stores = [each for each in self.scan.stores if each.attr == node.attr]
+        value = assigned_value(stores[0]) if len(stores) == 1 else None
+        function = enclosing_function(stores[0])
+        if value is None or function is None or function.name != "__init__":
+            return (), "", node.attr
+        if class_of_method(function) is not class_of_method(enclosing_function(node)):
+            return (), "", node.attr
+        return self._default(value, stores[0]) if isinstance(value, (ast.Name, ast.Attribute)) else ((), "", node.attr)
+
+    def _variable(self, node: ast.Name, at: ast.AST) -> tuple[_Known, str, str]:
+        """The default of a parameter that is not bound again, or of a variable that is bound once, to an option."""
+        scope: Scope | None = self.scan.scope_of(node if hasattr(node, "_scope") else at)
+        while scope is not None and node.id not in scope.bindings:
+            scope = scope.parent
+        bindings = scope.bindings[node.id] if scope is not None else []
+        if len(bindings) != 1:
+            return (), "", node.id
+        binding = bindings[0]
+        if binding.kind == "param" and isinstance(function := enclosing_function(binding.node), FUNCTIONS):
+            return self._parameter(function, node.id)
+        value = assigned_value(binding.node) if binding.kind == "assign" else None
+        if isinstance(value, ast.Attribute) or (isinstance(value, ast.Call) and last_name(value.func) == "getattr"):
+            return self._default(value, binding.node)
+        return (), "", node.id
+
+    def _parameter(
+        self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str
+    ) -> tuple[_Known, str, str]:
+        """What all calls of a function in its own file give a parameter, or leave it at; one without a default counts
+        where nobody else calls the function.
+        """
+        owner = class_of_method(function)
+        called = owner.name if owner is not None and function.name == "__init__" else function.name
+        names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+        index = names.index(name) - (owner is not None) if name in names else -1
+        default = constant({argument.arg: each for argument, each in defaults_of(function.args)}.get(name))
+        calls = self.scan.calls_by_last_name({called})
+        found = [(default, f"{name}=", name)] if default else []
+        for call in calls:
+            if hides_arguments(call):
+                return (), "", name
+            given = keyword_of(call, name) or (call.args[index] if 0 <= index < len(call.args) else None)
+            if given is not None:
+                value = constant(given)
+                found.append((value, f"{name}=", name) if value else self._default(given, call))
+            elif not default:
+                return (), "", name
+        if not default and (not calls or owner is not None or self._is_called_elsewhere(function, len(calls))):
+            return (), "", name
+        if any(each[0] != found[0][0] for each in found):
+            return (), "", name
+        return found[-1]  # an option that is passed on says more than the name of the parameter
+
+    def _is_called_elsewhere(self, function: ast.FunctionDef | ast.AsyncFunctionDef, calls: int) -> bool:
+        if self.taken & {"*", function.name} or self._is_exported(function.name):
+            return True
+        return len(self.scan.names.get(function.name, ())) != calls or bool(self.scan.attributes.get(function.name))
 
 
-def _value(node: ast.expr, known: Mapping[str, tuple[object, str]]) -> tuple[object, str]:
-    """The default of an attribute or a parameter, and how it is given."""
-    name = node.id if isinstance(node, ast.Name) else f".{node.attr}" if isinstance(node, ast.Attribute) else ""
-    return known.get(name, (_UNKNOWN, ""))
+_TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
 
 
-def _parameters(scan: Scan, node: ast.If) -> dict[str, tuple[object, str]]:
-    """The parameters of the function around a branch, by their defaults; not one that it binds again."""
-    function = enclosing_function(node)
-    if function is None:
-        return {}
-    bindings = scan.scopes[function].bindings
-    return {
-        argument.arg: (default.value, f"{argument.arg}=")
-        for argument, default in defaults_of(function.args)
-        if isinstance(default, ast.Constant) and len(bindings.get(argument.arg, ())) == 1
-    }
+def _names(node: ast.Import | ast.ImportFrom, alias: ast.alias, api: str) -> bool:
+    """True for the name of an import that gives an API, or what it is a part of."""
+    full = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+    return api == full or api.startswith(f"{full}.")
 
 
-def _options(scan: Scan) -> dict[str, tuple[object, str]]:
-    """By `.name`: the default of an option of the command line, or of a field of a dataclass."""
-    found: dict[str, tuple[object, str]] = {}
-    for name, default, words in (*_of_parsers(scan), *_of_dataclasses(scan)):
-        there = found.get(f".{name}")
-        found[f".{name}"] = (default if there is None or there[0] == default else _UNKNOWN, words)
-    return found
+def _goes_past(body: list[ast.stmt]) -> bool:
+    """True for a block that passes the rest by; not where it raises or says why, as what has to be given does."""
+    return len(body) == 1 and isinstance(body[0], (ast.Return, ast.Continue))
 
 
-def _of_parsers(scan: Scan) -> Iterator[tuple[str, object, str]]:
-    for call in scan.calls_by_last_name(_ADDS):
-        names = [text for argument in call.args if (text := string_of(argument)) is not None]
-        spelled = next((text for text in names if text.startswith("--")), "")
-        if not spelled:
-            continue
-        yield destination(call), _default(call), spelled
+def _is_asked_for(node: ast.AST) -> bool:
+    """True for the class that `isinstance` asks for."""
+    above = parent(node)
+    while isinstance(above, (ast.Tuple, ast.BinOp)):
+        above = parent(above)
+    return isinstance(above, ast.Call) and last_name(above.func) in ("isinstance", "issubclass")
 
 
-def _default(call: ast.Call) -> object:
-    if keyword_of(call, "required") is not None or any(keyword.arg is None for keyword in call.keywords):
-        return _UNKNOWN
-    given, action = keyword_of(call, "default"), string_of(keyword_of(call, "action"))
-    if given is not None:
-        return given.value if isinstance(given, ast.Constant) else _UNKNOWN
-    if action in ("store_true", "store_false"):
-        return action == "store_false"
-    return None if keyword_of(call, "action") is None else _UNKNOWN
-
-
-def _of_dataclasses(scan: Scan) -> Iterator[tuple[str, object, str]]:
-    for node in scan.classes:
-        if not any(
-            last_name(each.func if isinstance(each, ast.Call) else each) == "dataclass" for each in node.decorator_list
-        ):
-            continue
-        for row in node.body:
-            if isinstance(row, ast.AnnAssign) and isinstance(row.target, ast.Name) and row.value is not None:
-                value: ast.expr | None = row.value
-                if isinstance(value, ast.Call):
-                    value = keyword_of(value, "default") if last_name(value.func) == "field" else None
-                default = value.value if isinstance(value, ast.Constant) else _UNKNOWN
-                yield row.target.id, default, row.target.id
+def _holds(outer: ast.AST, node: ast.AST) -> bool:
+    while not isinstance(node, ast.Module):
+        if node is outer:
+            return True
+        node = parent(node)
+    return False

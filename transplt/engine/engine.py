@@ -25,13 +25,13 @@ from transplt.engine.prefilter import worth_a_look
 from transplt.engine.survey import survey
 from transplt.flow.definition_facts import Use
 from transplt.flow.definition_uses import definition_uses
-from transplt.flow.entries import entry_of
+from transplt.flow.entry import entry_of
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.key_reads import reads_in_text
 from transplt.flow.links import linked_slots, unlinked_slots
 from transplt.flow.module_facts import code_facts, empty_facts, facts_of, leads_to_code, others_need
 from transplt.flow.placing import Placing, placing_of
-from transplt.flow.saved_files import loads_strictly, saved_files
+from transplt.flow.saved_files import loaded_files, loads_strictly, saved_files
 from transplt.flow.slots import Slots
 from transplt.flow.vendored import copy_of
 from transplt.rules.rule_set import compile_rules
@@ -78,8 +78,7 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     has_facts, analysed = others_need(data, mentions_cuda), settings.analysis and concerns(data, path)
     leads = has_facts or leads_to_code(data, path)
     if not leads and not analysed and not settings.adds_code:
-        saved, loads = saved_files(data), loads_strictly(data)
-        return replace(empty_facts(path), saved=saved, loads=loads, reads=reads_in_text(data, path))
+        return _of_checkpoints(replace(empty_facts(path), reads=reads_in_text(data, path)), data)
     try:
         file = files.parse(path, data) if settings.adds_code else File.of(path, data)
     except UnreadableSource:
@@ -99,8 +98,12 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     if settings.adds_code:
         imported, guarded = imported_names(path, found.imports), has_main_guard(found.tree)
         facts = replace(facts, text=data, imported=imported, guarded=guarded)
-    facts = replace(facts, saved=saved_files(data), loads=loads_strictly(data))
+    facts = _of_checkpoints(facts, data)
     return replace(facts, analysis=support_facts(found, names)) if analysed else facts
+
+
+def _of_checkpoints(facts: ModuleFacts, data: bytes) -> ModuleFacts:
+    return replace(facts, saved=saved_files(data), loaded=loaded_files(data), loads=loads_strictly(data))
 
 
 def join_facts(facts: Iterable[ModuleFacts], settings: Settings, files: Files | None = None) -> ProjectFacts:
@@ -175,7 +178,7 @@ def _finished(
         result = finish(data, alone)
         result = replace(result, findings=tuple(sorted((*result.findings, taken_back), key=Finding.sort_key)))
     result = _analysed(result, data, file, settings, project)
-    return replace(result, findings=mark_options(file.scan, result.findings))
+    return replace(result, findings=mark_options(file.scan, result.findings, project))
 
 
 def _analysed(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 from itertools import accumulate
 
 from transplt.base.finding import Effort, Level
@@ -20,18 +21,22 @@ from transplt.edits.edit import Edit, Extent, Kept, Note
 from transplt.edits.work import Work
 from transplt.engine.cuda_alone import answered
 from transplt.flow import npu_choices
-from transplt.flow.npu_choices import mentions_npu, npu_places
+from transplt.flow.npu_choices import HANDLED, mentions_npu, npu_places
 from transplt.syntax.asks import index_in
 from transplt.syntax.scan import FUNCTIONS, parent
 
 REASON = "cuda-side"
 CODE = "NPU200"
+#: What is undecided where nobody knows how a program does on NPUs: plugins, values of variables, and words.
+_UNDECIDED = frozenset({"NPU203", "NPU208", "NPU221", "NPU512"})
 #: A name of a library: compared with what the library says of several NPUs, the one for CUDA is false.
 _LIBRARY = "NPU140"
 
 
 def leave_npu_code(work: Work) -> None:
     """Take back what was planned in a portable file or project; say what is left for CUDA alone."""
+    if work.project.portable:
+        work.notes = [_handled(note) for note in work.notes]
     mentions = mentions_npu(work.source.utf8)
     if not mentions and not work.project.portable:
         return
@@ -70,6 +75,13 @@ def leave_npu_code(work: Work) -> None:
     work.withdraw_notes(lambda note: note.code == "NPU272" or (note.code != CODE and areas.hold(note.extent)))
     for side in sides:
         work.add(Kept(side, REASON))
+
+
+def _handled(note: Note) -> Note:
+    """A note in a project that trains on NPUs: a remark where it is undecided whether there is something to do."""
+    if note.level is not Level.MANUAL or note.code not in _UNDECIDED:
+        return note
+    return replace(note, level=Level.INFO, effort=None, message=f"{note.message}; {HANDLED}")
 
 
 def _left(edit: Edit, extent: Extent, where: str) -> Note:

@@ -26,10 +26,11 @@ _KEYS = frozenset({FileKind.CONFIG, FileKind.DOCKER, FileKind.REQUIREMENTS})
 _HINTS = Marked(
     r"gpu|flash_att|[48]bit|tf32|paged_|bnb|lamb\b|lion\b|accelerator|lightning|reduce-overhead|max-autotune|apex"
     r"|\bamp\b|sparse_att|xformers|device=|srun|sbatch|salloc|80gb|torch_compile|torch-compile|dynamo|liger|vllm|sglang"
-    r"|megatron|kernels-community|impl_backend|nsys|rollout\.quant",
+    r"|megatron|kernels-community|impl_backend|nsys|rollout\.quant|quantization[_-]bit",
     *r"gpu flash_att 4bit 8bit tf32 paged_ bnb lamb\b lion\b accelerator lightning reduce-overhead".split(),
     *r"max-autotune apex \bamp\b sparse_att xformers device= srun sbatch salloc 80gb torch_compile".split(),
     *r"torch-compile dynamo liger vllm sglang megatron kernels-community impl_backend nsys rollout.quant".split(),
+    *r"quantization_bit quantization-bit".split(),
 )
 #: The rest of a word that is cut off, and what parts the name of a flag from its value.
 _WORD_END = re.compile(r"[^\s\"'\\;|&]*")

@@ -52,6 +52,10 @@ _PYTHON_LINE = re.compile(rb"#!.*\bpython")
 #: An environment of conda has a list of packages at its top, and channels, or Python or pip among the packages.
 _ENVIRONMENT = re.compile(rb"^dependencies:[ \t]*(?:#[^\n]*)?\r?\n(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*-[ \t]", re.M)
 _OF_CONDA = re.compile(rb"^channels:|^[ \t]*-[ \t]+[\"']?(?:[\w./-]+::)?(?:python|pip)(?=[ \t\r\n<>=!~:\"']|\Z)", re.M)
+#: Folders of forms that people fill in on GitHub, GitLab and Gitee: nothing runs what they ask for.
+_FORMS = (
+    "/.github/issue_template", "/.github/discussion_template", "/.gitlab/issue_templates", "/.gitee/issue_template",
+)  # fmt: skip
 #: JSON that is longer than this is data, and no configuration.
 LONGEST_JSON = 2_000_000
 #: A file that has a NUL this early is binary.
@@ -63,6 +67,8 @@ def kind_of(path: str, data: bytes) -> FileKind:
     if b"\0" in data[:_HEAD_BYTES]:
         return FileKind.BINARY
     folder, _, name = path.lower().rpartition("/")
+    if f"/{folder}".endswith(_FORMS):
+        return FileKind.PROSE
     if _DOCKER.fullmatch(name):
         return FileKind.DOCKER
     if _REQUIREMENTS.fullmatch(name) or (name.endswith((".txt", ".in")) and folder.endswith("requirements")):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from transplt.base.text.cuda_words import mentions_cuda
+from transplt.files.kind import name_filled
 
 #: What is written with `#` for a comment: CMake, make, Bazel, ninja, Cython.
 _HASH_NAMES = ("makefile", "gnumakefile", "cmakelists.txt", "build", "workspace")
@@ -30,7 +31,7 @@ _STARTS = re.compile(rb"^\t[^#\n]*\b(?:nvidia-docker|docker|podman)[ \t]+(?:run|
 
 def has_hash_comments(path: str) -> bool:
     """True for a build file whose comments begin with `#`."""
-    name = path.rpartition("/")[2].lower()
+    name = name_filled(path.rpartition("/")[2].lower())
     return name in _HASH_NAMES or name.endswith(_HASH_SUFFIXES)
 
 

@@ -2,23 +2,34 @@
 `docker/cuda/Dockerfile` and `docker/ascend/Dockerfile`.
 
 In a project that chooses between CUDA and the NPU by itself, what starts, installs or configures it for CUDA stays as
-its Python does: a file without a word for the NPU in its path is for the others.
+its Python does: a file without a word for the NPU in its path is for the others. What its own files for the NPU name is
+what it runs with there, and of its configurations its Python knows what they mean.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 
+from transplt.base.finding import Finding, Level
 from transplt.files.kind import FileKind
 from transplt.files.recipes import is_workflow
 from transplt.flow.facts import ProjectFacts
+from transplt.flow.npu_choices import HANDLED
 
 #: What may have a twin: what starts, installs or configures; a kernel or a notebook beside another does not count.
 _KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.DOCKER})
 _WORDS = ("npu", "ascend")
 _GPU = re.compile(r"(?<![A-Za-z])(?:gpu|cuda)s?(?![A-Za-z])", re.I)
-_NPU = re.compile(r"(?<![A-Za-z])(?:npu|ascend)(?![A-Za-z])", re.I)
+_NPU = re.compile(r"(?<![A-Za-z])(?:npu|ascend|mindspeed)(?![A-Za-z])", re.I)
+#: What a job asks for that runs on cards of NVIDIA.
+_FOR_GPUS = re.compile(rb"^[ \t]*accelerators:|\bnvidia\.com/gpu\b", re.M)
+#: A plugin or a device that a project which handles the NPU has chosen.
+_PLUGIN, _DEVICE = "NPU512", "NPU821"
+#: The words of the reasons `npu-own` and `project-reads`.
+NPU_OWN = "a file of the project's own for the NPU"
+PROJECT_READS = "read by the Python of a project that handles the NPU"
 
 
 def has_npu_twin(root: str, path: str, kind: FileKind) -> bool:
@@ -26,11 +37,39 @@ def has_npu_twin(root: str, path: str, kind: FileKind) -> bool:
     return kind in _KINDS and any(os.path.isfile(f"{root}/{twin}") for twin in twins(path))
 
 
-def is_for_cuda(path: str, kind: FileKind, project: ProjectFacts | None) -> bool:
+def is_for_cuda(path: str, kind: FileKind, project: ProjectFacts | None, text: bytes = b"") -> bool:
     """True for a file for CUDA in a project that handles the NPU by itself."""
     if project is None or not project.portable or kind not in _KINDS or _NPU.search(path):
         return False
-    return kind is not FileKind.CONFIG or is_workflow(path)  # values of others are read as its Python reads them
+    # values of other configurations are read as its Python reads them
+    return kind is not FileKind.CONFIG or is_workflow(path) or _FOR_GPUS.search(text) is not None
+
+
+def why_left(path: str, kind: FileKind, project: ProjectFacts | None) -> str:
+    """Why nothing is left to do about words of CUDA in a project that handles the NPU; empty where something may be."""
+    if project is None or not project.portable or kind not in _KINDS:
+        return ""
+    return NPU_OWN if _NPU.search(path) else PROJECT_READS if kind is FileKind.CONFIG else ""
+
+
+def handled(findings: tuple[Finding, ...], project: ProjectFacts | None) -> tuple[Finding, ...]:
+    """The findings of a file, of which those are remarks that a project which handles the NPU has seen to: plugins for
+    the packages that it runs with, and devices that it sets itself as it starts.
+    """
+    if project is None or not project.portable:
+        return findings
+    return tuple(_remark(each) if _is_seen_to(each, project) else each for each in findings)
+
+
+def _is_seen_to(finding: Finding, project: ProjectFacts) -> bool:
+    if finding.applied or not finding.open:
+        return False
+    key = finding.message.partition(":")[0]
+    return finding.code == _PLUGIN or (finding.code == _DEVICE and key in project.sets)
+
+
+def _remark(finding: Finding) -> Finding:
+    return replace(finding, level=Level.INFO, effort=None, message=f"{finding.message}; {HANDLED}")
 
 
 def twins(path: str) -> list[str]:

@@ -11,7 +11,7 @@ from transplt.files.document import Document, text_of
 from transplt.files.gpu_words import OF_MEMORY, beside_tokens, gpu_word_findings
 from transplt.files.ignore_lines import ignore_line_findings
 from transplt.files.kind import FileKind
-from transplt.files.npu_twin import has_npu_twin, is_for_cuda
+from transplt.files.npu_twin import handled, has_npu_twin, is_for_cuda, why_left
 from transplt.files.python_in import whole_python
 from transplt.files.requirements import with_requirements
 from transplt.files.rewrite import Rewritten, rewritten
@@ -44,12 +44,13 @@ def migrate_other(
     source = None if kind is FileKind.BINARY else text_of(data)
     text = data if source is None else source.utf8
     has_twin = bool(root) and has_npu_twin(root, path, kind)
-    for_cuda = is_for_cuda(path, kind, project)
+    for_cuda = is_for_cuda(path, kind, project, text)
     done = Rewritten(text)
     if source is not None and not has_twin and not for_cuda:
         done = rewritten(Document(source, path, kind, settings, target, project or ProjectFacts()))
+        done.findings = list(handled(tuple(done.findings), project))
     known = _known(text, done)
-    beside = FILE_BESIDE if has_twin else PROJECT_BESIDE if for_cuda else ""
+    beside = FILE_BESIDE if has_twin else PROJECT_BESIDE if for_cuda else why_left(path, kind, project)
     other = scan_other_file(text, path, kind, target, off, beside, known)
     found = other.findings
     read = for_cuda or (kind is FileKind.NOTEBOOK and done.kept)  # what it asks for was found in its cells
@@ -61,7 +62,7 @@ def migrate_other(
         from transplt.engine.analysis.native import findings_of
 
         found = (*found, *(each for each in findings_of(text, path) if not each.code.startswith(off)))
-    found = (*found, *done.findings)
+    found = handled((*found, *done.findings), project)
     if comments := ignore_line_findings(text, path, kind, found, off, settings.in_place):
         found = (*found, *comments)
     if kind is FileKind.NOTEBOOK and found:

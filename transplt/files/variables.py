@@ -19,6 +19,8 @@ _CUDA_FOLDER = re.compile(r"/usr/local/(?:cuda|nvidia)|/cuda(?:-\d[\d.]*)?/(?:bi
 _EXPANSION = re.compile(r"\$")
 _ALLOCATOR, _OF_ALL_DEVICES = "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"
 _FOR_NPU = re.compile(r"npu|ascend", re.IGNORECASE)
+#: Variables by which a project chooses among its tests: RUN_ONLY_CUDA_TESTS, SKIP_GPU_TEST.
+_OF_TESTS = re.compile(r"(?:^|_)TESTS?(?:_|$)")
 _COMMENT = re.compile(rb"(?:^|[ \t])#")
 
 
@@ -47,6 +49,8 @@ def variable_set(
         yield Note(
             whole, REPORTED, Level.MANUAL, f"{name} names folders of CUDA", name, paths_text(), Effort.LOW
         )
+    elif _OF_TESTS.search(name):
+        yield Kept(at, "own-variable")
 
 
 def _with_counterpart(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -27,6 +26,7 @@ from transplt.flow.callees import (
 )
 from transplt.flow.device_arguments import mark_of_argument
 from transplt.flow.marks import GENERIC, names_a_mark
+from transplt.flow.option_defaults import destination
 from transplt.flow.place import Path, Place, Up, Ways
 from transplt.flow.slots import Slots
 from transplt.flow.stores import inside
@@ -124,16 +124,6 @@ def _slot_in_function_below(a: Argument, name: str) -> str | None:
     """The slot of a parameter or variable of the function that the call decorates."""
     function = parent(a.call)
     return a.slots.variable(name, a.slots.scan.scopes[function]) if isinstance(function, FUNCTIONS) else None
-
-
-def destination(call: ast.Call) -> str:
-    """The attribute that an `add_argument` call fills."""
-    for keyword in call.keywords:
-        if keyword.arg == "dest" and isinstance(keyword.value, ast.Constant):
-            return str(keyword.value.value)
-    names = [str(arg.value) for arg in call.args if isinstance(arg, ast.Constant)]
-    long = [name for name in names if name.startswith("--")] or names
-    return re.sub(r"^-+", "", long[0].partition("/")[0]).replace("-", "_") if long else ""
 
 
 def _absl_flag(a: Argument) -> Ways:

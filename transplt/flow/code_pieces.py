@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 from transplt.flow.card_reads import READ_ATTRIBUTES, needed_by_read
 from transplt.flow.code import Guard, Placing, Reference, Slot, Step
 from transplt.flow.cuda_code import CudaCode
-from transplt.flow.gates import denies_cuda, goes_on_without, is_gate, is_option, sounds_like_a_flag, speaks_of_cuda
+from transplt.flow.gates import (
+    LOAD_FAILS,
+    denies_cuda,
+    goes_on_without,
+    is_gate,
+    is_option,
+    sounds_like_a_flag,
+    speaks_of_cuda,
+)
 from transplt.flow.slots import Slots
 from transplt.flow.stores import store_slots
 from transplt.rules.torch_callables import MODULE, last_names, names_of
@@ -130,7 +138,7 @@ class Walk:
         elif isinstance(node, ast.Assert):
             return self.under(here, node.test, True, behind=True)
         elif isinstance(node, _TRIES):
-            caught = here._replace(option=True) if self.tries and goes_on_without(node) else here
+            caught = here._replace(option=True) if self.tries and goes_on_without(node, LOAD_FAILS) else here
             inner += [(node.body, caught), (node.orelse, caught)]
             inner += [(handler.body, here._replace(option=True)) for handler in node.handlers]
             inner.append((node.finalbody, here))

@@ -8,114 +8,17 @@ from __future__ import annotations
 
 import posixpath
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from transplt.rules.packages import holds_whole_files
-from transplt.syntax.modules import absolute, outermost_package
+from transplt.flow.entry import PROSE, Entry, named_aside
+from transplt.rules.packages import fails_to_load
+from transplt.syntax.modules import outermost_package
 
-#: Folders and files that a training script does not run, whatever stands in them.
-_NAMED = re.compile(
-    r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?|old|legacy|deprecated|archived?|backup|attic"
-    r"|\.[\w-]+)/"
-    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
+#: Scripts for what comes after training, by the names that they are given, in whatever language.
+_AFTER = re.compile(
+    r"(^|/|_)(eval|validate|demo|test|infer|predict|export|convert|merge|visuali)[a-z]*\d*(_[^/]*)?\.\w+$"
 )
-#: Files for people: what is to do in them is tidying, wherever they lie.
-_PROSE = (".md", ".rst")
-_IMPORT = re.compile(
-    rb"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(]*)"
-    rb"|import[ \t]+(?P<whole>[^\n#]+))",
-    re.M,
-)
-_NAME = re.compile(rb"(?:^|[,(])\s*([.\w]+)")
-#: A line that holds something, with its indentation and its first word.
-_LINE = re.compile(rb"([ \t]*)([a-z]+)\b")
-_BRANCHES = (b"if", b"elif", b"else", b"try", b"except", b"finally", b"case", b"for", b"while")
-_COMMENT = re.compile(rb"#[^\n]*")
-_BOUND_NAMES = (b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
-_BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
-_STARTS = (b"__main__", b"parse_args(")
-_TRAINS = (b".backward(", b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
-#: What loads modules by names that are worked out.
-_LOADS = (
-    b"importlib", b"import_module", b"__import__(", b"_target_", b"instantiate(", b"registry", b"Registry", b"REGISTRY",
-)  # fmt: skip
-_LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
-
-
-class Entry(NamedTuple):
-    """What a Python file says of what runs: full names that it imports as it is loaded, when a function of it runs
-    (`called`), and in a branch or a try statement (`branched`); whether it trains, loads modules by name, is written to
-    be started, and stands on a package without which nothing of it runs (bound_files.py).
-    """
-
-    imports: tuple[str, ...] = ()
-    called: tuple[str, ...] = ()
-    branched: tuple[str, ...] = ()
-    trains: bool = False
-    loads: bool = False
-    starts: bool = False
-    bound: bool = False
-
-
-def named_aside(path: str) -> bool:
-    """True for a file that by its name only tests, benchmarks, documentation or a CI service run, or old code."""
-    return _NAMED.search(path) is not None and not path.endswith(_PROSE)
-
-
-def entry_of(data: bytes, path: str) -> Entry:
-    """What a Python file says; comments and strings may be taken for imports, which puts less aside."""
-    found: tuple[set[str], set[str], set[str]] = (set(), set(), set())
-    for match in _IMPORT.finditer(data):
-        if (base := match["base"]) is None:
-            names = _names(match["whole"])
-        else:
-            named = base.decode("ascii", "replace")
-            module = named.lstrip(".")
-            full = absolute(path, len(named) - len(module), module)
-            names = [full, *(f"{full}.{name}" if full else name for name in _names(match["names"]))]
-        names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
-        if names:
-            found[_when(data, match.start(), len(match["indent"]))].update(names)
-    at_once, called, branched = (tuple(sorted(names)) for names in found)
-    trains, loads, starts = (any(word in data for word in words) for words in (_TRAINS, _LOADS, _STARTS))
-    return Entry(at_once, called, branched, trains, loads, starts, _stands_on_cuda(data))
-
-
-def _when(data: bytes, at: int, depth: int) -> int:
-    """0 for a line that runs as the file is loaded, 1 in a function, 2 in a branch or a try statement; `depth` is how
-    far it is indented.
-    """
-    while depth and (header := _above(data, at, depth)) is not None:
-        if header[2] in (b"def", b"async"):
-            return 1
-        if header[2] in _BRANCHES:
-            return 2
-        at, depth = header.start(), len(header[1])
-    return 0
-
-
-def _above(data: bytes, at: int, depth: int) -> re.Match[bytes] | None:
-    """The nearest line above that is indented less."""
-    while at > 0:
-        at = data.rfind(b"\n", 0, at - 1) + 1
-        match = _LINE.match(data, at)
-        if match is not None and len(match[1]) < depth:
-            return match
-    return None
-
-
-def _stands_on_cuda(data: bytes) -> bool:
-    """True for a file that imports TensorRT or CUDA's own interface at its top, and trains nothing."""
-    if not any(name in data for name in _BOUND_NAMES) or b".backward(" in data:
-        return False
-    return any(holds_whole_files(match[1].decode()) for match in _BOUND.finditer(data))
-
-
-def _names(text: bytes) -> list[str]:
-    return [match[1].decode("ascii", "replace") for match in _NAME.finditer(_COMMENT.sub(b"", text))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +29,29 @@ class Aside:
     folders: frozenset[str] = frozenset()  # the Python below them stands aside, all of it
     called: frozenset[str] = frozenset()  # what is loaded by functions alone
     branched: frozenset[str] = frozenset()  # what is loaded in branches alone
+    guarded: frozenset[str] = frozenset()  # what cannot be imported, and nobody imports who does not go on without it
+    others: frozenset[str] = frozenset()  # what only scripts load that do not train: a demo, an evaluation
+    foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
+    taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
 
     def late(self, path: str) -> str:
-        """When a file is loaded that is not loaded as the training starts: `called` or `branch`; else empty."""
-        return "called" if path in self.called else "branch" if path in self.branched else ""
+        """When a file is loaded that is not loaded as the training starts: `called`, in a `branch`, by `other` scripts,
+        or behind a `guard`, where an NPU never loads it; else empty.
+        """
+        kinds = (
+            ("guard", self.guarded), ("other", self.others), ("called", self.called), ("branch", self.branched),
+        )  # fmt: skip
+        return next((kind for kind, held in kinds if path in held), "")
 
     def holds(self, path: str) -> bool:
         """True for a file that stands aside."""
-        if path.endswith(_PROSE):
+        if path.endswith(PROSE):
             return False
-        if path in self.python or named_aside(path):
+        if path in self.python or path in self.guarded or named_aside(path):
             return True
         folder = posixpath.dirname(path)
+        if folder in self.foreign and not path.endswith(".py"):
+            return True  # its container and its own command lines; kernels lie below
         while folder and not path.endswith(".py"):
             if folder in self.folders:
                 return True
@@ -158,31 +72,67 @@ class _Tree:
     unit_of: dict[str, str] = field(default_factory=dict)
     at_once: dict[str, set[str]] = field(default_factory=dict)
     called: dict[str, set[str]] = field(default_factory=dict)
+    needed: dict[str, set[str]] = field(default_factory=dict)  # without what is guarded
     leads: dict[str, set[str]] = field(default_factory=dict)
+    failing: set[str] = field(default_factory=set)  # what cannot be imported where there is no CUDA
+    alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
+    taken: dict[str, set[str]] = field(default_factory=dict)  # names that other files import, by path
 
     def __post_init__(self) -> None:
         for path, entry in self.entries.items():
-            kinds = (entry.imports, entry.called, entry.branched)
-            found = [{self._imported(name, path) for name in names} for names in kinds]
-            at_once, called, every = (set().union(*found[: end + 1]) for end in range(3))
-            self.at_once[path] = at_once.intersection(self.entries) - {path}
-            self.called[path] = called.intersection(self.entries) - {path}
-            self.leads[path] = every.intersection(self.entries) - {path}
+            kinds = (entry.imports, entry.called, entry.branched, entry.guarded)
+            owners = {name: self._imported(name, path) for names in kinds for name in names}
+            self._take(owners)
+            found = [{owners[name] for name in names} for names in kinds]
+            held = [set().union(*found[: end + 1]).intersection(self.entries) - {path} for end in range(4)]
+            self.at_once[path], self.called[path], self.needed[path], self.leads[path] = held
         imported = {target for targets in self.leads.values() for target in targets}
+        guarded = {target for path in self.entries for target in self.leads[path] - self.needed[path]}
+        if guarded:
+            bound = {path for path, entry in self.entries.items() if self._is_bound(entry, path)}
+            self.failing = _leading_to(bound, self.entries, self.at_once) if bound else set()
         for path, entry in self.entries.items():
             package = outermost_package(path, self.entries) if path in imported or not entry.starts else ""
             unit = package or path
             self.unit_of[path] = unit
             self.units.setdefault(unit, []).append(path)
 
+    def names_taken(self) -> dict[str, frozenset[str]]:
+        """By path: the names that other files import, `*` for all of them."""
+        return {path: frozenset(names) for path, names in self.taken.items()}
+
+    def _take(self, owners: Mapping[str, str]) -> None:
+        """Notes what one file takes from others: `m.f` is one name, `m` alone is all of it."""
+        modules = {name.rpartition(".")[0] for name in owners}
+        for name, path in owners.items():
+            if path and name not in modules:
+                self.taken.setdefault(path, set()).update((name.rpartition(".")[2], *self._whole(name, path)))
+
+    def _whole(self, name: str, path: str) -> tuple[str, ...]:
+        stem = posixpath.basename(path.removesuffix("/__init__.py").removesuffix(".py"))
+        return ("*",) if name.rpartition(".")[2] == stem else ()
+
+    def _is_bound(self, entry: Entry, path: str) -> bool:
+        """True for a file that imports a package bound to CUDA as it is loaded, and not a module of the project."""
+        names = [name for name in entry.imports if fails_to_load(name)]
+        return bool(names) and not all(self._imported(name, path) for name in names)
+
     def _imported(self, name: str, path: str) -> str:
-        """The file that a name leads to which a file imports: what lies beside it comes first."""
-        folder = posixpath.dirname(path)
+        """The file that a name leads to which a file imports: what lies beside it comes first, as far as it leads."""
+        folder, plain = posixpath.dirname(path), self.path_of(name)
         if folder:
             own = self.path_of(f"{folder.replace('/', '.')}.{name}")
-            if own.startswith(f"{folder}/") and own != f"{folder}/__init__.py":
+            beside = own.startswith(f"{folder}/") and own != f"{folder}/__init__.py"
+            if beside and _covers(own, name) >= _covers(plain, name):
+                self.alone.setdefault(folder, set()).add(path)
                 return own
-        return self.path_of(name)
+        return plain
+
+
+def _covers(path: str, name: str) -> int:
+    """How many parts of a full name, from its first on, end the path of a file."""
+    parts, module = name.split("."), path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return next((count for count in range(len(parts), 0, -1) if module[-count:] == parts[:count]), 0)
 
 
 def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Aside:
@@ -196,29 +146,81 @@ def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Asi
     trains = {path for path in meant if every[path].trains}
     tree = _Tree(every, path_of)
     if not trains:
-        return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree))
-    starts = _leading_to(trains, meant, tree.leads)
-    starts |= {path for path in meant if every[path].loads or "/" not in path}
+        return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree), taken=tree.names_taken())
+    foreign = _foreign(trains, tree)
+    own = {path for path in meant if not _below(path, foreign)}
+    leading = _leading_to(trains & own, own, tree.leads)
+    starts = leading | {path for path in own if every[path].loads or "/" not in path}
     reached = _reached(starts, tree)
     beside = {posixpath.dirname(path) for path in reached if every[path].loads and "/" in path}
     if beside:  # what is loaded by name lies beside what loads it, or below
-        named = {path for path in meant if any(f"{path}/".startswith(f"{folder}/") for folder in beside)}
+        named = {path for path in meant if _below(path, beside)} - {path for path in meant - own if every[path].starts}
         reached |= _reached(named, tree)
     python = frozenset(path for path in every if path not in reached)
-    return Aside(python, _folders(every, python), *_late(reached, starts, meant, tree))
+    late = _late(reached, starts, meant, tree, leading)
+    return Aside(python, _folders(every, python), *late, foreign, tree.names_taken())
+
+
+def _foreign(trains: Collection[str], tree: _Tree) -> frozenset[str]:
+    """The folders of programs that were written to be started there, and of which the project imports parts.
+
+    Their scripts import by names that hold in their folder alone, and nothing of what is around it.
+    """
+    found = set()
+    imported = {target for targets in tree.leads.values() for target in targets}
+    for folder, scripts in tree.alone.items():
+        inside = f"{folder}/"
+        begin = [path for path in scripts if path in trains and tree.entries[path].starts and path not in imported]
+        taken = any(
+            target.startswith(inside)
+            for path, targets in tree.leads.items() for target in targets if not path.startswith(inside)
+        )  # fmt: skip
+        apart = all(target.startswith(inside) for path in begin for target in tree.leads[path])
+        around = any(not path.startswith(inside) for path in trains)
+        if begin and taken and apart and around:
+            found.add(folder)
+    return frozenset(found)
+
+
+def _below(path: str, folders: Iterable[str]) -> bool:
+    return any(path.startswith(f"{folder}/") for folder in folders)
 
 
 def _late(
-    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree
-) -> tuple[frozenset[str], frozenset[str]]:
+    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree, leading: Collection[str] = ()
+) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
     """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
-    name that is worked out.
+    name that is worked out: not a module that only leads to training, or loads others. The third are those that an NPU
+    never loads: they fail behind a guard, or lie behind such; the fourth those that no script loads which trains.
     """
     imported = {target for path in meant for target in tree.leads[path]}
     imported |= {package for path in imported for package in _packages_above(path)}
-    begin = {path for path in reached if path in starts or path not in imported}
-    at_once, called = (_loaded(begin, leads, tree.entries) for leads in (tree.at_once, tree.called))
-    return frozenset(reached & called - at_once), frozenset(reached - called - at_once)
+    begun = {path for path in starts if "/" not in path or tree.entries[path].starts or tree.entries[path].trains}
+    begin = {path for path in reached if path in begun or path not in imported if not named_aside(path)}
+    after = {path for path in begin - imported if _is_after(path, tree.entries[path], leading)} if leading else set()
+    if not any(path in leading for path in begin - after):
+        after = set()
+    training = begin - after
+    at_once, called, every = (_loaded(training, each, tree.entries) for each in (tree.at_once, tree.called, tree.leads))
+    others = reached & _loaded(after, tree.leads, tree.entries) - every if after else set()
+    held = reached - others
+    late = frozenset(held & called - at_once), frozenset(held - called - at_once)
+    if not tree.failing:
+        return *late, frozenset(), frozenset(others)
+    begin -= imported & tree.failing
+    begin |= {path for path in reached & tree.failing if tree.entries[path].starts and not named_aside(path)}
+    ways = {path: tree.needed[path] | (leads - tree.failing) for path, leads in tree.leads.items()}
+    return *late, frozenset(reached - _loaded(begin, ways, tree.entries)), frozenset(others)
+
+
+def named_after(path: str) -> bool:
+    """True for a script that by its name is for what comes after training: an evaluation, a demo, an export."""
+    return _AFTER.search(path) is not None
+
+
+def _is_after(path: str, entry: Entry, leading: Collection[str]) -> bool:
+    """True for a script that does not train, or that is called after what comes when a model is trained."""
+    return (entry.starts and path not in leading) or (not entry.trains and named_after(path))
 
 
 def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collection[str]) -> set[str]:

@@ -9,10 +9,13 @@ from transplt.base.text.memo import Memoized
 from transplt.flow.code import CodeFacts
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import Renaming, Use, decide
-from transplt.flow.entries import Aside, Entry, aside_of
+from transplt.flow.entries import Aside, aside_of
+from transplt.flow.entry import Entry
 from transplt.flow.graph import Graph, ancestors, canonical_name, unique_suffixes
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import GENERIC, marks_by_name
+from transplt.flow.option_defaults import Option
+from transplt.flow.option_defaults import joined as options_joined
 from transplt.flow.placing import Placing
 from transplt.flow.reach import Reach
 from transplt.flow.support import SupportFacts, SupportProject
@@ -64,6 +67,7 @@ class ModuleFacts:
     guarded: bool = False  # it has `if __name__ == "__main__":`
     copy: Copy | None = None  # the copy of another package whose version it says
     saved: tuple[tuple[str, bool], ...] = ()  # names of files it saves, and whether from the CPU (saved_files.py)
+    loaded: tuple[str, ...] = ()  # what names the files that it loads (saved_files.py)
     loads: bool = False  # checkpoints, in the way that refuses objects
     renames: tuple[tuple[str, str], ...] = ()  # (old, new) of the rules with `definitions`, and what it says of them
     uses: tuple[Use, ...] = ()
@@ -110,12 +114,15 @@ class ProjectFacts(Memoized):
     guarded: frozenset[str] = frozenset()  # paths of files with a main guard
     copies: tuple[Copy, ...] = ()  # copies of other packages in the tree, whose version is known
     saved: tuple[tuple[str, bool], ...] = ()  # names of files that the project saves, and whether from the CPU
+    loaded: frozenset[str] = frozenset()  # what names the files that it loads; empty texts for what is not known
     loads: bool = True  # some file loads checkpoints in the way that refuses objects
     renamings: dict[str, Renaming] = field(default_factory=dict)  # by the old name of a rule with `definitions`
     reads: KeyReads = field(default_factory=KeyReads)
     placing: dict[str, Placing] = field(default_factory=dict)  # by path, for where a module of ours goes
     given: frozenset[str] = frozenset()  # those of `reads` that get a word of CUDA outside of Python
     aside: Aside = field(default_factory=Aside)  # files that no training script reaches
+    sets: frozenset[str] = frozenset()  # keys of settings that some file sets to a device that it works out
+    options: dict[str, Option] = field(default_factory=dict)  # by the attribute that holds one, and its default
     bound: frozenset[str] = frozenset()  # paths of files whose classes derive from what stays for CUDA as a whole
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
 
@@ -135,8 +142,11 @@ class ProjectFacts(Memoized):
         joined.packages = _packages(joined.modules)
         entries = {item.path: item.entry for item in every if item.entry is not None}
         joined.aside = aside_of(entries, joined.path_of)
+        joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)
+        joined.options = options_joined(each for _, entry in sorted(entries.items()) for each in entry.options)
         joined.copies = tuple(item.copy for item in every if item.copy is not None)
         joined.saved = tuple(sorted({each for item in every for each in item.saved}))
+        joined.loaded = frozenset(name for item in every for name in item.loaded)
         joined.loads = any(item.loads for item in every)
         used: set[str] = set()
         defined: set[str] = set()

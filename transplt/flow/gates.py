@@ -12,12 +12,15 @@ from functools import lru_cache
 
 from transplt.flow.marks import DEVICE_NAME
 from transplt.flow.slots import Slots
-from transplt.syntax.asks import last_name, string_of
+from transplt.syntax.asks import last_name, own_nodes, string_of
 from transplt.syntax.names import SELF
 from transplt.syntax.scan import chain
 
 _AVAILABLE = ("torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.is_initialized")
-_CATCHES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException", "RuntimeError", "OSError", "")
+#: What catches an import that fails.
+CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+#: What catches a library that is not there, or does not load.
+LOAD_FAILS = CAUGHT | {"OSError", "RuntimeError"}
 #: Names under which programs keep their settings.
 SETTINGS = frozenset(
     {"args", "opt", "opts", "cfg", "config", "hparams", "params", "FLAGS", "flags", "conf", "options", "hps"}
@@ -150,10 +153,23 @@ def _is_import_or_option(slots: Slots, node: ast.expr) -> bool:
     )
 
 
-def goes_on_without(node: ast.AST) -> bool:
-    """True for a `try` that has another way where an import fails."""
-    for handler in getattr(node, "handlers", ()):
-        kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-        if any(last_name(kind) in _CATCHES for kind in kinds) and not isinstance(handler.body[-1], ast.Raise):
-            return True
-    return False
+def goes_on_without(node: ast.AST, caught: frozenset[str] = CAUGHT) -> bool:
+    """True for a `try` that has another way where what it holds raises one of some errors: no handler of them raises
+    again or leaves.
+    """
+    return any(_goes_on(handler, caught) for handler in getattr(node, "handlers", ()))
+
+
+def _goes_on(handler: ast.ExceptHandler, caught: frozenset[str]) -> bool:
+    """True for `except ImportError` that cannot raise again or leave."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {last_name(kind) for kind in kinds if kind is not None}
+    if handler.type is not None and not names & caught:
+        return False
+    for node in own_nodes(handler):
+        if isinstance(node, ast.Raise):
+            return False
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(call, ast.Call) and last_name(call.func) in ("exit", "_exit"):
+            return False
+    return True

@@ -10,10 +10,10 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from transplt.flow.arguments import destination
 from transplt.flow.callees import ABSL_CALLS, OBJECTS, PARSER_CALLS
 from transplt.flow.key_facts import How, KeyRead, names_a_configuration
 from transplt.flow.marks import DEVICE_NAME, GENERIC, marks_by_name
+from transplt.flow.option_defaults import destination
 from transplt.flow.own_names import class_fields
 from transplt.flow.slots import Slots
 from transplt.syntax.asks import defaults_of, last_name, string_of

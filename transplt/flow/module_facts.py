@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from transplt.base.text.marks import Texts
-from transplt.flow.arguments import destination
 from transplt.flow.code_facts import FileCode
 from transplt.flow.default_type import sets_double
 from transplt.flow.facts import ModuleFacts
@@ -16,6 +15,7 @@ from transplt.flow.key_reads import key_reads
 from transplt.flow.libraries import is_library
 from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
 from transplt.flow.npu_choices import is_portable, mentions_npu
+from transplt.flow.option_defaults import destination
 from transplt.flow.own_cuda import own_cuda
 from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet

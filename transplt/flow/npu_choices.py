@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from itertools import pairwise
 
 from transplt.base.text.lexer import lex
 from transplt.base.text.source import Source
 from transplt.syntax.asks import following, place_in_block
+from transplt.syntax.inside import Inside
 from transplt.syntax.scan import Scan
 
+#: What is said of a remark in a project that chooses by itself: it trains on NPUs as it is.
+HANDLED = "the project handles the NPU by itself"
 #: What speaks of the NPU. `_` counts as a border: `is_npu_available`, `self.is_npu`.
 NPU = re.compile(rb"(?<![A-Za-z0-9])npu(?![A-Za-z0-9])|torch_npu|(?<![A-Za-z0-9])hccl(?![A-Za-z0-9])", re.I)
 #: What certainly deals with another accelerator; `args.no_cuda` or `gpu_id` may be the NPU's by now.
@@ -90,7 +92,7 @@ def choices(source: Source, scan: Scan, places: list[int], *, arms: bool = False
     With `arms` also statements of their own for CUDA beside a condition that asks for the NPU.
     """
     found: dict[int, ast.AST] = {}
-    inside = _Inside(source)
+    inside = Inside(source)
     seen: set[int] = set()
     for at in places:
         for node in inside.around(scan.tree, at):
@@ -215,50 +217,6 @@ def answered(source: Source, scan: Scan) -> list[tuple[int, int]]:
                 body = node.body if isinstance(node, ast.If) else [node.body]
                 found += [source.extent(each) for each in body]
     return found
-
-
-class _Inside:
-    """Which node inside of another one holds a byte offset; a block of 10,000 statements is gone through once."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.known: dict[int, tuple[list[int], list[tuple[int, int, ast.AST]], bool]] = {}
-
-    def around(self, tree: ast.Module, at: int) -> list[ast.AST]:
-        """The nodes around a byte offset, outermost first."""
-        found: list[ast.AST] = []
-        inner = self._holding(tree, at)
-        while inner is not None:
-            found.append(inner)
-            inner = self._holding(inner, at)
-        return found
-
-    def _holding(self, node: ast.AST, at: int) -> ast.AST | None:
-        if id(node) not in self.known:
-            nodes = self._nodes(node)
-            in_order = sorted(nodes, key=lambda item: item[:2])
-            apart = all(before[1] <= after[0] for before, after in pairwise(in_order))
-            self.known[id(node)] = [item[0] for item in in_order], in_order if apart else nodes, apart
-        starts, nodes, apart = self.known[id(node)]
-        if apart:
-            before = bisect_right(starts, at)
-            nodes = nodes[before - 1 : before] if before else []
-        return next((inner for start, end, inner in nodes if start <= at < end), None)
-
-    def _nodes(self, node: ast.AST) -> list[tuple[int, int, ast.AST]]:
-        """The expressions and statements right inside a node, the last first: (start, end, node)."""
-        found: list[tuple[int, int, ast.AST]] = []
-        stack = list(ast.iter_child_nodes(node))
-        while stack:
-            inner = stack.pop()
-            if isinstance(inner, (ast.expr, ast.stmt)):
-                start, end = self.source.extent(inner)
-                for decorator in getattr(inner, "decorator_list", ()):
-                    start = min(start, self.source.extent(decorator)[0])
-                found.append((start, end, inner))
-            else:
-                stack += ast.iter_child_nodes(inner)
-        return found
 
 
 def sides(source: Source, node: ast.AST) -> list[tuple[int, int]]:

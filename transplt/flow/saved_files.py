@@ -1,4 +1,4 @@
-"""Names of the files that a program saves with `torch.save`, and whether what it saves lies on the CPU.
+"""Names of the files that a program saves with `torch.save` and loads, and whether what it saves lies on the CPU.
 
 Read from the bytes, so that a file without a CUDA word tells it too: data that a script prepares on the CPU.
 """
@@ -6,9 +6,13 @@ Read from the bytes, so that a file without a CUDA word tells it too: data that 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
 _SAVE = re.compile(rb"\btorch\.save\(")
+_LOAD = re.compile(rb"\btorch\.load\(")
+_ENDS_IN_STRING = re.compile(rb"[\"']([^\"'\n]{1,200})[\"']\Z")
+_ENDS_IN_NAME = re.compile(rb"([A-Za-z_]\w*)\Z")
 _STRING = re.compile(rb"[\"']([^\"'\n]{1,200})[\"']")
 _PLACE = re.compile(r"\{[^{}]*\}|%[-+.\d]*[a-z]")
 _ON_CPU = re.compile(rb"\.cpu\(\)|\.to\([\"']cpu[\"']\)|device=[\"']cpu[\"']")
@@ -44,11 +48,61 @@ def loads_strictly(data: bytes) -> bool:
     return b"torch.load(" in data and _ANYTHING.search(data) is None
 
 
+def loaded_files(data: bytes) -> tuple[str, ...]:
+    """What names the files that `torch.load(...)` reads: patterns of the last part of their paths, and constants.
+
+    One that is not known is an empty text.
+    """
+    if b"torch.load(" not in data:
+        return ()
+    found: set[str] = set()
+    for match in _LOAD.finditer(data):
+        found |= path_names(_first(_call(data, match.end())), data)
+    return tuple(sorted(found))
+
+
+def path_names(path: bytes, data: bytes, depth: int = 0) -> set[str]:
+    """What the last part of a path is called, an expression in the file `data`: a pattern, and a constant's name."""
+    text = path.strip().rstrip(b") \n\t")
+    if (end := _ENDS_IN_STRING.search(text)) is not None:
+        name = _PLACE.sub("*", end[1].decode("utf-8", "replace").replace("\\", "/")).rpartition("/")[2]
+        return {name}
+    word = _ENDS_IN_NAME.search(text)
+    if word is None or depth > 2:
+        return {""}
+    name = word[1].decode()
+    values = re.findall(rb"^[ \t]*" + re.escape(word[1]) + rb"[ \t]*=(?!=)[ \t]*([^\n]+)$", data, re.M)
+    if name.isupper():
+        return {name}.union(*(path_names(value, data, depth + 1) for value in values)) - ({""} if values else set())
+    if not values or (word.start() and text[word.start() - 1 : word.start()] == b"."):
+        return {""}
+    return set().union(*(path_names(value, data, depth + 1) for value in values))
+
+
+def may_be_loaded(names: Iterable[str], loaded: Collection[str]) -> bool:
+    """True where one of the names of a file may be among those that the program loads; nothing loaded says nothing."""
+    known = set(names)
+    if not loaded or not known or "" in known or "" in loaded:
+        return True
+    return any(one == other or fnmatchcase(one, other) or fnmatchcase(other, one) for one in known for other in loaded)
+
+
 def saved_as(name: str, saved: tuple[tuple[str, bool], ...]) -> bool | None:
     """Whether a file of this name was saved from the CPU; None for one that the program does not save."""
     last = name.replace("\\", "/").rpartition("/")[2]
     kinds = [on_cpu for pattern, on_cpu in saved if fnmatchcase(last, pattern)]
     return all(kinds) if kinds else None
+
+
+def _first(call: bytes) -> bytes:
+    """The first argument of what stands between the brackets of a call."""
+    depth = 0
+    for at in range(len(call)):
+        byte = call[at : at + 1]
+        depth += (byte in b"([{") - (byte in b")]}")
+        if byte == b"," and not depth:
+            return call[:at]
+    return call
 
 
 def _call(data: bytes, start: int) -> bytes:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transplt.flow.arguments import destination
+from transplt.flow.option_defaults import destination
 from transplt.program.frameworks import PROCESSES, taken_over
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.ranks import helper_call

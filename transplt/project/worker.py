@@ -115,6 +115,7 @@ class FileWorker(Generic[_Record]):
         if self.project is None or not found:
             return file
         aside, late = self.project.aside.holds(file.entry.path), self.project.aside.late(file.entry.path)
+        late = late if late == "guard" or not self.project.portable else "handled"
         if not aside and not late:
             return file
         findings = tuple(replace(finding, aside=aside, late=late) for finding in found)

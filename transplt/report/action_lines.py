@@ -10,6 +10,7 @@ from transplt.base.errors import shown
 from transplt.base.finding import Effort
 from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.actions import total_hours
+from transplt.engine.actions.groups import aside
 from transplt.render.cell import many, visible
 
 _MOST_NUMBERS = 20
@@ -66,6 +67,8 @@ def how_many(action: Action) -> str:
     files = len({place.path for place in action.places})
     places = many(action.count, "place")
     found = places if action.count == 1 else f"{places} in {many(files, 'file')}"
+    beside = sum(aside(each) for each in action.findings if not each.path.endswith("setup.py"))  # that builds
+    found += f", {beside} of them aside" if beside and not action.aside else ""
     options = sorted({finding.option for finding in action.findings})
     if "" not in options:
         found = f"{found}, only with {', '.join(options[:_MOST_PARTS])}"

@@ -16,6 +16,7 @@ from transplt.base.finding import Level
 from transplt.disk.manifest import LEFT_OUT
 from transplt.engine.actions.actions import actions_of
 from transplt.engine.analysis.sheets import analysis_sheet
+from transplt.engine.own_places import own_places
 from transplt.render.cell import many, visible
 from transplt.report.action_lines import action_lines
 from transplt.report.records import RunResult
@@ -109,6 +110,11 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
     yield from _codes(result)
     if any(cause.reason == "project-beside" for record in result.files for cause in record.ledger.causes):
         yield "  the project handles the NPU by itself: files for CUDA stay, and what is for CUDA alone is NPU200"
+    written = {record.path for record in result.helpers}
+    if places := own_places(record.path for record in result.files if record.path not in written):
+        named = [*map(shown, places[:_MOST_NAMES])]
+        more = f" and {len(places) - len(named)} more" if len(places) > len(named) else ""
+        yield f"  the project has parts of its own for the NPU, to read first: {', '.join(named)}{more}"
     for record in result.helpers:
         yield f"  {shown(record.path)}: {record.findings[0].message}"
     yield from _levels(result)

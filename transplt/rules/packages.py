@@ -20,6 +20,8 @@ _MESSAGES = {
     "ascend_fork": "the requirement {name} needs a version adapted to Ascend",
     "plugin": "the requirement {name} needs an extra package for Ascend",
 }
+#: Of them those of packages that are of no use there.
+_BOUND = frozenset({"unsupported", "replacement", "drop"})
 #: Wheels of CUDA's runtime carry its version: nvidia-cublas-cu12.
 _CUDA_VERSION = re.compile(r"-cu(?:da)?\d+x?$")
 _CLAUSE = re.compile(r"(===|==|~=|<=|<|>=|>|!=|\^|~|=)?\s*v?(\d+(?:\.\d+)*)(\.\*)?")
@@ -27,12 +29,15 @@ _CLAUSE = re.compile(r"(===|==|~=|<=|<|>=|>|!=|\^|~|=)?\s*v?(\d+(?:\.\d+)*)(\.\*
 
 @dataclass(frozen=True, slots=True)
 class PackageAdvice:
-    """What to say about one requirement: code, message, what to do, and the name that the package is imported by."""
+    """What to say about one requirement: code, message, what to do, the name that the package is imported by, and what
+    it blocks where that is not what the page of the code says.
+    """
 
     code: str
     message: str
     help: str
     package: str = ""
+    blocks: str = ""
 
 
 @cache
@@ -59,6 +64,27 @@ def holds_whole_files(module: str) -> bool:
     parts = module.split(".")
     rows = (_by_import().get(".".join(parts[:end])) for end in range(len(parts), 0, -1))
     return any(row is not None and row.get("whole_file") for row in rows)
+
+
+@cache
+def is_bound(module: str) -> bool:
+    """True for a module of a package that NPUs do without as it is published for GPUs."""
+    row = _row_around(module)
+    return row is not None and row["status"] in _BOUND
+
+
+@cache
+def fails_to_load(module: str) -> bool:
+    """True for a module of such a package that cannot be imported where there is no CUDA."""
+    row = _row_around(module)
+    return row is not None and row["status"] in _BOUND and not row.get("loads")
+
+
+def _row_around(module: str) -> dict[str, Any] | None:
+    """The row of a module, or of the nearest package above it; None for torch's own."""
+    parts = module.split(".")
+    rows = (_by_import().get(".".join(parts[:end])) for end in range(len(parts), 0, -1))
+    return next(filter(None, rows), None) if parts[0] != "torch" else None
 
 
 def package_holding(name: str) -> tuple[dict[str, Any], str] | None:
@@ -119,7 +145,9 @@ def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
         return None
     message = _MESSAGES.get(row["status"])
     if message is not None and not row.get("quiet"):
-        return PackageAdvice(BOUND, message.format(name=name), what_to_do(row), _imported(row))
+        blocks = "later" if row.get("installs") else ""
+        package = row.get("goes_with") or _imported(row)
+        return PackageAdvice(BOUND, message.format(name=name), what_to_do(row), package, blocks)
     first = row.get("first")
     if first is None or not _below(versions, _numbers(first)):
         return None

@@ -85,6 +85,7 @@ class Rule:
     `listed` (MODULE): only names with a rule of their own move with the module, any other is a finding.
     `imports_only` (UNSUPPORTED): one finding at the import, none at the uses.
     `otherwise` is the finding that stands where this rule (one of -sim) cannot act, e.g. for the arguments of a call.
+    `blocks` (UNSUPPORTED): what a use keeps the program from, where that is not what its code says.
     `origin` is the rule file's name, for messages.
     """
 
@@ -108,6 +109,7 @@ class Rule:
     definitions: bool = False
     imports_only: bool = False
     otherwise: Rule | None = None
+    blocks: str = ""
     origin: str = ""
 
     @property

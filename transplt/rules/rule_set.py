@@ -238,6 +238,7 @@ def _rule(kind: Kind, entry: dict[str, Any], origin: str, user: bool) -> Rule:
         imports_only=entry.get("where") == "import",
         below=entry.get("where") == "after",
         definitions=bool(entry.get("definitions", False)),
+        blocks=entry.get("blocks", ""),
         origin=origin,
     )
 

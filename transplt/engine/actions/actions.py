@@ -12,6 +12,7 @@ from transplt.engine.actions.effort import HOURS
 from transplt.engine.actions.groups import OFFERED, Group, Groups, aside
 from transplt.engine.actions.joining import MOST, at_most, level_of
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES
+from transplt.flow.entries import named_after
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 
@@ -70,14 +71,17 @@ def total_hours(actions: Iterable[Action]) -> float:
     return round(sum(action.hours for action in actions), 2)
 
 
-def _rank(action: Action) -> tuple[bool, int, bool, bool, int, float, int, str]:
-    """What stops the scripts themselves comes before what only stops them in a container or a job, and what they load
-    as they start before what they load later.
+def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, int, float, int, str]:
+    """What stops the scripts themselves comes before what only stops them in a container or a job: code that is not
+    there at all, then what they load as they start, then what they load later.
     """
     efforts = tuple(Effort)
-    outside = not any(place.path.endswith((".py", *SOURCE_SUFFIXES)) for place in action.places)
+    inside = [each for each in action.findings if each.path.endswith((".py", *SOURCE_SUFFIXES)) and not aside(each)]
+    outside = not inside and _SUBMODULE not in action.codes
+    rest = bool(action.parts) and action.blocks not in ("import", "first step")  # joined, for they matter least
     return (
-        action.aside, BLOCKS.index(action.blocks), outside, all(finding.late for finding in action.findings),
+        action.aside, BLOCKS.index(action.blocks), rest, outside, _SUBMODULE not in action.codes,
+        all(finding.late for finding in action.findings),
         -efforts.index(action.effort), -action.hours, -action.count,
         action.title,
     )  # fmt: skip
@@ -116,6 +120,8 @@ def _kind(draft: _Draft) -> str | None:
 
 
 _SEVERAL = "several"
+#: A submodule that is not checked out.
+_SUBMODULE = "NPU866"
 
 
 def _joined(kind: str, drafts: Sequence[_Draft]) -> Group:
@@ -195,7 +201,8 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
         (
             (
                 path != draft.group.name, all(aside(each) for each, _ in same),
-                min(BLOCKS.index(group.blocks) for _, group in same),
+                min(BLOCKS.index(group.blocks) for _, group in same), named_after(path) or path.endswith(".ipynb"),
+                draft.group.kind == "kernel" and (not path.endswith(".py") or path.endswith("setup.py")),
             ),
             Place(path, tuple(sorted({finding.span.line for finding, _ in same})), len(same), name),
         )

@@ -10,8 +10,8 @@ from functools import cache
 from typing import Any
 
 from transplt.base.finding import Effort, Finding, Level
-from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Kernels, Unit
-from transplt.flow.entries import named_aside
+from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Engines, Kernels, Unit
+from transplt.flow.entry import named_aside
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
@@ -22,6 +22,11 @@ OFFERED = "safe edits"
 _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
+_IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU852", "NPU855")
+_REQUIRED, _EXTRA = "NPU290", "NPU512"
+_OWN_DEVICE, _LEADS = "NPU273", "NPU272"
+_DEVICE_OF = re.compile(r" is the device of (\w+), not one of torch")
+_LEADS_TO = re.compile(r"leads to code that needs CUDA \((\w+)")
 _GATES = (_GATE, "NPU279")
 _EXTENSIONS = ("NPU551", _TOOLKIT, *_GATES)
 _IMPORTED = "NPU553"
@@ -31,18 +36,6 @@ _KERNEL_HOW = (
     "look first for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
     "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
 )
-#: What is said of an import in a try statement (fixers/codemods/packages.py), of a tool that a script can do without.
-_GOES_ON = re.compile("goes on where it cannot be imported|goes on without it|; imported where ")
-#: What it says of an import in a function.
-_IN_FUNCTION = "imported when "
-#: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.
-_IMPORT_FAILS = "the import fails"
-#: What is said of an operator that torch_npu hands to the CPU.
-_ON_THE_CPU = "without it the CPU computes it"
-#: What `transplt.fixers.codemods.gates` says of an answer that is no number.
-_RAISES = "what is made of it here raises"
-#: What `transplt.fixers.codemods.extensions` says of a module of which the project builds one without CUDA.
-_STUB = "which is imported and raises where it is called"
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
 _OWNERS = frozenset(
     {
@@ -91,6 +84,14 @@ class Groups:
         self._kernels = Kernels(known)
         #: By path: the kernels in a source, in words.
         self.kernels = self._kernels.listed
+        self._engines = Engines(known)
+        #: Recipes that start from an image of CUDA: what they set and install for it goes with the image.
+        self._images = {each.path for each in known if each.code == _IMAGE and each.open}
+        self._extras = [each for each in known if each.code == _EXTRA and each.open]
+        self._whole = {(each.code, package) for each in known if each.open and (package := _whole_package(each))}
+        #: Libraries with a device of their own: the tests that lead to them are the same decision.
+        self._placed = {match[1]: each for each in known if each.code == _OWN_DEVICE and each.open
+                        and (match := _DEVICE_OF.search(each.message))}  # fmt: skip
         self._gates = {(each.path, each.span.line): each for each in known if each.code in _GATES and each.open}
 
     def of(self, finding: Finding) -> Group:
@@ -101,12 +102,22 @@ class Groups:
             title = f"Take the Ascend version of the third-party code in {folder}, or port it"
             how = "see whether a package or a fork for Ascend takes its place; else port it as a project of its own"
             return Group(title, "third-party", folder, _blocks(finding, _page(finding.code)), how)
+        if finding.path in self._images and finding.code in _WITH_THE_IMAGE and finding.edit is None:
+            page = _page(_IMAGE)
+            return Group(page.action, _IMAGE, "", _blocks(finding, page))
+        if finding.code == _LEADS and (match := _LEADS_TO.search(finding.message)) and match[1] in self._placed:
+            page = _page(_OWN_DEVICE)
+            return Group(page.action, _OWN_DEVICE, "", _blocks(finding, page))
         if lock_file(finding.path):
             title = f"Make the lock file {finding.path} again for torch and torch_npu"
             how = "change the requirements first; the lock file follows from them"
             return Group(title, "lock", finding.path, "import", how, Effort.LOW)
         if finding.code == _STRING and (gate := self._gates.get((finding.path, finding.span.line))) is not None:
             finding = gate  # the other half of a test that stays
+        if finding.code == _NATIVE and (folder := self._engines.around(finding.path)) is not None:
+            title = f"Leave the C++ program in {folder or 'the top folder'}: it stands on TensorRT, and trains nothing"
+            how = "nothing of it runs on an NPU; its counterpart is a model made by ATC (.om) and run by ACL"
+            return Group(title, "engine", folder, "tidy", how, Effort.LOW)
         if finding.code == _NATIVE and finding.path.lower().endswith(SOURCE_SUFFIXES):
             return self._source(finding)
         if finding.code == _NATIVE and (unit := self._kernels.beside(finding.path)) is not None:
@@ -131,8 +142,18 @@ class Groups:
             if found is not None:
                 return found
         name = _name_of(finding, page.by)
+        if page.by == "package" and (page.code, name.partition(".")[0]) in self._whole:
+            name = name.partition(".")[0]
         title = page.action.replace("{name}", name) if page.action else f"Do by hand: {page.title}"
-        return Group(title, page.code, name, _blocks(finding, page))
+        return Group(title, page.code, name, self._asked_for(finding, page))
+
+    def _asked_for(self, finding: Finding, page: Diagnostic) -> str:
+        """What a finding blocks; a requirement that pip can install, no more than the imports of its package."""
+        blocks = _blocks(finding, page)
+        if finding.code != _REQUIRED or page.code != _EXTRA or blocks not in ("import", "first step"):
+            return blocks
+        imports = [each for each in self._extras if _whole_package(each) == _whole_package(finding)]
+        return "later" if imports and all(_blocks(each, page) == "later" for each in imports) else blocks
 
     def _extension(self, finding: Finding, page: Diagnostic) -> Group | None:
         """The extension that a finding is about, None where a remark on CUDA is about none."""
@@ -177,8 +198,8 @@ def _substitution(finding: Finding) -> Group | None:
         match = next((found for name in names if (found := entry.pattern.search(name))), None)
         if match is not None:
             name = match[1] if entry.each else ""
-            how, blocks = entry.how.replace("{name}", name), _here(entry.blocks, finding)
-            blocks = "later" if _GOES_ON.search(finding.message) else blocks
+            how = entry.how.replace("{name}", name)
+            blocks = _here(finding.blocks or entry.blocks, finding)
             if entry.page:
                 return Group(_page(entry.page).action, entry.page, "", blocks, how, entry.effort)
             return Group(entry.title.replace("{name}", name), "substitution", name, blocks, how, entry.effort)
@@ -215,8 +236,7 @@ def _name_of(finding: Finding, by: str) -> str:
         return finding.path
     api = canonical(finding.api) if finding.api else ""
     if by == "package":
-        package = api.partition(".")[0]
-        return package if re.search(rf"\b{re.escape(package)}\b(?!\.\w)", finding.message) else api
+        return _whole_package(finding) or api
     if by != "api":
         return ""
     owner = api.rpartition(".")[0]
@@ -224,23 +244,26 @@ def _name_of(finding: Finding, by: str) -> str:
     return (owner if inner else api) or finding.message
 
 
+def _whole_package(finding: Finding) -> str:
+    """The package that a finding speaks of as a whole; empty for one about a part of it."""
+    package = canonical(finding.api).partition(".")[0] if finding.api else ""
+    return package if package and re.search(rf"\b{re.escape(package)}\b(?!\.\w)", finding.message) else ""
+
+
 def _blocks(finding: Finding, page: Diagnostic) -> str:
-    """What a finding blocks: what may be missing stops nobody at the start."""
-    if _GOES_ON.search(finding.message):
-        return "later"
-    if _ON_THE_CPU in finding.message:
-        return "slow"  # with a warning (npu_cpu_fallback, seen on a 910B: opendatalab/MinerU issue 1695)
-    if _RAISES in finding.message or _STUB in finding.message:
-        return _here("first step", finding)
-    blocks = "import" if _IMPORT_FAILS in finding.message else page.blocks
-    if blocks == "import" and (_IN_FUNCTION in finding.message or finding.late):
-        blocks = "later" if finding.late == "branch" else "first step"
+    """What a finding blocks, by where its file is loaded: what functions load does not stop the start."""
+    blocks = finding.blocks or page.blocks
+    if blocks == "import" and finding.late:
+        blocks = "first step" if finding.late == "called" else "later"
+    if blocks == "first step" and (finding.late == "other" or (finding.late == "branch" and finding.blocks)):
+        blocks = "later"  # no step of the training comes to it, or not every one
     return _here(blocks, finding)
 
 
 def _here(blocks: str, finding: Finding) -> str:
     """What blocks so much, where no training script meets it, or only one that is asked to."""
-    return "later" if blocks in ("import", "first step") and (aside(finding) or finding.option) else blocks
+    not_yet = aside(finding) or finding.option or finding.late == "handled"
+    return "later" if blocks in ("import", "first step") and not_yet else blocks
 
 
 def aside(finding: Finding) -> bool:

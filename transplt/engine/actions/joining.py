@@ -30,26 +30,34 @@ def at_most(actions: Sequence[Action]) -> list[Action]:
     An action of several keeps them as its `parts`; each of their findings is in it.
     """
     left = list(actions)
-    for title, belongs in _families():
-        if len(left) <= MOST:
-            break
-        same = [action for action in left if belongs(action)]
-        if len(same) > 1:
-            left = [action for action in left if action not in same]
-            left.append(_joined(title, same))
+    for apart in (True, False):  # what blocks as much alone, and only where that does not do, what blocks less with it
+        for title, belongs, whole in _families():
+            same = [action for action in left if belongs(action)]
+            for one in _by_heading(same) if apart else [same]:
+                if not whole:  # the first of them stay, as many as there is room for
+                    one = one[max(min(MOST - 1 - (len(left) - len(one)), len(one) - 2), 0) :]
+                joined = _joined(title, one) if len(one) > 1 and len(left) > MOST else None
+                if joined is not None and joined.title not in {action.title for action in left}:
+                    left = [*(action for action in left if action not in one), joined]
     return left
 
 
-def _families() -> Iterator[tuple[str, _Family]]:
-    """Titles and what belongs to them, in the order in which they are joined."""
-    yield "Look through what stands aside: {count} things", lambda action: action.aside
+def _by_heading(actions: Sequence[Action]) -> list[list[Action]]:
+    """The actions of each heading: what stands aside is under one."""
+    headings = dict.fromkeys(action.heading for action in actions)
+    return [[action for action in actions if action.heading == heading] for heading in headings]
+
+
+def _families() -> Iterator[tuple[str, _Family, bool]]:
+    """Titles, what belongs to them, and whether that is one decision, in the order in which they are joined."""
+    yield "Look through what stands aside: {count} things", (lambda action: action.aside), True
     for row in _rows():
         if "blocks" in row:
-            yield row["title"], _blocking(row["blocks"])
+            yield row["title"], _blocking(row["blocks"]), False
         else:
-            yield row["title"], _of_kinds(row["codes"])
-    yield "Mend what else stops the first step: {count} things", _blocking(["first step"])
-    yield "Mend what else stops the import: {count} things", _blocking(["import"])
+            yield row["title"], _of_kinds(row["codes"]), True
+    yield "Mend what else stops the first step: {count} things", _blocking(["first step"]), False
+    yield "Mend what else stops the import: {count} things", _blocking(["import"]), False
 
 
 @cache

@@ -23,6 +23,9 @@ _ENDINGS = re.compile(r"[_-](cuda|kernels?|cpu|gpu|ext|utils|binding|bindings|op
 #: The folder for sources alone: what lies below it belongs to the folder above, unless it has a build of its own.
 _SOURCES = "csrc"
 _BINDS = re.compile(r" binds (?:the module |operators of )([\w.]+) to Python: (.+)\Z")
+#: A line of C++, and the names of TensorRT that hold a word of CUDA.
+_NATIVE = "NPU806"
+_OF_ENGINES = re.compile(r"\bnvinfer\d*\b|\bICudaEngine\b|\bdeserializeCudaEngine\b")
 #: What a source is called that gets its name from the build.
 _MACROS = frozenset({"TORCH_EXTENSION_NAME", "NAME"})
 _CALLED = re.compile(r"\(([\w.]+)\)")
@@ -254,6 +257,23 @@ class Kernels:
                 instead += [text for text in each.help.split("; ") if ": instead " in text]
         parts = [f"it binds {', '.join(dict.fromkeys(bound))} to Python"] if bound else []
         return "; ".join([*parts, *dict.fromkeys(instead)])
+
+
+class Engines:
+    """The folders with C++ programs that run engines of TensorRT: nothing binds what lies in them to Python."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        known = list(findings)
+        named = [each for each in known if each.code == _NATIVE and _OF_ENGINES.search(f"{each.api} {each.message}")]
+        folders = {posixpath.dirname(each.path) for each in named}
+        bound = {each.path for each in known if each.code == _HOLDS and _BINDS.search(each.message)}
+        bound |= {each.path for each in known if each.code in _BUILDS | {_DECLARES} and _is_setup(each.path)}
+        free = (folder for folder in folders if not any(_within(path, folder) for path in bound))
+        self._folders = sorted(filter(None, free))
+
+    def around(self, path: str) -> str | None:
+        """The outermost such folder that a path lies in."""
+        return next((folder for folder in self._folders if _within(posixpath.dirname(path), folder)), None)
 
 
 @dataclass(frozen=True, slots=True)

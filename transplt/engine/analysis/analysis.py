@@ -46,7 +46,8 @@ def analyse(
     support, names = project.analysis, names_in(scan, project.once(_leading))
     receivers = Receivers(scan, names, support.bases)
     found_chains = list(chains(scan, names))
-    file = ScannedFile(source, scan, names, receivers, found_chains, settings.torch_version, settings.hardware)
+    target = settings.torch_version, settings.hardware
+    file = ScannedFile(source, scan, names, receivers, found_chains, *target, project.portable)
     uses = api_uses(scan, found_chains, receivers)
     notes = [
         *verdicts.notes_of(file, uses, rules),

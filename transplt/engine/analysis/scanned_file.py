@@ -23,6 +23,7 @@ class ScannedFile:
     chains: list[Chain]  # those that lead to torch
     version: str
     hardware: str = "A2"
+    handled: bool = False  # by a project that chooses between CUDA and the NPU by itself
 
     def extent(self, node: ast.expr | ast.stmt | ast.alias) -> tuple[int, int]:
         """The byte range of a node."""

@@ -16,6 +16,7 @@ from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.edit import Note
 from transplt.engine.analysis.api_uses import Use
 from transplt.engine.analysis.scanned_file import ScannedFile
+from transplt.flow.npu_choices import HANDLED
 from transplt.rules import support_tables as tables
 from transplt.rules.rule_set import RuleSet
 from transplt.rules.support_tables import Support
@@ -45,7 +46,11 @@ def notes_of(file: ScannedFile, uses: list[Use], rules: RuleSet) -> list[Note]:
         if not judged(use.api, rules) or not runs(use):
             continue
         weighed = weigh(tables.called_by(use.api), file.version)
-        if weighed.status is Status.STOPS:
+        if weighed.status is Status.STOPS and file.handled and not weighed.lacks:
+            # The documentation alone, against a project that trains on NPUs and uses it.
+            message = f"{_documented(use.api, file.version)}, but {HANDLED}"
+            _add(quiet, UNSUPPORTED, use, message, _DOUBTED_HELP)
+        elif weighed.status is Status.STOPS:
             found.append(_unsupported(file, use, weighed))
         elif weighed.status is Status.UNKNOWN:
             _add(quiet, UNVERIFIED, use, _unverified(use.api, file.version), "")

@@ -11,7 +11,7 @@ import re
 
 from transplt.base.finding import Effort, Level
 from transplt.base.text.requirement import normalised
-from transplt.edits.edit import Finds, Note
+from transplt.edits.edit import Finds, Kept, Note
 from transplt.files.dependencies.codes import NOT_ADDED
 from transplt.files.dependencies.versions import BUILDS, TORCH, TORCH_NPU, Releases, is_part_of_cuda
 
@@ -47,6 +47,9 @@ def changes(text: str, printed_by: str, releases: Releases) -> Finds:
     for name in ("torchvision", "torchaudio"):
         if name in names and (version := releases.wanted(name)):
             wanted.append(f"{name}=={version}")
+    for name, start, end in packages:
+        if name in going and (start, end) != torch[1:]:
+            yield Kept((start, end), "reported-beside")  # the finding says that it goes
     why = f"what {printed_by} prints has no place for a package of pip"
     if not printed_by.startswith("conda list --"):
         why = f"no tool installs from the table that {printed_by} prints"

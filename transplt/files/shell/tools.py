@@ -19,7 +19,6 @@ from transplt.files.shell.words import words_of
 from transplt.flow.command_words import Word, base, unwrapped
 
 SMI, TOOLKIT = "NPU815", "NPU816"
-#: The engine's actions read it (transplt/engine/actions/groups.py): nothing stops.
 NOT_THERE = "the script goes on without it"
 SET_ENV = "source /usr/local/Ascend/ascend-toolkit/set_env.sh"
 _TOOLKIT_PATH = re.compile(r"/cuda\b|/cuda-\d|\$\{?CUDA_(?:HOME|PATH|ROOT|DIR|TOOLKIT\w*)\b|/cudnn\b|/nccl\b", re.I)
@@ -54,6 +53,8 @@ def _tool(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word]
     called = base(run[0]) if run else ""
     if words and base(words[0]) in _LOOKS_FOR and (asked := _asked(words)) is not None:
         yield _question(script, node, asked)
+    elif words and base(words[0]) == "whereis" and not _is_read(node):
+        yield from (Kept(word.extent, "text") for word in words[1:])
     elif called == "nvidia-smi":
         yield _smi(script, node, words, run)
     elif called == "nvcc" and all((word.value or "").lstrip("-") in ("version", "V") for word in run[1:]):
@@ -90,10 +91,11 @@ def _question(script: Script, node: Node, asked: Word) -> Edit | Note:
     if tool == "nvidia-smi" and shown and len(shown) + len(shows) == len(depends) and script.sound(node):
         return Edit(asked.extent, SMI, f"{tool} -> {new}: what is shown where it is there", new, api=tool)
     message = f"the script asks whether {tool} is there"
-    if answer(script, node) == GOES_ON:
+    if goes_on := answer(script, node) == GOES_ON:
         message += f"; {NOT_THERE}"
     help_ = f"look for {new}, and see what is done where it is found"
-    return Note(asked.extent, TOOLKIT, Level.MANUAL, message, tool, help_, Effort.LOW)
+    blocks = "later" if goes_on else ""
+    return Note(asked.extent, TOOLKIT, Level.MANUAL, message, tool, help_, Effort.LOW, blocks=blocks)
 
 
 def _becomes(run: Sequence[Word]) -> str:
@@ -126,9 +128,10 @@ def _smi(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word])
         message = f"nvidia-smi is not there; {NOT_THERE}"
         return Note(extent, TOOLKIT, Level.INFO, message, "nvidia-smi", help_)
     message = "a program reads what nvidia-smi says" if read else "nvidia-smi is called with options of its own"
+    blocks = ""
     if comes in (GOES_ON, FALLS_BACK):
-        message += f"; {NOT_THERE}"
-    return Note(extent, TOOLKIT, Level.MANUAL, message, "nvidia-smi", help_, Effort.LOW)
+        message, blocks = f"{message}; {NOT_THERE}", "later"
+    return Note(extent, TOOLKIT, Level.MANUAL, message, "nvidia-smi", help_, Effort.LOW, blocks=blocks)
 
 
 def _is_read(node: Node) -> bool:

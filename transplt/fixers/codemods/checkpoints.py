@@ -13,6 +13,7 @@ from transplt.base.finding import Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.flow.entries import named_after
 from transplt.flow.last_value import last_value
 from transplt.flow.saved_files import saved_as, saved_files
 from transplt.syntax.asks import keyword_of, last_name, string_of
@@ -45,7 +46,8 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     if on_cpu:
         return
     if on_cpu is None and (_is_foreign(path) or _is_foreign(call.args[0]) or (name and work.project.known)):
-        yield work.note(call.func, "NPU152", _FROM_ELSEWHERE, api="torch.load", help=_HELP)
+        blocks = "later" if named_after(work.scan.path) else ""
+        yield work.note(call.func, "NPU152", _FROM_ELSEWHERE, api="torch.load", help=_HELP, blocks=blocks)
     else:
         yield work.note(call.func, "NPU152", _MESSAGE, level=Level.INFO, api="torch.load", help=_HELP)
 

@@ -120,15 +120,19 @@ def called_as_an_operator(work: Work, tree: ast.Module) -> Finds:
 def _report(work: Work, node: ast.expr | ast.alias, what: str) -> Finds:
     if work.take(node):
         name = what.rpartition(" ")[2]
-        yield work.note(node, "NPU553", _message(work, node, what), api=name, help=_instead(name), effort=Effort.HIGH)
+        message, blocks = _message(work, node, what)
+        yield work.note(
+            node, "NPU553", message, api=name, help=_instead(name), effort=Effort.HIGH, blocks=blocks,
+        )  # fmt: skip
 
 
-def _message(work: Work, node: ast.AST, what: str) -> str:
-    message = _COMPILED.format(what)
+def _message(work: Work, node: ast.AST, what: str) -> tuple[str, str]:
+    """The message, and what that blocks where it is not the import."""
+    message, blocks = _COMPILED.format(what), ""
     built = {name.rpartition(".")[2] for name in work.project.reach.host_built}
     if what.rpartition(" ")[2].rpartition(".")[2] in built:
-        message = f"{message}; {STUB}"
-    return f"{message}; {GOES_ON}" if can_fail(node) else message
+        message, blocks = f"{message}; {STUB}", "first step"
+    return (f"{message}; {GOES_ON}", "later") if can_fail(node) else (message, blocks)
 
 
 def _instead(name: str) -> str:
@@ -154,9 +158,9 @@ def _import(work: Work, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> 
         start = work.source.extent(node)[0]
         end = work.source.extent(alias)[1]
         if work.take(node):
-            message = _message(work, node, base)
-            note = Note((start, end), "NPU553", Level.MANUAL, message, base, _instead(base), Effort.HIGH)
-            yield note
+            message, blocks = _message(work, node, base)
+            help_ = _instead(base)
+            yield Note((start, end), "NPU553", Level.MANUAL, message, base, help_, Effort.HIGH, blocks=blocks)
     elif work.project.reach.builds(f"{base}.{alias.name}") or (
         node.level and node.module is None and work.project.known and _is_extension(work, f"{base}.{alias.name}")
     ):
@@ -242,6 +246,7 @@ def _build(work: Work, call: ast.Call) -> Finds:
             api=work.names.qualified(call.func) or "",
             help=_REPLACE,
             effort=Effort.HIGH,
+            blocks="import" if _at_import(work, call) else "",
         )
 
 

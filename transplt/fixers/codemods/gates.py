@@ -121,7 +121,9 @@ def _of_none(work: Work, node: ast.expr, call: ast.Call) -> Finds:
     if not work.take(node):
         return
     message = f"{_CAPABILITY} is None on NPU, {RAISES}"
-    yield work.note(node, rule[0].code, message, api=_CAPABILITY, help=rule[0].help, effort=rule[0].effort)
+    yield work.note(
+        node, rule[0].code, message, api=_CAPABILITY, help=rule[0].help, effort=rule[0].effort, blocks="first step",
+    )  # fmt: skip
 
 
 def _behind_cuda(work: Work, node: ast.AST) -> bool:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from transplt.base.finding import Level
 from transplt.edits.edit import Finds
 from transplt.edits.work import Work
+from transplt.flow.gates import goes_on_without
 from transplt.flow.npu_choices import NPU, mentions_npu
 from transplt.rules.gpu_words import CallPlace, GpuWord, Value, gpu_words, level_and_help
 from transplt.syntax.asks import defaults_of, has_key, keyword_of, lacks, last_name, string_of
@@ -17,6 +19,9 @@ from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _LONGEST = 120
+
+#: What catches whatever is raised.
+_WHATEVER = frozenset({"Exception", "BaseException"})
 
 
 def note_of(
@@ -29,7 +34,19 @@ def note_of(
     level, help_ = level_and_help(word, pins)
     text = " ".join((text or work.text(node)).split())[:_LONGEST]
     message = word.message.replace("{text}", text).replace("{value}", value)
+    if level is not Level.INFO and _is_caught(node):
+        level, message = Level.INFO, f"{message}; the program goes on without it"
     yield work.note(node, word.code, message, level=level, api=word.of or api, help=help_, effort=word.effort)
+
+
+def _is_caught(node: ast.AST) -> bool:
+    """True for what a `try` holds alone that goes on whatever is raised."""
+    while not isinstance(node, (ast.Module, *FUNCTIONS)):
+        above = parent(node)
+        if isinstance(above, ast.Try) and above.body == [node] and goes_on_without(above, _WHATEVER):
+            return True
+        node = above
+    return False
 
 
 def _beside_the_npu(work: Work, node: ast.AST) -> bool:

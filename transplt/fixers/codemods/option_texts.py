@@ -17,10 +17,10 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.texts import OF_NVIDIA, WORD
 from transplt.flow import read_as
-from transplt.flow.arguments import destination
 from transplt.flow.callees import ABSL_CALLS, FIELD_CALLS, PARSER_CALLS
 from transplt.flow.device_strings import whole_value
 from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
+from transplt.flow.option_defaults import destination
 from transplt.program.given import defaults
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import FUNCTIONS, parent

@@ -1,7 +1,9 @@
 """Packages bound to CUDA: one finding a package and file, at the import that matters most.
 
 An import that the program can do without (in a `try` that catches ImportError, or behind a question such as
-`if is_xformers_available():`) is a remark: nothing has to be done for the program to run.
+`if is_xformers_available():`) is a remark: nothing has to be done for the program to run. So is one on CUDA's side of a
+choice. A class of a library that is there (transformers.BitsAndBytesConfig) stops nothing where it is imported: the
+findings stand where it is used, and a class that annotations alone name is a remark.
 """
 
 from __future__ import annotations
@@ -15,9 +17,13 @@ from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.code_facts import KERNEL_DECORATORS
+from transplt.flow.gates import CAUGHT, goes_on_without
 from transplt.program.program import enclosing_function
+from transplt.rules.packages import is_bound, package_imported_as
 from transplt.rules.rule import Rule
-from transplt.syntax.asks import following, last_name, own_nodes
+from transplt.syntax.annotations import is_annotation
+from transplt.syntax.asks import following, last_name, place_in_block, string_of
+from transplt.syntax.conditions import leaves
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU501", rank=120)
@@ -28,9 +34,17 @@ GOES_ON = "the program goes on where it cannot be imported"
 #: The message of an import whose name another package for Ascend gives below.
 REPLACED = "the program takes another from a package for Ascend in its place"
 
-_CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+#: The message of an import that stands on CUDA's side of a choice.
+NOT_ON_NPU = "where there is an NPU the program goes another way"
+
+#: The message of a class that nothing makes.
+NEVER_MADE = "nothing makes one here"
+
 _ASCEND = re.compile(r"(?:^|[._])(?:ascend|npu|hccl|pyhccl)(?:[._]|$)", re.I)
 _ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)
+#: Questions for a card, which an NPU answers with yes or no; after a migration some that were for CUDA with yes.
+_CARD = re.compile(r"(?:^|[._])(?:cuda|gpus?|npu|mps|xpu)(?:[._]|$)", re.I)
+_NPU = re.compile(r"(?:^|_)npu(?:_|$)", re.I)
 
 
 @fixer.on(ast.Module)
@@ -46,33 +60,92 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
         needed = [
             member
             for member in members
-            if (not can_fail(member[0]) or _makes_kernels(work, member[1])) and not _is_replaced(member[0])
+            if (not can_fail(member[0]) or _makes_kernels(work, member[1])) and not _elsewhere(member[0])
         ]
         needed.sort(key=lambda member: enclosing_function(member[0]) is not None)
         node, rule, api = (needed or members)[0]
-        if needed:
-            level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
-            late = _late(needed)
-            yield _note(work, node, rule, api, level, f"{rule.message}{late}")
+        level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
+        made = _made(work, node) if needed and _is_class_of_a_library(node, rule.old) else None
+        if made:
+            yield from (_note(work, each, rule, api, level, rule.message, _used(each)) for each in made)
+            yield work.keep(node, "reported-package")
+        elif needed and made is None:
+            late, blocks = _late(needed)
+            yield _note(work, node, rule, api, level, f"{rule.message}{late}", blocks)
+        elif not needed and not _elsewhere(node) and _is_there_on_npus(rule):
+            message = f"{rule.message}; imported where its package is installed"
+            yield _note(work, node, rule, rule.old, level, message, "later")
         else:
-            goes_on = REPLACED if _is_replaced(node) else GOES_ON
+            goes_on = NEVER_MADE if needed else _elsewhere(node) or GOES_ON
             yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
         for other, _, _ in members:
             if other is not node:
                 yield work.keep(other, "reported-package")
 
 
-def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> str:
-    """Where a package is imported that no module imports as it is loaded; empty where one does."""
+def _is_there_on_npus(rule: Rule) -> bool:
+    """True for a module that stops where its package is there, as it is on NPUs with a plugin."""
+    package, _, module = rule.old.partition(".")
+    row = package_imported_as(package)
+    return bool(module) and row is not None and row["status"] == "plugin"
+
+
+def _is_class_of_a_library(node: ast.alias | ast.stmt, name: str) -> bool:
+    """True for the import of a class that a rule names, from a library that can be imported without CUDA."""
+    last = name.rpartition(".")[2]
+    return isinstance(node, ast.alias) and node.name == last and last[:1].isupper() and not is_bound(name)
+
+
+def _made(work: Work, node: ast.alias | ast.stmt) -> list[ast.Name] | None:
+    """Where an imported class is used, by place, without annotations and questions for its kind. None where that is
+    not known: others may take it from here, or more than this import binds its name.
+    """
+    assert isinstance(node, ast.alias)
+    name = node.asname or node.name
+    bindings = [each for scope in work.scan.scopes.values() for each in scope.bindings.get(name, ())]
+    if len(bindings) != 1:
+        return None
+    found = [each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load)]
+    used = [each for each in found if not is_annotation(each) and not _asks_for_its_kind(each)]
+    listed = (each for each in work.scan.strings if isinstance(parent(each), (ast.List, ast.Tuple)))
+    exported = any(string_of(each) == name for each in listed)
+    if not used and (not found or exported) and not _is_named_in_a_string(work, name):
+        return None
+    return sorted(used, key=lambda each: (each.lineno, each.col_offset))
+
+
+def _is_named_in_a_string(work: Work, name: str) -> bool:
+    """True for a class that annotations in quotes name."""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    parameters = (each for function in work.scan.functions for each in ast.walk(function.args))
+    given = (each.annotation for each in parameters if isinstance(each, ast.arg))
+    return any(word.search(string_of(each) or "") for each in given)
+
+
+def _asks_for_its_kind(node: ast.Name) -> bool:
+    above = parent(node)
+    while isinstance(above, (ast.Tuple, ast.BinOp)):
+        above = parent(above)
+    return isinstance(above, ast.Call) and last_name(above.func) in ("isinstance", "issubclass")
+
+
+def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> tuple[str, str]:
+    """Where a package is imported that no module imports as it is loaded, and what that blocks; else empty."""
     functions = [enclosing_function(node) for node, _, _ in needed]
     first = functions[0]
     if first is None or any(each is None for each in functions):
-        return ""
-    when = "where {}() comes to it" if all(_is_in_a_branch(node) for node, _, _ in needed) else "when {}() runs"
-    return f"; imported {when.format(first.name)}"
+        return "", ""
+    if all(is_in_a_branch(node) for node, _, _ in needed):
+        return f"; imported where {first.name}() comes to it", "later"
+    return f"; imported when {first.name}() runs", "first step"
 
 
-def _is_in_a_branch(node: ast.AST) -> bool:
+def _used(node: ast.AST) -> str:
+    """What a use blocks that stands in a function."""
+    return "" if enclosing_function(node) is None else "later" if is_in_a_branch(node) else "first step"
+
+
+def is_in_a_branch(node: ast.AST) -> bool:
     """True for what a branch of its function holds."""
     inside = takewhile(lambda each: not isinstance(each, FUNCTIONS), chain(node))
     return any(isinstance(each, ast.If) for each in inside)
@@ -99,21 +172,77 @@ def _makes_kernels(work: Work, rule: Rule) -> bool:
     return any(name in KERNEL_DECORATORS and name.startswith(f"{package}.") for name in names)
 
 
-def _note(work: Work, node: ast.alias | ast.stmt, rule: Rule, api: str, level: Level, message: str) -> Note:
+def _note(
+    work: Work, node: ast.alias | ast.stmt | ast.Name, rule: Rule, api: str, level: Level, message: str,
+    blocks: str = "",
+) -> Note:
     effort = rule.effort if level is Level.MANUAL else None
-    return Note(work.source.extent(node), rule.code, level, message, api, rule.help, effort)
+    blocks = blocks or rule.blocks
+    return Note(work.source.extent(node), rule.code, level, message, api, rule.help, effort, blocks=blocks)
 
 
-def can_fail(node: ast.AST, caught: frozenset[str] = _CAUGHT) -> bool:
+def can_fail(node: ast.AST, caught: frozenset[str] = CAUGHT) -> bool:
     """True for an import without which the program goes on, or for what else may raise one of some errors."""
     while not isinstance(node, ast.Module):
         above = parent(node)
-        if isinstance(above, ast.Try) and node in above.body and any(_goes_on(h, caught) for h in above.handlers):
+        if isinstance(above, ast.Try) and node in above.body and goes_on_without(above, caught):
             return True
         if isinstance(above, ast.If) and node in above.body and _asks(above.test):
             return True
+        if isinstance(above, ast.With) and any(_suppresses(item.context_expr, caught) for item in above.items):
+            return True
         node = above
     return False
+
+
+def _suppresses(node: ast.expr, caught: frozenset[str]) -> bool:
+    """True for `contextlib.suppress(ImportError)`."""
+    if not isinstance(node, ast.Call) or last_name(node.func) != "suppress":
+        return False
+    return any(last_name(each) in caught for each in node.args)
+
+
+def _elsewhere(node: ast.alias | ast.stmt) -> str:
+    """Why an NPU does without an import: it takes another, or another branch; empty where it does not."""
+    if _is_replaced(node):
+        return REPLACED
+    return NOT_ON_NPU if _is_for_cuda(node) else ""
+
+
+def _is_for_cuda(node: ast.AST) -> bool:
+    """True for what stands in the `else` of a question for an NPU, or behind one that leaves."""
+    while not isinstance(node, (ast.Module, *FUNCTIONS)):
+        above = parent(node)
+        if isinstance(above, ast.If):
+            test = above.test
+            denied = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None
+            if node in above.orelse and _asks_for_an_npu(test):
+                return True
+            if node in above.body and denied is not None and _asks_for_an_npu(denied):
+                return True
+        if isinstance(node, ast.stmt) and any(map(_leaves_on_an_npu, _before(node))):
+            return True
+        node = above
+    return False
+
+
+def _before(node: ast.stmt) -> list[ast.stmt]:
+    block, index = place_in_block(node)
+    return block[:index]
+
+
+def _leaves_on_an_npu(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and not node.orelse and leaves(node.body) and _asks_for_an_npu(node.test)
+
+
+def _asks_for_an_npu(test: ast.expr) -> bool:
+    """True for `is_npu_available`, `is_torch_npu_available()`, `torch.npu.is_available()`, `device.type == "npu"`."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.Is)):
+        return any(string_of(side) == "npu" for side in (test.left, test.comparators[0]))
+    named = test.func if isinstance(test, ast.Call) else test
+    if not isinstance(named, (ast.Name, ast.Attribute)):
+        return False
+    return bool(_NPU.search(last_name(named))) or ast.unparse(named) == "torch.npu.is_available"
 
 
 def _is_replaced(node: ast.AST) -> bool:
@@ -131,23 +260,14 @@ def _is_replaced(node: ast.AST) -> bool:
     return False
 
 
-def _goes_on(handler: ast.ExceptHandler, caught: frozenset[str]) -> bool:
-    """True for `except ImportError` that cannot raise again or leave."""
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    names = {last_name(kind) for kind in kinds if kind is not None}
-    if handler.type is not None and not names & caught:
-        return False
-    for node in own_nodes(handler):
-        if isinstance(node, ast.Raise):
-            return False
-        call = node.value if isinstance(node, ast.Expr) else None
-        if isinstance(call, ast.Call) and last_name(call.func) in ("exit", "_exit"):
-            return False
-    return True
-
-
 def _asks(test: ast.expr) -> bool:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return False
-    names = (last_name(node) for node in ast.walk(test))
-    return any(_ASKS.search(name) for name in names)
+    names = (_question(node) for node in ast.walk(test))
+    return any(_ASKS.search(name) and not _CARD.search(name) for name in names)
+
+
+def _question(node: ast.AST) -> str:
+    """The name of a question, with what it is asked of: `cuda.is_available`."""
+    name = last_name(node)
+    return f"{last_name(node.value)}.{name}" if isinstance(node, ast.Attribute) else name

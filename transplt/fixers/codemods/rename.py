@@ -7,14 +7,18 @@ names it replaced, built-in rules still act on the rest.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
-from transplt.edits.edit import Edit, Finds
+from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.args import carry_over
 from transplt.fixers.codemods.module import is_unlisted, local_target, new_name, unlisted
+from transplt.fixers.codemods.packages import is_in_a_branch
+from transplt.program.program import enclosing_function
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
 from transplt.syntax.asks import dotted
+from transplt.syntax.scopes import Binding
 from transplt.trees.names import dotted as dotted_name
 
 fixer = Fixer(__name__, code="NPU002", rank=410)
@@ -65,8 +69,9 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
     if target is None or rule.kind is Kind.UNSUPPORTED:
         # What stands behind a name given by assignment is reported where it is assigned.
         reported = depth == 0 and binding is None and base != name.id
-        if not rule.imports_only and depth >= 0 and not reported and id(links[depth]) not in work.taken:
-            yield from work.note_rule(links[depth], rule, full)
+        news = not rule.imports_only or _brings_more(work, rule, binding)
+        if news and depth >= 0 and not reported and id(links[depth]) not in work.taken:
+            yield from _noted(work, links[depth], rule, full)
         if local != name.id:
             yield from _rename_root(work, name, local, base)
         return
@@ -93,6 +98,38 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
     if not work.take_for(rule, node):
         return
     yield from _rename(work, rule, node, name, local, held, base, prefix, target, full)
+
+
+def _brings_more(work: Work, rule: Rule, binding: Binding | None) -> bool:
+    """True, once a file, for a part that is bound to CUDA of a package that is reported as a whole, and imported so:
+    `apex.parallel` after `import apex`.
+    """
+    if binding is None or not isinstance(binding.node, (ast.Import, ast.alias)) or rule.old in work.once(_told):
+        return False
+    names = binding.node.names if isinstance(binding.node, ast.Import) else [binding.node]
+    imported = {alias.name for node in work.scan.imports if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module or "" for node in work.scan.imports if isinstance(node, ast.ImportFrom)}
+    told = any("." in name and f"{rule.old}.".startswith(f"{name}.") for name in imported)
+    if told or not any(rule.old.startswith(f"{alias.name}.") for alias in names):
+        return False
+    wholes = [found[0].code for alias in names if (found := work.rules.resolve(alias.name)) is not None]
+    if not wholes or rule.code in wholes:
+        return False
+    work.once(_told).add(rule.old)
+    return True
+
+
+def _noted(work: Work, node: ast.expr, rule: Rule, full: str) -> Iterator[Note]:
+    """What a rule says; of a package that is used in a function nothing fails before that."""
+    for note in work.note_rule(node, rule, full):
+        if rule.imports_only and enclosing_function(node) is not None:
+            note.blocks = "later" if is_in_a_branch(node) else "first step"
+        yield note
+
+
+def _told(work: Work) -> set[str]:
+    """The modules of packages that were reported where an attribute of the package leads to them."""
+    return set()
 
 
 def full_name(name: ast.Name, base: str) -> str:

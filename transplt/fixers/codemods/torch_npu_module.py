@@ -28,4 +28,5 @@ def module_of_the_first_plugin(work: Work, statement: ast.Import | ast.ImportFro
                 f"there is no {alias.name} before torch_npu is imported: the import fails",
                 api="torch.npu",
                 help="import torch and torch_npu in its place",
+                blocks="import",
             )

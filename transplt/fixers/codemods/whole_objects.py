@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TypeGuard
 
+from transplt.base.finding import Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.last_value import last_value
+from transplt.flow.saved_files import may_be_loaded, path_names
 from transplt.program.numpy_values import NumpyValues
 from transplt.program.program import program_of
 from transplt.rules.tables import read_table
@@ -30,7 +32,9 @@ fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b"save
 _PLAIN = frozenset({"state_dict", "vars", "dict", "get_state", "asdict", "to_dict", "tolist", "item"})
 _PICKLES = tuple(f"{each}.{name}" for each in ("pickle", "dill", "cloudpickle", "joblib") for name in ("dump", "dumps"))
 _SAVER = re.compile(r"save\w*(?:checkpoint|ckpt|state|snapshot)|(?:checkpoint|ckpt)\w*save", re.I)
+_FIGURE = re.compile(r"(?:\w+_)?(?:rank_?1|acc|accuracy|m?ap|mAP|auc|m?iou|f1|psnr|ssim|bleu|score|metric)\d*", re.I)
 _NUMPY_HELP = "save float(x), or torch.from_numpy(x) of an array; a file that is trusted loads with weights_only=False"
+_STATE_HELP = "load the file with weights_only=False: the state of NumPy's random numbers holds an array"
 _HELP = "where the file is trusted load it with weights_only=False, or save vars(args), or the state_dict() of a module"
 
 
@@ -42,16 +46,36 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
         return
     calls = {id(call): call for call in (*_saves(work), *(by_place(_handed_on(work)) if work.project.loads else ()))}
     numpy = _numpy(work) if calls else None
+    said: set[int] = set()
     for call in calls.values():
         saved = call.args[0] if call.args else keyword_of(call, "obj")
-        parts = list(parts_saved(work, saved)) if saved is not None else []
+        if saved is None or not _may_be_loaded(work, call):
+            continue
+        parts = list(parts_saved(work, saved))
         objects = [value for value in parts if _is_object(work, value)]
-        arrays = [value for value in parts if numpy is not None and numpy.holds(work.file, value)]
+        arrays = [value for value in parts if numpy is not None and _of_numpy(work, numpy, value)]
         if objects or arrays:
             named = [*map(work.text, objects), *(f"{work.text(value)} of NumPy" for value in arrays)]
             message = f"torch.load refuses this checkpoint since torch 2.6: it holds {', '.join(dict.fromkeys(named))}"
-            help = _HELP if objects else _NUMPY_HELP
-            yield work.note((objects or arrays)[0], fixer.code, message, api="torch.save", help=help)
+            at = (objects or arrays)[0]
+            if id(at) in said:
+                continue  # the dict is saved in two places
+            said.add(id(at))
+            help = _HELP if objects else _STATE_HELP if _is_random_state(work, at) else _NUMPY_HELP
+            yield work.note(at, fixer.code, message, api="torch.save", help=help)
+        elif numpy is not None and (figures := [value for value in parts if _may_be_a_figure(work, value)]):
+            held = ", ".join(dict.fromkeys(map(work.text, figures)))
+            message = f"torch.load refuses it since torch 2.6 where it holds a scalar of NumPy: {held}"
+            yield work.note(figures[0], fixer.code, message, level=Level.INFO, api="torch.save", help=_NUMPY_HELP)
+
+
+def _may_be_loaded(work: Work, call: ast.Call) -> bool:
+    """False for a file of which all that the project loads has another name."""
+    path = call.args[1] if len(call.args) > 1 else keyword_of(call, "f")
+    if path is None or work.names.qualified(call.func) != "torch.save":
+        return True
+    text = work.source.utf8
+    return may_be_loaded(path_names(work.text(path).encode(), text), work.project.loaded)
 
 
 def _numpy(work: Work) -> NumpyValues | None:
@@ -59,6 +83,23 @@ def _numpy(work: Work) -> NumpyValues | None:
     if b"numpy" not in work.source.utf8 or not work.project.loads:
         return None
     return NumpyValues(program_of([work.file], work.project))
+
+
+def _of_numpy(work: Work, numpy: NumpyValues, value: ast.expr) -> bool:
+    """True for a value of NumPy, and for the state of its random numbers, which holds an array."""
+    return _is_random_state(work, value) or numpy.holds(work.file, value)
+
+
+def _may_be_a_figure(work: Work, value: ast.expr) -> bool:
+    """True for a parameter that is named after a figure of an evaluation, which other files may take from NumPy."""
+    if not isinstance(value, ast.Name) or _FIGURE.fullmatch(value.id) is None:
+        return False
+    bindings = work.scan.scope_of(value).bindings.get(value.id, ())
+    return bool(bindings) and all(isinstance(each.node, ast.arg) for each in bindings)
+
+
+def _is_random_state(work: Work, value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and work.names.qualified(value.func) == "numpy.random.get_state"
 
 
 def saved_objects(work: Work) -> Iterator[ast.expr]:

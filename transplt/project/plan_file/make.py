@@ -13,7 +13,7 @@ from transplt.base.text.lexer import one_plain_literal
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import read_source
 from transplt.fixers.tunings.table import tunings
-from transplt.flow.entries import entry_of, named_aside
+from transplt.flow.entry import entry_of, named_aside
 from transplt.project.options import Options, Plan, make_plan
 from transplt.project.plan_file.places import Lines, lines_of
 from transplt.project.tree import analyse_tree, diff_tree

@@ -1,6 +1,7 @@
 """nn.DataParallel, which torch_npu does not support, and torch.accelerator.
 
-DataParallel runs here all the same, as a finding, so that the rest of the script is tried too.
+Over several cards it runs here all the same, as a finding, so that the rest of the script is tried too. Over one it
+runs beside an NPU as well: torch_npu has `_scatter` and its like since 2.1 (initCommMethods, csrc/npu/Module.cpp).
 """
 
 from __future__ import annotations

@@ -1,0 +1,138 @@
+"""What options of a program are when nobody gives them: those of its command line, and fields of its dataclasses.
+
+Read from bytes, for files that nobody parses as well. Only constants count; what is worked out, or has to be given, is
+unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from transplt.syntax.asks import keyword_of, last_name, string_of
+
+#: The kinds of constants that are compared with.
+Constant = str | int | float | bool | None
+_CALL = re.compile(rb"\badd_(?:argument|option)\(")
+_PIECE = re.compile(rb"'''.*?'''|\"\"\".*?\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|#[^\n]*|[()]", re.S)
+_DATACLASS = re.compile(rb"^(?P<indent>[ \t]*)@(?:\w+\.)*dataclass\b", re.M)
+_CLASS = re.compile(rb"^[ \t]*class[ \t]", re.M)
+
+
+class Option(NamedTuple):
+    """An option: the attribute that holds it, its default alone in a tuple (an empty one where that is unknown), and
+    how it is given.
+    """
+
+    name: str
+    default: tuple[Constant, ...]
+    words: str
+
+
+def destination(call: ast.Call) -> str:
+    """The attribute that an `add_argument` call fills."""
+    for keyword in call.keywords:
+        if keyword.arg == "dest" and isinstance(keyword.value, ast.Constant):
+            return str(keyword.value.value)
+    names = [str(arg.value) for arg in call.args if isinstance(arg, ast.Constant)]
+    long = [name for name in names if name.startswith("--")] or names
+    return re.sub(r"^-+", "", long[0].partition("/")[0]).replace("-", "_") if long else ""
+
+
+def options_in(data: bytes) -> tuple[Option, ...]:
+    """The options that a Python file defines, by name; one that it defines in two ways is unknown."""
+    found: list[Option] = []
+    if b"add_argument(" in data or b"add_option(" in data:
+        for match in _CALL.finditer(data):
+            end = _closing(data, match.end())
+            call = _parsed(b"f(" + data[match.end() : end]) if end else None
+            if call is not None and isinstance(call, ast.Expr) and isinstance(call.value, ast.Call):
+                found += _of_call(call.value)
+    if b"dataclass" in data:
+        for match in _DATACLASS.finditer(data):
+            node = _parsed(textwrap.dedent(_class(data, match).decode("utf-8", "replace")).encode())
+            if isinstance(node, ast.ClassDef):
+                found += _of_class(node)
+    return tuple(joined(found).values())
+
+
+def joined(options: Iterable[Option]) -> dict[str, Option]:
+    """By name; of one that is defined in two ways nothing is known."""
+    found: dict[str, Option] = {}
+    for option in options:
+        there = found.setdefault(option.name, option)
+        if there.default != option.default or [*map(type, there.default)] != [*map(type, option.default)]:
+            found[option.name] = Option(option.name, (), option.words)
+    return found
+
+
+def _closing(data: bytes, at: int) -> int:
+    """Where the call ends whose arguments begin at `at`; 0 where that is not found."""
+    depth = 1
+    for match in _PIECE.finditer(data, at, at + 5000):
+        if match[0] in (b"(", b")"):
+            depth += 1 if match[0] == b"(" else -1
+            if depth == 0:
+                return match.end()
+    return 0
+
+
+def _class(data: bytes, decorator: re.Match[bytes]) -> bytes:
+    """The text of a decorated class, to the next line that is indented no more than it."""
+    header = _CLASS.search(data, decorator.start())
+    if header is None:
+        return b""
+    at = data.find(b"\n", header.end()) + 1
+    depth = len(decorator["indent"])
+    while 0 < at < len(data):
+        line = data[at : data.find(b"\n", at) if data.find(b"\n", at) >= 0 else len(data)]
+        text = line.lstrip(b" \t\r")
+        if text and not text.startswith((b"#", b")", b'"""', b"'''")) and len(line) - len(text) <= depth:
+            break
+        at += len(line) + 1
+    return data[decorator.start() : at if 0 < at < len(data) else len(data)]
+
+
+def _parsed(text: bytes) -> ast.stmt | None:
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return body[0] if body else None
+
+
+def _of_call(call: ast.Call) -> Iterator[Option]:
+    names = [text for argument in call.args if (text := string_of(argument)) is not None]
+    spelled = next((text for text in names if text.startswith("--")), "")
+    if spelled:
+        yield Option(destination(call), _default(call), spelled)
+
+
+def _default(call: ast.Call) -> tuple[Constant, ...]:
+    if keyword_of(call, "required") is not None or any(keyword.arg is None for keyword in call.keywords):
+        return ()
+    given, action = keyword_of(call, "default"), string_of(keyword_of(call, "action"))
+    if given is not None:
+        return constant(given)
+    if action in ("store_true", "store_false"):
+        return (action == "store_false",)
+    return (None,) if keyword_of(call, "action") is None else ()
+
+
+def constant(node: ast.expr | None) -> tuple[Constant, ...]:
+    """The value of a constant, alone in a tuple; empty for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, bool, type(None))):
+        return (node.value,)
+    return ()
+
+
+def _of_class(node: ast.ClassDef) -> Iterator[Option]:
+    for row in node.body:
+        if isinstance(row, ast.AnnAssign) and isinstance(row.target, ast.Name) and row.value is not None:
+            value: ast.expr | None = row.value
+            if isinstance(value, ast.Call):
+                value = keyword_of(value, "default") if last_name(value.func) == "field" else None
+            yield Option(row.target.id, constant(value), row.target.id)
