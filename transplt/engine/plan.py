@@ -13,6 +13,7 @@ from transplt.edits.work import Work
 from transplt.engine import portable
 from transplt.engine.copies import leave_copies
 from transplt.engine.npu_side import leave_npu_code
+from transplt.engine.other_cards import leave_other_cards
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.slots import Slots
 from transplt.program.stars import names_in
@@ -35,6 +36,7 @@ def plan(
         fixer.look(work)
     if work.edits or work.notes:
         leave_npu_code(work)
+        leave_other_cards(work)
     leave_copies(work)
     for fixer in themes:
         if fixer.rank >= 0:
