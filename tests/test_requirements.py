@@ -237,3 +237,17 @@ def test_a_compiled_file_has_an_action_with_a_name() -> None:
     assert [action.title for action in actions_of(result.findings)] == [
         "Ask for the release of torch that goes with torch_npu"
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "api", "blocks"),
+    [
+        ("bitsandbytes\n", "bitsandbytes", "later"),  # pip installs it, and its import alone does not fail
+        ("cpm_kernels\n", "cpm_kernels", "later"),
+        ("flash-attn\n", "flash_attn", ""),
+        ("polygraphy\n", "tensorrt", ""),  # one thing to do with what it is a tool of
+    ],
+)
+def test_what_a_requirement_blocks(text: str, api: str, blocks: str) -> None:
+    (found,) = requirement_findings(text.encode(), "requirements.txt", kind_of("requirements.txt", b""))
+    assert (found.api, found.blocks) == (api, blocks)

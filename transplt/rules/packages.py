@@ -152,7 +152,8 @@ def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
     message = _MESSAGES.get(row["status"])
     if message is not None and not row.get("quiet"):
         blocks = "later" if row.get("installs") else ""
-        return PackageAdvice(BOUND, message.format(name=name), what_to_do(row), _imported(row), blocks)
+        package = row.get("goes_with") or _imported(row)
+        return PackageAdvice(BOUND, message.format(name=name), what_to_do(row), package, blocks)
     first = row.get("first")
     if first is None or not _below(versions, _numbers(first)):
         return None
