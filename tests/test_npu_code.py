@@ -329,3 +329,19 @@ def test_a_name_of_a_library_that_is_false_on_npus(line: str) -> None:
 )
 def test_both_names_of_a_library(line: str) -> None:
     check_noop(f"{_CHOICE}{line}\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "level"),
+    [
+        ("import torch_xla.core.xla_model as xm", Level.INFO),
+        ("import intel_extension_for_pytorch as ipex", Level.INFO),
+        # nobody needs it here
+        ("try:\n    import torch_xla\nexcept ImportError:\n    pass", Level.MANUAL),
+        ("def f():\n    import intel_extension_for_pytorch", Level.MANUAL),
+        ("import numpy as torch_xla_like", Level.MANUAL),
+    ],
+)
+def test_a_file_that_is_written_for_the_card_of_another_maker(line: str, level: Level) -> None:
+    found = migrate(f"import lightning as L\n{line}\nfabric = L.Fabric(devices=2)\n").findings
+    assert [each.level for each in found if each.code == "NPU145"] == [level]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, check_rewrite, pattern
+from tests.harness import check_noop, check_rewrite, migrate, pattern
 
 
 @pattern("T20")
@@ -165,3 +165,23 @@ def test_backends_by_device() -> None:
             torch.distributed.init_process_group(backends[device.type])
         """,
     )
+
+
+OPTIONS = "c = Config(backend='nccl', engine_kwargs={'nccl': {'rebuild': True}})\n"
+TABLE = "c = Config(backend='nccl', engines={'nccl': Engine})\n"
+CHOOSES = "import torch\ndevice = 'npu' if torch.npu.is_available() else 'cuda'\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "device", "found"),
+    [
+        (OPTIONS, CHOOSES, False),
+        (TABLE, CHOOSES, True),
+        (OPTIONS.replace("backend='nccl', ", ""), CHOOSES, True),
+        # where the backend moves, its options have to
+        (OPTIONS, "import torch\ntorch.nn.Linear(2, 2).cuda()\n", True),
+    ],
+)
+def test_options_by_the_name_of_what_takes_them(source: str, device: str, found: bool) -> None:
+    left = [each.code for each in migrate(source, files={"device.py": device}).findings if each.open]
+    assert ("NPU213" in left) is found

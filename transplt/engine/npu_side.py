@@ -28,7 +28,7 @@ from transplt.syntax.scan import FUNCTIONS, parent
 REASON = "cuda-side"
 CODE = "NPU200"
 #: What is undecided where nobody knows how a program does on NPUs: plugins, values of variables, and words.
-_UNDECIDED = frozenset({"NPU203", "NPU208", "NPU221", "NPU512"})
+_UNDECIDED = frozenset({"NPU203", "NPU208", "NPU221", "NPU302", "NPU512"})
 #: A name of a library: compared with what the library says of several NPUs, the one for CUDA is false.
 _LIBRARY = "NPU140"
 

@@ -14,6 +14,7 @@ from transplt.engine import portable
 from transplt.engine.adaptors import answer, offer
 from transplt.engine.copies import leave_copies
 from transplt.engine.npu_side import leave_npu_code
+from transplt.engine.other_cards import leave_other_cards
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.slots import Slots
 from transplt.program.stars import names_in
@@ -36,6 +37,7 @@ def plan(
         fixer.look(work)
     if work.edits or work.notes:
         leave_npu_code(work)
+        leave_other_cards(work)
     leave_copies(work)
     for fixer in themes:
         if fixer.rank >= 0:

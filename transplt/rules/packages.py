@@ -66,6 +66,12 @@ def holds_whole_files(module: str) -> bool:
     return any(row is not None and row.get("whole_file") for row in rows)
 
 
+def other_card(module: str) -> str:
+    """The devices of another maker that a module is written for, in words; empty for others."""
+    row = _row_around(module)
+    return str(row.get("other_card", "")) if row is not None else ""
+
+
 @cache
 def is_bound(module: str) -> bool:
     """True for a module of a package that NPUs do without as it is published for GPUs."""

@@ -17,6 +17,7 @@ from transplt.engine.analysis.extensions import owner_of
 from transplt.engine.analysis.receivers import Receivers
 from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.engine.analysis.written import left_over
+from transplt.engine.other_cards import leave_other_cards
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.support import SupportProject
 from transplt.program.stars import names_in
@@ -59,11 +60,13 @@ def analyse(
     if settings.tune:
         notes = left_over(notes, found, source, scan)
     work = Work(source, scan, names, rules, settings, project)
+    work.notes = notes
+    leave_other_cards(work)
     ignores = Ignores(work)
     taken = {finding.span.start for finding in found if finding.level is not Level.INFO}
     findings = [
         ignores.mark(finding_of(work.source, work.scan.path, note))
-        for note in notes
+        for note in work.notes
         if note.level is Level.INFO or note.extent[0] not in taken
     ]
     fallen = tuple(

@@ -229,9 +229,25 @@ def _is_never_read(work: Work, node: ast.expr) -> bool:
     return not any(isinstance(each.ctx, ast.Load) for each in work.scan.names.get(target.id, ()))
 
 
+def _holds_options(display: ast.Dict) -> bool:
+    """True for options by the name of what takes them: `f(engine_kwargs={"nccl": {...}})`, where the name is another
+    argument of the call.
+    """
+    above = parent(display)
+    named = isinstance(above, ast.keyword) and (above.arg or "").endswith(("kwargs", "options"))
+    if not named or not all(isinstance(value, ast.Dict) for value in display.values):
+        return False
+    call = parent(above)
+    keys = {string_of(key) for key in display.keys if key is not None}
+    return isinstance(call, ast.Call) and any(string_of(each.value) in keys for each in call.keywords)
+
+
 def _row(work: Work, node: ast.expr, value: str, display: ast.expr | None) -> Finds:
     if isinstance(display, ast.Dict) and has_key(display, "npu"):
         yield work.keep(node, "row-there")
+        return
+    if work.project.portable and isinstance(display, ast.Dict) and _holds_options(display):
+        yield work.keep(node, "own-string")
         return
     yield work.note(
         node,
