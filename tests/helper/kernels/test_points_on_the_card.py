@@ -159,7 +159,8 @@ def boxes() -> Iterator[tuple[str, tuple[Any, ...]]]:
     for name in ("boxes_overlap_bev_gpu", "boxes_iou_bev_gpu"):
         yield name, (one, two, torch.zeros(12, 9))
         yield name, (flat, flat[:5], torch.zeros(12, 5))
-    yield "boxes_aligned_overlap_bev_gpu", (one[:9], two, torch.zeros(9, 1))
+    for name in ("boxes_aligned_overlap_bev_gpu", "boxes_aligned_iou_bev_cpu"):
+        yield name, (one[:9], two, torch.zeros(9, 1))
     for name in ("nms_gpu", "nms_normal_gpu"):
         yield name, (one, keep, 0.2)
     for name in ("iou3d_nms3d_forward", "iou3d_nms3d_normal_forward"):
