@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.helper.in_ranks import each_rank, torch
-from tests.helper.kernels.references import kernels, rows_of
+from tests.helper.kernels.references import helpers_of, kernels
 
 pytestmark = pytest.mark.torch
 TOPICS = ("points", "chamfer", "voxels", "boxes")
@@ -126,9 +126,11 @@ def voxels() -> Iterator[tuple[str, tuple[Any, ...]]]:
     rois, xyz, features = torch.rand(2, 5, 7) + 0.3, torch.rand(2, 50, 3), torch.randn(2, 50, 3)
     yield "points_in_boxes_part_forward", (rois, xyz, none(2, 50) - 1)
     yield "points_in_boxes_all_forward", (rois, xyz, none(2, 50, 5))
-    yield "points_in_boxes_cpu_forward", (rois[0], xyz[0], none(5, 50))
+    yield "points_in_boxes_gpu", (rois, xyz, none(2, 50) - 1)
+    for name in ("points_in_boxes_cpu_forward", "points_in_boxes_cpu"):
+        yield name, (rois[0], xyz[0], none(5, 50))
     yield "pts_in_boxes3d_cpu", (torch.zeros(5, 50, dtype=torch.long), xyz[0], rois[0])
-    for name in ("roipoint_pool3d_forward", "roipool3d_forward"):
+    for name in ("roipoint_pool3d_forward", "roipoint_pool3d_centered", "roipool3d_forward"):
         yield name, (xyz, rois, features, torch.zeros(2, 5, 8, 6), none(2, 5))
     apart = torch.zeros(5, 8, 3), torch.zeros(5, 8, 3), torch.zeros(5, dtype=torch.long)
     yield "roipool3d_cpu", (xyz[0], rois[0], features[0], *apart)
@@ -136,7 +138,8 @@ def voxels() -> Iterator[tuple[str, tuple[Any, ...]]]:
     for method in (0, 1):
         given = rois[0], xyz[0], features[0]
         kept = none(*shape, 3), none(*shape, 6), torch.zeros(*shape, 3)
-        yield "roiaware_pool3d_forward", (*given, *kept, method)
+        for name in ("roiaware_pool3d_forward", "roiaware_pool3d_centered"):
+            yield name, (*given, *kept, method)
         kernels.roiaware_pool3d_forward(*given, *kept, method)
         yield "roiaware_pool3d_backward", (kept[1], kept[0], torch.randn(*shape, 3), torch.zeros(50, 3), method)
     at = torch.randint(-1, 4, (2, 30, 3)).int()
@@ -204,8 +207,7 @@ def on_both() -> list[str]:
 
 def test_every_function_runs_on_the_card_as_on_the_cpu() -> None:
     (called,) = each_rank(on_both, 1, host="npu")
-    wanted = {row["helper"] for topic in TOPICS for row in rows_of(topic) if "helper" in row}
-    assert {*called} == wanted
+    assert {*called} == {name for topic in TOPICS for name in helpers_of(topic)}
 
 
 def with_driving_sdk() -> list[Any]:

@@ -15,7 +15,8 @@ from transplt.helper.kernels.points import as_float32
 
 __all__ = [
     "box_iou_rotated", "box_iou_rotated_into", "boxes_aligned_iou_bev_cpu", "boxes_aligned_overlap_bev_gpu",
-    "boxes_iou_bev_gpu", "boxes_overlap_bev_gpu", "iou3d_nms3d_forward", "iou3d_nms3d_normal_forward", "nms_gpu", "nms_normal_gpu",
+    "boxes_iou_bev_gpu", "boxes_overlap_bev_gpu", "iou3d_nms3d_forward", "iou3d_nms3d_normal_forward", "nms_gpu",
+    "nms_normal_gpu",
     "nms_rotated", "nms_rotated_sorted", "points_in_polygons_forward", "sort_vertices_forward",
 ]  # fmt: skip
 
