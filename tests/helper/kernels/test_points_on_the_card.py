@@ -88,6 +88,8 @@ def stacks(cloud: Any, centers: Any) -> Iterator[tuple[str, tuple[Any, ...]]]:
     yield "three_interpolate_grad_wrapper_stack", (torch.randn(12, 4), three, weight, back)
     far, sizes = filled(1e10, 40), torch.tensor([4, 3]).int()
     yield "stack_farthest_point_sampling_wrapper", (cloud, far, counts, none(7), sizes)
+    coords, taken = whole(12, 4, below=2), whole(2, 2, 2, 2, below=40) - 3
+    yield "voxel_query_wrapper", (12, 2, 2, 2, 5, 1.0, 1, 1, 1, centers, cloud, coords, taken, none(12, 5))
     ends, new_ends = torch.tensor([25, 40]).int(), torch.tensor([5, 12]).int()
     yield "furthestsampling_cuda", (2, 25, cloud, ends, new_ends, far, none(12))
     yield "knnquery_cuda", (12, 4, cloud, centers, ends, new_ends, none(12, 4), torch.zeros(12, 4))
