@@ -1,0 +1,41 @@
+"""What the tests of kernels share: the helper's functions by name, tensors, and the rows of the tables."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+from transplt.edits import helper_source
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class _Kernels:
+    """The functions that modules of transplt/helper/kernels offer."""
+
+    def __getattr__(self, name: str) -> Any:
+        module = helper_source.owners()[name]
+        return getattr(importlib.import_module(f"transplt.helper.kernels.{module}"), name)
+
+
+kernels = _Kernels()
+
+
+def rows_of(topic: str) -> list[dict[str, Any]]:
+    """The rows of rules/support/kernel_functions/TOPIC.json."""
+    path = ROOT / "rules" / "support" / "kernel_functions" / f"{topic}.json"
+    return list(json.loads(path.read_text(encoding="utf-8"))["functions"])
+
+
+def check_rows(topic: str) -> None:
+    """Each row's helper exists and takes the row's arguments, by name and in order; others say why there is none."""
+    for row in rows_of(topic):
+        assert row["source"] and row["modules"] and row["operator"], row
+        if not row.get("helper"):
+            assert row["differs"], row
+            continue
+        parameters = list(inspect.signature(getattr(kernels, row["helper"])).parameters)
+        assert parameters[: len(row["arguments"])] == row["arguments"], (row["called"], parameters)
