@@ -30,10 +30,20 @@ def rows_of(topic: str) -> list[dict[str, Any]]:
     return list(json.loads(path.read_text(encoding="utf-8"))["functions"])
 
 
+def helpers_of(topic: str) -> set[str]:
+    """The functions that the rows of a table name."""
+    return {each["helper"] for row in rows_of(topic) for each in (row, *row.get("variants", ())) if "helper" in each}
+
+
 def check_rows(topic: str) -> None:
-    """Each row's helper exists and takes the row's arguments, by name and in order; others say why there is none."""
+    """Each row's helper exists and takes the row's arguments, by name and in order; others say why there is none, or
+    what the sources of the module have to say for one.
+    """
     for row in rows_of(topic):
         assert row["source"] and row["modules"] and row["operator"], row
+        for variant in row.get("variants", ()):
+            assert variant["sources_say"], row
+            assert len(inspect.signature(getattr(kernels, variant["helper"])).parameters) >= len(row["arguments"]), row
         if not row.get("helper"):
             assert row["differs"], row
             continue

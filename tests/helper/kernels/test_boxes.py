@@ -73,6 +73,10 @@ def test_overlaps_seen_from_above(columns: int) -> None:
     pairs = torch.full((9, 1), -1.0)
     assert kernels.boxes_aligned_overlap_bev_gpu(a[:9], b, pairs) == 1
     assert torch.allclose(pairs[:, 0], found[:9].diagonal(), atol=1e-5)
+    assert kernels.boxes_aligned_iou_bev_cpu(a[:9], b, pairs) == 1
+    assert torch.allclose(pairs[:, 0], ious[:9].diagonal(), atol=1e-5)
+    with pytest.raises(RuntimeError):  # a buffer for all pairs is another function's
+        kernels.boxes_aligned_overlap_bev_gpu(a[:9], b, torch.zeros(9, 9))
 
 
 def test_the_margin_of_corners() -> None:

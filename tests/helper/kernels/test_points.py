@@ -253,6 +253,35 @@ def test_clouds_by_counts() -> None:
     assert taken.tolist() == first + [4 + each for each in last]
 
 
+@pytest.mark.parametrize(("count", "radius"), [(3, 1.5), (40, 1.0), (2, 0.1)])
+def test_points_of_the_voxels_around(count: int, radius: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    from transplt.helper.kernels import point_stacks
+
+    monkeypatch.setattr(point_stacks, "point_pieces", lambda many, each: (slice(k, k + 4) for k in range(0, many, 4)))
+    draw = np.random.default_rng(2)
+    held = np.full((2, 3, 4, 5), -1, np.int32)
+    places = np.argwhere(draw.random(held.shape) < 0.5)
+    held[tuple(places.T)] = np.arange(len(places))
+    xyz = torch.tensor((places[:, 1:] / 2).astype(np.float32))  # some lie on the radius
+    coords = draw.integers(0, [2, 3, 4, 5], (9, 4)).astype(np.int32)
+    centers = torch.tensor((coords[:, 1:] / 2).astype(np.float32))
+    idx = torch.full((9, count), 5, dtype=torch.int32)
+    sizes = (9, 3, 4, 5, count, radius, 1, 2, 1)
+    given = centers, xyz, torch.tensor(coords), torch.tensor(held), idx
+    assert kernels.voxel_query_wrapper(*sizes, *given) == 1
+    for row, (b, z, y, x) in enumerate(coords.tolist()):
+        taken = []
+        for dz, dy, dx in np.ndindex(3, 5, 3):
+            at = z + dz - 1, y + dy - 2, x + dx - 1
+            if all(0 <= place < most for place, most in zip(at, (3, 4, 5), strict=True)) and held[(b, *at)] >= 0:
+                point = int(held[(b, *at)])
+                if float((xyz[point] - centers[row]).square().sum()) <= float(np.float32(radius) ** 2):
+                    taken.append(point)
+        taken = taken[:count]
+        filled = taken + taken[:1] * (count - len(taken)) if taken else [-1] + [5] * (count - 1)
+        assert idx[row].tolist() == filled
+
+
 def test_interpolation_of_stacked_clouds() -> None:
     features = torch.rand(6, 3, dtype=torch.float64, requires_grad=True)
     idx, weight = indices(4, 3, below=6), torch.rand(4, 3, dtype=torch.float64)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.helper.in_ranks import each_rank, torch
-from tests.helper.kernels.references import kernels, rows_of
+from tests.helper.kernels.references import helpers_of, kernels
 
 pytestmark = pytest.mark.torch
 TOPICS = ("points", "chamfer", "voxels", "boxes")
@@ -88,6 +88,8 @@ def stacks(cloud: Any, centers: Any) -> Iterator[tuple[str, tuple[Any, ...]]]:
     yield "three_interpolate_grad_wrapper_stack", (torch.randn(12, 4), three, weight, back)
     far, sizes = filled(1e10, 40), torch.tensor([4, 3]).int()
     yield "stack_farthest_point_sampling_wrapper", (cloud, far, counts, none(7), sizes)
+    coords, taken = whole(12, 4, below=2), whole(2, 2, 2, 2, below=40) - 3
+    yield "voxel_query_wrapper", (12, 2, 2, 2, 5, 1.0, 1, 1, 1, centers, cloud, coords, taken, none(12, 5))
     ends, new_ends = torch.tensor([25, 40]).int(), torch.tensor([5, 12]).int()
     yield "furthestsampling_cuda", (2, 25, cloud, ends, new_ends, far, none(12))
     yield "knnquery_cuda", (12, 4, cloud, centers, ends, new_ends, none(12, 4), torch.zeros(12, 4))
@@ -126,9 +128,11 @@ def voxels() -> Iterator[tuple[str, tuple[Any, ...]]]:
     rois, xyz, features = torch.rand(2, 5, 7) + 0.3, torch.rand(2, 50, 3), torch.randn(2, 50, 3)
     yield "points_in_boxes_part_forward", (rois, xyz, none(2, 50) - 1)
     yield "points_in_boxes_all_forward", (rois, xyz, none(2, 50, 5))
-    yield "points_in_boxes_cpu_forward", (rois[0], xyz[0], none(5, 50))
+    yield "points_in_boxes_gpu", (rois, xyz, none(2, 50) - 1)
+    for name in ("points_in_boxes_cpu_forward", "points_in_boxes_cpu"):
+        yield name, (rois[0], xyz[0], none(5, 50))
     yield "pts_in_boxes3d_cpu", (torch.zeros(5, 50, dtype=torch.long), xyz[0], rois[0])
-    for name in ("roipoint_pool3d_forward", "roipool3d_forward"):
+    for name in ("roipoint_pool3d_forward", "roipoint_pool3d_centered", "roipool3d_forward"):
         yield name, (xyz, rois, features, torch.zeros(2, 5, 8, 6), none(2, 5))
     apart = torch.zeros(5, 8, 3), torch.zeros(5, 8, 3), torch.zeros(5, dtype=torch.long)
     yield "roipool3d_cpu", (xyz[0], rois[0], features[0], *apart)
@@ -136,7 +140,8 @@ def voxels() -> Iterator[tuple[str, tuple[Any, ...]]]:
     for method in (0, 1):
         given = rois[0], xyz[0], features[0]
         kept = none(*shape, 3), none(*shape, 6), torch.zeros(*shape, 3)
-        yield "roiaware_pool3d_forward", (*given, *kept, method)
+        for name in ("roiaware_pool3d_forward", "roiaware_pool3d_centered"):
+            yield name, (*given, *kept, method)
         kernels.roiaware_pool3d_forward(*given, *kept, method)
         yield "roiaware_pool3d_backward", (kept[1], kept[0], torch.randn(*shape, 3), torch.zeros(50, 3), method)
     at = torch.randint(-1, 4, (2, 30, 3)).int()
@@ -159,7 +164,8 @@ def boxes() -> Iterator[tuple[str, tuple[Any, ...]]]:
     for name in ("boxes_overlap_bev_gpu", "boxes_iou_bev_gpu"):
         yield name, (one, two, torch.zeros(12, 9))
         yield name, (flat, flat[:5], torch.zeros(12, 5))
-    yield "boxes_aligned_overlap_bev_gpu", (one[:9], two, torch.zeros(9, 1))
+    for name in ("boxes_aligned_overlap_bev_gpu", "boxes_aligned_iou_bev_cpu"):
+        yield name, (one[:9], two, torch.zeros(9, 1))
     for name in ("nms_gpu", "nms_normal_gpu"):
         yield name, (one, keep, 0.2)
     for name in ("iou3d_nms3d_forward", "iou3d_nms3d_normal_forward"):
@@ -203,8 +209,7 @@ def on_both() -> list[str]:
 
 def test_every_function_runs_on_the_card_as_on_the_cpu() -> None:
     (called,) = each_rank(on_both, 1, host="npu")
-    wanted = {row["helper"] for topic in TOPICS for row in rows_of(topic) if "helper" in row}
-    assert {*called} == wanted
+    assert {*called} == {name for topic in TOPICS for name in helpers_of(topic)}
 
 
 def with_driving_sdk() -> list[Any]:

@@ -142,6 +142,38 @@ def test_parts_of_boxes(method: int, most: int) -> None:
     assert torch.allclose(back, wanted_back, atol=1e-5)
 
 
+def test_boxes_that_have_their_z_in_the_middle() -> None:
+    boxes, points = scene(6, 200, 5)
+    middle = boxes.clone()
+    middle[:, 2] += middle[:, 5] / 2
+    features = torch.randn(200, 3)
+    sizes = (6, 2, 2, 2)
+    found, wanted = [], []
+    for into, given, names in (
+        (found, middle, ("points_in_boxes_gpu", "points_in_boxes_cpu", "roipoint_pool3d_centered",
+                         "roiaware_pool3d_centered")),
+        (wanted, boxes, ("points_in_boxes_part_forward", "points_in_boxes_cpu_forward", "roipoint_pool3d_forward",
+                         "roiaware_pool3d_forward")),
+    ):  # fmt: skip
+        first, every = torch.full((1, 200), -1, dtype=torch.int32), torch.zeros(6, 200, dtype=torch.int32)
+        pooled, empty = torch.zeros(1, 6, 9, 6), torch.zeros(1, 6, dtype=torch.int32)
+        parts = [torch.zeros(*sizes, size, dtype=torch.int32) for size in (3, 8)] + [torch.zeros(*sizes, 3)]
+        getattr(kernels, names[0])(given[None], points[None], first)
+        getattr(kernels, names[1])(given, points, every)
+        getattr(kernels, names[2])(points[None], given[None], features[None], pooled, empty)
+        getattr(kernels, names[3])(given, points, features, *parts, 0)
+        into += [first, every, pooled, empty, *parts]
+    assert all(torch.equal(one, two) for one, two in zip(found, wanted, strict=True))
+
+
+def test_the_margins_of_boxes_that_have_their_z_in_the_middle() -> None:
+    box, points = torch.tensor([[0.0, 0, 0, 2, 2, 2, 0]]), torch.tensor([[1.000005, 0, 0], [1.005, 0, 0], [1.02, 0, 0]])
+    first, every = torch.full((1, 3), -1, dtype=torch.int32), torch.zeros(1, 3, dtype=torch.int32)
+    assert kernels.points_in_boxes_gpu(box[None], points[None], first) == 1
+    assert kernels.points_in_boxes_cpu(box, points, every) == 1
+    assert first.tolist() == [[0, -1, -1]] and every.tolist() == [[1, 1, 0]]
+
+
 def test_features_are_added_up_in_cells_of_a_plane() -> None:
     draw = np.random.default_rng(1)
     at = torch.tensor(draw.integers(-1, 4, (2, 30, 3)), dtype=torch.int32)

@@ -65,7 +65,7 @@ def test_the_first_points_of_the_first_voxels(count: int, most: int, voxels: int
         held, coors = torch.zeros(voxels, most, 4), torch.zeros(voxels, 3, dtype=torch.int32)
         counts, number = torch.zeros(voxels, dtype=torch.int32), torch.zeros((), dtype=torch.long)
         if older:
-            given = kernels.hard_voxelize_forward(points, held, coors, counts, SIZE, LIMITS, most, voxels, 3)
+            given = kernels.hard_voxelize_forward(points, held, coors, counts, SIZE, LIMITS, most, voxels, 3, True)
         else:
             given = kernels.hard_voxelize_forward(
                 points, *sizes(), held, coors, counts, number, max_points=most, max_voxels=voxels, NDim=3,

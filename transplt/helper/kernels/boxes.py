@@ -14,8 +14,9 @@ import torch
 from transplt.helper.kernels.points import as_float32
 
 __all__ = [
-    "box_iou_rotated", "box_iou_rotated_into", "boxes_aligned_overlap_bev_gpu", "boxes_iou_bev_gpu",
-    "boxes_overlap_bev_gpu", "iou3d_nms3d_forward", "iou3d_nms3d_normal_forward", "nms_gpu", "nms_normal_gpu",
+    "box_iou_rotated", "box_iou_rotated_into", "boxes_aligned_iou_bev_cpu", "boxes_aligned_overlap_bev_gpu",
+    "boxes_iou_bev_gpu", "boxes_overlap_bev_gpu", "iou3d_nms3d_forward", "iou3d_nms3d_normal_forward", "nms_gpu",
+    "nms_normal_gpu",
     "nms_rotated", "nms_rotated_sorted", "points_in_polygons_forward", "sort_vertices_forward",
 ]  # fmt: skip
 
@@ -156,6 +157,15 @@ def boxes_aligned_overlap_bev_gpu(boxes_a: torch.Tensor, boxes_b: torch.Tensor, 
     (one, margin), (two, _) = lidar_rectangles(boxes_a), lidar_rectangles(boxes_b)
     every = torch.arange(len(one), device=one.device)
     ans_overlap.copy_(overlaps_of((every, every), one, two, margin).view(ans_overlap.shape))
+    return 1
+
+
+def boxes_aligned_iou_bev_cpu(boxes_a: torch.Tensor, boxes_b: torch.Tensor, ans_iou: torch.Tensor) -> int:
+    """As `boxes_iou_bev_gpu` for pairs of boxes, both [N, 5 or 7], into [N, 1]; gives 1."""
+    overlap = torch.zeros(len(boxes_a), dtype=boxes_a.dtype, device=boxes_a.device)
+    boxes_aligned_overlap_bev_gpu(boxes_a, boxes_b, overlap)
+    areas = [each[:, 2] * each[:, 3] for each in (lidar_rectangles(boxes_a)[0], lidar_rectangles(boxes_b)[0])]
+    ans_iou.copy_(over_union(overlap, *areas).view(ans_iou.shape))
     return 1
 
 

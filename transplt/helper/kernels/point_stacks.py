@@ -10,7 +10,14 @@ from collections.abc import Iterable, Iterator
 import torch
 
 from transplt.helper.kernels.point_sampling import furthest_points, threads_of_points
-from transplt.helper.kernels.points import nearest_points, squared_radius, three_nearest, within_radius
+from transplt.helper.kernels.points import (
+    first_of,
+    nearest_points,
+    point_pieces,
+    squared_radius,
+    three_nearest,
+    within_radius,
+)
 
 __all__ = [
     "aggregation_backward_cuda", "aggregation_forward_cuda", "ball_query_wrapper_stack", "furthestsampling_cuda",
@@ -18,7 +25,7 @@ __all__ = [
     "interpolation_backward_cuda", "interpolation_forward_cuda", "knnquery_cuda", "stack_ball_query_forward",
     "stack_farthest_point_sampling_wrapper", "stack_group_points_backward", "stack_group_points_forward",
     "subtraction_backward_cuda", "subtraction_forward_cuda", "three_interpolate_grad_wrapper_stack",
-    "three_interpolate_wrapper_stack", "three_nn_wrapper_stack",
+    "three_interpolate_wrapper_stack", "three_nn_wrapper_stack", "voxel_query_wrapper",
 ]  # fmt: skip
 
 
@@ -169,6 +176,38 @@ def stacked_furthest(
         found = furthest_points(points[cloud][None], near, size, threads_of_points(largest, 1024))
         temp[cloud] = near[0]
         idx[where] = (found[0] + cloud.start).to(idx.dtype)
+
+
+def voxel_query_wrapper(
+    m: int, r1: int, r2: int, r3: int, nsample: int, radius: float, z_range: int, y_range: int, x_range: int,
+    new_xyz: torch.Tensor, xyz: torch.Tensor, new_coords: torch.Tensor, point_indices: torch.Tensor, idx: torch.Tensor,
+) -> int:  # fmt: skip
+    """The first points within a radius (on it, too) of new_xyz [M, 3], one in each voxel around new_coords int32 [M, 4]
+    (sample, z, y, x), as in `pointnet2_stack_cuda`, which gives 1.
+
+    point_indices: int32 [B, r1, r2, r3], the point of xyz [N, 3] in each voxel, negative for none. Into idx int32
+    [M, nsample]: the first repeated behind the last; where there is none, -1 in the first column. All voxels around go
+    in pieces of at most 2 ** 24.
+    """
+    shifts = torch.cartesian_prod(*(
+        torch.arange(-reach, reach + 1, device=new_coords.device) for reach in (z_range, y_range, x_range)
+    ))  # fmt: skip
+    bounds = torch.tensor([r1, r2, r3], device=new_coords.device)
+    for piece in point_pieces(m, 3 * len(shifts)):
+        around = new_coords[piece, None, 1:].long() + shifts
+        inside = ((around >= 0) & (around < bounds)).all(-1)
+        at = torch.where(inside[..., None], around, torch.zeros_like(around)).unbind(-1)
+        points = point_indices[(new_coords[piece, :1].long(), *at)].long()
+        gone = xyz[points.clamp(min=0)] - new_xyz[piece, None]
+        distances = gone[..., 0].square() + gone[..., 1].square() + gone[..., 2].square()
+        mask = inside & (points >= 0) & (distances <= squared_radius(radius))
+        found, number = first_of(mask, nsample)
+        found = torch.where(found < len(shifts), found, found[:, :1]).clamp(max=len(shifts) - 1)
+        held = idx[piece]
+        taken = torch.where((number > 0)[:, None], points.gather(1, found).to(idx.dtype), held)
+        taken[:, 0] = torch.where(number > 0, taken[:, 0], torch.full_like(taken[:, 0], -1))
+        idx[piece] = taken
+    return 1
 
 
 # --- by ends ---------------------------------------------------------------------------------------------------------

@@ -17,27 +17,33 @@ from transplt.helper.kernels.voxels import ranks_in_groups
 
 __all__ = [
     "bev_pool_backward", "bev_pool_forward", "bev_pool_v2_backward", "bev_pool_v2_forward",
-    "points_in_boxes_all_forward", "points_in_boxes_cpu_forward", "points_in_boxes_part_forward", "pts_in_boxes3d_cpu",
-    "roiaware_pool3d_backward", "roiaware_pool3d_forward", "roipoint_pool3d_forward", "roipool3d_cpu",
+    "points_in_boxes_all_forward", "points_in_boxes_cpu", "points_in_boxes_cpu_forward", "points_in_boxes_gpu",
+    "points_in_boxes_part_forward", "pts_in_boxes3d_cpu", "roiaware_pool3d_backward", "roiaware_pool3d_centered",
+    "roiaware_pool3d_forward", "roipoint_pool3d_centered", "roipoint_pool3d_forward", "roipool3d_cpu",
     "roipool3d_forward", "voxel_pooling_inference_forward_wrapper", "voxel_pooling_train_forward_wrapper",
 ]  # fmt: skip
 
 
-def in_boxes(boxes: torch.Tensor, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Which points [B, N, 3] lie in boxes [B, M, 7] (center in x and y, bottom in z, three sizes, angle about z): bool
-    [B, M, N], and x and y in the box's own frame. Borders count in z only.
+def in_boxes(
+    boxes: torch.Tensor, points: torch.Tensor, margin: float = 0.0, *, centered: bool = False
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Which points [B, N, 3] lie in boxes [B, M, 7] (center in x and y, bottom in z or, `centered`, the center, three
+    sizes, angle about z): bool [B, M, N], and x and y in the box's own frame. Borders count in z only; the margin is
+    that in x and y.
     """
     boxes, x, y, z = boxes[..., None], points[..., None, :, 0], points[..., None, :, 1], points[..., None, :, 2]
-    near_z = (z - (boxes[..., 2, :] + boxes[..., 5, :] / 2)).abs() <= boxes[..., 5, :] / 2
+    half = boxes[..., 5, :] / 2
+    near_z = (z - (boxes[..., 2, :] if centered else boxes[..., 2, :] + half)).abs() <= half
     cosine, sine = (-boxes[..., 6, :]).cos(), (-boxes[..., 6, :]).sin()
     over, up = x - boxes[..., 0, :], y - boxes[..., 1, :]
     own_x, own_y = over * cosine - up * sine, over * sine + up * cosine
-    return near_z & within(own_x, boxes[..., 3, :]) & within(own_y, boxes[..., 4, :]), own_x, own_y
+    near = (own_x.abs() < boxes[..., 3, :] / 2 + margin) & (own_y.abs() < boxes[..., 4, :] / 2 + margin)
+    return near_z & near, own_x, own_y
 
 
-def within(place: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
-    """True where a place lies in an interval about 0, without its ends."""
-    return (place > -size / 2) & (place < size / 2)
+def in_centered_boxes(boxes: torch.Tensor, points: torch.Tensor) -> torch.Tensor:
+    """Which points [B, N, 3] lie in boxes [B, M, 7] of OpenPCDet, bool [B, M, N]."""
+    return in_boxes(boxes, points, 1e-5, centered=True)[0]
 
 
 def in_lidar_boxes(boxes: torch.Tensor, points: torch.Tensor) -> torch.Tensor:
@@ -58,18 +64,31 @@ def in_camera_boxes(boxes: torch.Tensor, points: torch.Tensor) -> torch.Tensor:
     return near & (own_x.abs() <= boxes[..., 5, :] / 2) & (own_z.abs() <= boxes[..., 4, :] / 2)
 
 
+def first_boxes(
+    test: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], boxes: torch.Tensor, points: torch.Tensor,
+    into: torch.Tensor,
+) -> None:  # fmt: skip
+    """Write the first of boxes [B, M, 7] that holds each of points [B, N, 3] into [B, N]; others stay."""
+    if boxes.shape[1] == 0:
+        return
+    for piece in point_pieces(points.shape[1], boxes.shape[0] * boxes.shape[1]):
+        inside, held = test(boxes, points[:, piece]).to(torch.float32), into[:, piece]
+        into[:, piece] = torch.where(inside.amax(1) > 0, inside.argmax(1).to(held.dtype), held)
+
+
 def points_in_boxes_part_forward(
     boxes_tensor: torch.Tensor, pts_tensor: torch.Tensor, box_idx_of_points_tensor: torch.Tensor
 ) -> None:
     """The first of boxes [B, M, 7] that holds each of points [B, N, 3], into int32 [B, N], as in mmcv; points in none
     keep what the buffer holds. z of a box is its bottom.
     """
-    if boxes_tensor.shape[1] == 0:
-        return
-    for piece in point_pieces(pts_tensor.shape[1], boxes_tensor.shape[0] * boxes_tensor.shape[1]):
-        inside = in_boxes(boxes_tensor, pts_tensor[:, piece])[0].to(torch.float32)
-        held = box_idx_of_points_tensor[:, piece]
-        box_idx_of_points_tensor[:, piece] = torch.where(inside.amax(1) > 0, inside.argmax(1).to(held.dtype), held)
+    first_boxes(in_lidar_boxes, boxes_tensor, pts_tensor, box_idx_of_points_tensor)
+
+
+def points_in_boxes_gpu(boxes: torch.Tensor, pts: torch.Tensor, box_idx_of_points: torch.Tensor) -> int:
+    """As `points_in_boxes_part_forward`, in OpenPCDet, where z of a box is its center, with a margin; gives 1."""
+    first_boxes(in_centered_boxes, boxes, pts, box_idx_of_points)
+    return 1
 
 
 def points_in_boxes_all_forward(
@@ -87,6 +106,12 @@ def points_in_boxes_cpu_forward(
 ) -> None:
     """Whether boxes [M, 7] hold points [N, 3], 0 or 1, into int32 [M, N], as in mmcv."""
     pts_indices_tensor.copy_(in_boxes(boxes_tensor[None], pts_tensor[None])[0][0])
+
+
+def points_in_boxes_cpu(boxes: torch.Tensor, pts: torch.Tensor, pts_indices: torch.Tensor) -> int:
+    """As `points_in_boxes_cpu_forward`, in OpenPCDet, where z of a box is its center, with a margin; gives 1."""
+    pts_indices.copy_(in_boxes(boxes[None], pts[None], 1e-2, centered=True)[0][0])
+    return 1
 
 
 def pts_in_boxes3d_cpu(pts_flag: torch.Tensor, pts: torch.Tensor, boxes3d: torch.Tensor) -> int:
@@ -132,6 +157,15 @@ def roipoint_pool3d_forward(
     pool_into(in_lidar_boxes, boxes3d, xyz, pts_feature, pooled_features, pooled_empty_flag)
 
 
+def roipoint_pool3d_centered(
+    xyz: torch.Tensor, boxes3d: torch.Tensor, pts_feature: torch.Tensor, pooled_features: torch.Tensor,
+    pooled_empty_flag: torch.Tensor,
+) -> int:  # fmt: skip
+    """As `roipoint_pool3d_forward`, in OpenPCDet, where z of a box is its center, with a margin; gives 1."""
+    pool_into(in_centered_boxes, boxes3d, xyz, pts_feature, pooled_features, pooled_empty_flag)
+    return 1
+
+
 def roipool3d_forward(
     xyz: torch.Tensor, boxes3d: torch.Tensor, pts_feature: torch.Tensor, pooled_features: torch.Tensor,
     pooled_empty_flag: torch.Tensor,
@@ -166,6 +200,23 @@ def roiaware_pool3d_forward(
     part is empty; argmax: int32 of that shape, the first point with the largest value, -1 for none; pts_idx_of_voxels:
     int32 [R, X, Y, Z, P] from zeros, how many points a part holds, at most P - 1, and their indices.
     """
+    pool_parts(rois, pts, pts_feature, argmax, pts_idx_of_voxels, pooled_features, pool_method, False)
+
+
+def roiaware_pool3d_centered(
+    rois: torch.Tensor, pts: torch.Tensor, pts_feature: torch.Tensor, argmax: torch.Tensor,
+    pts_idx_of_voxels: torch.Tensor, pooled_features: torch.Tensor, pool_method: int,
+) -> int:  # fmt: skip
+    """As `roiaware_pool3d_forward`, in OpenPCDet, where z of a box is its center, with a margin; gives 1."""
+    pool_parts(rois, pts, pts_feature, argmax, pts_idx_of_voxels, pooled_features, pool_method, True)
+    return 1
+
+
+def pool_parts(
+    rois: torch.Tensor, pts: torch.Tensor, pts_feature: torch.Tensor, argmax: torch.Tensor,
+    pts_idx_of_voxels: torch.Tensor, pooled_features: torch.Tensor, pool_method: int, centered: bool,
+) -> None:  # fmt: skip
+    """`roiaware_pool3d_forward`, for boxes that stand on their z or, `centered`, have it in the middle."""
     parts, most = pooled_features.shape[1:4], pts_idx_of_voxels.shape[-1] - 1
     if pool_method == 0:
         argmax.fill_(-1)
@@ -173,10 +224,11 @@ def roiaware_pool3d_forward(
         return
     boxes, points, keys = [], [], []
     for piece in point_pieces(len(rois), len(pts)):
-        inside, own_x, own_y = in_boxes(rois[None, piece], pts[None])
+        inside, own_x, own_y = in_boxes(rois[None, piece], pts[None], 1e-5 if centered else 0.0, centered=centered)
         box, point = inside[0].nonzero(as_tuple=True)
         roi = rois[piece][box]
-        own = [own_x[0][box, point] + roi[:, 3] / 2, own_y[0][box, point] + roi[:, 4] / 2, pts[point, 2] - roi[:, 2]]
+        up = pts[point, 2] - roi[:, 2] + (roi[:, 5] / 2 if centered else 0)
+        own = [own_x[0][box, point] + roi[:, 3] / 2, own_y[0][box, point] + roi[:, 4] / 2, up]
         key = box + piece.start
         for place, size, count in zip(own, roi[:, 3:6].unbind(-1), parts, strict=True):
             key = key * count + (place / (size / count)).long().clamp(0, count - 1)
