@@ -154,6 +154,10 @@ def spatial() -> Iterator[Call]:
     yield "ca_backward", (weight, t, number(2, 3, 3, 4), torch.zeros_like(t), torch.zeros_like(t))
     yield "ca_map_forward", (weight, t, torch.zeros_like(t))
     yield "ca_map_backward", (number(2, 3, 3, 4), weight, t, torch.zeros_like(weight), torch.zeros_like(t))
+    yield "criss_cross_forward", (t, number(2, 3, 3, 4))
+    yield "criss_cross_backward", (weight, t, number(2, 3, 3, 4))
+    yield "criss_cross_map_forward", (weight, t)
+    yield "criss_cross_map_backward", (number(2, 3, 3, 4), weight, t)
     for side in ("top", "bottom", "left", "right"):
         yield f"{side}_pool_forward", (features,)
         yield f"{side}_pool_backward", (features, number(2, 4, 3, 4))
