@@ -21,9 +21,11 @@ def check_rows(topic: str, *modules: str) -> None:
     rows = table["functions"]
     assert {*table["_meta"]} == {"about", "source"}
     for row in rows:
-        assert {*row} <= FIELDS and FIELDS - {"helper"} <= {*row}, row["called"]
+        assert {*row} <= {*FIELDS, "variants"} and FIELDS - {"helper"} <= {*row}, row["called"]
         assert row["operator"] in operators, row["operator"]
         assert row["modules"] and row["source"].startswith("github.com/") and "@" in row["source"], row["called"]
+        for each in row.get("variants", ()):
+            inspect.signature(offered[each["helper"]]).bind(*row["arguments"])
         if "helper" not in row:
             assert row["differs"], row["called"]
             continue
@@ -32,7 +34,9 @@ def check_rows(topic: str, *modules: str) -> None:
         named = [each.name for each in signature.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
         # keywords stay as they are in the call: what stands beyond the names goes into `*`
         assert row["arguments"][: len(named)] == named[: len(row["arguments"])], (row["called"], named)
-    assert {*offered} == {row["helper"] for row in rows if "helper" in row}
+    chosen = [each for row in rows for each in row.get("variants", ())]
+    assert all(each["sources_say"] for each in chosen)
+    assert {*offered} == {each["helper"] for each in (*rows, *chosen) if "helper" in each}
     keys = [(row["called"], module, len(row["arguments"])) for row in rows for module in row["modules"]]
     assert len(keys) == len({*keys}), [key for key in keys if keys.count(key) > 1]
 

@@ -464,3 +464,17 @@ def test_bins_with_channels_of_their_own(moves: bool, piece: int, monkeypatch: p
             again, _ = psroi.dcn_v2_psroi_pooling_forward(images, rois, moved, False, *sizes)
             values.append((grad * again).sum())
         close(to_trans[place], (values[0] - values[1]) / 2e-6, 1e-5)
+
+
+def test_boxes_that_are_no_numbers_do_not_stop_a_program() -> None:
+    images, nan = numbers(1, 4, 6, 8), math.nan
+    rois = torch.tensor([[0, nan, 1.0, 5.0, 6.0], [0, 1.0, 1.0, math.inf, 6.0], [0, 1.0, 1.0, 5.0, 6.0]]).double()
+    for ratio in (0, 2):
+        found = roi.roi_align_forward(images, rois, 0.5, 2, 3, ratio, True)
+        close(found[2], roi.roi_align_forward(images, rois[2:], 0.5, 2, 3, ratio, True)[0])
+        assert roi.roi_align_backward(found, rois, 0.5, 2, 3, 1, 4, 6, 8, ratio, True).shape == images.shape
+    output, argmax = roi.roi_pool_forward(images, rois, 0.5, 2, 3)
+    close(output[2], roi.roi_pool_forward(images, rois[2:], 0.5, 2, 3)[0][0])
+    assert int(argmax.min()) >= -1
+    _, count = psroi.dcn_v2_psroi_pooling_forward(images, rois, images[:0], True, 0.5, 1, 2, 2, 2, 3, 0.1)
+    assert not count[0].any() and count[2].all()

@@ -13,10 +13,11 @@ from tests.helper.kernels.rows import check_rows, close, kernels, np, numbers, t
 
 pytestmark = pytest.mark.torch
 soft, light, lists, scan = (kernels(n) for n in ("masked_softmax", "light_conv", "multi_tensor", "selective_scan"))
+layer = kernels("layer_norm")
 
 
 def test_each_row_names_a_function_that_takes_its_arguments() -> None:
-    check_rows("fused", "masked_softmax", "light_conv", "multi_tensor", "selective_scan")
+    check_rows("fused", "masked_softmax", "light_conv", "multi_tensor", "selective_scan", "layer_norm")
 
 
 # --- softmax ---------------------------------------------------------------------------------------------------------
@@ -79,6 +80,26 @@ def test_turned_pairs(conj: bool) -> None:
     soft.apply_rotary(x1, x2, angle.cos(), angle.sin(), x1, x2, conj)  # in place
     close(x1, turned.real)
     close(x2, turned.imag)
+
+
+@pytest.mark.parametrize("kind", ["float64", "float16"])
+def test_a_layer_norm_with_what_its_backward_pass_is_given(kind: str) -> None:
+    given, gamma, beta = numbers(2, 5, 3, 4, dtype=kind), numbers(3, 4, seed=1), numbers(3, 4, seed=2)
+    gamma, beta = (each if kind == "float64" else each.float() for each in (gamma, beta))
+    out, mean, invvar = layer.layer_norm_forward_affine(given, torch.Size((3, 4)), gamma, beta, 1e-5)
+    tolerance = 1e-9 if kind == "float64" else 2e-3
+    rows = given.double().reshape(10, 12)
+    close(mean, rows.mean(1), tolerance)
+    close(invvar, (rows.var(1, unbiased=False) + 1e-5).rsqrt(), tolerance)
+    assert out.dtype == gamma.dtype and mean.shape == invvar.shape == (10,)
+    leaves = [each.double().requires_grad_() for each in (given, gamma, beta)]
+    wanted = torch.nn.functional.layer_norm(leaves[0], (3, 4), *leaves[1:], 1e-5)
+    close(out, wanted.detach(), tolerance)
+    grad = numbers(2, 5, 3, 4, seed=3).to(out.dtype)
+    found = layer.layer_norm_backward_affine(grad, mean, invvar, given, (3, 4), gamma, beta, 1e-5)
+    assert [each.dtype for each in found] == [given.dtype, gamma.dtype, beta.dtype]
+    for one, two in zip(found, torch.autograd.grad(wanted, leaves, grad.double()), strict=True):
+        close(one, two, tolerance)
 
 
 # --- convolutions along time -----------------------------------------------------------------------------------------

@@ -326,6 +326,16 @@ def test_warping_by_a_flow(bilinear: bool) -> None:
     close(half, output, 3e-3)
 
 
+def test_a_flow_that_is_no_number_does_not_stop_a_program() -> None:
+    image, flow = numbers(1, 2, 4, 5), torch.zeros(1, 2, 4, 5).double()
+    flow[0, 0, 1, 1] = math.nan
+    output = torch.zeros_like(image)
+    warp.resample2d_forward(image, flow, output, 1, True)
+    assert output[0, :, 1, 1].isnan().all() and int(output.isnan().sum()) == 2
+    warp.resample2d_forward(image, flow, output, 1, False)
+    assert output.isfinite().all()
+
+
 def test_gradients_of_warping_are_added_and_written() -> None:
     class Warp(torch.autograd.Function):  # type: ignore[misc, name-defined]
         @staticmethod

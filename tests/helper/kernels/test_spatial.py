@@ -138,6 +138,11 @@ def test_criss_cross_attention(height: int, width: int) -> None:
     across.ca_map_backward(grad_out, weight, g, dw, dg)
     linear_in(dw, weight, lambda one: total(one, g), grad_out)
     linear_in(dg, g, lambda two: total(weight, two), grad_out)
+    close(across.criss_cross_forward(t, f), wanted)
+    close(across.criss_cross_map_forward(weight, g), summed)
+    returned = *across.criss_cross_backward(grad, t, f), *across.criss_cross_map_backward(grad_out, weight, g)
+    for one, two in zip(returned, (dt, df, dw, dg), strict=True):
+        close(one, two)
 
 
 # --- moved pixels ----------------------------------------------------------------------------------------------------

@@ -154,6 +154,10 @@ def spatial() -> Iterator[Call]:
     yield "ca_backward", (weight, t, number(2, 3, 3, 4), torch.zeros_like(t), torch.zeros_like(t))
     yield "ca_map_forward", (weight, t, torch.zeros_like(t))
     yield "ca_map_backward", (number(2, 3, 3, 4), weight, t, torch.zeros_like(weight), torch.zeros_like(t))
+    yield "criss_cross_forward", (t, number(2, 3, 3, 4))
+    yield "criss_cross_backward", (weight, t, number(2, 3, 3, 4))
+    yield "criss_cross_map_forward", (weight, t)
+    yield "criss_cross_map_backward", (number(2, 3, 3, 4), weight, t)
     for side in ("top", "bottom", "left", "right"):
         yield f"{side}_pool_forward", (features,)
         yield f"{side}_pool_backward", (features, number(2, 4, 3, 4))
@@ -197,6 +201,10 @@ def fused() -> Iterator[Call]:
     yield "scaled_triangular_softmax_backward", (scores[0], scores[0].softmax(-1).tril(), scale)
     pair, angle = number(2, 4, 6), number(4, 6)
     yield "apply_rotary", (pair, number(2, 4, 6), angle.cos(), angle.sin(), torch.zeros(2, 4, 6), pair.clone(), True)
+    states, share, shift = number(2, 5, 8).half(), number(8), number(8)
+    yield "layer_norm_forward_affine", (states, (8,), share, shift, 1e-5)
+    stats = torch.zeros(10), torch.ones(10)
+    yield "layer_norm_backward_affine", (number(2, 5, 8), *stats, states, (8,), share, shift, 1e-5)
     given, few, many = number(2, 6, 5), number(3, 3), number(2, 3, 3, 5)
     yield "lightconv_forward", (given, few, 1)
     yield "lightconv_backward", (given, 1, number(2, 6, 5), few)
@@ -264,6 +272,7 @@ def test_every_function_runs_on_the_card_as_on_the_cpu() -> None:
     assert [(name, said) for name, said in found if said] == []
     folder = ROOT / "rules" / "support" / "kernel_functions"
     rows = [row for topic in TOPICS for row in json.loads((folder / f"{topic}.json").read_text("utf-8"))["functions"]]
+    rows += [each for row in rows for each in row.get("variants", ())]
     on_the_host = {"soft_nms", "multi_tensor_apply"}
     assert {name for name, _ in found} == {row["helper"] for row in rows if "helper" in row} - on_the_host
 

@@ -17,7 +17,9 @@ def _warped(image: torch.Tensor, flow: torch.Tensor, kernel_size: int, bilinear:
     y = torch.arange(rows, device=flow.device, dtype=flow.dtype)[:, None] + flow[:, 1]
 
     def read(down: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        index = down.clamp(0, height - 1).long() * width + right.clamp(0, width - 1).long()
+        # a flow that is no number reads some pixel; its weights are none either
+        row, column = down.nan_to_num(0).clamp(0, height - 1), right.nan_to_num(0).clamp(0, width - 1)
+        index = row.long() * width + column.long()
         found = flat.gather(2, index.flatten(1)[:, None].expand(-1, channels, -1))
         return found.reshape(batch, channels, rows, columns)
 

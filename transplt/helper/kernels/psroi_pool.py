@@ -51,7 +51,8 @@ class _PsroiBins:
         x, y = torch.broadcast_tensors(x, y)
         x, y = x.flatten(4), y.flatten(4)
         self.there = (x >= -0.5) & (x <= wide - 0.5) & (y >= -0.5) & (y <= high - 0.5)
-        self.x, self.y = x.clamp(0, wide - 1), y.clamp(0, high - 1)
+        self.x = torch.where(self.there, x.clamp(0, wide - 1), 0)
+        self.y = torch.where(self.there, y.clamp(0, high - 1), 0)
         group = (bins * group_size / pooled_size).floor().long().clamp(0, group_size - 1)
         own = torch.arange(output_dim, device=rois.device).view(-1, 1, 1) * group_size
         channel = (own + group[:, None]) * group_size + group

@@ -37,7 +37,8 @@ class RoiGrids:
         if sampling_ratio > 0:
             self.counts = [(sampling_ratio, sampling_ratio)] * number.shape[0]
         else:
-            needed = torch.stack([self.step_y, self.step_x], 1).ceil().tolist()
+            # a region that is no number is not read, and does not stop the program
+            needed = torch.stack([self.step_y, self.step_x], 1).ceil().nan_to_num(0, 0, 0).tolist()
             self.counts = [(max(int(down), 0), max(int(along), 0)) for down, along in needed]
 
     def groups(self, channels: int) -> Iterator[tuple[tuple[int, int], torch.Tensor]]:
@@ -223,8 +224,8 @@ def largest_pixels(
     width + column, into `argmax`; 0 and -1 for an empty bin. `rows`, `columns` [regions, bins] are first and end.
     """
     channels, high, wide = input.shape[1:]
-    first_y, end_y = (each.clamp(0, high).long() for each in rows)
-    first_x, end_x = (each.clamp(0, wide).long() for each in columns)
+    first_y, end_y = (each.nan_to_num(0).clamp(0, high).long() for each in rows)
+    first_x, end_x = (each.nan_to_num(0).clamp(0, wide).long() for each in columns)
     regions = number.shape[0]
     if not regions:
         return

@@ -6,7 +6,10 @@ import torch
 
 from transplt.helper.kernels.recompute import as_compiled, widened
 
-__all__ = ["ca_backward", "ca_forward", "ca_map_backward", "ca_map_forward", "psamask_backward", "psamask_forward"]
+__all__ = [
+    "ca_backward", "ca_forward", "ca_map_backward", "ca_map_forward", "criss_cross_backward", "criss_cross_forward",
+    "criss_cross_map_backward", "criss_cross_map_forward", "psamask_backward", "psamask_forward",
+]  # fmt: skip
 
 
 def _mask_places(
@@ -125,3 +128,37 @@ def ca_map_backward(
     """The gradients of `ca_map_forward`, added to `dw` and `dg`."""
     ca_forward(dout, g, dw)
     ca_backward(weight, dout, g, torch.zeros_like(g), dg)
+
+
+@as_compiled
+def criss_cross_forward(t: torch.Tensor, f: torch.Tensor) -> torch.Tensor:
+    """The products of `ca_forward`, returned, as CCNet calls it."""
+    weight = t.new_zeros(t.shape[0], t.shape[2] + t.shape[3] - 1, *t.shape[2:])
+    ca_forward(t, f, weight)
+    return weight
+
+
+@as_compiled
+def criss_cross_backward(dw: torch.Tensor, t: torch.Tensor, f: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The gradients of `criss_cross_forward`, returned."""
+    found = torch.zeros_like(t), torch.zeros_like(f)
+    ca_backward(dw, t, f, *found)
+    return found
+
+
+@as_compiled
+def criss_cross_map_forward(weight: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+    """The sums of `ca_map_forward`, returned, as CCNet calls it."""
+    out = torch.zeros_like(g)
+    ca_map_forward(weight, g, out)
+    return out
+
+
+@as_compiled
+def criss_cross_map_backward(
+    dout: torch.Tensor, weight: torch.Tensor, g: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The gradients of `criss_cross_map_forward`, returned."""
+    found = torch.zeros_like(weight), torch.zeros_like(g)
+    ca_map_backward(dout, weight, g, *found)
+    return found
