@@ -12,11 +12,6 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn import functional as F
 
-try:  # noqa: SIM105
-    import torch_npu
-except ImportError:  # the same code runs on CUDA and on the CPU
-    pass
-
 _UNBOUND = 2147483647
 _HALF = (torch.float16, torch.bfloat16)
 
@@ -31,8 +26,8 @@ class Sight(NamedTuple):
     right: int = -1
     dropout: float = 0.0
     softcap: float = 0.0
-    slopes: torch.Tensor | None = None
-    bias: torch.Tensor | None = None
+    slopes: Any = None
+    bias: Any = None
     top_left: bool = False
 
     def shift(self, queries: int, keys: int) -> int:
@@ -175,6 +170,8 @@ def fused(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, sight: Sight, mode: int, layout: str, **lengths: list[int]
 ) -> torch.Tensor:
     """torch_npu.npu_fusion_attention, `layout` BSND or TND; in its modes 2 to 4 it takes one triangle for all sizes."""
+    import torch_npu
+
     given: dict[str, Any] = {"keep_prob": 1.0 - sight.dropout, "scale": sight.scale, **lengths}
     if mode:
         given.update(atten_mask=_triangle(q.device), sparse_mode=mode)
