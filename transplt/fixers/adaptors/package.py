@@ -100,7 +100,7 @@ class _Reading:
     work: Work
     package: Package
     known: dict[int, tuple[ast.expr, str]] = field(default_factory=dict)
-    unknown: set[int] = field(default_factory=set)
+    written: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         for name, full in self.work.names.references():
@@ -114,8 +114,6 @@ class _Reading:
                 node, full = above, f"{full}.{above.attr}"
             if self.package.knows(full) and isinstance(getattr(node, "ctx", None), ast.Load):
                 self.known[id(name)] = node, full
-            else:
-                self.unknown.add(id(name))
 
     def plan(self, node: _Import) -> dict[str, str] | None:
         """The full names that an import brings, by what it calls them; None where one is not known, or is a module of
@@ -173,8 +171,9 @@ def _turned(writer: AdaptorWriter, package: Package, reading: _Reading, node: _I
     begun = [local for local, full in plan.items() if not package.knows(full)]
     for local in [*begun, *(dict(helped) if inside else ())]:
         for use in reading.dotted(local):
-            if not _dotted(writer, package, *use, code):
+            if id(use[0]) not in reading.written and not _dotted(writer, package, *use, code):
                 return False
+            reading.written.add(id(use[0]))
     others = [alias for alias in node.names if not base and not package.holds(alias.name)]
     if others:
         lines.insert(0, "import " + ", ".join(f"{a.name} as {a.asname}" if a.asname else a.name for a in others))
