@@ -173,7 +173,7 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
             "pkg/ops/kernels.py": "import triton\n",
             "pkg/tools/torch.py": "import torch\n",
             "pkg/tools/more.py": "import torch\nimport pkg.net\n",
-            "runs/train.py": "import torch\nimport triton\nimport pkg.net\nimport pkg.ops.kernels\nimport pkg.tools.more\n",
+            "runs/train.py": "import torch, triton, pkg.ops.kernels\nimport pkg.net\nimport pkg.tools.more\n",
         },
         {"pkg/net.py": ("pkg/npu_port.py", "from . import npu_port")},
     ),

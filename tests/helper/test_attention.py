@@ -63,6 +63,7 @@ def same_with_gradients(found: Any, expected: Any, leaves: list[Any], close: flo
     make = torch.Generator().manual_seed(0)
     factor = torch.randn(expected.shape, generator=make, dtype=torch.float64).to(found.dtype)
     torch.testing.assert_close(found, expected.to(found.dtype), rtol=close, atol=close)
+    assert found.is_contiguous(), "programs take views of it"
     own = torch.autograd.grad((found * factor).sum(), leaves, allow_unused=True, retain_graph=True)
     wanted = torch.autograd.grad((expected * factor).sum(), leaves, allow_unused=True, retain_graph=True)
     for leaf, one, other in zip(leaves, own, wanted, strict=True):

@@ -76,6 +76,7 @@ def compared(function: Any, given: list[Any], more: dict[str, Any]) -> float:
                for each in given]  # fmt: skip
         moved = {name: value.to(place) if torch.is_tensor(value) else value for name, value in more.items()}
         out = function(*own, **moved)
+        assert out.is_contiguous()
         leaves = [each for each in own if each.requires_grad]
         slopes = torch.autograd.grad(out.float().square().sum(), leaves, allow_unused=True)
         found.append([out, *(leaf * 0 if each is None else each for leaf, each in zip(leaves, slopes, strict=True))])

@@ -36,7 +36,10 @@ class Sight(NamedTuple):
 
 
 def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, sight: Sight, shift: int | None = None) -> torch.Tensor:
-    """softmax(mask(scale q k^T)) v. A query that sees no key gets 0, as in flash-attn, and sends no gradient."""
+    """softmax(mask(scale q k^T)) v. A query that sees no key gets 0, as in flash-attn, and sends no gradient.
+
+    The result is contiguous, as theirs: programs take views of it.
+    """
     queries, keys = q.shape[1], k.shape[1]
     shift = sight.shift(queries, keys) if shift is None else shift
     first, last = _seeing(queries, keys, shift, sight)
@@ -91,7 +94,7 @@ def _scaled_dot_product(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, sight
     out = F.scaled_dot_product_attention(
         query, key, value, attn_mask=mask, dropout_p=sight.dropout, is_causal=causal, scale=sight.scale
     )
-    return out.transpose(1, 2).to(q.dtype)
+    return out.transpose(1, 2).contiguous().to(q.dtype)
 
 
 # --- by its definition, where something is asked for that no kernel gives --------------------------------------------
@@ -130,7 +133,7 @@ def scored(
         kept = torch.rand_like(weights) >= sight.dropout
         signed = torch.where(kept, signed, -signed)
         weights = weights * kept / (1 - sight.dropout)
-    return (weights @ value).transpose(1, 2).to(q.dtype), total, signed
+    return (weights @ value).transpose(1, 2).contiguous().to(q.dtype), total, signed
 
 
 def _slanted(slopes: torch.Tensor, queries: int, keys: int, shift: int) -> torch.Tensor:
@@ -179,7 +182,7 @@ def fused(
         given["pre_tockens"] = _UNBOUND if sight.left < 0 else sight.left
         given["next_tockens"] = _UNBOUND if sight.right < 0 else sight.right
     out: torch.Tensor = torch_npu.npu_fusion_attention(q, k, v, q.shape[-2], layout, **given)[0]
-    return out
+    return out.contiguous()
 
 
 @cache
