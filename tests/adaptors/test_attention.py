@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.adaptors.adapted import check_adapted, check_not_adapted, offered
+from tests.distributed.running import in_process as transplt
 from tests.harness import clean, migrate
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source, migrate_source
@@ -214,7 +218,7 @@ def test_a_form_that_cannot_be_read_is_left_with_a_remark(use: str) -> None:
 def test_the_package_for_ascend_is_the_other_choice() -> None:
     line(
         "from flash_attn import flash_attn_func, flash_attn_with_kvcache as cached",
-        "from flash_attn_npu import flash_attn_func\nfrom flash_attn_npu import flash_attn_with_kvcache as cached",
+        "from flash_attn_npu import flash_attn_func, flash_attn_with_kvcache as cached",
         "\nprint(cached)\n",
         "attention=package",
     )
@@ -299,6 +303,38 @@ def test_a_question_of_a_file_that_takes_nothing_of_it() -> None:
         ("import os", "HAS = importlib.util.find_spec('flash_attn') is not None"),
     ):
         assert answer in of_project({"probe.py": PROBE, "train.py": USE.format(line)}, "probe.py")
+
+
+REQUIRED = {
+    "requirements.txt": "torch==2.8.0\nflash-attn>=2.5 ; sys_platform == 'linux'\nxformers\nnumpy\n",
+    "pyproject.toml": '[project.optional-dependencies]\nfast = ["flash-attn==2.5.8", "numpy"]\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("adapt", "source", "stays", "asked"),
+    [
+        ("attention", "from flash_attn import flash_attn_func\nimport xformers.ops as x\n\nx.unbind(1)\n", set(), ""),
+        ("attention=package", "from flash_attn import flash_attn_func\n", {"xformers"}, "flash-attn-npu"),
+        ("attention", "from flash_attn import flash_attn_func\nimport xformers.triton\n", {"xformers"}, ""),
+        ("attention", "from flash_attn import flash_attn_func, other\n", {"flash-attn", "xformers"}, ""),
+        ("attention", "import os\n", {"flash-attn", "xformers"}, ""),
+        ("timm", "from flash_attn import flash_attn_func\n", {"flash-attn", "xformers"}, ""),
+    ],
+)
+def test_requirements_that_nothing_needs_any_more(
+    tmp_path: Path, adapt: str, source: str, stays: set[str], asked: str
+) -> None:
+    (tmp_path / "in").mkdir()
+    for name, text in {**REQUIRED, "train.py": f"import torch\n{source}\ntorch.ones(1).cuda()\n"}.items():
+        (tmp_path / "in" / name).write_text(text)
+    transplt("-i", "in", "-o", "out", "--adapt", adapt, cwd=tmp_path)
+    (out,) = (tmp_path / "out").iterdir()
+    for name in REQUIRED:
+        text = (out / name).read_text()
+        names = {each for each in ("flash-attn", "xformers") if re.search(rf"\b{each}(?!-)", text)}
+        assert names == stays & ({"flash-attn"} if name == "pyproject.toml" else {"flash-attn", "xformers"}), text
+        assert "numpy" in text and (not asked or asked in text)
 
 
 def test_a_question_for_transformers_is_left() -> None:

@@ -7,50 +7,21 @@ takes the place of, all of the file stays, since it would stop there anyway.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from transplt.edits.helper import in_file, taken_from_helper
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter, separator
-from transplt.fixers.codemods.packages import can_fail
+from transplt.program.optional_imports import can_fail
 from transplt.program.program import enclosing_function
+from transplt.program.taken_over import is_taken_over, reads
+from transplt.rules.taken_over import Package
 from transplt.syntax.asks import call_of
-from transplt.syntax.files import File
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import parent
 
 _Import = ast.Import | ast.ImportFrom
-
-
-@dataclass(frozen=True, slots=True)
-class Package:
-    """What takes the place of the names of a package, by full name: `names` of the helper, `constants`, which are
-    expressions, and names of other modules (`moved`: `einops.rearrange`).
-    """
-
-    root: str
-    names: Mapping[str, str]
-    constants: Mapping[str, str] = field(default_factory=dict)
-    moved: Mapping[str, str] = field(default_factory=dict)
-
-    def knows(self, full: str) -> bool:
-        """True for a name that something takes the place of."""
-        return full in self.names or full in self.constants or full in self.moved
-
-    def holds(self, full: str) -> bool:
-        """True for a name of the package, or of a module of it that `full` names."""
-        return full == self.root or full.startswith(f"{self.root}.")
-
-    def has_module(self, full: str) -> bool:
-        """True for a module with names that something takes the place of."""
-        every = (*self.names, *self.constants, *self.moved)
-        return any(name.startswith(f"{full}.") for name in every)
-
-    def without(self, names: Collection[str]) -> Package:
-        """The same, but for some full names."""
-        kept = {full: name for full, name in self.names.items() if full not in names}
-        return Package(self.root, kept, self.constants, self.moved)
 
 
 def turn_package(writer: AdaptorWriter, package: Package, code: str, codes: Collection[str]) -> bool:
@@ -64,8 +35,9 @@ def turn_package(writer: AdaptorWriter, package: Package, code: str, codes: Coll
     reading = _Reading(work, package)
     plans = {node: reading.plan(node) for node in imports if not writer.keeps(node, code)}
     open_ = [node for node in imports if node not in plans or plans[node] is None]
-    if not any(reading.takes(plan) for plan in plans.values() if plan) and not others_are_turned(work, package):
-        return False  # it asks whether the package is there, and nothing more
+    asks_alone = not any(reading.takes(plan) for plan in plans.values() if plan)
+    if asks_alone and not is_taken_over(package, work.project, but=work.scan.path):
+        return False  # whether the package is there decides something, and no other file has its functions
     if any(not can_fail(node) and enclosing_function(node) is None for node in open_):
         return False
     done = [node for node in imports if node not in open_ and _turned(writer, package, reading, node, code)]
@@ -103,17 +75,7 @@ class _Reading:
     written: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        for name, full in self.work.names.references():
-            if not self.package.holds(full):
-                continue
-            node: ast.expr = name
-            while not self.package.knows(full):
-                above = parent(node)
-                if not isinstance(above, ast.Attribute) or above.value is not node:
-                    break
-                node, full = above, f"{full}.{above.attr}"
-            if self.package.knows(full) and isinstance(getattr(node, "ctx", None), ast.Load):
-                self.known[id(name)] = node, full
+        self.known = reads(self.package, self.work.names)
 
     def plan(self, node: _Import) -> dict[str, str] | None:
         """The full names that an import brings, by what it calls them; None where one is not known, or is a module of
@@ -167,7 +129,7 @@ def _turned(writer: AdaptorWriter, package: Package, reading: _Reading, node: _I
         if not called.text:
             return False
         lines.append(called.text)
-    lines += [_import_of(package, local, full) for local, full in taken if full not in package.names]
+    lines += _other_imports(package, [each for each in taken if each[1] not in package.names])
     begun = [local for local, full in plan.items() if not package.knows(full)]
     for local in [*begun, *(dict(helped) if inside else ())]:
         for use in reading.dotted(local):
@@ -186,12 +148,17 @@ def _turned(writer: AdaptorWriter, package: Package, reading: _Reading, node: _I
     return True
 
 
-def _import_of(package: Package, local: str, full: str) -> str:
-    """The statement that gives a name what takes the place of a full one, where that is not in the helper."""
-    if full in package.constants:
-        return f"{local} = {package.constants[full]}"
-    module, _, name = package.moved[full].rpartition(".")
-    return f"from {module} import {name}{'' if name == local else f' as {local}'}"
+def _other_imports(package: Package, taken: list[tuple[str, str]]) -> list[str]:
+    """The statements that give names what takes the place of full ones, where that is not in the helper."""
+    lines: list[str] = []
+    moved: dict[str, list[str]] = {}
+    for local, full in taken:
+        if full in package.constants:
+            lines.append(f"{local} = {package.constants[full]}")
+        else:
+            module, _, name = package.moved[full].rpartition(".")
+            moved.setdefault(module, []).append(name if name == local else f"{name} as {local}")
+    return [*lines, *(f"from {module} import {', '.join(names)}" for module, names in moved.items())]
 
 
 def _dotted(writer: AdaptorWriter, package: Package, node: ast.expr, full: str, code: str) -> bool:
@@ -225,23 +192,3 @@ def _remove(writer: AdaptorWriter, node: _Import, code: str, message: str) -> No
         return
     blocks = [getattr(above, part, []) for part in ("body", "orelse", "finalbody")]
     writer.remove(node, code, message, only=any(block == [node] for block in blocks))
-
-
-def others_are_turned(work: Work, package: Package) -> bool:
-    """True where other files of the project import the package, and nothing of it but what the helper has."""
-    word, found = package.root.encode(), False
-    for path, text in work.project.sources.items():
-        if path == work.scan.path or word not in text or not path.endswith(".py"):
-            continue
-        try:
-            file = File.of(path, text)
-        except (SyntaxError, ValueError):
-            return False
-        for node in file.scan.imports:
-            if isinstance(node, ast.ImportFrom) and not node.level and package.holds(node.module or ""):
-                if not all(package.knows(f"{node.module}.{alias.name}") for alias in node.names):
-                    return False
-                found = True
-            elif isinstance(node, ast.Import) and any(package.holds(alias.name) for alias in node.names):
-                return False
-    return found

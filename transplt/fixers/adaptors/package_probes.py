@@ -10,8 +10,10 @@ import ast
 import re
 
 from transplt.edits.unused import drop_unused
-from transplt.fixers.adaptors.package import Package, imports_of, others_are_turned
+from transplt.fixers.adaptors.package import imports_of
 from transplt.fixers.adaptors.writer import AdaptorWriter
+from transplt.program.taken_over import is_taken_over
+from transplt.rules.taken_over import Package
 from transplt.syntax.scan import parent
 
 _FINDERS = ("importlib.util.find_spec", "importlib.find_loader", "pkgutil.find_loader")
@@ -28,7 +30,7 @@ def turn_probes(writer: AdaptorWriter, package: Package, code: str, *, turned: b
     if not calls or _OF_LIBRARIES.search(work.source.utf8):
         return
     takes = bool(imports_of(work, package))
-    if not (turned if takes else others_are_turned(work, package)):
+    if not (turned if takes else is_taken_over(package, work.project, but=work.scan.path)):
         return
     written: list[ast.expr] = []
     for call in calls:

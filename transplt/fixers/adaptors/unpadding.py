@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from transplt.edits.work import Work
-from transplt.fixers.adaptors.package import Package
+from transplt.rules.taken_over import Package
 from transplt.syntax.scan import parent
 
 _FULL = "flash_attn.bert_padding.unpad_input"
