@@ -157,6 +157,38 @@ def test_a_flag_beside_an_import_of_a_module() -> None:
     )
 
 
+def test_a_question_whether_a_module_is_there() -> None:
+    check_adapted(
+        "attention",
+        """
+        import torch
+
+        try:
+            import xformers.ops as xops
+        except ImportError:
+            xops = None
+
+
+        def attend(q, k, v):
+            if xops is not None:
+                return xops.memory_efficient_attention(q, k, v)
+            return q if xops is None else k
+        """,
+        """
+        import torch
+
+        import npu_port
+
+
+
+        def attend(q, k, v):
+            if True:
+                return npu_port.memory_efficient_attention(q, k, v)
+            return q if False else k
+        """,
+    )
+
+
 def test_an_import_that_is_asked_for_goes_with_its_question() -> None:
     check_adapted(
         "attention",

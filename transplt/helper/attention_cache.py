@@ -16,7 +16,7 @@ from transplt.helper.rotary import turned_by_places
 __all__ = ["flash_attn_with_kvcache"]
 
 
-@torch.no_grad()
+@torch.no_grad()  # type: ignore[untyped-decorator]
 def flash_attn_with_kvcache(
     q: torch.Tensor,
     k_cache: torch.Tensor,
@@ -47,7 +47,7 @@ def flash_attn_with_kvcache(
     batch, queries = q.shape[:2]
     room = k_cache.shape[1] * (block_table.shape[1] if block_table is not None else 1)
     used: int | torch.Tensor = room if cache_seqlens is None else cache_seqlens
-    starts = used if torch.is_tensor(used) else torch.full((batch,), used, device=q.device)
+    starts = used if isinstance(used, torch.Tensor) else torch.full((batch,), used, device=q.device)
     starts = starts.long()
     if k is not None and v is not None:
         places = starts[:, None] + torch.arange(k.shape[1], device=q.device)
@@ -61,7 +61,7 @@ def flash_attn_with_kvcache(
         k_cache[rows, columns], v_cache[rows, columns] = k.to(k_cache.dtype), v.to(v_cache.dtype)
         used, starts = used + k.shape[1], starts + k.shape[1]
     keys, values = (_of_batch(each, batch, cache_batch_idx, block_table) for each in (k_cache, v_cache))
-    if not torch.is_tensor(used) and cache_leftpad is None and not return_softmax_lse:
+    if not isinstance(used, torch.Tensor) and cache_leftpad is None and not return_softmax_lse:
         return attend(q, keys[:, :used], values[:, :used], sight)
     out, total = _of_lengths(q, keys, values, sight, starts, cache_leftpad)
     return (out, total) if return_softmax_lse else out

@@ -7,6 +7,7 @@ i + shift - left <= j <= i + shift + right; `left` and `right` are -1 where noth
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import torch
@@ -173,15 +174,14 @@ def fused(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, sight: Sight, mode: int, layout: str, **lengths: list[int]
 ) -> torch.Tensor:
     """torch_npu.npu_fusion_attention, `layout` BSND or TND; in its modes 2 to 4 it takes one triangle for all sizes."""
-    import torch_npu
-
     given: dict[str, Any] = {"keep_prob": 1.0 - sight.dropout, "scale": sight.scale, **lengths}
     if mode:
         given.update(atten_mask=_triangle(q.device), sparse_mode=mode)
     if mode == 4:
         given["pre_tockens"] = _UNBOUND if sight.left < 0 else sight.left
         given["next_tockens"] = _UNBOUND if sight.right < 0 else sight.right
-    out: torch.Tensor = torch_npu.npu_fusion_attention(q, k, v, q.shape[-2], layout, **given)[0]
+    operator = import_module("torch_npu").npu_fusion_attention
+    out: torch.Tensor = operator(q, k, v, q.shape[-2], layout, **given)[0]
     return out.contiguous()
 
 

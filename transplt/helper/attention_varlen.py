@@ -153,7 +153,7 @@ def host_ends(ends: torch.Tensor) -> list[int]:
     known: tuple[int, list[int]] | None = getattr(ends, "host_ends", None)
     if known is None or known[0] != version:
         known = version, [int(each) for each in ends.tolist()]
-        ends.host_ends = known  # type: ignore[attr-defined]
+        ends.host_ends = known
     return known[1]
 
 

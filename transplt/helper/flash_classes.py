@@ -41,7 +41,7 @@ class FlashAttention(nn.Module):  # type: ignore[misc]
         """
         assert not need_weights
         dropout = self.dropout_p if self.training else 0.0
-        given = {"softmax_scale": self.softmax_scale, "causal": causal}
+        given: dict[str, Any] = {"softmax_scale": self.softmax_scale, "causal": causal}
         if cu_seqlens is not None:
             return flash_attn_varlen_qkvpacked_func(qkv, cu_seqlens, max_s or 0, dropout, **given), None
         if key_padding_mask is None:

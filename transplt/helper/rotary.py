@@ -37,7 +37,7 @@ def apply_rotary_emb(
     """
     if cu_seqlens is None:
         places = torch.arange(x.shape[1], device=x.device)
-        places = places + (seqlen_offsets[:, None] if torch.is_tensor(seqlen_offsets) else seqlen_offsets)
+        places = places + (seqlen_offsets[:, None] if isinstance(seqlen_offsets, torch.Tensor) else seqlen_offsets)
     else:
         starts = cu_seqlens[:-1].long() - seqlen_offsets
         lengths = (cu_seqlens[1:] - cu_seqlens[:-1]).long()
@@ -166,7 +166,7 @@ class RotaryEmbedding(nn.Module):  # type: ignore[misc]
         """
         if max_seqlen is not None:
             self._update_cos_sin_cache(max_seqlen, device=qkv.device, dtype=qkv.dtype)
-        elif not torch.is_tensor(seqlen_offset):
+        elif not isinstance(seqlen_offset, torch.Tensor):
             self._update_cos_sin_cache(qkv.shape[1] + seqlen_offset, device=qkv.device, dtype=qkv.dtype)
         cos, sin, turn = self._cos_cached, self._sin_cached, self.interleaved
         cos_k, sin_k = (cos, sin) if self.scale is None else (self._cos_k_cached, self._sin_k_cached)

@@ -216,7 +216,7 @@ def memory_efficient_attention(
     (batch, sequence, groups, heads, size). `op`, which chooses a kernel of CUDA, is not looked at.
     """
     shape = (*query.shape[:-1], value.shape[-1])
-    bias = attn_bias if torch.is_tensor(attn_bias) else None
+    bias = attn_bias if isinstance(attn_bias, torch.Tensor) else None
     if query.dim() == 3:
         query, key, value = (each.unsqueeze(2) for each in (query, key, value))
         bias = bias if bias is None else bias.unsqueeze(1)

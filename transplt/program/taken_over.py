@@ -33,6 +33,15 @@ def reads(package: Package, names: Names) -> dict[int, tuple[ast.expr, str]]:
     return found
 
 
+def is_question(name: ast.Name) -> bool:
+    """True for a name that is compared with None: `xops is not None`."""
+    above = parent(name)
+    if not isinstance(above, ast.Compare) or above.left is not name or len(above.ops) != 1:
+        return False
+    other = above.comparators[0]
+    return isinstance(above.ops[0], (ast.Is, ast.IsNot)) and isinstance(other, ast.Constant) and other.value is None
+
+
 def is_taken_over(package: Package, project: ProjectFacts, *, but: str = "") -> bool:
     """True where files of a project, `but` one, import a package, and nothing of it but what is taken over."""
     word, found = package.root.encode(), False
@@ -61,4 +70,6 @@ def _wanted(file: File, package: Package) -> Iterator[bool]:
                 continue
             local = alias.asname or (alias.name if base else alias.name.partition(".")[0])
             loads = [use for use in file.scan.names.get(local, ()) if isinstance(use.ctx, ast.Load)]
-            yield package.knows(full) or (package.has_module(full) and all(id(use) in known for use in loads))
+            yield package.knows(full) or (
+                package.has_module(full) and all(id(use) in known or is_question(use) for use in loads)
+            )

@@ -186,10 +186,10 @@ def _moves(document: Document, asked: list[Requirement], text: str, releases: Re
                 gone = without_row(text, each) if _is_row(each) else without_line(text, each)
             alone = each.section == PIP and all(goes(other) for other in asked if other.section == PIP)
             if gone is not None and not alone:
-                code, message = CUDA_OUT, f"{each.name} is a part of CUDA: CANN takes its place"
+                code, why = CUDA_OUT, " is a part of CUDA: CANN takes its place"
                 if name in taken:
-                    code, message = taken[name][0].code, f"{each.name}: its functions come from npu_port"
-                yield Edit((gone[0], gone[1]), code, message, gone[2], api=each.name)
+                    code, why = taken[name][0].code, ": its functions come from npu_port"
+                yield Edit((gone[0], gone[1]), code, f"{each.name}{why}", gone[2], api=each.name)
             continue
         if (new := moved(each, text, releases)) is None:
             continue

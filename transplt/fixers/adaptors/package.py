@@ -15,7 +15,7 @@ from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter, separator
 from transplt.program.optional_imports import can_fail
 from transplt.program.program import enclosing_function
-from transplt.program.taken_over import is_taken_over, reads
+from transplt.program.taken_over import is_question, is_taken_over, reads
 from transplt.rules.taken_over import Package
 from transplt.syntax.asks import call_of
 from transplt.syntax.modules import import_base
@@ -97,7 +97,7 @@ class _Reading:
     def _all_known(self, local: str) -> bool:
         """True for a module of which the file reads only what something takes the place of."""
         loads = [use for use in self.work.scan.names.get(local, ()) if isinstance(use.ctx, ast.Load)]
-        return all(id(use) in self.known for use in loads)
+        return all(id(use) in self.known or is_question(use) for use in loads)
 
     def takes(self, plan: dict[str, str]) -> bool:
         """True for an import of more than a module of which the file reads nothing."""
@@ -136,6 +136,8 @@ def _turned(writer: AdaptorWriter, package: Package, reading: _Reading, node: _I
             if id(use[0]) not in reading.written and not _dotted(writer, package, *use, code):
                 return False
             reading.written.add(id(use[0]))
+        if local in begun:
+            _answer(writer, [use for use in work.scan.names.get(local, ()) if is_question(use)], code)
     others = [alias for alias in node.names if not base and not package.holds(alias.name)]
     if others:
         lines.insert(0, "import " + ", ".join(f"{a.name} as {a.asname}" if a.asname else a.name for a in others))
@@ -146,6 +148,17 @@ def _turned(writer: AdaptorWriter, package: Package, reading: _Reading, node: _I
     else:
         _remove(writer, node, code, f"nothing uses {' and '.join(plan)} any more")
     return True
+
+
+def _answer(writer: AdaptorWriter, names: list[ast.Name], code: str) -> None:
+    """Questions whether a module could be imported: what is read of it is there."""
+    for name in names:
+        question = parent(name)
+        assert isinstance(question, ast.Compare)
+        if writer.work.take(question):
+            answer = str(isinstance(question.ops[0], ast.IsNot))
+            message = f"{ast.unparse(question)} -> {answer}: its functions come from npu_port"
+            writer.rewrite(question, code, message, answer)
 
 
 def _other_imports(package: Package, taken: list[tuple[str, str]]) -> list[str]:
