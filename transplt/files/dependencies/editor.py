@@ -175,10 +175,10 @@ def _moves(document: Document, asked: list[Requirement], text: str, releases: Re
     for each in asked:
         name = normalised(each.name)
         if name in taken and not goes(each):
-            package, new = taken[name]
+            package, other = taken[name]
             if not each.address:
-                message = f"{each.name} -> {new}, which needs CANN 8.5 or newer, and an Ascend 910B or 910C"
-                yield Edit((each.start, each.clauses[1]), package.code, message, new, api=each.name)
+                message = f"{each.name} -> {other}, which needs CANN 8.5 or newer, and an Ascend 910B or 910C"
+                yield Edit((each.start, each.clauses[1]), package.code, message, other, api=each.name)
             continue
         if name not in TORCH and goes(each):
             gone = without_element(text, each, going) if is_element(text, each) else None
