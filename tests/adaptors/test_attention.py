@@ -350,6 +350,12 @@ REQUIRED = {
         ("attention=package", "from flash_attn import flash_attn_func\n", {"xformers"}, "flash-attn-npu"),
         ("attention", "from flash_attn import flash_attn_func\nimport xformers.triton\n", {"xformers"}, ""),
         ("attention", "from flash_attn import flash_attn_func, other\n", {"flash-attn", "xformers"}, ""),
+        (
+            "attention",
+            "from flash_attn import flash_attn_func\ntry:\n    from flash_attn import other\nexcept Exception:\n    pass\n",
+            {"xformers"},
+            "",
+        ),
         ("attention", "import os\n", {"flash-attn", "xformers"}, ""),
         ("timm", "from flash_attn import flash_attn_func\n", {"flash-attn", "xformers"}, ""),
     ],

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from transplt.base.text.source import UnreadableSource
 from transplt.flow.facts import ProjectFacts
+from transplt.program.optional_imports import can_fail
 from transplt.rules.taken_over import Package
 from transplt.syntax.files import File
 from transplt.syntax.modules import import_base
@@ -42,8 +43,10 @@ def is_question(name: ast.Name) -> bool:
     return isinstance(above.ops[0], (ast.Is, ast.IsNot)) and isinstance(other, ast.Constant) and other.value is None
 
 
-def is_taken_over(package: Package, project: ProjectFacts, *, but: str = "") -> bool:
-    """True where files of a project, `but` one, import a package, and nothing of it but what is taken over."""
+def is_taken_over(package: Package, project: ProjectFacts, *, but: str = "", needed: bool = False) -> bool:
+    """True where files of a project, `but` one, import a package, and nothing of it but what is taken over; `needed`:
+    and what the program can do without.
+    """
     word, found = package.root.encode(), False
     for path, text in project.sources.items():
         if path == but or word not in text or not path.endswith(".py"):
@@ -52,15 +55,15 @@ def is_taken_over(package: Package, project: ProjectFacts, *, but: str = "") -> 
             file = File.of(path, text)
         except UnreadableSource:
             return False
-        wanted = [*_wanted(file, package)]
-        if not all(wanted):
-            return False
-        found = found or bool(wanted)
+        for node, known in _wanted(file, package):
+            if not known and not (needed and can_fail(node)):
+                return False
+            found = found or known
     return found
 
 
-def _wanted(file: File, package: Package) -> Iterator[bool]:
-    """For each name that a file imports from a package, whether something takes its place."""
+def _wanted(file: File, package: Package) -> Iterator[tuple[ast.stmt, bool]]:
+    """The import of each name that a file takes from a package, and whether something takes its place."""
     known = reads(package, file.names)
     for node in file.scan.imports:
         base = (import_base(file.path, node) or "") if isinstance(node, ast.ImportFrom) else ""
@@ -70,6 +73,5 @@ def _wanted(file: File, package: Package) -> Iterator[bool]:
                 continue
             local = alias.asname or (alias.name if base else alias.name.partition(".")[0])
             loads = [use for use in file.scan.names.get(local, ()) if isinstance(use.ctx, ast.Load)]
-            yield package.knows(full) or (
-                package.has_module(full) and all(id(use) in known or is_question(use) for use in loads)
-            )
+            read = package.has_module(full) and all(id(use) in known or is_question(use) for use in loads)
+            yield node, read or package.knows(full)

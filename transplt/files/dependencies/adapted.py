@@ -21,4 +21,4 @@ def taken_over(document: Document) -> dict[str, tuple[Package, str]]:
 
 
 def _taken_over(project: ProjectFacts) -> tuple[Package, ...]:
-    return tuple(package for package in packages().values() if is_taken_over(package, project))
+    return tuple(package for package in packages().values() if is_taken_over(package, project, needed=True))
