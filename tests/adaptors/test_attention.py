@@ -352,7 +352,7 @@ REQUIRED = {
         ("attention", "from flash_attn import flash_attn_func, other\n", {"flash-attn", "xformers"}, ""),
         (
             "attention",
-            "from flash_attn import flash_attn_func\ntry:\n    from flash_attn import other\nexcept Exception:\n    pass\n",
+            "from flash_attn import flash_attn_func\ntry:\n    from flash_attn import other\nexcept: HAS = False\n",
             {"xformers"},
             "",
         ),
