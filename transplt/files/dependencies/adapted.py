@@ -5,7 +5,7 @@ from __future__ import annotations
 from transplt.base.text.requirement import normalised
 from transplt.files.document import Document
 from transplt.flow.facts import ProjectFacts
-from transplt.program.taken_over import is_taken_over
+from transplt.flow.taken_over import is_taken_over
 from transplt.rules.taken_over import Package, packages
 
 

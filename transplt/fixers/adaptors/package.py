@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from transplt.edits.helper import in_file, taken_from_helper
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter, separator
-from transplt.program.optional_imports import can_fail
+from transplt.flow.optional_imports import can_fail
+from transplt.flow.taken_over import is_question, is_taken_over, reads
 from transplt.program.program import enclosing_function
-from transplt.program.taken_over import is_question, is_taken_over, reads
 from transplt.rules.taken_over import Package
 from transplt.syntax.asks import call_of
 from transplt.syntax.modules import import_base

@@ -12,7 +12,7 @@ import re
 from transplt.edits.unused import drop_unused
 from transplt.fixers.adaptors.package import imports_of
 from transplt.fixers.adaptors.writer import AdaptorWriter
-from transplt.program.taken_over import is_taken_over
+from transplt.flow.taken_over import is_taken_over
 from transplt.rules.taken_over import Package
 from transplt.syntax.scan import parent
 

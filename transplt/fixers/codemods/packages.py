@@ -17,7 +17,7 @@ from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.code_facts import KERNEL_DECORATORS
-from transplt.program.optional_imports import can_fail
+from transplt.flow.optional_imports import can_fail
 from transplt.program.program import enclosing_function
 from transplt.rules.packages import is_bound, package_imported_as
 from transplt.rules.rule import Rule

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from transplt.base.text.source import UnreadableSource
 from transplt.flow.facts import ProjectFacts
-from transplt.program.optional_imports import can_fail
+from transplt.flow.optional_imports import can_fail
 from transplt.rules.taken_over import Package
 from transplt.syntax.files import File
 from transplt.syntax.modules import import_base
