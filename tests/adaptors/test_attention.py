@@ -276,6 +276,24 @@ def test_in_one_file_the_functions_stand_above() -> None:
     assert text.index("def rms_norm_(") < text.index("def norm(") and "return rms_norm_(x, w, 1)" in text
 
 
+def test_in_one_file_a_try_with_two_spellings_goes() -> None:
+    source = """
+    import torch
+
+    try:
+        from flash_attn.flash_attn_interface import flash_attn_unpadded_qkvpacked_func
+    except ImportError:
+        from flash_attn.flash_attn_interface import flash_attn_varlen_qkvpacked_func as flash_attn_unpadded_qkvpacked_func  # noqa: E501
+
+
+    def attend(qkv, ends):
+        return flash_attn_unpadded_qkvpacked_func(qkv, ends, 9, 0.0, causal=True)
+    """
+    text = migrate(source, adapt=(("attention", ""),), helper_file=False).data.decode()
+    assert "try:" not in text.partition("def attend(qkv")[0][:200] and "flash_attn_interface import" not in text
+    assert "return flash_attn_unpadded_qkvpacked_func_(qkv, ends, 9, 0.0, causal=True)" in text
+
+
 def test_it_is_offered() -> None:
     assert offered("import torch\nfrom flash_attn import flash_attn_func\n") == [("NPU510", 2, "attention")]
     assert offered("import torch\nimport xformers.ops as x\n\nx.unbind(1, 2)\n") == [("NPU510", 2, "attention")]

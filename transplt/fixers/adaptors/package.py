@@ -19,7 +19,7 @@ from transplt.program.program import enclosing_function
 from transplt.rules.taken_over import Package
 from transplt.syntax.asks import call_of
 from transplt.syntax.modules import import_base
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import chain, parent
 
 _Import = ast.Import | ast.ImportFrom
 
@@ -73,6 +73,7 @@ class _Reading:
     package: Package
     known: dict[int, tuple[ast.expr, str]] = field(default_factory=dict)
     written: set[int] = field(default_factory=set)
+    gone: set[int] = field(default_factory=set)  # each `try` that goes as a whole
 
     def __post_init__(self) -> None:
         self.known = reads(self.package, self.work.names)
@@ -146,7 +147,7 @@ def _turned(writer: AdaptorWriter, package: Package, reading: _Reading, node: _I
     if lines:
         writer.rewrite(node, code, message, separator(work, node).join(lines), api=next(iter(plan.values())))
     else:
-        _remove(writer, node, code, f"nothing uses {' and '.join(plan)} any more")
+        _remove(writer, node, code, f"nothing uses {' and '.join(plan)} any more", reading.gone)
     return True
 
 
@@ -195,13 +196,16 @@ def _dotted(writer: AdaptorWriter, package: Package, node: ast.expr, full: str, 
     return True
 
 
-def _remove(writer: AdaptorWriter, node: _Import, code: str, message: str) -> None:
+def _remove(writer: AdaptorWriter, node: _Import, code: str, message: str, gone: set[int]) -> None:
     """Take an import out; with its `try`, where that does nothing else."""
+    if any(id(each) in gone for each in chain(node)):
+        return
     above = parent(node)
     if isinstance(above, ast.Try) and above.body == [node] and not above.orelse and not above.finalbody:
         outside = parent(above)
         only = getattr(outside, "body", []) == [above] or getattr(outside, "orelse", []) == [above]
         writer.remove(above, code, message, only=only)
+        gone.add(id(above))
         return
     blocks = [getattr(above, part, []) for part in ("body", "orelse", "finalbody")]
     writer.remove(node, code, message, only=any(block == [node] for block in blocks))
