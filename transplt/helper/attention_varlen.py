@@ -50,7 +50,7 @@ def flash_attn_varlen_func(
     heads, size). The lengths come to the host once for a tensor of them, not once for a call.
     """
     sight = sight_of(q, softmax_scale, causal, window_size, dropout_p, softcap, alibi_slopes)
-    return _attended(q, k, v, cu_seqlens_q, cu_seqlens_k, sight, return_attn_probs, block_table)
+    return _varlen_attended(q, k, v, cu_seqlens_q, cu_seqlens_k, sight, return_attn_probs, block_table)
 
 
 def flash_attn_varlen_kvpacked_func(
@@ -71,7 +71,7 @@ def flash_attn_varlen_kvpacked_func(
 ) -> Any:
     """flash_attn_varlen_func with keys and values in one tensor, kv (all keys, 2, heads, size)."""
     sight = sight_of(q, softmax_scale, causal, window_size, dropout_p, softcap, alibi_slopes)
-    return _attended(q, kv[:, 0], kv[:, 1], cu_seqlens_q, cu_seqlens_k, sight, return_attn_probs)
+    return _varlen_attended(q, kv[:, 0], kv[:, 1], cu_seqlens_q, cu_seqlens_k, sight, return_attn_probs)
 
 
 def flash_attn_varlen_qkvpacked_func(
@@ -89,7 +89,7 @@ def flash_attn_varlen_qkvpacked_func(
 ) -> Any:
     """flash_attn_varlen_func with all three in one tensor, qkv (all, 3, heads, size)."""
     sight = sight_of(qkv, softmax_scale, causal, window_size, dropout_p, softcap, alibi_slopes)
-    return _attended(qkv[:, 0], qkv[:, 1], qkv[:, 2], cu_seqlens, cu_seqlens, sight, return_attn_probs)
+    return _varlen_attended(qkv[:, 0], qkv[:, 1], qkv[:, 2], cu_seqlens, cu_seqlens, sight, return_attn_probs)
 
 
 def flash_attn_unpadded_func(
@@ -108,7 +108,7 @@ def flash_attn_unpadded_func(
 ) -> Any:
     """flash_attn_varlen_func as flash-attn 1 has it: its causal mask begins in the top left corner."""
     sight = sight_of(q, softmax_scale, causal, (-1, -1), dropout_p)._replace(top_left=True)
-    return _attended(q, k, v, cu_seqlens_q, cu_seqlens_k, sight, return_attn_probs)
+    return _varlen_attended(q, k, v, cu_seqlens_q, cu_seqlens_k, sight, return_attn_probs)
 
 
 def flash_attn_unpadded_kvpacked_func(
@@ -126,7 +126,7 @@ def flash_attn_unpadded_kvpacked_func(
 ) -> Any:
     """flash_attn_unpadded_func with keys and values in one tensor, kv (all keys, 2, heads, size)."""
     sight = sight_of(q, softmax_scale, causal, (-1, -1), dropout_p)._replace(top_left=True)
-    return _attended(q, kv[:, 0], kv[:, 1], cu_seqlens_q, cu_seqlens_k, sight, return_attn_probs)
+    return _varlen_attended(q, kv[:, 0], kv[:, 1], cu_seqlens_q, cu_seqlens_k, sight, return_attn_probs)
 
 
 def flash_attn_unpadded_qkvpacked_func(
@@ -141,7 +141,7 @@ def flash_attn_unpadded_qkvpacked_func(
 ) -> Any:
     """flash_attn_unpadded_func with all three in one tensor, qkv (all, 3, heads, size)."""
     sight = sight_of(qkv, softmax_scale, causal, (-1, -1), dropout_p)._replace(top_left=True)
-    return _attended(qkv[:, 0], qkv[:, 1], qkv[:, 2], cu_seqlens, cu_seqlens, sight, return_attn_probs)
+    return _varlen_attended(qkv[:, 0], qkv[:, 1], qkv[:, 2], cu_seqlens, cu_seqlens, sight, return_attn_probs)
 
 
 def host_ends(ends: torch.Tensor) -> list[int]:
@@ -202,7 +202,7 @@ def _of_one(sight: Sight, at: int) -> Sight:
     return sight._replace(slopes=sight.slopes[at]) if own and sight.slopes is not None else sight
 
 
-def _attended(
+def _varlen_attended(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_starts: torch.Tensor, k_starts: torch.Tensor, sight: Sight,
     with_sums: bool, blocks: torch.Tensor | None = None,
 ) -> Any:  # fmt: skip

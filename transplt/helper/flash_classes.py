@@ -95,7 +95,7 @@ class FlashSelfAttention(nn.Module):  # type: ignore[misc]
         max_seqlen: int | None = None,
     ) -> Any:
         """qkv (batch, sequence, 3, heads, size), or (all, 3, heads, size) with `cu_seqlens`."""
-        given = _given(self, causal)
+        given = _given_to_flash(self, causal)
         if cu_seqlens is None:
             return flash_attn_qkvpacked_func(qkv, **given)
         return flash_attn_varlen_qkvpacked_func(qkv, cu_seqlens, max_seqlen or 0, **given)
@@ -124,7 +124,7 @@ class FlashCrossAttention(nn.Module):  # type: ignore[misc]
         max_seqlen_k: int | None = None,
     ) -> Any:
         """q (batch, queries, heads, size) and kv (batch, keys, 2, heads, size); (all, ...) with `cu_seqlens`."""
-        given = _given(self, causal)
+        given = _given_to_flash(self, causal)
         if cu_seqlens is None or cu_seqlens_k is None:
             return flash_attn_kvpacked_func(q, kv, **given)
         return flash_attn_varlen_kvpacked_func(
@@ -132,7 +132,7 @@ class FlashCrossAttention(nn.Module):  # type: ignore[misc]
         )
 
 
-def _given(module: Any, causal: bool | None) -> dict[str, Any]:
+def _given_to_flash(module: Any, causal: bool | None) -> dict[str, Any]:
     return {
         "dropout_p": module.drop.p if module.training else 0.0,
         "softmax_scale": module.softmax_scale,
