@@ -164,6 +164,19 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
         {"models/__init__.py": "", "models/net.py": WRAPS, "train.py": "import os\nload(x)\n"},
         {"models/net.py": ("", NOT_THERE)},
     ),
+    "modules in some folder that are called as libraries": (
+        {
+            "pkg/__init__.py": "",
+            "pkg/net.py": WRAPS,
+            "pkg/ops/__init__.py": "",
+            "pkg/ops/triton/__init__.py": "",
+            "pkg/ops/kernels.py": "import triton\n",
+            "pkg/tools/torch.py": "import torch\n",
+            "pkg/tools/more.py": "import torch\nimport pkg.net\n",
+            "runs/train.py": "import torch, triton, pkg.ops.kernels\nimport pkg.net\nimport pkg.tools.more\n",
+        },
+        {"pkg/net.py": ("pkg/npu_port.py", "from . import npu_port")},
+    ),
     "one that is there": (
         {"train.py": STARTS, "npu_port.py": OURS},
         {"train.py": ("npu_port.py", "import npu_port")},

@@ -71,7 +71,7 @@ def _called(pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[Edit]:
     names = {str(edit.new): edit.where.called for edit in grouped if isinstance(edit.where, Beside)}
     if not any(names.values()):
         return [*grouped]
-    texts = {*(str(edit.new) for edit in grouped), *(piece.after for piece in pieces)}
+    texts = {*(str(edit.new) for edit in grouped), *map(_text_of, pieces)}
     gone = {text for text, called in names.items()
             if called and not any(name in other for other in texts - {text} for name in called)}  # fmt: skip
     kept: list[Edit] = []
@@ -89,6 +89,12 @@ def _written(pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[tuple[ast
     places = [(edit.where.node if isinstance(edit.where, Beside) else edit.where.first, str(edit.new))
               for edit in grouped if isinstance(edit.where, (Beside, Around))]  # fmt: skip
     return [*((piece.site.node, piece.after) for piece in pieces), *places]
+
+
+def _text_of(piece: Piece) -> str:
+    """What a piece has then, and the texts that its edits write whole: a piece is cut down to what differs."""
+    whole = (edit.new for edit in piece.site.edits if isinstance(edit.new, str))
+    return "\n".join((piece.after, *whole))
 
 
 def _range(edit: Edit) -> tuple[int, str, int]:

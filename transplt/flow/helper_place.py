@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from transplt.flow.components import Components
 from transplt.flow.facts import ProjectFacts
+from transplt.flow.libraries import is_library
 from transplt.flow.placing import Placing
 from transplt.syntax.modules import outermost_package
 
@@ -236,6 +237,8 @@ def _edges(project: ProjectFacts, files: Mapping[str, Placing], path: str, facts
 
 def _by_name(project: ProjectFacts, files: Mapping[str, Placing], path: str, name: str) -> str:
     """The file that an absolute import names: one beside a script comes first, as for the interpreter."""
+    if name.partition(".")[0] == "torch":
+        return ""  # whatever has this name beside a file, the project would not run if it were found
     folder = posixpath.dirname(path)
     package = _in(folder, _INIT, "") in files
     beside = "" if name.partition(".")[0] in sys.stdlib_module_names else _by_place(files, path, f".{name}")
@@ -243,6 +246,9 @@ def _by_name(project: ProjectFacts, files: Mapping[str, Placing], path: str, nam
         beside = ""  # the folder of the file itself
     known = project.path_of(name)
     known = known if known in files else ""
+    if known and is_library(name):  # not in some folder of it that nobody finds it from
+        base, _ = _base(known, name)
+        known = "" if base and (package or not _is_below(path, base)) else known
     return (known or beside) if package else (beside or known)
 
 

@@ -131,9 +131,11 @@ def is_part_of_cuda(name: str) -> bool:
     return row is not None and row.get("part_of") == "CUDA"
 
 
-def lost_names(before: Iterable[Requirement], after: Iterable[Requirement]) -> str:
-    """Why the requirements of a changed text are not those of the text before; empty where they are."""
+def lost_names(before: Iterable[Requirement], after: Iterable[Requirement], may_go: Iterable[str] = ()) -> str:
+    """Why the requirements of a changed text are not those of the text before, but for some names; empty where they
+    are.
+    """
     kept = {normalised(each.name) for each in after}
-    lost = {normalised(each.name) for each in before} - kept - TORCH - BUILDS
+    lost = {normalised(each.name) for each in before} - kept - TORCH - BUILDS - {*may_go}
     lost = {name for name in lost if not is_part_of_cuda(name)}
     return f"it would no longer ask for {', '.join(sorted(lost))}" if lost else ""

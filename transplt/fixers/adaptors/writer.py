@@ -100,7 +100,7 @@ def _turn_import(
     text = called.text
     if others:
         rest = ", ".join(alias.name + (f" as {alias.asname}" if alias.asname else "") for alias in others)
-        text = f"from {'.' * node.level}{node.module or ''} import {rest}{_separator(work, node)}{text}"
+        text = f"from {'.' * node.level}{node.module or ''} import {rest}{separator(work, node)}{text}"
     else:
         writer.takes_care(node, codes)
     for alias, _ in taken:
@@ -110,7 +110,7 @@ def _turn_import(
     return True
 
 
-def _separator(work: Work, node: ast.stmt) -> str:
+def separator(work: Work, node: ast.stmt) -> str:
     """What stands between two statements in the place of one: a new line as deep, or `; ` on a line that others share.
     """
     text = work.source.line_text(node.lineno)

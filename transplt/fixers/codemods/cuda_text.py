@@ -9,7 +9,7 @@ from transplt.base.finding import Effort
 from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Finds
 from transplt.edits.work import Work
-from transplt.fixers.codemods.packages import can_fail
+from transplt.flow.optional_imports import can_fail
 from transplt.flow.place import Place
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 

@@ -12,9 +12,10 @@ from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.codemods.packages import GOES_ON, can_fail
+from transplt.fixers.codemods.packages import GOES_ON
 from transplt.flow.callees import FOREIGN
 from transplt.flow.cuda_builds import BUILDERS, KERNEL_TEXT, builds_for_cuda
+from transplt.flow.optional_imports import can_fail
 from transplt.flow.reach import CUDA_PART
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels_among, replacement
 from transplt.rules.packages import package_imported_as, what_to_do

@@ -17,7 +17,7 @@ from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.code_facts import KERNEL_DECORATORS
-from transplt.flow.gates import CAUGHT, goes_on_without
+from transplt.flow.optional_imports import can_fail
 from transplt.program.program import enclosing_function
 from transplt.rules.packages import is_bound, package_imported_as
 from transplt.rules.rule import Rule
@@ -41,9 +41,6 @@ NOT_ON_NPU = "where there is an NPU the program goes another way"
 NEVER_MADE = "nothing makes one here"
 
 _ASCEND = re.compile(r"(?:^|[._])(?:ascend|npu|hccl|pyhccl)(?:[._]|$)", re.I)
-_ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)
-#: Questions for a card, which an NPU answers with yes or no; after a migration some that were for CUDA with yes.
-_CARD = re.compile(r"(?:^|[._])(?:cuda|gpus?|npu|mps|xpu)(?:[._]|$)", re.I)
 _NPU = re.compile(r"(?:^|_)npu(?:_|$)", re.I)
 
 
@@ -181,27 +178,6 @@ def _note(
     return Note(work.source.extent(node), rule.code, level, message, api, rule.help, effort, blocks=blocks)
 
 
-def can_fail(node: ast.AST, caught: frozenset[str] = CAUGHT) -> bool:
-    """True for an import without which the program goes on, or for what else may raise one of some errors."""
-    while not isinstance(node, ast.Module):
-        above = parent(node)
-        if isinstance(above, ast.Try) and node in above.body and goes_on_without(above, caught):
-            return True
-        if isinstance(above, ast.If) and node in above.body and _asks(above.test):
-            return True
-        if isinstance(above, ast.With) and any(_suppresses(item.context_expr, caught) for item in above.items):
-            return True
-        node = above
-    return False
-
-
-def _suppresses(node: ast.expr, caught: frozenset[str]) -> bool:
-    """True for `contextlib.suppress(ImportError)`."""
-    if not isinstance(node, ast.Call) or last_name(node.func) != "suppress":
-        return False
-    return any(last_name(each) in caught for each in node.args)
-
-
 def _elsewhere(node: ast.alias | ast.stmt) -> str:
     """Why an NPU does without an import: it takes another, or another branch; empty where it does not."""
     if _is_replaced(node):
@@ -258,16 +234,3 @@ def _is_replaced(node: ast.AST) -> bool:
             if isinstance(each, ast.ImportFrom) and again and names <= {a.asname or a.name for a in each.names}:
                 return True
     return False
-
-
-def _asks(test: ast.expr) -> bool:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return False
-    names = (_question(node) for node in ast.walk(test))
-    return any(_ASKS.search(name) and not _CARD.search(name) for name in names)
-
-
-def _question(node: ast.AST) -> str:
-    """The name of a question, with what it is asked of: `cuda.is_available`."""
-    name = last_name(node)
-    return f"{last_name(node.value)}.{name}" if isinstance(node, ast.Attribute) else name

@@ -34,7 +34,7 @@ def attention_of_one_operator(work: Work, tree: ast.Module) -> Finds:
     if writer is None:
         return
     masks = Masks(writer)
-    if b"flash_attn" in work.source.utf8:
+    if b"flash_attn" in work.source.utf8 and not work.settings.asks_for("adapt:attention"):
         flash_attention.rewrite_calls(writer, masks)
     if b"scaled_dot_product_attention" in work.source.utf8:
         _native(writer, masks)

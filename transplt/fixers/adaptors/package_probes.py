@@ -1,0 +1,61 @@
+"""Questions whether a package is installed, `importlib.util.find_spec("flash_attn") is not None`: its functions are.
+
+They are answered where the file took all that it needs of the package from the helper, and in files that take nothing
+of it while others of the project do.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.edits.unused import drop_unused
+from transplt.fixers.adaptors.package import imports_of
+from transplt.fixers.adaptors.writer import AdaptorWriter
+from transplt.flow.taken_over import is_taken_over
+from transplt.rules.taken_over import Package
+from transplt.syntax.scan import parent
+
+_FINDERS = ("importlib.util.find_spec", "importlib.find_loader", "pkgutil.find_loader")
+#: Who asks a library for the package by name: that needs the package itself, whatever we have.
+_OF_LIBRARIES = re.compile(rb"flash_attention_2|attn_implementation|use_flash_attention|enable_xformers")
+
+
+def turn_probes(writer: AdaptorWriter, package: Package, code: str, *, turned: bool) -> None:
+    """Answer the questions of a file, where what they ask for is there now. `turned`: its own imports were."""
+    work = writer.work
+    if not any(word in work.source.utf8 for word in (b"find_spec", b"find_loader")):
+        return
+    calls = [call for call in work.calls_by_name(_FINDERS) if _asks_for(call, package)]
+    if not calls or _OF_LIBRARIES.search(work.source.utf8):
+        return
+    takes = bool(imports_of(work, package))
+    if not (turned if takes else is_taken_over(package, work.project, but=work.scan.path)):
+        return
+    written: list[ast.expr] = []
+    for call in calls:
+        question, answer = _question(call)
+        if question is None or writer.keeps(question, code) or not work.take(question):
+            continue
+        message = f"{ast.unparse(question)} -> {answer}: its functions come from npu_port"
+        writer.rewrite(question, code, message, answer, api=package.root)
+        written.append(call.func)
+    drop_unused(writer, written, code)
+
+
+def _asks_for(call: ast.Call, package: Package) -> bool:
+    """True for a call that looks for the package, or one of its modules, by a name that stands there."""
+    name = call.args[0] if len(call.args) == 1 and not call.keywords else None
+    return isinstance(name, ast.Constant) and isinstance(name.value, str) and package.holds(name.value)
+
+
+def _question(call: ast.Call) -> tuple[ast.expr | None, str]:
+    """The comparison with None, or `bool(...)`, that a call stands in, and its answer."""
+    above = parent(call)
+    if isinstance(above, ast.Compare) and above.left is call and len(above.ops) == 1:
+        other = above.comparators[0]
+        if isinstance(other, ast.Constant) and other.value is None and isinstance(above.ops[0], (ast.Is, ast.IsNot)):
+            return above, str(isinstance(above.ops[0], ast.IsNot))
+    if isinstance(above, ast.Call) and getattr(above.func, "id", "") == "bool" and above.args == [call]:
+        return above, "True"
+    return None, ""
