@@ -38,7 +38,7 @@ def lightning_on_npu(make: Callable[..., Made], /, *args: Any, **kwargs: Any) ->
     parameters = inspect.signature(make).parameters
     if kind == "LightningCLI":
         given = {**dict(zip(parameters, args, strict=False)), **kwargs}
-        trainer = given.get("trainer_class") or inspect.signature(owner).parameters["trainer_class"].default
+        trainer = given.get("trainer_class", parameters["trainer_class"].default)
         return make(**{**given, "trainer_class": _trainer_class_on_npu(trainer)})
     if inspect.isclass(owner) and make is not owner:  # from_argparse_args makes the trainer itself
         return getattr(_trainer_class_on_npu(owner), getattr(make, "__name__", ""))(*args, **kwargs)
