@@ -1,0 +1,52 @@
+"""The loaders of timm, whose batches come on the card."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from transplt.helper.ranks import card, card_kind
+
+__all__ = ["timm_loader_on_npu"]
+
+
+def timm_loader_on_npu(create: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """`create(*args, **kwargs)` of timm's create_loader or PrefetchLoader, with batches on the NPU where there is one.
+
+    timm 0.9 and newer takes the device. An older one knows CUDA alone: its loader makes the batches on the CPU then,
+    normalised there, and they are moved.
+
+    Source: timm/data/loader.py of 0.6.13 (cuda() in PrefetchLoader), 0.9.0 (device) and 1.0.12 (a stream for NPUs).
+    """
+    parameters = inspect.signature(create).parameters
+    given = {**dict(zip(parameters, args, strict=False)), **kwargs}
+    prefetches = given.get("use_prefetcher", True)
+    if card_kind() != "npu" or given.get("device") is not None or not prefetches:
+        return create(*args, **kwargs)
+    if "device" in parameters:
+        return create(**{**given, "device": card()})
+    if "use_prefetcher" not in parameters:
+        raise TypeError("this timm has no place for a device: use create_loader, or timm 0.9 or newer")
+    return _OnCard(create(**{**given, "use_prefetcher": False}))
+
+
+class _OnCard:
+    """Batches of another loader on the card; all else is that loader's."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        for images, labels in self.loader:
+            yield images.to(card(), non_blocking=True), labels.to(card(), non_blocking=True)
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "loader":  # not there yet, while it is copied
+            raise AttributeError(name)
+        return getattr(self.loader, name)
