@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.adaptors.adapted import check_adapted, check_not_adapted, offered
+from tests.harness import codes, migrate
 
 
 def test_a_trainer() -> None:
@@ -208,6 +209,11 @@ def test_what_it_cannot_bring_there_keeps_its_finding(options: str) -> None:
         f"import pytorch_lightning as pl\nfrom mine import FSDPStrategy\n\ntrainer = pl.Trainer({options}{end}\n",
         open_codes=["NPU145"],
     )
+
+
+def test_programs_for_tpus_stay() -> None:
+    source = "import lightning as L\nimport torch_xla\n\nfabric = L.Fabric(devices=8)\nprint(torch_xla)\n"
+    check_not_adapted("lightning", source, open_codes=[*codes(migrate(source), applied=False)])
 
 
 def test_others_trainers_stay() -> None:

@@ -49,16 +49,20 @@ _GPUS = ("gpu", "cuda", "auto")
 def trainers_of_lightning(work: Work, tree: ast.Module) -> Finds:
     """Make what trains through the helper, wherever it would take a GPU."""
     writer = writer_for(work, fixer)
-    if writer is None:
+    if writer is None or b"torch_xla" in work.source.utf8:  # a program for TPUs
         return
     written = [call for call in _calls(work) if _takes_a_gpu(work, call) and _write(writer, call)]
     for value in _strategies_for_cuda(work, written):
         writer.left(
-            value, f"{work.text(value)[:60]}: a strategy of Lightning for CUDA alone, which stops on an NPU",
+            value, f"the strategy {_named(work, value)} of Lightning stops on an NPU",
             'take strategy="ddp" where the model fits on one card, or train with plain PyTorch or accelerate',
             _ANSWERS[0], Effort.HIGH,
         )  # fmt: skip
     yield from writer.found
+
+
+def _named(work: Work, strategy: ast.expr) -> str:
+    return work.text(strategy.func if isinstance(strategy, ast.Call) else strategy)
 
 
 def _calls(work: Work) -> Iterator[ast.Call]:
