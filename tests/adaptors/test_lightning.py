@@ -211,6 +211,11 @@ def test_what_it_cannot_bring_there_keeps_its_finding(options: str) -> None:
     )
 
 
+def test_lightning_before_1_8_stays() -> None:
+    source = "from pytorch_lightning import Trainer\n\ntrainer = Trainer(gpus=1)\n"
+    check_not_adapted("lightning", source, open_codes=["NPU145"], pins=(("pytorch-lightning", "==1.4.2"),))
+
+
 def test_programs_for_tpus_stay() -> None:
     source = "import lightning as L\nimport torch_xla\n\nfabric = L.Fabric(devices=8)\nprint(torch_xla)\n"
     check_not_adapted("lightning", source, open_codes=[*codes(migrate(source), applied=False)])

@@ -23,6 +23,8 @@ from transplt.trees.calls import called_through
 fixer = Fixer(__name__, code="NPU877", rank=-100, theme="adapt:lightning", needs=(b"lightning",))
 
 _ANSWERS = ("NPU145",)
+#: Lightning before has other accelerators.
+_FIRST = "1.8"
 _HELPER = "lightning_on_npu"
 _TRAINERS = {
     f"{package}.{name}"
@@ -49,7 +51,8 @@ _GPUS = ("gpu", "cuda", "auto")
 def trainers_of_lightning(work: Work, tree: ast.Module) -> Finds:
     """Make what trains through the helper, wherever it would take a GPU."""
     writer = writer_for(work, fixer)
-    if writer is None or b"torch_xla" in work.source.utf8:  # a program for TPUs
+    older = only_older(dict(work.settings.pins).get("pytorch-lightning", ""), _FIRST)
+    if writer is None or older or b"torch_xla" in work.source.utf8:  # with the latter a program for TPUs
         return
     written = [call for call in _calls(work) if _takes_a_gpu(work, call) and _write(writer, call)]
     for value in _strategies_for_cuda(work, written):
