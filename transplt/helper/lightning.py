@@ -41,7 +41,8 @@ def lightning_on_npu(make: Callable[..., Made], /, *args: Any, **kwargs: Any) ->
         trainer = given.get("trainer_class", parameters["trainer_class"].default)
         return make(**{**given, "trainer_class": _trainer_class_on_npu(trainer)})
     if inspect.isclass(owner) and make is not owner:  # from_argparse_args makes the trainer itself
-        return getattr(_trainer_class_on_npu(owner), getattr(make, "__name__", ""))(*args, **kwargs)
+        made: Made = getattr(_trainer_class_on_npu(owner), getattr(make, "__name__", ""))(*args, **kwargs)
+        return made
     given = {**dict(zip(parameters, args, strict=False)), **kwargs}
     return make(**_lightning_options(kind, package, given, _is_lightning_1(package)))
 
@@ -114,7 +115,7 @@ def _options_of_the_command(kind: str, given: Mapping[str, Any]) -> dict[str, An
 
 @functools.cache
 def _npu_accelerator_class(package: str) -> Any:
-    base = importlib.import_module(f"{package}.accelerators").Accelerator
+    base: Any = importlib.import_module(f"{package}.accelerators").Accelerator
 
     class NPUAccelerator(base):  # type: ignore[misc]
         """The accelerator of NPUs."""
@@ -199,7 +200,8 @@ def _npu_strategy(package: str, strategy: Any, cards: list[int], several: bool, 
     if hasattr(strategy, "_process_group_backend") and hasattr(strategy, "_ddp_kwargs"):
         if strategy._process_group_backend in (None, "nccl"):
             strategy._process_group_backend = "hccl"
-        strategy.__class__ = _ddp_class_on_npu(type(strategy))
+        kind: Any = type(strategy)
+        strategy.__class__ = _ddp_class_on_npu(kind)
     return strategy
 
 

@@ -162,8 +162,8 @@ def _write(writer: AdaptorWriter, call: ast.Call) -> bool:
                 writer.found.append(work.keep(word, "library-device", "Lightning"))
     for keyword in call.keywords:
         if keyword.arg is None:
-            for value in _values_of(work, keyword.value):
-                writer.takes_care(value, _ANSWERS)
+            for given in _values_of(work, keyword.value):
+                writer.takes_care(given, _ANSWERS)
     return True
 
 

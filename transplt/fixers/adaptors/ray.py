@@ -46,8 +46,8 @@ def resources_of_ray(work: Work, tree: ast.Module) -> Finds:
         for value in (*call.args, *(keyword.value for keyword in call.keywords)):
             _bundles(writer, value)
     for call in work.scan.calls if b"resources_per_trial" in work.source.utf8 else ():
-        if (value := keyword_of(call, "resources_per_trial")) is not None:
-            _bundles(writer, value)
+        if (trial := keyword_of(call, "resources_per_trial")) is not None:
+            _bundles(writer, trial)
     for call in work.calls_by_name(_GPU_IDS):
         _ids(writer, call)
     yield from writer.found
