@@ -29,7 +29,7 @@ def lightning_on_npu(make: Callable[..., Made], /, *args: Any, **kwargs: Any) ->
     `make` is a Trainer, Fabric or LightningCLI, `Trainer.from_argparse_args`, or `super().__init__` of a class that
     derives from one. A strategy that is not DDP or of one device is Lightning's own affair, which may refuse an NPU.
 
-    Source: Lightning 1.8.6, 1.9.5, 2.0.9 and 2.6.6: accelerator_connector.py, fabric/connector.py and strategies/ddp.py.
+    Source: Lightning 1.8.6 to 2.6.6: accelerator_connector.py, fabric/connector.py and strategies/ddp.py.
     """
     if card_kind() != "npu":
         return make(*args, **kwargs)
