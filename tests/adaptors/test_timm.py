@@ -124,3 +124,18 @@ def test_where_timm_takes_a_device_the_migration_writes_it() -> None:
     pins = (("timm", ">=1.0.12"),)
     source = "from timm.utils import NativeScaler\n\nscaler = NativeScaler()\n"
     assert b'NativeScaler(device="npu")' in migrate(source, adapt=(("timm", ""),), helper_file=True, pins=pins).data
+
+
+def test_targets_of_an_older_mixup() -> None:
+    source = "from timm.data import Mixup\n\nmixup = Mixup(mixup_alpha=0.8, num_classes=10)\n"
+    after = """
+        from timm.data import Mixup
+
+        import npu_port
+
+        mixup = npu_port.timm_mixup_on_npu(Mixup, mixup_alpha=0.8, num_classes=10)
+    """
+    check_adapted("timm", source, after, open_codes=["NPU515"], pins=(("timm", "==0.4.12"),))
+    assert offered(source, pins=(("timm", "==0.4.12"),)) == [("NPU149", 3, "timm")]
+    check_not_adapted("timm", source, open_codes=["NPU149"])  # a remark: newer ones make them where the images are
+    check_not_adapted("timm", source, open_codes=["NPU149"], pins=(("timm", "==1.0.9"),))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -55,3 +57,15 @@ def test_batches_of_an_older_one_are_moved() -> None:
 
 def test_elsewhere_it_is_the_call_itself() -> None:
     assert timm_loader.timm_loader_on_npu(newer, "data", 8) == ("data", 8, True, None)
+
+
+@pytest.mark.usefixtures("npu")
+def test_targets_of_mixup_are_made_on_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = ModuleType("timm_data_mixup")
+    module.mixup_target = lambda labels, device="cuda": (labels, device)
+    make = type("Mixup", (), {"__module__": module.__name__, "targets": lambda self: module.mixup_target(1)})
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    assert timm_loader.timm_mixup_on_npu(make).targets() == (1, torch.device("cpu"))
+    assert module.mixup_target(1, device="elsewhere") == module.mixup_target(1, "elsewhere") == (1, "elsewhere")
+    module.mixup_target = lambda labels: labels
+    assert timm_loader.timm_mixup_on_npu(make).targets() == 1

@@ -1,7 +1,9 @@
-"""The loaders of timm, whose batches come on the card."""
+"""The loaders of timm, whose batches come on the card, and its Mixup, whose targets do."""
 
 from __future__ import annotations
 
+import functools
+import importlib
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +12,7 @@ import torch
 
 from transplt.helper.ranks import card, card_kind
 
-__all__ = ["timm_loader_on_npu"]
+__all__ = ["timm_loader_on_npu", "timm_mixup_on_npu"]
 
 
 def timm_loader_on_npu(create: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -50,3 +52,24 @@ class _OnCard:
         if name == "loader":  # not there yet, while it is copied
             raise AttributeError(name)
         return getattr(self.loader, name)
+
+
+def timm_mixup_on_npu(make: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """`make(*args, **kwargs)` of timm's Mixup, which makes its targets on the NPU where there is one.
+
+    Source: timm/data/mixup.py: mixup_target(device="cuda") up to 0.4.12, which FastCollateMixup tells "cpu"; Mixup tells it
+    the device of the images from 0.5.4 on.
+    """
+    if card_kind() == "npu":
+        module = importlib.import_module(make.__module__)
+        own = module.mixup_target
+        asked = inspect.signature(own)
+
+        @functools.wraps(own)
+        def targets(*given: Any, **more: Any) -> Any:
+            if "device" in asked.parameters and "device" not in asked.bind(*given, **more).arguments:
+                more["device"] = card()
+            return own(*given, **more)
+
+        module.mixup_target = targets
+    return make(*args, **kwargs)
