@@ -33,7 +33,7 @@ def scalers_of_timm(work: Work, tree: ast.Module) -> Finds:
     """Take the scaler from the helper."""
     writer = writer_for(work, fixer)
     if writer is not None and not _takes_a_device(work, next(iter(_SCALERS))):
-        turn_names(writer, _SCALERS, fixer.code)
+        turn_names(writer, _SCALERS, fixer.code, _ANSWERS)
         yield from writer.found
 
 
