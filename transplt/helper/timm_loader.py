@@ -57,11 +57,11 @@ class _OnCard:
 def timm_mixup_on_npu(make: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """`make(*args, **kwargs)` of timm's Mixup, which makes its targets on the NPU where there is one.
 
-    Source: timm/data/mixup.py: mixup_target(device="cuda") up to 0.4.12, which FastCollateMixup tells "cpu"; Mixup tells it
-    the device of the images from 0.5.4 on.
+    Source: timm/data/mixup.py: mixup_target(device="cuda") up to 0.4.12, which FastCollateMixup tells "cpu"; from 0.5.4
+    on Mixup tells it the device of the images.
     """
     if card_kind() == "npu":
-        module = importlib.import_module(make.__module__)
+        module: Any = importlib.import_module(make.__module__)
         own = module.mixup_target
         asked = inspect.signature(own)
 

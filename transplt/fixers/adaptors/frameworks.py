@@ -29,7 +29,8 @@ def options_of_trainers(work: Work, tree: ast.Module) -> Finds:
         if writer is None or new is None or not work.take(value):
             continue
         quote = work.text(value)[-1]
-        writer.rewrite(value, fixer.code, f"optim {work.text(value)} -> {new}", f"{quote}{new}{quote}", api="transformers")
+        message = f"optim {work.text(value)} -> {new}"
+        writer.rewrite(value, fixer.code, message, f"{quote}{new}{quote}", api="transformers")
         if not writer.keeps(value, fixer.code):
             writer.takes_care(keyword, _ANSWERS)
     yield from writer.found if writer is not None else ()

@@ -98,7 +98,8 @@ def _bundles(writer: AdaptorWriter, value: ast.expr) -> None:
         for word in ("GPU", "gpu"):
             if (key := keys.get(word)) is not None and writer.work.take(key):
                 quote = writer.work.text(key)[-1]
-                writer.rewrite(key, fixer.code, f"the resource {word} -> NPU", f"{quote}NPU{quote}", api="ray.resources")
+                message = f"the resource {word} -> NPU"
+                writer.rewrite(key, fixer.code, message, f"{quote}NPU{quote}", api="ray.resources")
                 _answered(writer, key)
 
 
