@@ -155,6 +155,49 @@ def test_options_of_a_dict_are_taken_care_of() -> None:
     )
 
 
+def test_the_gate_of_an_accelerator_asks_for_the_npu() -> None:
+    check_adapted(
+        "lightning",
+        """
+        import lightning as L
+        import torch
+
+        if torch.cuda.is_available():
+            accelerator = "cuda"
+        else:
+            accelerator = "cpu"
+        fabric = L.Fabric(accelerator=accelerator, devices=1)
+        """,
+        """
+        import lightning as L
+        import torch
+        import torch_npu  # noqa: F401
+
+        import npu_port
+
+        if torch.npu.is_available():
+            accelerator = "cuda"
+        else:
+            accelerator = "cpu"
+        fabric = npu_port.lightning_on_npu(L.Fabric, accelerator=accelerator, devices=1)
+        """,
+    )
+
+
+def test_an_accelerator_that_is_a_device_too_keeps_its_finding() -> None:
+    source = """
+        import lightning as L
+        from mine import build
+
+        kind = "cuda"
+        fabric = L.Fabric(accelerator=kind, devices=1)
+        model = build().to(kind)
+    """
+    plain = migrate(source, helper_file=True)
+    adapted = migrate(source, helper_file=True, adapt=(("lightning", ""),))
+    assert adapted.data == plain.data and "NPU145" in codes(adapted, applied=False)
+
+
 def test_a_strategy_for_cuda_alone_is_still_told() -> None:
     check_adapted(
         "lightning",

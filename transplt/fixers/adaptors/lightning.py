@@ -107,6 +107,8 @@ def _takes_a_gpu(work: Work, call: ast.Call) -> bool:
     given = string_of(accelerator)
     if (given is not None and given not in _GPUS) or isinstance(accelerator, ast.Call):
         return False
+    if accelerator is not None and _is_a_device_too(work, accelerator):
+        return False
     if accelerator is None and not hides_arguments(call):
         gpus = keyword_of(call, "gpus")
         older = only_older(dict(work.settings.pins).get("pytorch-lightning", ""), "2.0")
@@ -117,6 +119,19 @@ def _takes_a_gpu(work: Work, call: ast.Call) -> bool:
         return False
     strategy = keyword_of(call, "strategy")
     return strategy is None or any(_is_for_npus(each) for each in _may_be(work, strategy))
+
+
+def _is_a_device_too(work: Work, accelerator: ast.expr) -> bool:
+    """True for a variable that names CUDA, and is read for something else too: there it has to name the NPU."""
+    if not isinstance(accelerator, ast.Name) or not any(_words(work, arm) for arm in _may_be(work, accelerator)):
+        return False
+    above = (parent(use) for use in work.scan.names.get(accelerator.id, ()) if isinstance(use.ctx, ast.Load))
+    return any(not isinstance(each, ast.keyword) or each.arg != "accelerator" for each in above)
+
+
+def _words(work: Work, value: ast.expr) -> list[ast.Constant]:
+    """The strings with a word of CUDA in an expression."""
+    return [each for each in ast.walk(value) if isinstance(each, ast.Constant) and each in work.scan.strings]
 
 
 def _is_for_npus(strategy: ast.expr) -> bool:
@@ -157,8 +172,8 @@ def _write(writer: AdaptorWriter, call: ast.Call) -> bool:
         for each in _calls_of(work, own):
             writer.takes_care(each, _ANSWERS)
     for value in (keyword_of(call, "accelerator"), *call.args[:1]):
-        for word in () if value is None else ast.walk(value):
-            if isinstance(word, ast.Constant) and word in work.scan.strings and work.take(word):
+        for word in () if value is None else (each for arm in _may_be(work, value) for each in _words(work, arm)):
+            if work.take(word):
                 writer.found.append(work.keep(word, "library-device", "Lightning"))
     for keyword in call.keywords:
         if keyword.arg is None:
