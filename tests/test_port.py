@@ -97,6 +97,20 @@ def test_each_tree_parses_and_the_last_is_the_migration(project: Path, tmp_path:
     assert git(project, "ls-tree", "npu-port", "run.sh").startswith("100755")
 
 
+def test_what_adaptors_write_is_a_commit(project: Path, tmp_path: Path) -> None:
+    (project / "fit.py").write_text(
+        "import torch\nimport lightning as L\n\ntrainer = L.Trainer(\n    accelerator=\"gpu\",\n"
+        "    devices=torch.cuda.device_count(),\n)\n"
+    )
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "fit")
+    result = CliRunner().invoke(main, ["port", str(project), "--adapt", "all"], standalone_mode=False)
+    assert result.exception is None, result.output
+    subjects = git(project, "log", "--format=%s", "main..npu-port").splitlines()
+    assert subjects.index("Write what blocks on an NPU") < subjects.index("Compute on the NPU")
+    assert "lightning_on_npu(\n    L.Trainer," in git(project, "show", "npu-port:fit.py")
+
+
 def test_messages_say_why(project: Path) -> None:
     port(project)
     (message,) = git(project, "log", "--format=%B", "--grep=by hccl", "npu-port").split("\n\n\n")

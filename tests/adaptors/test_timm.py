@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.adaptors.adapted import check_adapted, check_not_adapted, offered
+from tests.harness import migrate
 
 
 def test_the_import_comes_from_the_helper() -> None:
@@ -83,3 +84,57 @@ def test_what_it_leaves() -> None:
         "from timm.utils import NativeScaler  # transplt: ignore[NPU871]\n\nscaler = NativeScaler()\n",
         open_codes=["NPU148"],
     )
+
+
+def test_a_loader_gets_the_card() -> None:
+    check_adapted(
+        "timm",
+        """
+        from timm.data import create_dataset, create_loader
+
+        loader = create_loader(
+            create_dataset("", root),
+            input_size=224,
+            batch_size=8,
+        )
+        """,
+        """
+        from timm.data import create_dataset, create_loader
+
+        import npu_port
+
+        loader = npu_port.timm_loader_on_npu(
+            create_loader,
+            create_dataset("", root),
+            input_size=224,
+            batch_size=8,
+        )
+        """,
+    )
+
+
+def test_loaders_that_need_no_card_stay() -> None:
+    head = "from timm.data import create_loader\n\n"
+    check_not_adapted("timm", f"{head}loader = create_loader(data, 224, 8, use_prefetcher=False)\n")
+    check_not_adapted("timm", f"{head}loader = create_loader(data, 224, 8, device=device)\n")
+    check_not_adapted("timm", f"{head}loader = create_loader(data, 224, 8, **options)\n", open_codes=["NPU149"])
+
+
+def test_where_timm_takes_a_device_the_migration_writes_it() -> None:
+    pins = (("timm", ">=1.0.12"),)
+    source = "from timm.utils import NativeScaler\n\nscaler = NativeScaler()\n"
+    assert b'NativeScaler(device="npu")' in migrate(source, adapt=(("timm", ""),), helper_file=True, pins=pins).data
+
+
+def test_targets_of_an_older_mixup() -> None:
+    source = "from timm.data import Mixup\n\nmixup = Mixup(mixup_alpha=0.8, num_classes=10)\n"
+    after = """
+        from timm.data import Mixup
+
+        import npu_port
+
+        mixup = npu_port.timm_mixup_on_npu(Mixup, mixup_alpha=0.8, num_classes=10)
+    """
+    check_adapted("timm", source, after, open_codes=["NPU515"], pins=(("timm", "==0.4.12"),))
+    for pins in ((), (("timm", ">=1.0.20"),)):
+        check_not_adapted("timm", source, open_codes=["NPU515"], pins=pins)  # a remark

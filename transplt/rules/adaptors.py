@@ -7,6 +7,8 @@ from functools import cache
 
 from transplt.rules.tables import read_table
 
+_TABLE = "support/adaptors.json"
+
 
 def adaptors_for(codes: Collection[str]) -> tuple[str, ...]:
     """The names of the adaptors that answer findings of some codes."""
@@ -14,5 +16,11 @@ def adaptors_for(codes: Collection[str]) -> tuple[str, ...]:
 
 
 @cache
+def packages() -> frozenset[str]:
+    """The packages whose versions decide what an adaptor writes."""
+    return frozenset(name for row in read_table(_TABLE)["adaptors"] for name in row.get("packages", ()))
+
+
+@cache
 def _codes() -> dict[str, frozenset[str]]:
-    return {row["name"]: frozenset(row["codes"]) for row in read_table("support/adaptors.json")["adaptors"]}
+    return {row["name"]: frozenset(row["codes"]) for row in read_table(_TABLE)["adaptors"]}

@@ -164,6 +164,21 @@ def partial_of(partial: str) -> Transform:
     return transform
 
 
+def called_through(function: str) -> Transform:
+    """`function(a.b, ...)` in place of `a.b(...)`, in the layout of the call."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        first = cst.Arg(call.func)
+        if call.args:
+            before = call.whitespace_before_args
+            lines = isinstance(before, cst.ParenthesizedWhitespace)
+            first = first.with_changes(comma=cst.Comma(whitespace_after=before) if lines else comma())
+        return call.with_changes(func=cst.parse_expression(function), args=[first, *call.args])
+
+    return transform
+
+
 def calling(name: str) -> Transform:
     """Call another function with the same arguments."""
 

@@ -10,7 +10,7 @@ from transplt.base.finding import Finding
 from transplt.rules.tables import read_table
 
 #: Decisions that may change what is computed: one that a proof speaks against is left out.
-ON_REQUEST = frozenset({"many-cards", "mixed-precision", "tunings", "similar"})
+ON_REQUEST = frozenset({"adaptors", "many-cards", "mixed-precision", "tunings", "similar"})
 
 
 @dataclass(frozen=True, slots=True)

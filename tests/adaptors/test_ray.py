@@ -1,0 +1,95 @@
+"""The adaptor of ray: tasks ask for NPUs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.adaptors.adapted import check_adapted, check_not_adapted, offered
+
+
+def test_tasks_actors_and_ids() -> None:
+    check_adapted(
+        "ray",
+        """
+        import ray
+
+        ray.init(num_cpus=4, num_gpus=8)
+
+
+        @ray.remote(num_cpus=1, num_gpus=0.5, max_retries=2)
+        class Actor:
+            def cards(self):
+                return ray.get_gpu_ids()
+
+
+        actor = Actor.options(num_gpus=1 + EXTRA).remote()
+        """,
+        """
+        import ray
+
+        ray.init(num_cpus=4, resources={"NPU": 8})
+
+
+        @ray.remote(num_cpus=1, resources={"NPU": 0.5}, max_retries=2)
+        class Actor:
+            def cards(self):
+                return [int(card) for card in ray.get_runtime_context().get_accelerator_ids()["NPU"]]
+
+
+        actor = Actor.options(resources={"NPU": 1 + EXTRA}).remote()
+        """,
+    )
+
+
+def test_bundles() -> None:
+    check_adapted(
+        "ray",
+        """
+        from ray import tune
+        from ray.util.placement_group import placement_group
+
+        bundles = [{"CPU": 1, "GPU": 1} for _ in range(4)]
+        group = placement_group(bundles, strategy="PACK")
+        one = placement_group([{'GPU': 1, 'CPU': 2}])
+        tuner = tune.Tuner(tune.with_resources(train, {"cpu": 2, "gpu": 1}))
+        tune.run(train, resources_per_trial={"gpu": 0.5})
+        """,
+        """
+        from ray import tune
+        from ray.util.placement_group import placement_group
+
+        bundles = [{"CPU": 1, "NPU": 1} for _ in range(4)]
+        group = placement_group(bundles, strategy="PACK")
+        one = placement_group([{'NPU': 1, 'CPU': 2}])
+        tuner = tune.Tuner(tune.with_resources(train, {"cpu": 2, "NPU": 1}))
+        tune.run(train, resources_per_trial={"NPU": 0.5})
+        """,
+    )
+
+
+def test_it_is_offered() -> None:
+    assert offered("import ray\n\nactor = Actor.options(num_gpus=1).remote()\n") == [("NPU147", 3, "ray")]
+    assert offered("import ray\n\nactor = Actor.options(num_gpus=count).remote()\n") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ray.init(num_gpus=args.gpus)",
+        "actor = Actor.options(num_gpus=count).remote()",
+        "actor = Actor.options(num_gpus=1, resources={'node': 1}).remote()",
+        "actor = Actor.options(num_gpus=1, **more).remote()",
+        "from ray.train import ScalingConfig\nscaling = ScalingConfig(num_workers=2, use_gpu=True)",
+        "ray.init(num_gpus=1)  # transplt: ignore[NPU878]",
+    ],
+)
+def test_what_is_not_sure_keeps_its_finding(line: str) -> None:
+    check_not_adapted("ray", f"import ray\n\n{line}\n", open_codes=["NPU147"])
+
+
+def test_others_numbers_stay() -> None:
+    check_not_adapted("ray", "import arrays\n\nmade = arrays.options(num_gpus=1)\n")
+    check_not_adapted("ray", "import ray\n\nray.init(num_gpus=0)\nsizes = {'GPU': 1}\n")
+    check_not_adapted(
+        "ray", "import ray\n\nray.init(num_gpus=1)\n", open_codes=["NPU147"], pins=(("ray", "==2.8.1"),)
+    )

@@ -1,0 +1,205 @@
+"""`lightning`: trainers of Lightning are made through a function of the project's own, which knows NPUs.
+
+Source: Lightning 1.9.5 to 2.6.6: pytorch/trainer/connectors/accelerator_connector.py, fabric/connector.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from transplt.base.finding import Effort
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
+from transplt.rules.since import only_older
+from transplt.syntax.asks import by_place, hides_arguments, keyword_of, last_name, string_of
+from transplt.syntax.names import assigned_value
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.trees.calls import called_through
+
+fixer = Fixer(__name__, code="NPU877", rank=-100, theme="adapt:lightning", needs=(b"lightning",))
+
+_ANSWERS = ("NPU145",)
+#: Lightning before has other accelerators.
+_FIRST = "1.8"
+_HELPER = "lightning_on_npu"
+_TRAINERS = {
+    f"{package}.{name}"
+    for package in ("lightning", "lightning.pytorch", "pytorch_lightning")
+    for name in ("Trainer", "trainer.Trainer", "trainer.trainer.Trainer")
+}
+_FABRICS = {
+    f"{package}.{name}" for package in ("lightning.fabric", "lightning_fabric") for name in ("Fabric", "fabric.Fabric")
+} | {"lightning.Fabric"}
+_CLIS = {
+    f"{package}.{name}.LightningCLI"
+    for package in ("lightning.pytorch", "pytorch_lightning")
+    for name in ("cli", "utilities.cli")
+}
+_MAKERS = _TRAINERS | _FABRICS | _CLIS
+_OF_LIGHTNING = ("lightning.", "pytorch_lightning.", "lightning_fabric.")
+#: Strategies of one card and of DDP; the others ask for CUDA by themselves.
+_STRATEGY = re.compile(r"auto|single_device|ddp(_spawn|_fork|_notebook)?(_find_unused_parameters_(true|false))?")
+_STRATEGIES = ("DDPStrategy", "SingleDeviceStrategy", "DDPSpawnStrategy")
+_GPUS = ("gpu", "cuda", "auto")
+
+
+@fixer.on(ast.Module)
+def trainers_of_lightning(work: Work, tree: ast.Module) -> Finds:
+    """Make what trains through the helper, wherever it would take a GPU."""
+    writer = writer_for(work, fixer)
+    older = only_older(dict(work.settings.pins).get("pytorch-lightning", ""), _FIRST)
+    if writer is None or older or b"torch_xla" in work.source.utf8:  # with the latter a program for TPUs
+        return
+    written = [call for call in _calls(work) if _takes_a_gpu(work, call) and _write(writer, call)]
+    for value in _strategies_for_cuda(work, written):
+        writer.left(
+            value, f"the strategy {_named(work, value)} of Lightning stops on an NPU",
+            'take strategy="ddp" where the model fits on one card, or train with plain PyTorch or accelerate',
+            _ANSWERS[0], Effort.HIGH,
+        )  # fmt: skip
+    yield from writer.found
+
+
+def _named(work: Work, strategy: ast.expr) -> str:
+    return work.text(strategy.func if isinstance(strategy, ast.Call) else strategy)
+
+
+def _calls(work: Work) -> Iterator[ast.Call]:
+    """The calls that make a Trainer, a Fabric or a command line with a trainer."""
+    yield from work.calls_by_name([*_MAKERS, *(f"{name}.from_argparse_args" for name in _TRAINERS)])
+    for node in work.scan.classes:
+        if not any(work.names.qualified(base) in _MAKERS for base in node.bases):
+            continue
+        init = next((each for each in node.body if isinstance(each, FUNCTIONS) and each.name == "__init__"), None)
+        if init is not None:
+            yield from (each for each in ast.walk(init) if isinstance(each, ast.Call) and _is_super_init(each))
+        else:
+            yield from _calls_of(work, node)
+
+
+def _calls_of(work: Work, node: ast.ClassDef) -> Iterator[ast.Call]:
+    return (call for call in work.scan.calls if isinstance(call.func, ast.Name) and call.func.id == node.name)
+
+
+def _is_super_init(call: ast.Call) -> bool:
+    func = call.func
+    return (
+        isinstance(func, ast.Attribute)
+        and func.attr == "__init__"
+        and isinstance(func.value, ast.Call)
+        and isinstance(func.value.func, ast.Name)
+        and func.value.func.id == "super"
+    )
+
+
+def _takes_a_gpu(work: Work, call: ast.Call) -> bool:
+    """True for a call that may take a GPU, by a strategy that NPUs have too."""
+    full = work.names.qualified(call.func) or ""
+    if full in _CLIS or last_name(call.func) == "from_argparse_args":
+        return True
+    accelerator = keyword_of(call, "accelerator")
+    if accelerator is None and full in _FABRICS and call.args and not isinstance(call.args[0], ast.Starred):
+        accelerator = call.args[0]
+    given = string_of(accelerator)
+    if (given is not None and given not in _GPUS) or isinstance(accelerator, ast.Call):
+        return False
+    if accelerator is not None and _is_a_device_too(work, accelerator):
+        return False
+    if accelerator is None and not hides_arguments(call):
+        gpus = keyword_of(call, "gpus")
+        older = only_older(dict(work.settings.pins).get("pytorch-lightning", ""), "2.0")
+        if (gpus is None and older) or (isinstance(gpus, ast.Constant) and not gpus.value):
+            return False
+    precision = string_of(keyword_of(call, "precision")) or ""
+    if string_of(keyword_of(call, "amp_backend")) == "apex" or precision.startswith("transformer-engine"):
+        return False
+    strategy = keyword_of(call, "strategy")
+    return strategy is None or any(_is_for_npus(each) for each in _may_be(work, strategy))
+
+
+def _is_a_device_too(work: Work, accelerator: ast.expr) -> bool:
+    """True for a variable that names CUDA, and is read for something else too: there it has to name the NPU."""
+    if not isinstance(accelerator, ast.Name) or not any(_words(work, arm) for arm in _may_be(work, accelerator)):
+        return False
+    above = (parent(use) for use in work.scan.names.get(accelerator.id, ()) if isinstance(use.ctx, ast.Load))
+    return any(not isinstance(each, ast.keyword) or each.arg != "accelerator" for each in above)
+
+
+def _words(work: Work, value: ast.expr) -> list[ast.Constant]:
+    """The strings with a word of CUDA in an expression."""
+    return [each for each in ast.walk(value) if isinstance(each, ast.Constant) and each in work.scan.strings]
+
+
+def _is_for_npus(strategy: ast.expr) -> bool:
+    """True for a strategy that NPUs have too, or one that is not seen here."""
+    named = string_of(strategy)
+    if named is not None:
+        return bool(_STRATEGY.fullmatch(named.lower()))
+    return not isinstance(strategy, ast.Call) or last_name(strategy.func) in _STRATEGIES
+
+
+def _may_be(work: Work, value: ast.expr) -> Iterator[ast.expr]:
+    """What an expression is, arms of conditional expressions and what variables of the file were given apart."""
+    found = work.names.lookup(value.id, work.scan.scope_of(value)) if isinstance(value, ast.Name) else None
+    given = [assigned_value(binding.node) for binding in found[1] if binding.kind == "assign"] if found else []
+    stack = [each for each in given if each is not None] or [value]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, ast.IfExp):
+            stack += [each.orelse, each.body]
+        else:
+            yield each
+
+
+def _write(writer: AdaptorWriter, call: ast.Call) -> bool:
+    work = writer.work
+    kept = writer.keeps(call, fixer.code)
+    what = work.text(call.func)
+    message = f"{what} is made by npu_port.{_HELPER}, on the NPU where there is one"
+    text = writer.helper(_HELPER, fixer.code, message, call)
+    if not text:
+        return False
+    api = work.names.qualified(call.func) or ""
+    writer.change(call, fixer.code, message, called_through(text), api=api, beside=True)
+    if kept:
+        return False
+    writer.takes_care(call, _ANSWERS)
+    if _is_super_init(call) and (own := next((each for each in chain(call) if isinstance(each, ast.ClassDef)), None)):
+        for each in _calls_of(work, own):
+            writer.takes_care(each, _ANSWERS)
+    for value in (keyword_of(call, "accelerator"), *call.args[:1]):
+        for word in () if value is None else (each for arm in _may_be(work, value) for each in _words(work, arm)):
+            if work.take(word):
+                writer.found.append(work.keep(word, "library-device", "Lightning"))
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            for given in _values_of(work, keyword.value):
+                writer.takes_care(given, _ANSWERS)
+    return True
+
+
+def _values_of(work: Work, node: ast.expr) -> Iterator[ast.expr | ast.stmt]:
+    """What the dict behind `**name` is given in this file: `name = {...}`, `name["accelerator"] = ...`."""
+    yield from _may_be(work, node)
+    for use in work.scan.names.get(node.id, ()) if isinstance(node, ast.Name) else ():
+        above = parent(use)
+        item = isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store)
+        if item or (isinstance(above, ast.Attribute) and isinstance(parent(above), ast.Call)):
+            yield statement(use)
+
+
+def _strategies_for_cuda(work: Work, written: list[ast.Call]) -> list[ast.expr]:
+    """The strategies that ask for CUDA by themselves, of trainers that are made through the helper."""
+    found: dict[int, ast.expr] = {}
+    for call in written:
+        if (strategy := keyword_of(call, "strategy")) is not None:
+            found |= {id(each): each for each in _may_be(work, strategy) if not _is_for_npus(each)}
+    for call in work.scan.calls if written else ():
+        full = work.names.qualified(call.func) or ""
+        if full.startswith(_OF_LIGHTNING) and full.endswith("Strategy") and not _is_for_npus(call):
+            found[id(call)] = call
+    return by_place(found.values())

@@ -1,0 +1,129 @@
+"""`ray`: what a task asks ray for is an NPU.
+
+Source: ray 2.47, ray/_private/accelerators/npu.py (the resource NPU, from 2.9 on) and runtime_context.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
+from transplt.rules.since import only_older
+from transplt.syntax.asks import hides_arguments, keyword_of, string_of
+from transplt.syntax.names import assigned_value
+from transplt.trees.calls import keyword_replaced
+
+fixer = Fixer(__name__, code="NPU878", rank=-100, theme="adapt:ray", needs=(b"ray",))
+
+_ANSWERS = ("NPU147",)
+_FIRST = "2.9"
+#: Who takes `num_gpus` and `resources`, by full name and by the last one of a method.
+_TASKS = {"ray.remote", "ray.init"}
+_METHODS = ("options", "map_batches")
+#: Who takes dicts of resources, each with their keys for a GPU.
+_BUNDLES = (
+    "ray.util.placement_group", "ray.util.placement_group.placement_group", "ray.tune.PlacementGroupFactory",
+    "ray.tune.with_resources",
+)  # fmt: skip
+_GPU_IDS = ("ray.get_gpu_ids", "ray.worker.get_gpu_ids")
+
+
+@fixer.on(ast.Module)
+def resources_of_ray(work: Work, tree: ast.Module) -> Finds:
+    """Ask for the resource NPU, with the same number, and read the ids of the cards."""
+    if only_older(dict(work.settings.pins).get("ray", ""), _FIRST) or not _imports_ray(work):
+        return
+    writer = writer_for(work, fixer)
+    if writer is None:
+        return
+    for call in [*work.calls_by_name(_TASKS), *work.scan.calls_by_last_name(_METHODS)]:
+        _task(writer, call)
+    for call in work.calls_by_name(_BUNDLES):
+        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+            _bundles(writer, value)
+    for call in work.scan.calls if b"resources_per_trial" in work.source.utf8 else ():
+        if (trial := keyword_of(call, "resources_per_trial")) is not None:
+            _bundles(writer, trial)
+    for call in work.calls_by_name(_GPU_IDS):
+        _ids(writer, call)
+    yield from writer.found
+
+
+def _imports_ray(work: Work) -> bool:
+    modules = [
+        name
+        for node in work.scan.imports
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
+    ]
+    return any(name.partition(".")[0] == "ray" for name in modules)
+
+
+def _task(writer: AdaptorWriter, call: ast.Call) -> None:
+    """`num_gpus=1` of a task or an actor as `resources={"NPU": 1}`, where it is a number and there is no such dict."""
+    work = writer.work
+    number = keyword_of(call, "num_gpus")
+    if number is None or not _is_a_number(number) or keyword_of(call, "resources") is not None:
+        return
+    if hides_arguments(call):
+        return
+    text = work.text(number)
+    new = f'{{"NPU": {text}}}'
+    message = f"num_gpus={text} -> resources={new}"
+    writer.change(
+        call, fixer.code, message, keyword_replaced("num_gpus", "resources", new), api="ray.num_gpus", beside=True
+    )
+    _answered(writer, call)
+
+
+def _is_a_number(node: ast.expr) -> bool:
+    """True for a number that is not 0, and for what can only be one; a variable may hold None."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float)) and not isinstance(node.value, bool) and node.value > 0
+    if isinstance(node, ast.BinOp):
+        inner = [*ast.walk(node)]
+        return not any(isinstance(each, (ast.Call, ast.Subscript, ast.Lambda)) for each in inner)
+    return False
+
+
+def _bundles(writer: AdaptorWriter, value: ast.expr) -> None:
+    """The keys "GPU" and "gpu" of the dicts in a list of bundles, or of one, as "NPU"."""
+    for display in _displays(writer.work, value):
+        keys = {string_of(key): key for key in display.keys if key is not None}
+        if "custom_resources" in keys or "NPU" in keys:
+            continue
+        for word in ("GPU", "gpu"):
+            if (key := keys.get(word)) is not None and writer.work.take(key):
+                quote = writer.work.text(key)[-1]
+                message = f"the resource {word} -> NPU"
+                writer.rewrite(key, fixer.code, message, f"{quote}NPU{quote}", api="ray.resources")
+                _answered(writer, key)
+
+
+def _displays(work: Work, value: ast.expr) -> Iterator[ast.Dict]:
+    """The dicts that are written in an expression, or in what the variable that it is was given."""
+    values: list[ast.expr] = [value]
+    if isinstance(value, ast.Name) and (found := work.names.lookup(value.id, work.scan.scope_of(value))) is not None:
+        given = [assigned_value(binding.node) if binding.kind == "assign" else None for binding in found[1]]
+        values = [each for each in given if each is not None] if len(given) == 1 else []
+    for each in values:
+        yield from (node for node in ast.walk(each) if isinstance(node, ast.Dict))
+
+
+def _ids(writer: AdaptorWriter, call: ast.Call) -> None:
+    work = writer.work
+    dotted = work.text(call.func)
+    if not dotted.endswith(".get_gpu_ids") or dotted.count(".") != 1 or not work.take(call):
+        return
+    ray = dotted.partition(".")[0]
+    new = f'[int(card) for card in {ray}.get_runtime_context().get_accelerator_ids()["NPU"]]'
+    writer.rewrite(call, fixer.code, f"{dotted}() -> the ids of the NPUs", new, api="ray.get_gpu_ids")
+    _answered(writer, call)
+
+
+def _answered(writer: AdaptorWriter, node: ast.expr) -> None:
+    if not writer.keeps(node, fixer.code):
+        writer.takes_care(node, _ANSWERS)
