@@ -27,13 +27,13 @@ sys.path[:0] = [str(ROOT)]
 from tests.precision.planting import compared, program, record  # noqa: E402
 from tests.precision.trained import HARMLESS, KINDS, TRAINED, Harmless, Trained, graded  # noqa: E402
 from transplt.precision.dumps import open_dump  # noqa: E402
+from transplt.precision.instrument.project import PROBES  # noqa: E402
 from transplt.precision.instrument.script import Probing, instrument  # noqa: E402
 from transplt.precision.sentence import sentence  # noqa: E402
 from transplt.precision.watch.points import bounds, chosen  # noqa: E402
 from transplt.precision.watch.watching import watch  # noqa: E402
 from transplt.proof.launch.warm import Warm  # noqa: E402
 
-PROBE = ROOT / "transplt" / "precision" / "instrument" / "transplt_probe.py"
 
 
 def slug(text: str) -> str:
@@ -65,7 +65,8 @@ class Runs:
         text = program(f"trained/{kind}", "cpu", swaps).encode()
         for name, data in instrument({f"{kind}.py": text}, f"{kind}.py", Probing()).files.items():
             (place / name).write_bytes(data)
-        shutil.copy(PROBE, place)
+        for probe in PROBES:
+            shutil.copy(probe, place)
         self.jobs.append({"folder": str(place), "script": f"{kind}.py", "nproc": 2 if kind == "shares" else 0,
                           "fault": None, "threads": threads})  # fmt: skip
 

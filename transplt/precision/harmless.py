@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from transplt.precision.distance import by_figures, tolerance
-from transplt.precision.match import UNWRITTEN, Match
-from transplt.precision.record import API, BACKWARD, FORWARD, MODULE, Row, Tensor
+from transplt.precision.match import UNWRITTEN, Match, Matched
+from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, MODULE, OPTIMIZER, Row, Tensor
 from transplt.rules.torch_callables import TENSOR, names_of
 
 _MOVES = UNWRITTEN | names_of(TENSOR, "ports") | {"requires_grad_"}
@@ -34,6 +34,38 @@ def harmless(model: Sequence[Match]) -> frozenset[int]:
         if each.one_sided and row.phase == BACKWARD and (each.npu is None, row.api, row.index) in calls:
             found.add(number)
     return frozenset(found | unused)
+
+
+def harmless_behind(rows: Sequence[Match], matched: Matched) -> frozenset[int]:
+    """Those behind the last backward pass: what only moves data, and what touches no gradient, weight or state and goes
+    into nothing that does (a norm or a loss that is shown)."""
+    kept: set[Print] = set()
+    for row in (*matched.npu.rows, *matched.bench.rows):
+        if row.kind in (GRADIENT, OPTIMIZER) or row.phase == BACKWARD:
+            kept.update(print_of(each) for each in (*row.inputs, *row.outputs) if each.is_tensor)
+        kept.update(print_of(each) for each in row.parameters if each.is_tensor)
+    for each in rows:
+        if _writes_in_place(each.row) and any(print_of(tensor) in kept for tensor in each.row.inputs):
+            kept.update(print_of(tensor) for tensor in each.row.outputs if tensor.is_tensor)
+    found = set()
+    taken: set[Print] = set()
+    for number in range(len(rows) - 1, -1, -1):
+        each, row = rows[number], rows[number].row
+        if each.one_sided:
+            made = {print_of(tensor) for tensor in row.outputs if tensor.is_tensor}
+            inputs = {print_of(tensor) for tensor in row.inputs if tensor.is_tensor and tensor.size}
+            touches = bool((inputs | made) & kept) if _writes_in_place(row) else False
+            if moves(row) or not (touches or made & taken):
+                found.add(number)
+                continue
+        for one in (each.npu, each.bench):
+            taken.update(print_of(tensor) for tensor in (one.inputs if one is not None else ()) if tensor.is_tensor)
+    return frozenset(found)
+
+
+def _writes_in_place(row: Row) -> bool:
+    name = row.api.rpartition(".")[2]
+    return (name.endswith("_") and not name.endswith("__")) or name.startswith("__i") or row.api.startswith("Distributed")
 
 
 def moves(row: Row) -> bool:

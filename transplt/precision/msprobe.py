@@ -24,6 +24,9 @@ _BESIDE = {"input_args": "input", "input_kwargs": "kwargs", "output_args": "outp
 #: Entries of tensors have these; other things have a `value`, or the four figures of a number.
 _TENSORS = ("torch.Tensor", "torch.nn.parameter.Parameter", "mindspore.Tensor")
 _DATA = "dump_tensor_data"
+#: What a probe copy and `transplt run --dump` put beside it: the steps of optimizers, and where they were made.
+_OPTIMIZERS = "optimizer.json"
+MADE = ".made"
 
 
 def find(path: str) -> Mapping[tuple[int, int], Part] | None:
@@ -85,6 +88,7 @@ class MsprobePart(Part):
             rows = [_row(name, entry) for name, entry in data.items() if isinstance(entry, dict)]
         except (RecursionError, TypeError, ValueError, OverflowError) as error:
             raise UnusableDump(f"{shown(path)}: an entry is not what msprobe writes ({error})") from error
+        rows += [_optimizer(name, entry) for name, entry in self._optimizers().items()]
         task, recorder = (value if isinstance(value := document.get(key), str) else "" for key in ("task", "recorder"))
         return Record(self.folder, rows, task, self._parents(), recorder)
 
@@ -99,14 +103,28 @@ class MsprobePart(Part):
         firsts = {name: parent[0] if isinstance(parent, list) and parent else parent for name, parent in data.items()}
         return {name: parent for name, parent in firsts.items() if isinstance(parent, str)}
 
-    def stacks(self) -> Mapping[str, tuple[str, ...]]:
-        path = os.path.join(self.folder, "stack.json")
+    def _optimizers(self) -> Mapping[str, dict[str, Any]]:
+        path = os.path.join(self.folder, _OPTIMIZERS)
         if not os.path.lexists(path):
             return {}
+        document = read_json(path)
+        data = document.get("data") if isinstance(document, dict) else None
+        if not isinstance(data, dict):
+            raise UnusableDump(f"{shown(path)}: has no `data`")
+        return {name: entry for name, entry in data.items() if isinstance(entry, dict)}
+
+    def stacks(self) -> Mapping[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for name, entry in self._optimizers().items():
+            for key, stack in ((name, "stack"), (name + MADE, "made_stack")):
+                if isinstance(frames := entry.get(stack), list):
+                    found[key] = _texts(frames)
+        path = os.path.join(self.folder, "stack.json")
+        if not os.path.lexists(path):
+            return found
         data = read_json(path)
         if not isinstance(data, dict):
             raise UnusableDump(f"{shown(path)}: is no object")
-        found: dict[str, tuple[str, ...]] = {}
         for name, value in data.items():
             if not isinstance(value, list):
                 continue
@@ -140,6 +158,23 @@ def _row(name: str, entry: dict[str, Any]) -> Row:
             _collect(value, _BESIDE.get(key, key), outputs)
     if value := entry.get("parameters"):
         _collect(value, "parameters", parameters)
+    return Row(name, api, kind, phase, index, tuple(inputs), tuple(outputs), tuple(parameters))
+
+
+def _optimizer(name: str, entry: dict[str, Any]) -> Row:
+    """Settings, those that it was made with, gradients and states are what goes in; weights, what comes out."""
+    inputs: list[Tensor] = []
+    parameters: list[Tensor] = []
+    outputs: list[Tensor] = []
+    api, kind, phase, index = called(name)
+    for key, prefix, found in (
+        ("input_kwargs", "", inputs), ("made", "made.", inputs), ("gradients", "gradient.", inputs),
+        ("state", "state.", inputs), ("parameters", "parameters.", parameters), ("output", "output.", outputs),
+        ("left", "left.", outputs),
+    ):  # fmt: skip
+        values = entry.get(key)
+        for place, value in values.items() if isinstance(values, dict) else ():
+            _collect(value, f"{prefix}{place}", found)
     return Row(name, api, kind, phase, index, tuple(inputs), tuple(outputs), tuple(parameters))
 
 

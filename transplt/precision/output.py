@@ -93,7 +93,7 @@ def document(found: Comparison, detail: Detail, *, advice: bool = True) -> dict[
         "sentence": sentence(found),
         "same": found.same,
         "notes": found.notes,
-        "behind": {"left": found.behind.left_of_it, "not_compared": found.behind.not_compared},
+        "behind": {"covered": found.behind.covered, "not_compared": found.behind.not_compared},
         "compared": compared,
         "step": detail.compared.step,
         "rank": detail.compared.rank,

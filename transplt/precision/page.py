@@ -74,8 +74,7 @@ def _facts(found: Comparison, detail: Detail) -> list[tuple[str, str]]:
 
 def _behind(found: Comparison) -> str:
     """What runs behind the last backward pass and was not compared."""
-    missing = found.behind.not_compared
-    return ", ".join(filter(None, (found.behind.left_of_it, f"not recorded: {missing}" if missing else "")))
+    return found.behind.not_compared
 
 
 def _level(each: Match) -> int:

@@ -78,5 +78,5 @@ def compare(
         write(Path(output), found, details, wanted, rule, advice=not no_advice)
         click.echo(f"\nwritten: {shown(output)}")
     if rule == "ptdbg":
-        return LEFT if detail.ptdbg is not None or (found.first is None and found.behind.left) else DONE
+        return LEFT if detail.ptdbg is not None or (found.first is not None and found.first.verdict is not None and found.first.verdict.behind) else DONE
     return DONE if found.same else LEFT

@@ -30,7 +30,7 @@ class Probing:
 
     level: str = "mix"
     task: str = "statistics"
-    steps: tuple[int, ...] = (0,)
+    steps: tuple[int, ...] = (0, 1)
     seed: int | None = None
     deterministic: bool = False
     api: str = "msprobe"

@@ -20,6 +20,7 @@ from importlib import metadata
 from typing import Any, TypeVar
 
 import torch
+import transplt_optimizers
 
 _T = TypeVar("_T")
 _DROPOUTS = (
@@ -39,6 +40,7 @@ _done = 0
 _last = -1
 _seed = 1234
 _models: list[Any] = []
+_optimizers: Any = None
 _host_generators: dict[int, tuple[int, Any]] = {}
 
 
@@ -54,8 +56,11 @@ def begin(
     """Seed what draws, let it draw on the host, turn dropout off, and set up the recorder. A seed that the script sets
     later wins. `steps` are those to record, all without any.
     """
-    global _recorder, _seed, _last
+    global _recorder, _seed, _last, _optimizers
     _seed, steps = seed, [*steps]
+    transplt_optimizers.note_made()
+    _optimizers = transplt_optimizers.Optimizers(lambda: _running and _wanted(steps), _names)
+    transplt_optimizers.watch(_optimizers)
     _last = max(steps, default=-1) if os.environ.get("TRANSPLT_PROBE_END") == "1" else -1
     _drop_nothing()
     _draw_on_the_host()
@@ -121,8 +126,28 @@ def _stop() -> None:
     global _running, _done
     if _running:
         _running = False
+        number = _done
         _done += 1
+        rows = _optimizers.take()
         _recorder.stop()
+        folder = _recorder.folder_of(number) if rows else ""
+        if folder:
+            transplt_optimizers.write(folder, rows)
+
+
+def _wanted(steps: list[int]) -> bool:
+    return not steps or _done in steps
+
+
+def _names() -> dict[int, str]:
+    """The names of parameters by their ids; those of several networks have the number of theirs in front."""
+    models = _outermost()
+    found: dict[int, str] = {}
+    for number, model in enumerate(models):
+        for name, parameter in model.named_parameters():
+            name = name.removeprefix("module.")
+            found.setdefault(id(parameter), f"{number}.{name}" if len(models) > 1 else name)
+    return found
 
 
 class _Msprobe:
@@ -135,7 +160,7 @@ class _Msprobe:
         known = inspect.signature(msprobe.seed_all).parameters
         msprobe.seed_all(**{name: value for name, value in wanted.items() if name in known})
         _seed_all(seed, deterministic)
-        self.level = level
+        self.level, self.folder = level, folder
         if task == "overflow":
             task = self._overflow()
         self.debugger = msprobe.PrecisionDebugger(task=task, dump_path=folder, level=level, step=steps)
@@ -160,6 +185,14 @@ class _Msprobe:
         self.debugger.stop()
         self.debugger.step()
 
+    def folder_of(self, number: int) -> str:
+        """Where the recorder has put this process's part of a step; "" where it is not to be found."""
+        step = os.path.join(self.folder, f"step{number}")
+        for name in (f"rank{_rank()}", f"proc{os.getpid()}", "rank"):
+            if os.path.isdir(os.path.join(step, name)):
+                return os.path.join(step, name)
+        return ""
+
 
 class _Ptdbg:
     """The debugger of 2023: it records the functions of torch, and knows neither steps nor modules."""
@@ -168,6 +201,7 @@ class _Ptdbg:
         self, folder: str, task: str, level: str, steps: list[int], seed: int, deterministic: bool
     ) -> None:
         self.api: Any = importlib.import_module("ptdbg_ascend")
+        self.version = _version(self.api, "ptdbg_ascend")
         self.steps, self.number, self.folder, self.checks = steps, 0, os.path.realpath(folder), task == "overflow"
         self.api.seed_all(seed=seed, mode=deterministic)
         _seed_all(seed, deterministic)
@@ -187,7 +221,7 @@ class _Ptdbg:
 
     def start(self, models: list[Any]) -> None:
         if not self.steps or self.number in self.steps:
-            folder = os.path.join(self.folder, f"step{self.number}_v{self.api.__version__}", f"rank{_rank()}")
+            folder = self._folder(self.number)
             os.makedirs(folder, exist_ok=True)
             self.api.set_dump_path(os.path.join(folder, "dump.pkl"))
             self._switch("ON")
@@ -196,6 +230,20 @@ class _Ptdbg:
         if not self.steps or self.number in self.steps:
             self._switch("OFF")
         self.number += 1
+
+    def folder_of(self, number: int) -> str:
+        return self._folder(number) if not self.steps or number in self.steps else ""
+
+    def _folder(self, number: int) -> str:
+        return os.path.join(self.folder, f"step{number}_v{self.version}", f"rank{_rank()}")
+
+
+def _version(module: Any, name: str) -> str:
+    """A version for the name of a folder, also where the module does not say its own."""
+    try:
+        return str(getattr(module, "__version__", "") or metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return "0"
 
 
 def _say(sentence: str) -> None:

@@ -1,0 +1,58 @@
+"""What optimizers take and leave in a step, in the file that a probe copy writes as well."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from ..trace.figures import host_alias
+from ..trace.log import quiet
+from . import steps
+
+#: The same code as that of a probe copy, which lies beside its script.
+_SHARED = Path(__file__).resolve().parents[4] / "precision" / "instrument" / "transplt_optimizers.py"
+_recorder: Any = None
+_shared: Any = None
+
+
+def install() -> None:
+    """Know where optimizers are made from here on."""
+    global _recorder, _shared
+    spec = importlib.util.spec_from_file_location("transplt_optimizers", _SHARED)
+    assert spec is not None and spec.loader is not None
+    _shared = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(_shared)
+    _shared.note_made()
+    _recorder = _shared.Optimizers(lambda: steps.asked()["task"] != "overflow", _names, host_alias)
+
+
+def before(optimizer: Any) -> None:
+    """An optimizer is about to step."""
+    with steps.busy(), quiet():
+        _recorder.before(optimizer)
+
+
+def after(optimizer: Any) -> None:
+    """It has stepped."""
+    with steps.busy(), quiet():
+        _recorder.after(optimizer)
+
+
+def write(folder: str) -> None:
+    """The file of a step."""
+    with steps.busy(), quiet():
+        _shared.write(folder, _recorder.take())
+
+
+def _names() -> dict[int, str]:
+    """The names of parameters, by their ids."""
+    from .modules import paths
+
+    found: dict[int, str] = {}
+    for module, path in paths():
+        below = path.rpartition(".")[0]
+        for key, value in module._parameters.items():
+            if value is not None:
+                found.setdefault(id(value), f"{below}.{key}" if below else key)
+    return found
