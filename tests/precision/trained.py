@@ -60,7 +60,7 @@ TRAINED = [*_with_aside([
             "SGD(model.parameters(), lr=3e-3)", "torch.optim.|optimizer.step()", "SGD"),
     _behind("mlp", "a schedule that falls faster", "gamma=0.9", "gamma=0.5",
             "lr_scheduler|optimizer.step()|schedule.step()", "lr"),
-    _before("mlp", "a wider clamp", "clamp(-0.2, 1.5)", "clamp(-0.3, 1.5)", "x.clamp(", "-0.3"),
+    _before("mlp", "a closer clamp", "clamp(-0.2, 1.5)", "clamp(-0.2, 0.75)", "x.clamp("),
     _before("mlp", "softplus with another beta", "F.softplus(self.second(x))", "F.softplus(self.second(x), beta=2.0)",
             "F.softplus("),
     _before("mlp", "no gradient through the residual", "x = x + F.softplus", "x = x.detach() + F.softplus",

@@ -13,6 +13,8 @@ from transplt.precision.match import UNWRITTEN, Match, Matched
 from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, MODULE, OPTIMIZER, Row, Tensor
 from transplt.rules.torch_callables import TENSOR, names_of
 
+#: They give the same elements in the same order, in another shape.
+_RESHAPES = frozenset("view reshape flatten unflatten squeeze unsqueeze ravel view_as reshape_as".split())
 _MOVES = UNWRITTEN | names_of(TENSOR, "ports") | {"requires_grad_"}
 Print = tuple[object, ...]
 
@@ -24,7 +26,7 @@ def print_of(tensor: Tensor) -> Print:
 
 def harmless(model: Sequence[Match]) -> frozenset[int]:
     """The positions of such operators."""
-    found = {number for number, each in enumerate(model) if each.one_sided and moves(each.row)}
+    found = {number for number, each in enumerate(model) if each.one_sided and (moves(each.row) or reshapes(each.row))}
     replaced = _replaced(model)
     found |= replaced
     calls = {(model[number].npu is None, model[number].row.api, model[number].row.index) for number in replaced}
@@ -73,6 +75,11 @@ def moves(row: Row) -> bool:
     return row.api.rpartition(".")[2] in _MOVES
 
 
+def reshapes(row: Row) -> bool:
+    """True for what gives the elements that it takes in their order."""
+    return row.api.rpartition(".")[2] in _RESHAPES
+
+
 def _replaced(model: Sequence[Match]) -> set[int]:
     """Operators of a gap in which both sides have some, and both end with the same result."""
     found: set[int] = set()
@@ -118,7 +125,7 @@ def _unused(model: Sequence[Match], side: str) -> Iterator[int]:
         return
     taken: set[Print] = set()
     for number, row, alone in reversed(rows):
-        if alone and row.phase == FORWARD and row.kind == API and not row.api.endswith("_"):
+        if alone and row.phase == FORWARD and row.kind == API and (not row.api.endswith("_") or row.api.endswith(".zero_")):
             made = {print_of(each) for each in row.outputs if each.is_tensor}
             if (row.api, row.index) not in back and not made & taken:
                 yield number

@@ -31,6 +31,7 @@ class Match:
     #: parameters.
     inputs: float = 0.0
     outputs: float = 0.0
+    least: float = 0.0  #: the smallest size that counts, of inputs and outputs
     worst: tuple[Tensor, Tensor] | None = None  #: the outputs that are farthest apart
     worst_input: tuple[Tensor, Tensor] | None = None
     beyond: bool = False  #: the NPU's output overflows or is not finite, and the bench's is
@@ -86,9 +87,10 @@ def match(
     right = sequences(other, bench.stacks() if several else None)
     measured = Measure(given, distance, floor([*other_gradients(right.gradients, right.steps)]))
     model = [measured.of(*pair) for pair in paired(left.model, right.model)]
-    optimizer = [measured.of(*pair) for pair in paired(left.optimizer, right.optimizer)]
     gradients = [measured.of(*pair) for pair in _by_name(left.gradients, right.gradients)]
     recorded = bool(left.steps and right.steps)
+    # Where the steps of optimizers are known, what is computed of gradients before counts as these do.
+    optimizer = [measured.of(*pair, floored=recorded) for pair in paired(left.optimizer, right.optimizer)]
     steps = [measured.of(*pair) for pair in _in_order(left.steps, right.steps)] if recorded else []
     for number, each in enumerate((*model, *gradients, *optimizer, *steps)):
         each.position = number
@@ -145,19 +147,20 @@ class Measure:
         self._floor = least
         self._forward: dict[tuple[str, int], Match] = {}
 
-    def of(self, npu: Row | None, bench: Row | None) -> Match:
-        found = Match(npu, bench)
+    def of(self, npu: Row | None, bench: Row | None, *, floored: bool = False) -> Match:
+        """How far the rows are apart. `floored`: what is smaller than gradients that count is nothing but rounding."""
+        found = Match(npu, bench, least=self._floor if floored else 0.0)
         if npu is None or bench is None:
             return found
         if npu.kind == OPTIMIZER or is_unwritten(npu):
             return found  # what an optimizer does is judged by how far it moves weights
         taken = taken_in(npu)
-        found.inputs, found.worst_input = self._apart(_of_one_shape(npu, pairs(taken, bench.inputs)))
+        found.inputs, found.worst_input = self._apart(_of_one_shape(npu, pairs(taken, bench.inputs)), found.least)
         parameters, worst = self._apart([*pairs(npu.parameters, bench.parameters)])
         if parameters > found.inputs:
             found.inputs, found.worst_input = parameters, worst
         outputs = _of_one_shape(npu, pairs(npu.outputs, bench.outputs))
-        found.outputs, found.worst = self._apart(outputs, self.least(bench))
+        found.outputs, found.worst = self._apart(outputs, max(found.least, self.least(bench)))
         found.beyond = any(overflows(one) and not overflows(other) for one, other in outputs)
         found.wrong_input = any(overflows(each) for each in (*taken, *npu.parameters))
         call = npu.api, npu.index

@@ -104,7 +104,7 @@ def _line(
         found = metrics.get((npu.path or "", bench.path or ""))
         allowed = tolerance(npu, bench, given)
         assert each.npu is not None and each.bench is not None
-        least = measured.least(each.bench) if role == "output" else 0.0
+        least = max(each.least, measured.least(each.bench) if role == "output" else 0.0)
         distance = apart(npu, bench, least, found)
         if is_unwritten(each.npu) or (role == "input" and npu not in taken_in(each.npu)):
             distance = 0.0  # nobody has read what is written over
