@@ -8,7 +8,7 @@ import pytest
 
 from transplt.precision.instrument.script import Probed, Probing, instrument
 
-HEAD = "import transplt_probe\n\ntransplt_probe.begin(seed=1234, steps=[0])\n"
+HEAD = "import transplt_probe\n\ntransplt_probe.begin(seed=1234, steps=[0, 1])\n"
 
 
 def probed(text: str, probing: Probing | None = None) -> Probed:
@@ -254,7 +254,7 @@ def test_the_probe_begins_before_any_other_name_is_bound(before: str, wanted: st
 def test_the_seed_of_the_program_wins_over_ours_and_an_asked_one_over_both() -> None:
     text = "import torch\ntorch.manual_seed(42)\n" + LOOP
     done = probed(text)
-    assert done.seed == 42 and b"begin(seed=42, steps=[0])" in done.files["train.py"]
+    assert done.seed == 42 and b"begin(seed=42, steps=[0, 1])" in done.files["train.py"]
     assert [(each.line, each.informs) for each in done.left] == [(2, True)]
     assert probed(text, Probing(seed=7)).seed == 7
 

@@ -27,6 +27,8 @@ _DATA = "dump_tensor_data"
 #: What a probe copy and `transplt run --dump` put beside it: the steps of optimizers, and where they were made.
 _OPTIMIZERS = "optimizer.json"
 MADE = ".made"
+#: The names of parameters have those of wrappers in front.
+_WRAPPED = re.compile(r"^((?:\d+\.)?)(?:module\.)+")
 
 
 def find(path: str) -> Mapping[tuple[int, int], Part] | None:
@@ -174,7 +176,8 @@ def _optimizer(name: str, entry: dict[str, Any]) -> Row:
     ):  # fmt: skip
         values = entry.get(key)
         for place, value in values.items() if isinstance(values, dict) else ():
-            _collect(value, f"{prefix}{place}", found)
+            own = _WRAPPED.sub(r"\1", place)
+            _collect(value, prefix + own, found)
     return Row(name, api, kind, phase, index, tuple(inputs), tuple(outputs), tuple(parameters))
 
 

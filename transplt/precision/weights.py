@@ -84,7 +84,7 @@ def moved(before: Both, after: Both) -> str:
         slack = _ROUNDINGS * unit * max(largest(after[1]), largest(before[1]), abs(d) if at == 6 else 0.0)
         known += 1
         apart += not abs(ours - theirs) <= slack + _APART * max(abs(ours), abs(theirs))
-        if abs(theirs) > 4 * slack:
+        if at < 6 and abs(theirs) > 4 * slack:  # norms do not grow in proportion
             ratios.append(ours / theirs)
     if not apart or (apart < 2 and known > 1):
         return ""
