@@ -26,6 +26,7 @@ sys.path[:0] = [str(ROOT)]
 
 from tests.precision.planting import compared, program, record  # noqa: E402
 from tests.precision.trained import HARMLESS, KINDS, TRAINED, Harmless, Trained, graded  # noqa: E402
+from transplt.precision.detail import Detail  # noqa: E402
 from transplt.precision.dumps import open_dump  # noqa: E402
 from transplt.precision.instrument.project import PROBES  # noqa: E402
 from transplt.precision.instrument.script import Probing, instrument  # noqa: E402
@@ -103,6 +104,11 @@ def measure(runs: Runs, faults: list[Trained], pairs: list[Harmless], python: st
         found = compared(npu, bench)
         quiet = found.same and found.first is None
         counts["harmless quiet" if quiet else "harmless alarm"] += 1
+        rows = (line for at in found.compared if not at.noisy for line in Detail(found, at).lines)
+        wrong = [line.npu_name for line in rows if line.reached == "No"] if quiet else []
+        counts["quiet, and a row says No"] += bool(wrong)
+        if wrong:
+            print("  No:", wrong[:4])
         print(f"{pair.kind} | {pair.name} | {'quiet' if quiet else 'ALARM: ' + sentence(found)}", flush=True)
     for kind, bench in benches.items():
         watched = watch([open_dump(str(bench))], chosen("recommended"), bounds(()), (-65504.0, 65504.0))

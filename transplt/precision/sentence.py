@@ -44,11 +44,11 @@ def sentence(found: Comparison) -> str:
     first = found.first
     before = f"{found.notes[0]}; of the common steps: " if found.notes else ""
     if first is None:
-        return f"{before}no divergence: {'; '.join([_agreeing(found), *_behind(found)])}"
+        return f"{before}no divergence: {'; '.join([agreeing(found), *_behind(found)])}"
     return f"{before}first divergence: {_where(found, first)}{_what(first)}{_line(first)}"
 
 
-def _agreeing(found: Comparison) -> str:
+def agreeing(found: Comparison) -> str:
     """What was compared and agrees."""
     compared = [each for each in found.compared if not each.noisy]
     operators = sum(each.operators for each in compared)
