@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from transplt.precision.align import in_optimizer
-from transplt.precision.harmless import harmless_behind
+from transplt.precision.harmless import harmless_behind, writes_in_place
 from transplt.precision.judgement import (
     GRADIENT,
     OPTIMIZER,
@@ -83,11 +83,11 @@ def judge_behind(matched: Matched, metrics: AllMetrics) -> Judgement | None:
         if each.outputs > 1:
             clause = how_far(each.worst, metrics)
             found = Judgement(GRADIENT, each, clause, each.row.name, each.position, each.worst)
-            return _behind(_cause(matched, metrics) or found)
+            return _behind(_cause(matched, metrics, given=False) or found)
     steps = [*steps_of(matched)]
     for step in steps:
         if (found := step.gradients()) is not None:
-            return _behind(_cause(matched, metrics) or found)
+            return _behind(_cause(matched, metrics, given=False) or found)
         if (found := step.own()) is not None:
             return _behind(found)
     if (left := next((each for step in steps if (each := step.left()) is not None), None)) is not None:
@@ -107,9 +107,11 @@ def _behind(found: Judgement | None) -> Judgement | None:
     return found
 
 
-def _cause(matched: Matched, metrics: AllMetrics, *, proved: bool = False) -> Judgement | None:
+def _cause(
+    matched: Matched, metrics: AllMetrics, *, proved: bool = False, given: bool = True
+) -> Judgement | None:
     """The first operator there that differs. `proved`: what optimizers took and left is known to be the same, so what
-    one side has alone did nothing to it."""
+    one side has alone did nothing to it. Without `given`, one that takes other gradients in and leaves them is no cause."""
     rows = [*rows_behind(matched)]
     spared = harmless_behind(rows, matched)
     for number, each in enumerate(rows):
@@ -124,6 +126,8 @@ def _cause(matched: Matched, metrics: AllMetrics, *, proved: bool = False) -> Ju
             clause = how_far(each.worst, metrics)
             argument = telling_argument(each)
             return Judgement(OPTIMIZER, each, clause + (f"; {argument}" if argument else ""), name, position, each.worst)
+        if each.inputs > 1 and not given and not writes_in_place(each.row):
+            return None
         if each.inputs > 1:
             clause = f"given what is {how_far(each.worst_input, metrics)}, and no recorded operator made it so"
             return Judgement(OPTIMIZER, each, clause, name, position, each.worst_input)

@@ -47,7 +47,7 @@ def harmless_behind(rows: Sequence[Match], matched: Matched) -> frozenset[int]:
             kept.update(print_of(each) for each in (*row.inputs, *row.outputs) if each.is_tensor)
         kept.update(print_of(each) for each in row.parameters if each.is_tensor)
     for each in rows:
-        if _writes_in_place(each.row) and any(print_of(tensor) in kept for tensor in each.row.inputs):
+        if writes_in_place(each.row) and any(print_of(tensor) in kept for tensor in each.row.inputs):
             kept.update(print_of(tensor) for tensor in each.row.outputs if tensor.is_tensor)
     found = set()
     taken: set[Print] = set()
@@ -56,7 +56,7 @@ def harmless_behind(rows: Sequence[Match], matched: Matched) -> frozenset[int]:
         if each.one_sided:
             made = {print_of(tensor) for tensor in row.outputs if tensor.is_tensor}
             inputs = {print_of(tensor) for tensor in row.inputs if tensor.is_tensor and tensor.size}
-            touches = bool((inputs | made) & kept) if _writes_in_place(row) else False
+            touches = bool((inputs | made) & kept) if writes_in_place(row) else False
             if moves(row) or not (touches or made & taken):
                 found.add(number)
                 continue
@@ -65,7 +65,8 @@ def harmless_behind(rows: Sequence[Match], matched: Matched) -> frozenset[int]:
     return frozenset(found)
 
 
-def _writes_in_place(row: Row) -> bool:
+def writes_in_place(row: Row) -> bool:
+    """True for what changes a tensor that it is given, as collectives do."""
     name = row.api.rpartition(".")[2]
     return (name.endswith("_") and not name.endswith("__")) or name.startswith("__i") or row.api.startswith("Distributed")
 

@@ -30,15 +30,20 @@ def how(npu: Tensor, bench: Tensor, metrics: Metrics | None = None) -> str:
 
 
 def not_finite(tensor: Tensor) -> str:
-    """`nan`, `infinite`, or `as large as float16 can be`, as a clause; empty for other tensors."""
+    """`nan`, `infinite (-inf to 3)`, or `as large as float16 can be`, as a clause; empty for other tensors."""
     values = [value for value in (tensor.max, tensor.min, tensor.mean, tensor.norm) if value is not None]
     if any(value != value for value in values):
         return "nan"
     if any(math.isinf(value) for value in (tensor.max, tensor.min) if value is not None):
-        return "infinite"
+        return f"infinite ({extent(tensor)})"
     if tensor.dtype == "float16" and largest(tensor) >= FLOAT16_MAX:
         return f"as large as float16 can be ({figure(FLOAT16_MAX)})"
     return ""
+
+
+def extent(tensor: Tensor) -> str:
+    """`-0.5 to 2`: the smallest and the largest element."""
+    return f"{figure(tensor.min or 0.0)} to {figure(tensor.max or 0.0)}"
 
 
 def _by_elements(npu: Tensor, bench: Tensor, metrics: Metrics) -> str:

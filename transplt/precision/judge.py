@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from transplt.precision.align import api_of
-from transplt.precision.behind import judge_behind
+from transplt.precision.behind import judge_behind, judge_settings
 from transplt.precision.distance import by_figures, tolerance
-from transplt.precision.harmless import harmless
+from transplt.precision.harmless import harmless, print_of
 from transplt.precision.how import not_finite
 from transplt.precision.judgement import (
     ARGUMENT,
@@ -44,12 +44,10 @@ def judge(matched: Matched, metrics: AllMetrics | None = None, before: Weights |
     """The first divergence of a step; None where the two are the same. `metrics` by the files of both tensors, `before`
     what the weights were in the step before."""
     known = metrics or {}
-    return (
-        _initial_weights(matched.model, known, before)
-        or _of_model(matched, known)
-        or judge_behind(matched, known)
-        or _argument(matched.model)
-    )
+    found = _initial_weights(matched.model, known, before) or _of_model(matched, known)
+    if found is not None and found.kind == OPTIMIZER:  # a weight that is used again in the step
+        return judge_settings(matched) or found
+    return found or judge_behind(matched, known) or _argument(matched.model)
 
 
 def _argument(model: Sequence[Match]) -> Judgement | None:
@@ -120,6 +118,7 @@ def _of_model(matched: Matched, metrics: AllMetrics) -> Judgement | None:
             if source is not None and wired is None and (makers := wiring.makers(*source)):
                 clause = f"{how_far(source, metrics)}: {makers[0]} made it, and what the bench takes {makers[1]} made"
                 wired = Judgement(WIRING, each, clause, f"{row.name} {source[0].name}", number, source)
+                wired.of = _passed_to(matched, each, source[0])
         elif row.phase == BACKWARD and drift is None and each.inputs > WORSE and each.worst_input in _gradients(each):
             assert each.worst_input is not None
             clause = f"{how_far(each.worst_input, metrics)}, and every operator before agrees"
@@ -150,6 +149,19 @@ def _of_model(matched: Matched, metrics: AllMetrics) -> Judgement | None:
     if found is not None and (cause := unrecorded.behind(drift or found.match)) is not None:
         found = Judgement(STRUCTURE, cause, one_sided(cause), cause.row.name, cause.position)
     return blind if blind is not None and found is not None and found.kind != STRUCTURE else found
+
+
+def _passed_to(matched: Matched, each: Match, tensor: Tensor) -> str:
+    """The outermost call of a module that hands a tensor on to an operator in it: there it was mixed up."""
+    record = matched.npu
+    rows = {row.name: row for row in record.rows if row.kind == MODULE}
+    assert each.npu is not None
+    name, found = record.parents.get(each.npu.name, ""), ""
+    while name in rows and name != found:
+        if not any(print_of(given) == print_of(tensor) for given in rows[name].inputs):
+            break
+        name, found = record.parents.get(name, ""), name
+    return found
 
 
 def _gradients(each: Match) -> list[tuple[Tensor, Tensor]]:
