@@ -259,6 +259,22 @@ def test_the_seed_of_the_program_wins_over_ours_and_an_asked_one_over_both() -> 
     assert probed(text, Probing(seed=7)).seed == 7
 
 
+@pytest.mark.parametrize(
+    ("text", "seed"),
+    [
+        ("SEED = 77\ntorch.manual_seed(SEED)\n", 77),
+        ("def fix(seed=5):\n    torch.manual_seed(seed)\nfix(78)\n", 78),
+        ("import argparse\np = argparse.ArgumentParser()\np.add_argument('--seed', type=int, default=79)\n"
+         "args = p.parse_args()\ntorch.manual_seed(args.seed)\n", 79),
+        # What nobody can say without running it is msprobe's.
+        ("import sys\nSEED = int(sys.argv[1])\ntorch.manual_seed(SEED)\n", 1234),
+        ("SEED = 1\nif x:\n    SEED = 2\ntorch.manual_seed(SEED)\n", 1234),
+    ],
+)  # fmt: skip
+def test_a_seed_in_a_variable_is_the_program_s_own(text: str, seed: int) -> None:
+    assert probed(f"import torch\n{text}{LOOP}").seed == seed
+
+
 def test_a_loop_in_another_file_gets_the_import_alone() -> None:
     engine = "def run():\n" + textwrap.indent(LOOP, "    ")
     files = {"train.py": b"from engine import run\nrun()\n", "engine.py": engine.encode()}
