@@ -13,6 +13,7 @@ from typing import Any
 
 from transplt.base.errors import shown
 from transplt.precision.files import files, folders, read_json
+from transplt.precision.optimizer_file import optimizer_rows, optimizer_stacks
 from transplt.precision.record import Part, Record, Row, Tensor, UnusableDump, called
 
 _STEP = re.compile(r"step(\d+)$")
@@ -24,11 +25,6 @@ _BESIDE = {"input_args": "input", "input_kwargs": "kwargs", "output_args": "outp
 #: Entries of tensors have these; other things have a `value`, or the four figures of a number.
 _TENSORS = ("torch.Tensor", "torch.nn.parameter.Parameter", "mindspore.Tensor")
 _DATA = "dump_tensor_data"
-#: What a probe copy and `transplt run --dump` put beside it: the steps of optimizers, and where they were made.
-_OPTIMIZERS = "optimizer.json"
-MADE = ".made"
-#: The names of parameters have those of wrappers in front.
-_WRAPPED = re.compile(r"^((?:\d+\.)?)(?:module\.)+")
 
 
 def find(path: str) -> Mapping[tuple[int, int], Part] | None:
@@ -88,9 +84,9 @@ class MsprobePart(Part):
             raise UnusableDump(f"{shown(path)}: has no `data`, so it is no dump of msprobe")
         try:
             rows = [_row(name, entry) for name, entry in data.items() if isinstance(entry, dict)]
+            rows += optimizer_rows(self.folder, collect)
         except (RecursionError, TypeError, ValueError, OverflowError) as error:
             raise UnusableDump(f"{shown(path)}: an entry is not what msprobe writes ({error})") from error
-        rows += [_optimizer(name, entry) for name, entry in self._optimizers().items()]
         task, recorder = (value if isinstance(value := document.get(key), str) else "" for key in ("task", "recorder"))
         return Record(self.folder, rows, task, self._parents(), recorder)
 
@@ -105,22 +101,8 @@ class MsprobePart(Part):
         firsts = {name: parent[0] if isinstance(parent, list) and parent else parent for name, parent in data.items()}
         return {name: parent for name, parent in firsts.items() if isinstance(parent, str)}
 
-    def _optimizers(self) -> Mapping[str, dict[str, Any]]:
-        path = os.path.join(self.folder, _OPTIMIZERS)
-        if not os.path.lexists(path):
-            return {}
-        document = read_json(path)
-        data = document.get("data") if isinstance(document, dict) else None
-        if not isinstance(data, dict):
-            raise UnusableDump(f"{shown(path)}: has no `data`")
-        return {name: entry for name, entry in data.items() if isinstance(entry, dict)}
-
     def stacks(self) -> Mapping[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {}
-        for name, entry in self._optimizers().items():
-            for key, stack in ((name, "stack"), (name + MADE, "made_stack")):
-                if isinstance(frames := entry.get(stack), list):
-                    found[key] = _texts(frames)
+        found = optimizer_stacks(self.folder)
         path = os.path.join(self.folder, "stack.json")
         if not os.path.lexists(path):
             return found
@@ -150,38 +132,20 @@ def _row(name: str, entry: dict[str, Any]) -> Row:
     api, kind, phase, index = called(name)
     if kind == "gradient":
         for key, value in entry.items():
-            _collect(value, f"gradient.{key}", outputs)
+            collect(value, f"gradient.{key}", outputs)
         return Row(name, api, kind, phase, index, (), tuple(outputs))
     for key in _INPUTS:
         if value := entry.get(key):
-            _collect(value, _BESIDE.get(key, key), inputs)
+            collect(value, _BESIDE.get(key, key), inputs)
     for key in _OUTPUTS:
         if value := entry.get(key):
-            _collect(value, _BESIDE.get(key, key), outputs)
+            collect(value, _BESIDE.get(key, key), outputs)
     if value := entry.get("parameters"):
-        _collect(value, "parameters", parameters)
+        collect(value, "parameters", parameters)
     return Row(name, api, kind, phase, index, tuple(inputs), tuple(outputs), tuple(parameters))
 
 
-def _optimizer(name: str, entry: dict[str, Any]) -> Row:
-    """Settings, those that it was made with, gradients and states are what goes in; weights, what comes out."""
-    inputs: list[Tensor] = []
-    parameters: list[Tensor] = []
-    outputs: list[Tensor] = []
-    api, kind, phase, index = called(name)
-    for key, prefix, found in (
-        ("input_kwargs", "", inputs), ("made", "made.", inputs), ("gradients", "gradient.", inputs),
-        ("state", "state.", inputs), ("parameters", "parameters.", parameters), ("output", "output.", outputs),
-        ("left", "left.", outputs),
-    ):  # fmt: skip
-        values = entry.get(key)
-        for place, value in values.items() if isinstance(values, dict) else ():
-            own = _WRAPPED.sub(r"\1", place)
-            _collect(value, prefix + own, found)
-    return Row(name, api, kind, phase, index, tuple(inputs), tuple(outputs), tuple(parameters))
-
-
-def _collect(value: Any, name: str, found: list[Tensor]) -> None:
+def collect(value: Any, name: str, found: list[Tensor]) -> None:
     """The tensors and numbers in a value, nested as the arguments were, into `found`."""
     if isinstance(value, dict):
         kind = value.get("type")
@@ -189,10 +153,10 @@ def _collect(value: Any, name: str, found: list[Tensor]) -> None:
             found.append(_tensor(value, kind, name))
         else:
             for key, each in value.items():
-                _collect(each, f"{name}.{key}", found)
+                collect(each, f"{name}.{key}", found)
     elif isinstance(value, list):
         for number, each in enumerate(value):
-            _collect(each, f"{name}.{number}", found)
+            collect(each, f"{name}.{number}", found)
 
 
 def _tensor(value: dict[str, Any], kind: str, name: str) -> Tensor:

@@ -9,7 +9,7 @@ from transplt.precision.distance import by_figures, floor, overflows, tolerance
 from transplt.precision.how import how
 from transplt.precision.judgement import GRADIENT, OPTIMIZER, STRUCTURE, Judgement, class_of, one_sided, value_of
 from transplt.precision.match import Match, Matched, pairs
-from transplt.precision.msprobe import MADE
+from transplt.precision.optimizer_file import MADE
 from transplt.precision.record import Row, Tensor
 from transplt.precision.weights import moved
 

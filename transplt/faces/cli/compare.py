@@ -21,6 +21,7 @@ from transplt.faces.cli.completing import FOLDER
 @click.option("--op", metavar="NAME", help="Show one operator, element by element.")
 @click.option("--top", type=click.IntRange(1, 10_000), default=20, help="So many elements of it, the worst first.")
 @click.option("--ranks", type=click.Choice(["first", "all"]), default="first", help="Whose tables are written.")
+@click.option("--config", is_flag=True, help="Compare how both trainings are set up, before they train.")
 @click.option("--no-advice", is_flag=True, help="Leave out the advice on the whole net.")
 def compare(
     npu: str,
@@ -33,6 +34,7 @@ def compare(
     op: str | None,
     top: int,
     ranks: str,
+    config: bool,
     no_advice: bool,
 ) -> int:
     """Say what diverged first between two dumps of a training: NPU against BENCH (a GPU or CPU).
@@ -40,7 +42,11 @@ def compare(
     Reads dumps of msprobe and ptdbg and folders of .npy files. The first line names the operator, where the source
     calls it, and in which way it differs. Exits with 0 when they are the same, 1 when they differ or when something
     behind the last backward pass has no counterpart or other inputs, 2 when they cannot be compared.
+    With --config both are folders of a probe copy (or of transplt run --dump), and what is compared is versions,
+    environment, hyperparameters, the order of data and the first weights.
     """
+    if config:
+        return _set_up(npu, bench)
     from transplt.precision.compare import compare as compared
     from transplt.precision.comparison_text import by_ptdbg, known_at, one_operator, ranks_text
     from transplt.precision.detail import Detail
@@ -80,3 +86,11 @@ def compare(
     if rule == "ptdbg":
         return LEFT if detail.ptdbg is not None or (found.first is not None and found.first.verdict is not None and found.first.verdict.behind) else DONE
     return DONE if found.same else LEFT
+
+
+def _set_up(a: str, b: str) -> int:
+    from transplt.precision.configuration import configuration_text, others, read_configurations
+
+    found = others(read_configurations(a), read_configurations(b))
+    click.echo(configuration_text(found, a, b), nl=False)
+    return LEFT if any(each.counts for each in found) else DONE

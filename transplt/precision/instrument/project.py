@@ -16,7 +16,10 @@ from transplt.proof.launch.options import UsageError as RunUsageError
 from transplt.proof.prove.projects import find_project
 
 #: What lies beside the script of a copy.
-PROBES = tuple(Path(__file__).with_name(name) for name in ("transplt_probe.py", "transplt_optimizers.py"))
+PROBES = tuple(
+    Path(__file__).with_name(name)
+    for name in ("transplt_probe.py", "transplt_optimizers.py", "transplt_configuration.py")
+)
 #: Bytes of a shell script.
 _LARGEST = 200_000
 #: Where a migration keeps its record.

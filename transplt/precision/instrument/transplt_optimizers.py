@@ -122,6 +122,11 @@ def note_made() -> None:
     kind.__init__ = __init__
 
 
+def all_made() -> list[tuple[str, dict[str, Any]]]:
+    """(class, settings) of the optimizers that are alive, in the order in which they were made."""
+    return [(type(optimizer).__name__, settings(optimizer)) for optimizer in _made]
+
+
 def watch(optimizers: Optimizers) -> None:
     """Record each step of an optimizer. Nothing where torch is too old to say so (before 2.0)."""
     module: Any = importlib.import_module("torch.optim.optimizer")

@@ -20,6 +20,7 @@ from importlib import metadata
 from typing import Any, TypeVar
 
 import torch
+import transplt_configuration
 import transplt_optimizers
 
 _T = TypeVar("_T")
@@ -41,6 +42,8 @@ _last = -1
 _seed = 1234
 _models: list[Any] = []
 _optimizers: Any = None
+_configuration: Any = None
+_begun = False
 _host_generators: dict[int, tuple[int, Any]] = {}
 
 
@@ -56,9 +59,11 @@ def begin(
     """Seed what draws, let it draw on the host, turn dropout off, and set up the recorder. A seed that the script sets
     later wins. `steps` are those to record, all without any.
     """
-    global _recorder, _seed, _last, _optimizers
+    global _recorder, _seed, _last, _optimizers, _begun
+    _begun = True
     _seed, steps = seed, [*steps]
     transplt_optimizers.note_made()
+    transplt_configuration.note_loaders()
     _optimizers = transplt_optimizers.Optimizers(lambda: _running and _wanted(steps), _names)
     transplt_optimizers.watch(_optimizers)
     _last = max(steps, default=-1) if os.environ.get("TRANSPLT_PROBE_END") == "1" else -1
@@ -67,7 +72,7 @@ def begin(
     _stay_on_one_card()
     _note_models()
     _copy_without_hooks()
-    folder = os.environ.get("TRANSPLT_PROBE_DUMP", "probe_dump")
+    folder = _folder()
     try:
         make = _Msprobe if api == "msprobe" else _Ptdbg
         _recorder = make(folder, task, level, steps, seed, deterministic)
@@ -99,11 +104,33 @@ def steps(iterable: Iterable[_T]) -> Iterator[_T]:
     for value in iterable:
         inside = _running
         _start()
+        _note_batch(value, inside)
         try:
             yield value
         finally:
             if not inside:
                 _stop()
+
+
+def _folder() -> str:
+    return os.environ.get("TRANSPLT_PROBE_DUMP", "probe_dump")
+
+
+def _note_set_up() -> None:
+    """Before the first step: how the training is set up; with `TRANSPLT_PROBE_CONFIG=1` nothing else is recorded."""
+    global _configuration
+    if _configuration is None:
+        weights = {name: parameter for name, parameter in _named_parameters()}
+        _configuration = transplt_configuration.configuration(transplt_optimizers.all_made(), weights, _rank())
+        transplt_configuration.write(_folder(), _configuration)
+
+
+def _note_batch(value: Any, inside: bool) -> None:
+    """The first batches, by a checksum of what is in them."""
+    batches = _configuration["batches"] if _configuration is not None and not inside else None
+    if batches is not None and len(batches) < transplt_configuration.MOST_BATCHES:
+        batches.append(transplt_configuration.checksum(value))
+        transplt_configuration.write(_folder(), _configuration)
 
 
 def step() -> None:
@@ -117,6 +144,11 @@ def _start() -> None:
     if 0 <= _last < _done:
         _say("the steps that were asked for are recorded")
         raise SystemExit(0)
+    if _begun:
+        _note_set_up()
+        if os.environ.get("TRANSPLT_PROBE_CONFIG") == "1":
+            _say(f"how the training is set up lies in {os.path.join(_folder(), transplt_configuration.FOLDER)}")
+            raise SystemExit(0)
     if _recorder is not None and not _running:
         _running = True
         _recorder.start(_outermost())
@@ -141,13 +173,18 @@ def _wanted(steps: list[int]) -> bool:
 
 def _names() -> dict[int, str]:
     """The names of parameters by their ids; those of several networks have the number of theirs in front."""
-    models = _outermost()
     found: dict[int, str] = {}
+    for name, parameter in _named_parameters():
+        found.setdefault(id(parameter), name)
+    return found
+
+
+def _named_parameters() -> Iterator[tuple[str, Any]]:
+    models = _outermost()
     for number, model in enumerate(models):
         for name, parameter in model.named_parameters():
             name = name.removeprefix("module.")
-            found.setdefault(id(parameter), f"{number}.{name}" if len(models) > 1 else name)
-    return found
+            yield (f"{number}.{name}" if len(models) > 1 else name), parameter
 
 
 class _Msprobe:

@@ -11,25 +11,41 @@ from ..trace.log import quiet
 from . import steps
 
 #: The same code as that of a probe copy, which lies beside its script.
-_SHARED = Path(__file__).resolve().parents[4] / "precision" / "instrument" / "transplt_optimizers.py"
+_PROBES = Path(__file__).resolve().parents[4] / "precision" / "instrument"
 _recorder: Any = None
 _shared: Any = None
+_configuration: Any = None
+_written = False
 
 
 def install() -> None:
     """Know where optimizers are made from here on."""
-    global _recorder, _shared
-    spec = importlib.util.spec_from_file_location("transplt_optimizers", _SHARED)
-    assert spec is not None and spec.loader is not None
-    _shared = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(_shared)
+    global _recorder, _shared, _configuration
+    _shared, _configuration = _loaded("transplt_optimizers"), _loaded("transplt_configuration")
     _shared.note_made()
+    _configuration.note_loaders()
     _recorder = _shared.Optimizers(lambda: steps.asked()["task"] != "overflow", _names, host_alias)
 
 
+def _loaded(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, _PROBES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def before(optimizer: Any) -> None:
-    """An optimizer is about to step."""
+    """An optimizer is about to step; before the first one, how the training is set up is written."""
+    global _written
     with steps.busy(), quiet():
+        if not _written:
+            _written = True
+            names = _names()
+            own = (each for group in optimizer.param_groups for each in group["params"] if id(each) in names)
+            weights = {names[id(each)]: host_alias(each) for each in own}
+            found = _configuration.configuration(_shared.all_made(), weights, steps.rank())
+            _configuration.write(steps.asked()["folder"], found)
         _recorder.before(optimizer)
 
 
