@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,7 @@ def before(optimizer: Any) -> None:
     with steps.busy(), quiet():
         if not _written:
             _written = True
-            names = _names()
-            own = (each for group in optimizer.param_groups for each in group["params"] if id(each) in names)
-            weights = {names[id(each)]: host_alias(each) for each in own}
+            weights = {name: host_alias(parameter) for name, parameter in _named()}
             found = _configuration.configuration(_shared.all_made(), weights, steps.rank())
             _configuration.write(steps.asked()["folder"], found)
         _recorder.before(optimizer)
@@ -63,12 +62,17 @@ def write(folder: str) -> None:
 
 def _names() -> dict[int, str]:
     """The names of parameters, by their ids."""
+    found: dict[int, str] = {}
+    for name, parameter in _named():
+        found.setdefault(id(parameter), name)
+    return found
+
+
+def _named() -> Iterator[tuple[str, Any]]:
     from .modules import paths
 
-    found: dict[int, str] = {}
     for module, path in paths():
         below = path.rpartition(".")[0]
         for key, value in module._parameters.items():
             if value is not None:
-                found.setdefault(id(value), f"{below}.{key}" if below else key)
-    return found
+                yield (f"{below}.{key}" if below else key), value
