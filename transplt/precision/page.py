@@ -11,8 +11,9 @@ from transplt.precision.compare import Comparison
 from transplt.precision.detail import Detail
 from transplt.precision.elements import elements
 from transplt.precision.match import Match
-from transplt.precision.record import MODULE, Tensor
+from transplt.precision.record import BACKWARD, FORWARD, MODULE, Tensor
 from transplt.precision.sentence import sentence
+from transplt.precision.weight_bars import weight_bars
 from transplt.render.cell import figure, many, visible
 from transplt.render.templates import asset, fill
 
@@ -36,7 +37,8 @@ def render(found: Comparison, detail: Detail, *, advice: bool) -> bytes:
         facts=_facts(found, detail),
         advice=str(detail.advice) if advice else "",
         levels=LEVELS,
-        strip=_strip(model, detail),
+        strips=_strips(detail),
+        weights=weight_bars(detail.matched),
         scatter=_scatter(model),
         tree=_tree(detail),
         picture=_picture(detail),
@@ -105,6 +107,17 @@ def _times(value: float) -> str:
     )
 
 
+def _strips(detail: Detail) -> list[dict[str, Any]]:
+    """Forward and backward pass apart, and what runs behind them."""
+    matched = detail.matched
+    parts = (
+        ("Forward", [each for each in matched.model if each.row.phase == FORWARD]),
+        ("Backward", [each for each in matched.model if each.row.phase == BACKWARD]),
+        ("Gradients of parameters, and what follows", [*matched.gradients, *matched.optimizer, *matched.steps]),
+    )
+    return [{"title": title, **_strip(matches, detail)} for title, matches in parts if matches]
+
+
 def _strip(model: Sequence[Match], detail: Detail) -> dict[str, Any]:
     share = max(1, math.ceil(len(model) / _MOST_CELLS))
     cells = []
@@ -113,7 +126,7 @@ def _strip(model: Sequence[Match], detail: Detail) -> dict[str, Any]:
         some = model[number : number + share]
         worst = max(some, key=_level)
         row, column = divmod(number // share, _COLUMNS)
-        first = verdict is not None and number <= verdict.position < number + share
+        first = verdict is not None and any(each is verdict.match or each.position == verdict.position for each in some)
         cells.append(
             {"level": _level(worst), "x": column * _CELL, "y": row * _CELL, "title": _title(worst), "first": first}
         )

@@ -19,6 +19,7 @@ from transplt.faces.cli.completing import FOLDER
 @click.option("--tol", type=click.FloatRange(min=0), metavar="T", help="Relative distance; by the type if not given.")
 @click.option("--rule", type=click.Choice(["auto", "ptdbg"]), default="auto", help="What the verdict goes by.")
 @click.option("--op", metavar="NAME", help="Show one operator, element by element.")
+@click.option("--tensor", metavar="NAME", default="", help="With --op: one of its tensors, such as input.0.")
 @click.option("--top", type=click.IntRange(1, 10_000), default=20, help="So many elements of it, the worst first.")
 @click.option("--ranks", type=click.Choice(["first", "all"]), default="first", help="Whose tables are written.")
 @click.option("--config", is_flag=True, help="Compare how both trainings are set up, before they train.")
@@ -32,6 +33,7 @@ def compare(
     tol: float | None,
     rule: str,
     op: str | None,
+    tensor: str,
     top: int,
     ranks: str,
     config: bool,
@@ -54,6 +56,8 @@ def compare(
     from transplt.precision.output import FORMATS, check_target, write
     from transplt.precision.sentence import sentence
 
+    if tensor and op is None:
+        raise UsageError("--tensor is one of an operator: it goes with --op")
     wanted = [name.strip() for name in formats.split(",") if name.strip()]
     if unknown := [name for name in wanted if name not in FORMATS]:
         raise UsageError(f"--format: {shown(unknown[0])} is none of {', '.join(FORMATS)}")
@@ -63,7 +67,7 @@ def compare(
     at = found.first or found.compared[0]
     detail = Detail(found, at)
     if op is not None:
-        click.echo(one_operator(detail, op, top), nl=False)
+        click.echo(one_operator(detail, op, top, tensor), nl=False)
         return DONE if found.same else LEFT
     if rule == "ptdbg":
         click.echo(by_ptdbg(detail, verdict=True))
