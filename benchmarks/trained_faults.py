@@ -36,7 +36,6 @@ from transplt.precision.watch.watching import watch  # noqa: E402
 from transplt.proof.launch.warm import Warm  # noqa: E402
 
 
-
 def slug(text: str) -> str:
     return re.sub(r"\W+", "_", text)
 
@@ -77,7 +76,8 @@ class Runs:
             path = self.folder / "jobs.json"
             path.write_text(json.dumps({"record": self.jobs, "compare": []}))
             script = str(Path(__file__).with_name("planted_msprobe.py"))
-            subprocess.run([python, script, str(path)], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            quiet = subprocess.DEVNULL
+            subprocess.run([python, script, str(path)], check=False, stdout=quiet, stderr=quiet)
             for line in Path(f"{path}.done").read_text().splitlines():
                 done = json.loads(line)
                 if any(done["codes"]):

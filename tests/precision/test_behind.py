@@ -146,17 +146,18 @@ def test_what_diverges_first_is_told(tmp_path: Path) -> None:
     assert code == 1 and output.startswith("first divergence: the optimizer's step: Tensor.add_.0.forward is ")
 
 
-# --- what torch's own optimizers have on one side alone ----------------------------------------------------------------
+# --- what torch's own optimizers have on one side alone ---------------------------------------------------------------
 
-IN_TORCH = ["File /lib/site-packages/torch/optim/adam.py, line 3, in step, \n x", "File train.py, line 9, in <module>, \n"]
-BY_LOOP = {name: IN_TORCH for name in ADAM}
+IN_TORCH = ["File /lib/site-packages/torch/optim/adam.py, line 3, in step, \n x",
+            "File train.py, line 9, in <module>, \n"]  # fmt: skip
+BY_LOOP = dict.fromkeys(ADAM, IN_TORCH)
 
 
 def stepped(folder: Path, weights: list[list[float]], rows: Rows, stacks: Any = None) -> None:
     """Steps that begin with these weights."""
-    for number, weight in enumerate(weights):
+    for at, weight in enumerate(weights):
         net = {"Module.net.Linear.forward.0": module([tensor(X)], [tensor(Y)], weight)}
-        write_rank(folder / f"step{number}" / "rank0", net | TRAINED | rows, stacks)
+        write_rank(folder / f"step{at}" / "rank0", net | TRAINED | rows, stacks)
 
 
 def first_line(tmp_path: Path) -> str:
@@ -199,7 +200,7 @@ def test_weights_that_are_moved_half_as_far(tmp_path: Path) -> None:
     assert "the optimizer's step: net.weight was moved 0.5 times as far as on the bench" in first_line(tmp_path)
 
 
-# --- steps of optimizers that both sides recorded ----------------------------------------------------------------------
+# --- steps of optimizers that both sides recorded ---------------------------------------------------------------------
 
 
 def optimizer(name: str = "Adam", lr: float = 0.1, made: float = 0.1, **more: Any) -> Any:

@@ -323,5 +323,5 @@ def test_a_dump_in_folders_below_is_found(tmp_path: Path) -> None:
     found = compare(open_dump(str(tmp_path / "npu")), open_dump(str(tmp_path / "bench")))
     assert found.same
     record(tmp_path / "npu" / "logs" / "run2", "gan")
-    with pytest.raises(UnusableDump, match="holds several dumps .*run1.*run2"):
+    with pytest.raises(UnusableDump, match=r"holds several dumps .*run1.*run2"):
         open_dump(str(tmp_path / "npu"))

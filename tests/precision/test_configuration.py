@@ -22,8 +22,10 @@ SET_UP: dict[str, Any] = {
     "settings": {"processes": 1, "seed": 7, "threads": 8, "deterministic algorithms": False},
     "optimizers": [{"class": "Adam", "settings": ADAM}],
     "loaders": [{"dataset": "Words", "samples": 100, "batch size": 8, "drop last": False, "sampler": "RandomSampler"}],
-    "weights": {"net.weight": {"dtype": "torch.float32", "shape": [2], "checksum": "0a", "max": 1.0, "min": 0.5, "norm": 1.1},
-                "net.bias": {"dtype": "torch.float32", "shape": [1], "checksum": "0b", "max": 1.0, "min": 1.0, "norm": 1.0}},
+    "weights": {
+        "net.weight": {"dtype": "torch.float32", "shape": [2], "checksum": "0a", "max": 1.0, "min": 0.5, "norm": 1.1},
+        "net.bias": {"dtype": "torch.float32", "shape": [1], "checksum": "0b", "max": 1.0, "min": 1.0, "norm": 1.0},
+    },
     "batches": ["aa", "bb"],
 }  # fmt: skip
 
@@ -90,7 +92,7 @@ def test_what_says_on_which_device(ours: dict[str, Any], tmp_path: Path) -> None
 
 def test_a_folder_without_one(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    with pytest.raises(UnusableDump, match="has no configuration/rank0.json"):
+    with pytest.raises(UnusableDump, match=r"has no configuration/rank0\.json"):
         arguments = ["--config", str(tmp_path / "a"), str(tmp_path / "a")]
         CliRunner().invoke(compare, arguments, standalone_mode=False, catch_exceptions=False)
 

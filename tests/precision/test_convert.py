@@ -185,7 +185,7 @@ def test_h5(tmp_path: Path) -> None:
     assert "float32 [2, 3]" in out
 
 
-# --- folders, and the order of dimensions ------------------------------------------------------------------------------
+# --- folders, and the order of dimensions -----------------------------------------------------------------------------
 
 
 def blocks(array: Any, c0: int = 16) -> Any:

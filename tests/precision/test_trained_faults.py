@@ -94,7 +94,7 @@ def test_every_fault_is_named(each: Trained, tmp_path: Path, benches: Path, warm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("each", [each for each in HARMLESS if each.name not in FIRST_HARMLESS], ids=lambda each: each.name)
+@pytest.mark.parametrize("each", [one for one in HARMLESS if one.name not in FIRST_HARMLESS], ids=lambda one: one.name)
 def test_all_that_computes_the_same_is_quiet(each: Harmless, tmp_path: Path, benches: Path, warm: Warm) -> None:
     pair_is_quiet(each, tmp_path, benches, warm)
 

@@ -94,8 +94,8 @@ TRAINED = [*_with_aside([
     _before("words", "queries and keys swapped", "scores = q @ k.transpose(-2, -1)", "scores = k @ q.transpose(-2, -1)",
             "scores ="),
     _before("words", "a softmax over queries", ".softmax(-1)", ".softmax(-2)", "softmax("),
-    _before("words", "places backward", "device=words.device)\n        x =", "device=words.device).flip(0)\n        x =",
-            "torch.arange(|self.places(places)"),
+    _before("words", "places backward", "device=words.device)\n        x =",
+            "device=words.device).flip(0)\n        x =", "torch.arange(|self.places(places)"),
     _behind("series", "no momentum", "momentum=0.5", "momentum=0.0", "torch.optim.RMSprop|slow.step()", "momentum"),
     _behind("series", "an optimizer that does not step", "    fast.step()\n", "", "fast.step()|slow.step()"),
     _behind("series", "another first accumulator", "initial_accumulator_value=0.1", "initial_accumulator_value=0.2",
@@ -144,6 +144,9 @@ _FUSED = """        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=~h
         mixed = mixed.transpose(1, 2).reshape(batch, length, WIDTH)
 """
 _STEP = "    optimizer.step()\n"
+_SHOWN = """    shown = sum(each.grad.norm() for each in model.parameters())
+    print(float(shown))
+"""
 HARMLESS = [
     Harmless("pictures", "channels last", (("Net().to(device)", "Net().to(device, memory_format=torch.channels_last)"),
                                            ("pictures[step].to(device)",
@@ -161,8 +164,7 @@ HARMLESS = [
                                                       ("batch[:, 1:].flatten()", "batch[:, 1:].reshape(-1)"))),
     Harmless("series", "gradients that become zero", (("slow.zero_grad()", "slow.zero_grad(set_to_none=False)"),
                                                       ("fast.zero_grad()", "fast.zero_grad(set_to_none=False)"))),
-    Harmless("mlp", "a norm that is shown", ((_STEP, "    shown = sum(each.grad.norm() for each in model.parameters())\n"
-                                              "    print(float(shown))\n" + _STEP),)),
+    Harmless("mlp", "a norm that is shown", ((_STEP, _SHOWN + _STEP),)),
     Harmless("shares", "a loss that is shown", ((_STEP, _STEP + "    shown = loss.detach().clone()\n"
                                                  "    dist.all_reduce(shown)\n    dist.barrier()\n"),)),
     Harmless("pictures", "a function for a method", (("self.fc(x.flatten(1))", "self.fc(torch.flatten(x, 1))"),)),

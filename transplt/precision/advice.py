@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transplt.precision.behind import Behind
 from transplt.precision.distance import overflows
 from transplt.precision.judgement import ARGUMENT, DATA, GRADIENT, NUMERIC, WEIGHTS, Judgement
 from transplt.precision.table import COSINE, Line

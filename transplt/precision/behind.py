@@ -86,11 +86,11 @@ def judge_behind(matched: Matched, metrics: AllMetrics) -> Judgement | None:
             return _behind(_cause(matched, metrics, given=False) or found)
     steps = [*steps_of(matched)]
     for step in steps:
-        if (found := step.gradients()) is not None:
-            return _behind(_cause(matched, metrics, given=False) or found)
-        if (found := step.own()) is not None:
-            return _behind(found)
-    if (left := next((each for step in steps if (each := step.left()) is not None), None)) is not None:
+        if (taken := step.gradients()) is not None:
+            return _behind(_cause(matched, metrics, given=False) or taken)
+        if (own := step.own()) is not None:
+            return _behind(own)
+    if (left := next((other for step in steps if (other := step.left()) is not None), None)) is not None:
         return _behind(_cause(matched, metrics) or left)
     return _behind(_cause(matched, metrics, proved=bool(steps)))
 
@@ -111,7 +111,8 @@ def _cause(
     matched: Matched, metrics: AllMetrics, *, proved: bool = False, given: bool = True
 ) -> Judgement | None:
     """The first operator there that differs. `proved`: what optimizers took and left is known to be the same, so what
-    one side has alone did nothing to it. Without `given`, one that takes other gradients in and leaves them is no cause."""
+    one side has alone did nothing to it. Without `given`, one that takes other gradients in and leaves
+    them is no cause."""
     rows = [*rows_behind(matched)]
     spared = harmless_behind(rows, matched)
     for number, each in enumerate(rows):
@@ -124,8 +125,8 @@ def _cause(
             return found
         if each.outputs > 1 and each.outputs > WORSE * each.inputs:
             clause = how_far(each.worst, metrics)
-            argument = telling_argument(each)
-            return Judgement(OPTIMIZER, each, clause + (f"; {argument}" if argument else ""), name, position, each.worst)
+            clause += f"; {argument}" if (argument := telling_argument(each)) else ""
+            return Judgement(OPTIMIZER, each, clause, name, position, each.worst)
         if each.inputs > 1 and not given and not writes_in_place(each.row):
             return None
         if each.inputs > 1:

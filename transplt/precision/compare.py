@@ -124,10 +124,10 @@ def _settle(found: Comparison, before: Mapping[int, Compared], now: Sequence[Com
         if last is not None and waits and (each.verdict is None or each.verdict.kind != WEIGHTS):
             last.verdict = None
             found.settled.append(last)
-        if each.verdict is not None and each.verdict.settled_later and each.step == found.steps[-1]:
-            if any(other.rank == each.rank for other in found.settled):
-                each.verdict = None
-                found.settled.append(each)
+        ends = each.verdict is not None and each.verdict.settled_later and each.step == found.steps[-1]
+        if ends and any(other.rank == each.rank for other in found.settled):
+            each.verdict = None
+            found.settled.append(each)
 
 
 def _since(found: Comparison, step: int, before: Mapping[int, Compared]) -> None:

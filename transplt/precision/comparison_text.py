@@ -56,8 +56,9 @@ def one_operator(detail: Detail, name: str, top: int, tensor: str = "") -> str:
     chosen = [each for each in matches if each.row.name in wanted]
     if not chosen:
         raise UsageError(f"no operator {shown(name)} in step {detail.compared.step}, rank {detail.compared.rank}")
-    if tensor and not any(tensor in (one.name, one.name.partition(".")[2]) for each in chosen for one in each.row.tensors):
-        names = ", ".join(dict.fromkeys(shown(one.name) for each in chosen for one in each.row.tensors if one.is_tensor))
+    there = [one for each in chosen for one in each.row.tensors if one.is_tensor]
+    if tensor and not any(_means(tensor, one) for one in there):
+        names = ", ".join(dict.fromkeys(shown(one.name) for one in there))
         raise UsageError(f"{shown(name)} has no tensor {shown(tensor)}; it has {names}")
     return "\n".join(_operator(detail, each, top, tensor) for each in chosen)
 
@@ -68,13 +69,17 @@ def _operator(detail: Detail, each: Match, top: int, tensor: str) -> str:
         return f"{visible(each.row.name)} is only on the {'NPU' if bench is None else 'bench'}'s side\n"
     text = f"{visible(npu.name)} beside {visible(bench.name)}\n"
     for one, other in pairs(npu.tensors, bench.tensors):
-        if tensor and tensor not in (one.name, one.name.partition(".")[2]):
+        if tensor and not _means(tensor, one):
             continue
         text += f"  {visible(one.name)}  {one.dtype} {[*one.shape]}\n"
-        for side, tensor in (("NPU", one), ("bench", other)):
-            text += f"    {side:<6}{_figures(tensor)}\n"
+        for side, each_side in (("NPU", one), ("bench", other)):
+            text += f"    {side:<6}{_figures(each_side)}\n"
         text += _elements(detail, one, other, top)
     return text
+
+
+def _means(name: str, tensor: Tensor) -> bool:
+    return name in (tensor.name, tensor.name.partition(".")[2])
 
 
 def _figures(tensor: Tensor) -> str:

@@ -21,7 +21,9 @@ FOLDER = "configuration"
 _RANK = re.compile(r"rank(\d+)\.json$")
 #: They say which device it is.
 _OF_DEVICES = ("torch_npu", "cuda", "machine")
-_OF_ENVIRONMENT = ("ASCEND_", "CUDA_", "NCCL_", "HCCL_", "CUBLAS_", "PYTORCH_NPU", "PYTORCH_CUDA", "ACLNN_", "TASK_QUEUE")
+_OF_ENVIRONMENT = (
+    "ASCEND_", "CUDA_", "NCCL_", "HCCL_", "CUBLAS_", "PYTORCH_NPU", "PYTORCH_CUDA", "ACLNN_", "TASK_QUEUE",
+)  # fmt: skip
 #: Settings that say how it is computed.
 _HOW = frozenset({"threads", "foreach", "fused", "capturable", "differentiable"})
 _MOST_SHOWN = 5
@@ -33,7 +35,7 @@ _SAME = 1e-6
 class Other:
     """One thing that differs. `counts` is False for what differs by nature between devices."""
 
-    part: str  #: `versions`, `environment`, `arguments`, `settings`, `optimizers`, `loaders`, `data`, `weights`, `ranks`
+    part: str  #: `versions`, `environment`, `arguments`, `settings`, `optimizers`, `loaders`, `data`, `weights`
     name: str
     a: str
     b: str
@@ -41,14 +43,15 @@ class Other:
 
 
 def read_configurations(path: str) -> dict[int, Mapping[str, Any]]:
-    """By rank. `path` is the folder of a dump, the folder `configuration` in it, or a file. UnusableDump without one."""
+    """By rank. `path` is the folder of a dump, the folder `configuration` in it, or a file. UnusableDump without.
+    """
     if os.path.isfile(path):
         return {0: _read(path)}
     for folder in (os.path.join(path, FOLDER), path):
         if os.path.isdir(folder):
-            found = {int(match[1]): os.path.join(folder, name) for name in files(folder) if (match := _RANK.match(name))}
-            if found:
-                return {rank: _read(name) for rank, name in sorted(found.items())}
+            ranks = {int(match[1]): match[0] for name in files(folder) if (match := _RANK.match(name))}
+            if ranks:
+                return {rank: _read(os.path.join(folder, name)) for rank, name in sorted(ranks.items())}
     raise UnusableDump(
         f"{shown(path)} has no {FOLDER}/rank0.json: a probe copy of transplt instrument writes it before its first step"
     )
@@ -71,7 +74,8 @@ def others(a: Mapping[int, Mapping[str, Any]], b: Mapping[int, Mapping[str, Any]
             try:
                 found |= dict.fromkeys(_of_rank(a[rank], b[rank]))
             except (TypeError, ValueError, AttributeError, KeyError) as error:
-                raise UnusableDump(f"rank {rank}: one of the two does not say how a training is set up ({error})") from None
+                text = f"rank {rank}: one of the two does not say how a training is set up ({error})"
+                raise UnusableDump(text) from error
     return [*found]
 
 

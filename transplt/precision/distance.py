@@ -18,7 +18,7 @@ TOLERANCES: Mapping[str, float] = {
 FLOAT16_MAX = 65504.0
 #: What a gradient may be off, as a share of those beside it: that of a bias in front of a norm is nothing but rounding.
 _BESIDE = 0.1
-#: That of the largest gradient of a step: with the tolerance of float32 a millionth of it, what sums of float32 are off.
+#: That of the largest gradient of a step: with the tolerance of float32 a millionth of it, what its sums are off.
 _FLOOR = 0.01
 
 

@@ -9,7 +9,6 @@ from transplt.precision import loose, msprobe, ptdbg
 from transplt.precision.files import folders
 from transplt.precision.record import Dump, UnusableDump
 
-
 #: Folders below the one that is named are looked into so deep, and so many of them.
 _DEEP, _MOST_FOLDERS = 4, 5_000
 #: They lie in a dump, and are none.

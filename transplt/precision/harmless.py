@@ -68,7 +68,8 @@ def harmless_behind(rows: Sequence[Match], matched: Matched) -> frozenset[int]:
 def writes_in_place(row: Row) -> bool:
     """True for what changes a tensor that it is given, as collectives do."""
     name = row.api.rpartition(".")[2]
-    return (name.endswith("_") and not name.endswith("__")) or name.startswith("__i") or row.api.startswith("Distributed")
+    named = (name.endswith("_") and not name.endswith("__")) or name.startswith("__i")
+    return named or row.api.startswith("Distributed")
 
 
 def moves(row: Row) -> bool:
@@ -126,7 +127,8 @@ def _unused(model: Sequence[Match], side: str) -> Iterator[int]:
         return
     taken: set[Print] = set()
     for number, row, alone in reversed(rows):
-        if alone and row.phase == FORWARD and row.kind == API and (not row.api.endswith("_") or row.api.endswith(".zero_")):
+        changes = row.api.endswith("_") and not row.api.endswith(".zero_")
+        if alone and row.phase == FORWARD and row.kind == API and not changes:
             made = {print_of(each) for each in row.outputs if each.is_tensor}
             if (row.api, row.index) not in back and not made & taken:
                 yield number

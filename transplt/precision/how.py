@@ -108,13 +108,14 @@ def _held(npu: Tensor, bench: Tensor) -> str:
     if None in (npu.max, npu.min, bench.max, bench.min):
         return ""
     for one, other, clause in ((npu, bench, "held"), (bench, npu, "not held")):
-        high = one.max is not None and other.max is not None and one.max < other.max and _is_short(one.max)
-        low = one.min is not None and other.min is not None and one.min > other.min and _is_short(one.min)
+        assert one.max is not None and one.min is not None and other.max is not None and other.min is not None
+        high = one.max < other.max and _is_short(one.max)
+        low = one.min > other.min and _is_short(one.min)
         if high and low:
-            sure = one.max == -(one.min or 0.0)
+            sure = one.max == -one.min
         else:
             kept = (one.min, other.min) if high else (one.max, other.max)
-            sure = abs((kept[0] or 0.0) - (kept[1] or 0.0)) <= 1e-5 * largest(other)
+            sure = abs(kept[0] - kept[1]) <= 1e-5 * largest(other)
         if (high or low) and sure and (one.norm is None or other.norm is None or one.norm < other.norm):
             ends = [f"below {figure(one.max)}"] * high + [f"above {figure(one.min)}"] * low
             return f"{clause} {' and '.join(ends)}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transplt.precision.align import api_of
 from transplt.precision.behind import judge_behind, judge_settings
 from transplt.precision.distance import by_figures, tolerance
 from transplt.precision.harmless import harmless, print_of
@@ -34,7 +33,7 @@ from transplt.precision.judgement import (
     telling_argument,
 )
 from transplt.precision.match import Match, Matched, pairs
-from transplt.precision.record import BACKWARD, FORWARD, MODULE, Row, Tensor
+from transplt.precision.record import BACKWARD, FORWARD, MODULE, Tensor
 from transplt.precision.unrecorded import Unrecorded
 from transplt.precision.weights import Weights, full_name, moved
 from transplt.precision.wiring import Wiring

@@ -62,9 +62,10 @@ def telling_argument(each: Match) -> str:
     Whole numbers may count axes from either end, and truth may say where a result is put."""
     assert each.npu is not None and each.bench is not None
     for one, other in _same_places(each.npu, each.bench):
-        if one.dtype == other.dtype and one.dtype in ("float", "str") and value_of(one) != value_of(other):
-            if not any(device in f"{value_of(one)} {value_of(other)}" for device in ("npu", "cuda", "cpu")):
-                return f"its argument {one.name} is {value_of(one)} and not {value_of(other)}"
+        ours, theirs = value_of(one), value_of(other)
+        told = one.dtype == other.dtype and one.dtype in ("float", "str") and ours != theirs
+        if told and not any(device in f"{ours} {theirs}" for device in ("npu", "cuda", "cpu")):
+            return f"its argument {one.name} is {ours} and not {theirs}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The steps of optimizers that both sides recorded: class, settings by name, gradients, states, how far weights move."""
+"""The steps of optimizers that both sides recorded: class, settings by name, gradients, states, moves of weights."""
 
 from __future__ import annotations
 
@@ -68,13 +68,12 @@ class Step:
                  if _is(one, "gradient") and by_figures(one, other) > tolerance(one, other, None)}  # fmt: skip
         for gap, (one, other) in self._apart(npu.inputs, bench.inputs, "state", _OF_STATES):
             if gap > 1 and not any(_of(one).startswith(f"{name}.") for name in noise):
-                return self._judged(OPTIMIZER, f"taken with a state that is {how(one, other)} ({_of(one)})", (one, other))
-        for prefix in ("output",):
-            for before, after in zip(pairs(npu.parameters, bench.parameters), _pairs_of(npu, bench, prefix), strict=False):
-                wrong = overflows(after[0]) and not overflows(after[1]) and not overflows(before[0])
-                if _of(after[0]) not in noise and (clause := moved(before, after) or ("not finite" if wrong else "")):
-                    text = f"given the same and has {_of(after[0])} {clause}"
-                    return self._judged(OPTIMIZER, text, after)
+                clause = f"taken with a state that is {how(one, other)} ({_of(one)})"
+                return self._judged(OPTIMIZER, clause, (one, other))
+        for before, after in zip(pairs(npu.parameters, bench.parameters), _outputs(npu, bench), strict=False):
+            wrong = overflows(after[0]) and not overflows(after[1]) and not overflows(before[0])
+            if _of(after[0]) not in noise and (clause := moved(before, after) or ("not finite" if wrong else "")):
+                return self._judged(OPTIMIZER, f"given the same and has {_of(after[0])} {clause}", after)
         return None
 
     def left(self) -> Judgement | None:
@@ -129,8 +128,8 @@ def _of(tensor: Tensor) -> str:
     return tensor.name.partition(".")[2]
 
 
-def _pairs_of(npu: Row, bench: Row, kind: str) -> Iterator[tuple[Tensor, Tensor]]:
-    return ((one, other) for one, other in pairs(npu.outputs, bench.outputs) if _is(one, kind))
+def _outputs(npu: Row, bench: Row) -> Iterator[tuple[Tensor, Tensor]]:
+    return ((one, other) for one, other in pairs(npu.outputs, bench.outputs) if _is(one, "output"))
 
 
 def _settings(npu: Row, bench: Row, prefix: str = "") -> str:

@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from transplt.precision.judgement import AllMetrics
 from transplt.precision.behind import rows_behind
 from transplt.precision.distance import apart, overflows, tolerance
+from transplt.precision.judgement import AllMetrics
 from transplt.precision.match import Match, Matched, Measure, is_unwritten, taken_in
 from transplt.precision.metrics import Metrics
 from transplt.precision.record import Row, Tensor

@@ -1,4 +1,4 @@
-"""How the parameters of a step are distributed on both sides, for the page: from smallest to largest, mean, deviation."""
+"""How the parameters of a step are distributed on both sides, for the page: their ends, mean and deviation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _side(tensor: Tensor, low: float, room: float, number: int) -> dict[str, Any
 
     assert tensor.min is not None and tensor.max is not None
     y = 2 + number * _HEIGHT // 2
-    found = {"y": y, "from": x(tensor.min), "to": x(tensor.max), "box": None}
+    found: dict[str, Any] = {"y": y, "from": x(tensor.min), "to": x(tensor.max), "box": None}
     if tensor.mean is not None and tensor.norm is not None and tensor.size:
         deviation = math.sqrt(max(tensor.norm**2 / tensor.size - tensor.mean**2, 0.0))
         begin, end = x(tensor.mean - deviation), x(tensor.mean + deviation)

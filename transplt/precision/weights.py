@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from transplt.precision.align import api_of
@@ -19,6 +19,7 @@ _ROUNDINGS = 16
 #: A move is another one from here on, as a share of it, and if two of the figures say so.
 _APART = 0.1
 _AGREE = 0.05
+_NORM = 3
 
 
 @dataclass(slots=True)
@@ -75,16 +76,17 @@ def moved(before: Both, after: Both) -> str:
     if len({tensor.shape for tensor in (*before, *after)}) > 1:
         return ""
     ratios, apart, known = [], 0, 0
-    for at in range(3, 7):
-        a, b, c, d = (tensor[at] for tensor in (before[0], after[0], before[1], after[1]))
+    for at in range(4):
+        four = (_figures(tensor)[at] for tensor in (before[0], after[0], before[1], after[1]))
+        a, b, c, d = four
         if a is None or b is None or c is None or d is None:
             continue
         ours, theirs = b - a, d - c
         unit = _UNITS.get(after[1].dtype, 2.0**-23) if after[1].dtype in TOLERANCES else 0.0
-        slack = _ROUNDINGS * unit * max(largest(after[1]), largest(before[1]), abs(d) if at == 6 else 0.0)
+        slack = _ROUNDINGS * unit * max(largest(after[1]), largest(before[1]), abs(d) if at == _NORM else 0.0)
         known += 1
         apart += not abs(ours - theirs) <= slack + _APART * max(abs(ours), abs(theirs))
-        if at < 6 and abs(theirs) > 4 * slack:  # norms do not grow in proportion
+        if at < _NORM and abs(theirs) > 4 * slack:  # norms do not grow in proportion
             ratios.append(ours / theirs)
     if not apart or (apart < 2 and known > 1):
         return ""
@@ -94,8 +96,5 @@ def moved(before: Both, after: Both) -> str:
     return "moved otherwise than on the bench"
 
 
-def moves_of(before: Mapping[str, Both], after: Mapping[str, Both]) -> Iterator[tuple[str, str]]:
-    """(name, clause) of the weights that were moved otherwise."""
-    for name, both in after.items():
-        if name in before and (clause := moved(before[name], both)):
-            yield name, clause
+def _figures(tensor: Tensor) -> tuple[float | None, ...]:
+    return tensor.max, tensor.min, tensor.mean, tensor.norm

@@ -88,7 +88,8 @@ def compare(
         write(Path(output), found, details, wanted, rule, advice=not no_advice)
         click.echo(f"\nwritten: {shown(output)}")
     if rule == "ptdbg":
-        return LEFT if detail.ptdbg is not None or (found.first is not None and found.first.verdict is not None and found.first.verdict.behind) else DONE
+        verdict = found.first.verdict if found.first is not None else None
+        return LEFT if detail.ptdbg is not None or (verdict is not None and verdict.behind) else DONE
     return DONE if found.same else LEFT
 
 

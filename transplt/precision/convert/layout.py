@@ -1,4 +1,4 @@
-"""Tensors of a device in another order of their dimensions: without the blocks of 16 channels that a device computes on.
+"""Tensors of a device in another order of their dimensions: without the blocks of 16 channels that it computes on.
 
 Source: msaccucmp of mindstudio-probe 26.2.0 (`convert -f FORMAT -s SHAPE`, format_manager) and the document of formats
 of CANN (NC1HWC0, FRACTAL_NZ, FRACTAL_Z).
@@ -42,7 +42,8 @@ def in_layout(array: Array, form: str, wanted: Layout) -> Array:
         shape = (shape[0], shape[-1], *shape[1:-1])
     made = _channels_first(array, form, shape)
     if made is None or made.ndim != len(wanted.format):
-        raise UsageError(f"a tensor in {form or 'no format'} of shape {[*array.shape]} is not written as {wanted.format}")
+        shown_shape = [*array.shape]
+        raise UsageError(f"a tensor in {form or 'no format'} of shape {shown_shape} is not written as {wanted.format}")
     made = _cropped(made, shape, form)
     return made.transpose(0, *range(2, made.ndim), 1) if last else made
 

@@ -120,7 +120,7 @@ def _note_set_up() -> None:
     """Before the first step: how the training is set up; with `TRANSPLT_PROBE_CONFIG=1` nothing else is recorded."""
     global _configuration
     if _configuration is None:
-        weights = {name: parameter for name, parameter in _named_parameters()}
+        weights = dict(_named_parameters())
         _configuration = transplt_configuration.configuration(transplt_optimizers.all_made(), weights, _rank())
         transplt_configuration.write(_folder(), _configuration)
 

@@ -143,7 +143,8 @@ class _Step:
             if low < ends[0] - room or high > ends[1] + room:
                 self._hit("activation-range", row, tensor, f"{extent_of(tensor)}; {name} gives {_range(ends)}")
             elif name in roles.SATURATE and (high < ends[0] + _SATURATED or low > ends[1] - _SATURATED):
-                self._hit("activation-range", row, tensor, f"{extent_of(tensor)}: saturated, {name} gives {_range(ends)}")
+                why = f"{extent_of(tensor)}: saturated, {name} gives {_range(ends)}"
+                self._hit("activation-range", row, tensor, why)
 
     def _size(self, what: str, row: Row, tensor: Tensor, size: float, wanted: set[str]) -> None:
         large, small = f"{what}-too-large", f"{what}-too-small"
