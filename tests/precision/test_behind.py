@@ -265,6 +265,16 @@ def test_steps_of_optimizers_that_agree(tmp_path: Path, npu: Any, rows: tuple[Ro
     assert said.startswith("no divergence: forward, backward, gradients and the optimizer's steps agree (")
 
 
+def test_parameters_without_names_are_the_same_in_their_order(tmp_path: Path) -> None:
+    """A probe that did not see the network has numbers for names."""
+    text = json.dumps(optimizer()).replace("net.weight", "group.0.0")
+    said = told_of(tmp_path, optimizer(), json.loads(text))
+    assert said.startswith("no divergence: forward, backward, gradients and the optimizer's steps agree (")
+    (tmp_path / "more").mkdir()
+    said = told_of(tmp_path / "more", optimizer(**SCALED_UP), json.loads(text))
+    assert "is given gradients that are scaled by 8 (net.weight)" in said
+
+
 def test_what_changes_gradients_before_an_optimizer_is_named(tmp_path: Path) -> None:
     said = told_of(tmp_path, optimizer(**SCALED_UP), optimizer(), ({}, UNDONE))
     assert "Tensor.mul_.0.forward is missing on the NPU's side, called at train.py:7" in said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transplt.precision.distance import by_figures, floor, overflows, tolerance
 from transplt.precision.how import how
@@ -20,6 +20,7 @@ _SAME_NUMBER = 1e-6
 #: States are sums of what gradients are, and of their squares.
 _OF_STATES = 10.0
 _MOST_SETTINGS = 3
+_OF_PARAMETERS = ("gradient", "state", "parameters", "output", "left")
 
 
 @dataclass(slots=True)
@@ -116,7 +117,36 @@ def steps_of(matched: Matched) -> Iterator[Step]:
     taken = [each for match in matched.steps if match.bench is not None for each in match.bench.inputs]
     least = floor(each for each in taken if _is(each, "gradient"))
     for each in matched.steps:
-        yield Step(each, least)
+        yield Step(_named_alike(each), least)
+
+
+def _named_alike(match: Match) -> Match:
+    """A step whose parameters have the same names on both sides: where a recorder did not know the network they have
+    numbers, and are the same in their order."""
+    npu, bench = match.npu, match.bench
+    if npu is None or bench is None:
+        return match
+    ours, theirs = ([_of(each) for each in row.parameters] for row in (npu, bench))
+    shapes = [[each.shape for each in row.parameters] for row in (npu, bench)]
+    if {*ours} == {*theirs} or len(ours) != len(theirs) or shapes[0] != shapes[1]:
+        return match
+    names = dict(zip(theirs, ours, strict=True))
+
+    def renamed(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return tuple(each._replace(name=_renamed(each.name, names)) for each in tensors)
+
+    row = replace(bench, inputs=renamed(bench.inputs), outputs=renamed(bench.outputs),
+                  parameters=renamed(bench.parameters))  # fmt: skip
+    return replace(match, bench=row)
+
+
+def _renamed(name: str, names: dict[str, str]) -> str:
+    kind, _, own = name.partition(".")
+    if kind not in _OF_PARAMETERS:
+        return name
+    state = own.rpartition(".") if kind == "state" else (own, "", "")
+    new = names.get(state[0])
+    return name if new is None else f"{kind}.{new}{state[1]}{state[2]}"
 
 
 def _is(tensor: Tensor, kind: str) -> bool:
