@@ -16,7 +16,9 @@ from transplt.precision.instrument import transplt_configuration, transplt_optim
 pytestmark = pytest.mark.torch
 
 
-def rows_of(make: Callable[[Any], Any], steps: int = 1, behind: Callable[[Any], None] = lambda net: None) -> dict[str, Any]:
+def rows_of(
+    make: Callable[[Any], Any], steps: int = 1, behind: Callable[[Any], None] = lambda net: None
+) -> dict[str, Any]:
     """The rows of the last of some steps of a small network."""
     torch.manual_seed(3)
     net = torch.nn.Linear(3, 2)

@@ -10,6 +10,7 @@ import transplt
 from transplt.precision.compare import Comparison
 from transplt.precision.detail import Detail
 from transplt.precision.elements import elements
+from transplt.precision.graph import mark, picture, read_graph
 from transplt.precision.match import Match
 from transplt.precision.record import BACKWARD, FORWARD, MODULE, Tensor
 from transplt.precision.sentence import sentence
@@ -27,8 +28,8 @@ _MOST_ROWS, _MOST_NODES, _MOST_FRAMES = 200, 400, 12
 _PICTURE_ROWS, _PICTURE_COLUMNS = 32, 64
 
 
-def render(found: Comparison, detail: Detail, *, advice: bool) -> bytes:
-    """The bytes of the page, UTF-8."""
+def render(found: Comparison, detail: Detail, *, advice: bool, graph: str = "") -> bytes:
+    """The bytes of the page, UTF-8. `graph` is the file of a graph that is drawn in it."""
     model = detail.matched.model
     bad = [line for line in detail.lines if line.reached != "Yes"]
     return fill(
@@ -41,6 +42,7 @@ def render(found: Comparison, detail: Detail, *, advice: bool) -> bytes:
         weights=weight_bars(detail.matched),
         scatter=_scatter(model),
         tree=_tree(detail),
+        graph=_graph(graph, detail) if graph else None,
         picture=_picture(detail),
         rows=[
             (
@@ -72,6 +74,12 @@ def _facts(found: Comparison, detail: Detail) -> list[tuple[str, str]]:
         ("Rule of ptdbg", ptdbg),
         ("transplt", transplt.__version__),
     ]
+
+
+def _graph(path: str, detail: Detail) -> dict[str, Any]:
+    verdict = detail.compared.verdict
+    nodes = read_graph(path)
+    return picture(path, nodes, mark(nodes, detail.matched.model, verdict.match if verdict is not None else None))
 
 
 def _behind(found: Comparison) -> str:

@@ -8,7 +8,7 @@ import click
 
 from transplt.base.errors import UsageError, shown
 from transplt.faces.cli.command import DONE, LEFT, Command
-from transplt.faces.cli.completing import FOLDER
+from transplt.faces.cli.completing import FILE, FOLDER
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -22,6 +22,7 @@ from transplt.faces.cli.completing import FOLDER
 @click.option("--tensor", metavar="NAME", default="", help="With --op: one of its tensors, such as input.0.")
 @click.option("--top", type=click.IntRange(1, 10_000), default=20, help="So many elements of it, the worst first.")
 @click.option("--ranks", type=click.Choice(["first", "all"]), default="first", help="Whose tables are written.")
+@click.option("--graph", type=FILE, metavar="FILE", help="Draw this ONNX or construct.json into the page, and mark it.")
 @click.option("--config", is_flag=True, help="Compare how both trainings are set up, before they train.")
 @click.option("--no-advice", is_flag=True, help="Leave out the advice on the whole net.")
 def compare(
@@ -36,6 +37,7 @@ def compare(
     tensor: str,
     top: int,
     ranks: str,
+    graph: str | None,
     config: bool,
     no_advice: bool,
 ) -> int:
@@ -56,6 +58,8 @@ def compare(
     from transplt.precision.output import FORMATS, check_target, write
     from transplt.precision.sentence import sentence
 
+    if graph is not None and output is None:
+        raise UsageError("--graph is drawn into the page: it goes with -o")
     if tensor and op is None:
         raise UsageError("--tensor is one of an operator: it goes with --op")
     wanted = [name.strip() for name in formats.split(",") if name.strip()]
@@ -85,7 +89,7 @@ def compare(
         others = [each for each in found.compared if each.step == at.step] if ranks == "all" else [at]
         details = [detail if each is at else Detail(found, each) for each in others]
         details.sort(key=lambda each: each is not detail)
-        write(Path(output), found, details, wanted, rule, advice=not no_advice)
+        write(Path(output), found, details, wanted, rule, advice=not no_advice, graph=graph or "")
         click.echo(f"\nwritten: {shown(output)}")
     if rule == "ptdbg":
         verdict = found.first.verdict if found.first is not None else None
