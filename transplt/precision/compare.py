@@ -52,6 +52,7 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
     #: Steps behind which one side has operators of torch's own alone, and the weights of the next step are the same.
     settled: list[Compared] = field(default_factory=list)
+    noise: str = ""  #: from which step on little is compared, and why
 
     @property
     def first(self) -> Compared | None:
@@ -108,8 +109,8 @@ def compare(npu: Dump, bench: Dump, given: float | None = None, jobs: int | None
 
 def _note_noise(found: Comparison, now: Sequence[Compared]) -> None:
     noisy = next((each for each in now if each.noisy), None)
-    if noisy is not None and not any("nothing but rounding" in note for note in found.notes):
-        found.notes.append(
+    if noisy is not None and not found.noise:
+        found.noise = (
             f"from step {noisy.step} on {noisy.noisy} differs, whose gradient is nothing but rounding: of these steps "
             "only the settings of optimizers were compared"
         )

@@ -27,7 +27,8 @@ _WIDE, _HIGH, _ROOM = 150, 26, 16
 #: What functions of torch are called there, where the names are not the same but for case and `_`.
 _ONNX = {
     "linear": "gemm", "matmul": "gemm", "mm": "gemm", "bmm": "gemm", "addmm": "gemm", "conv1d": "conv",
-    "conv2d": "conv", "conv3d": "conv", "convtranspose2d": "convtranspose", "maxpool2d": "maxpool", "avgpool2d": "averagepool",
+    "conv2d": "conv", "conv3d": "conv", "convtranspose2d": "convtranspose", "maxpool2d": "maxpool",
+    "avgpool2d": "averagepool",
     "adaptiveavgpool2d": "globalaveragepool", "batchnorm": "batchnormalization", "layernorm": "layernormalization",
     "groupnorm": "groupnormalization", "iadd": "add", "truediv": "div", "embedding": "gather", "getitem": "gather",
     "cat": "concat", "view": "reshape", "permute": "transpose", "hardtanh": "clip", "clamp": "clip",

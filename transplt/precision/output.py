@@ -93,7 +93,7 @@ def document(found: Comparison, detail: Detail, *, advice: bool = True) -> dict[
         "format": FORMAT,
         "sentence": sentence(found),
         "same": found.same,
-        "notes": found.notes,
+        "notes": [*found.notes, *([found.noise] if found.noise else [])],
         "behind": {"covered": found.behind.covered, "not_compared": found.behind.not_compared},
         "compared": compared,
         "step": detail.compared.step,

@@ -44,7 +44,8 @@ def sentence(found: Comparison) -> str:
     first = found.first
     before = f"{found.notes[0]}; of the common steps: " if found.notes else ""
     if first is None:
-        return f"{before}no divergence: {'; '.join([agreeing(found), *_behind(found)])}"
+        clauses = [agreeing(found), *_behind(found), *([found.noise] if found.noise else [])]
+        return f"{before}no divergence: {'; '.join(clauses)}"
     return f"{before}first divergence: {_where(found, first)}{_what(first)}{_line(first)}"
 
 
