@@ -265,6 +265,18 @@ def test_steps_of_optimizers_that_agree(tmp_path: Path, npu: Any, rows: tuple[Ro
     assert said.startswith("no divergence: forward, backward, gradients and the optimizer's steps agree (")
 
 
+def test_gradients_that_one_side_cuts_are_named_where_it_does(tmp_path: Path) -> None:
+    """Of `_foreach_mul_` msprobe has no row."""
+    frames = ["File /lib/site-packages/torch/nn/utils/clip_grad.py, line 3, in f, \n x",
+              "File train.py, line 7, in f, \n"]  # fmt: skip
+    for side, steps in (("npu", optimizer(**SCALED_UP)), ("bench", optimizer())):
+        folder = tmp_path / side / "step0" / "rank0"
+        rows = {"Torch._foreach_norm.0.forward": SHOWN["Torch.norm.0.forward"]} if side == "bench" else {}
+        write_rank(folder, TRAINED | rows, dict.fromkeys(rows, frames))
+        (folder / "optimizer.json").write_text(json.dumps({"data": steps}))
+    assert "Torch._foreach_norm.0.forward is missing on the NPU's side, called at train.py:7" in first_line(tmp_path)
+
+
 def test_parameters_without_names_are_the_same_in_their_order(tmp_path: Path) -> None:
     """A probe that did not see the network has numbers for names."""
     text = json.dumps(optimizer()).replace("net.weight", "group.0.0")

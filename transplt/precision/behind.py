@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from transplt.precision.align import in_optimizer
-from transplt.precision.harmless import harmless_behind, writes_in_place
+from transplt.precision.harmless import harmless_behind, moves, writes_in_place
 from transplt.precision.judgement import (
     GRADIENT,
     OPTIMIZER,
@@ -87,7 +87,7 @@ def judge_behind(matched: Matched, metrics: AllMetrics) -> Judgement | None:
     steps = [*steps_of(matched)]
     for step in steps:
         if (taken := step.gradients()) is not None:
-            return _behind(_cause(matched, metrics, given=False) or taken)
+            return _behind(_cause(matched, metrics, given=False) or _cut(matched) or taken)
         if (own := step.own()) is not None:
             return _behind(own)
     if (left := next((other for step in steps if (other := step.left()) is not None), None)) is not None:
@@ -134,6 +134,14 @@ def _cause(
             return Judgement(OPTIMIZER, each, clause, name, position, each.worst_input)
         if argument := telling_argument(each):
             return Judgement(OPTIMIZER, each, f"alike in its figures, and {argument}", name, position)
+    return None
+
+
+def _cut(matched: Matched) -> Judgement | None:
+    """Gradients that one side cuts: of what does it for all of them at once only the norms are recorded."""
+    for each in rows_behind(matched):
+        if each.one_sided and not moves(each.row) and _is_of_torch(matched, each):
+            return Judgement(STRUCTURE, each, one_sided(each), each.row.name, each.position)
     return None
 
 
