@@ -121,7 +121,8 @@ TRAINED = [*_with_aside([
             "samples[step]|model(x)|self.one(x)", "rank 1"),
     _before("shares", "silu for mish on one rank", "F.mish(self.two(x))",
             "(F.mish if rank == 0 else F.silu)(self.two(x))", "self.two(x)", "rank 1"),
-    _before("shares", "no layer norm", "self.norm(self.one(x))", "self.one(x)", "self.one(x)"),
+    _before("shares", "no layer norm", "self.norm(self.one(x))",
+            "self.one(x) * self.norm.weight + self.norm.bias", "self.one(x)"),
 ])]  # fmt: skip
 
 
