@@ -18,7 +18,7 @@ from transplt.precision.judge import judge
 from transplt.precision.judgement import OPTIMIZER, WEIGHTS, AllMetrics, Judgement
 from transplt.precision.match import Match, Matched, match
 from transplt.precision.metrics import measure
-from transplt.precision.record import MODULE, Dump, Part, Record, Tensor, UnusableDump
+from transplt.precision.record import GRADIENT, MODULE, TRANSPLT, Dump, Part, Record, Tensor, UnusableDump
 from transplt.precision.weights import Weights, apart_by_noise, weights_of
 
 #: Fewer pairs of files than this are not worth processes of their own.
@@ -182,6 +182,9 @@ def _one(task: _Task) -> Compared:
     differing = sum(each.one_sided or each.outputs > 1 for each in matched.model) if not noisy else 0
     frames = frames_of(npu, bench, verdict.match, verdict.of) if verdict is not None else ()
     stepped = frames_of(npu, bench, matched.steps[-1]) if matched.steps else _stepped(matched)
+    late = matched.npu.recorder == matched.bench.recorder == TRANSPLT  # it takes gradients when an optimizer steps
+    if verdict is not None and late and verdict.behind and verdict.match.row.kind == GRADIENT and stepped:
+        frames = stepped
     found = Compared(step, rank, verdict, len(matched.model), differing, behind(matched), frames, stepped, noisy=noisy)
     found.weights = weights_of(matched, before)
     return found

@@ -44,9 +44,18 @@ def judge(matched: Matched, metrics: AllMetrics | None = None, before: Weights |
     what the weights were in the step before."""
     known = metrics or {}
     found = _initial_weights(matched.model, known, before) or _of_model(matched, known)
-    if found is not None and found.kind == OPTIMIZER:  # a weight that is used again in the step
+    # A weight that is used again in the step, and what only one side does behind the first backward pass in it.
+    if found is not None and (found.kind == OPTIMIZER or _is_late(matched, found)):
         return judge_settings(matched) or found
     return found or judge_behind(matched, known) or _argument(matched.model)
+
+
+def _is_late(matched: Matched, found: Judgement) -> bool:
+    """Whether a forward operator of one side alone ran behind a backward one: a step ends when optimizers have stepped,
+    so without one of them it goes on."""
+    before = matched.model[: found.position]
+    forward = found.kind == STRUCTURE and found.match.row.phase == FORWARD
+    return forward and any(each.row.phase == BACKWARD for each in before)
 
 
 def _argument(model: Sequence[Match]) -> Judgement | None:
