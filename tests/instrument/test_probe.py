@@ -110,6 +110,17 @@ told["hooks"] = [len(generator._forward_hooks), len(copy.deepcopy(generator)._fo
 del critic
 since("one network", stepping)
 
+class Whole(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.other = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+
+del generator, given
+whole = Whole()
+parts = [*whole.one.parameters(), *whole.other.parameters()]
+since("parts of one network", stepping)
+del whole, parts
+
 class Trainer:
     def add_callback(self, callback):
         self.callback = callback
@@ -210,6 +221,7 @@ def test_each_step_begins_and_ends_however_it_is_left(name: str, steps: int, tol
 def test_the_outermost_networks_that_are_alive_are_recorded(told: dict[str, Any]) -> None:
     assert told["gan"] == ["start Net Linear", *STEP]
     assert told["one network"] == ["start Net", *STEP]
+    assert told["parts of one network"] == ["start Whole", *STEP]
 
 
 def test_a_network_is_saved_and_copied_without_hooks_of_the_recorder(told: dict[str, Any]) -> None:

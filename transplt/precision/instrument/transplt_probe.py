@@ -41,6 +41,7 @@ _done = 0
 _last = -1
 _seed = 1234
 _models: list[Any] = []
+_every: dict[int, Any] = {}
 _optimizers: Any = None
 _configuration: Any = None
 _begun = False
@@ -304,8 +305,17 @@ def _seed_all(seed: int, deterministic: bool) -> None:
 
 
 def _note_models() -> None:
-    """Know the networks that somebody asked for their parameters: an optimizer's, a wrapper's, a program's own."""
+    """Know the networks that somebody asked for their parameters: an optimizer's, a wrapper's, a program's own; and
+    those that they are parts of."""
     module: Any = torch.nn.Module
+    made = module.__init__
+
+    @functools.wraps(made)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        made(self, *args, **kwargs)
+        _every[id(self)] = weakref.ref(self)
+
+    module.__init__ = __init__
 
     def noting(original: Any) -> Any:
         @functools.wraps(original)
@@ -354,7 +364,19 @@ def _stay_on_one_card() -> None:
 
 
 def _outermost() -> list[Any]:
-    alive = [model for known in _models if (model := known()) is not None and (model._modules or model._parameters)]
+    every = [model for known in [*_every.values()] if (model := known()) is not None]
+    holds = {id(part): model for model in every for part in model.__dict__.get("_modules", {}).values()}
+    alive: list[Any] = []
+    for known in _models:
+        model = known()
+        if model is None or not (model._modules or model._parameters):
+            continue
+        seen = {id(model)}
+        while id(model) in holds and id(holds[id(model)]) not in seen:
+            model = holds[id(model)]
+            seen.add(id(model))
+        if not any(other is model for other in alive):
+            alive.append(model)
     inner = {id(part) for model in alive for part in model.modules() if part is not model}
     return [model for model in alive if id(model) not in inner]
 
