@@ -174,6 +174,10 @@ told["dropped"] = [
 for task in ("statistics", "overflow"):
     since(f"ptdbg {task}", lambda: transplt_probe.begin(api="ptdbg", task=task, steps=[1]))
     since(f"ptdbg {task} steps", lambda: [*transplt_probe.steps([0, 1])])
+import ptdbg_ascend
+del ptdbg_ascend.__version__
+transplt_probe.begin(api="ptdbg", steps=[0])
+since("ptdbg without a version", lambda: [*transplt_probe.steps([0])])
 transplt_probe._recorder = None
 transplt_probe._last = transplt_probe._done - 1
 told["ended"] = False
@@ -243,6 +247,10 @@ def test_nothing_is_dropped(told: dict[str, Any]) -> None:
 
 def test_it_ends_behind_the_last_step_where_that_is_asked_for(told: dict[str, Any]) -> None:
     assert told["ended"] == 0 and "are recorded" in told["said"]
+
+
+def test_ptdbg_that_names_no_version(told: dict[str, Any]) -> None:
+    assert told["ptdbg without a version"][0] == "path step0_v0/rank0/dump.pkl"
 
 
 def test_ptdbg_is_hooked_once_and_switched_for_each_step_that_is_asked_for(told: dict[str, Any]) -> None:
