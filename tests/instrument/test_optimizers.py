@@ -97,5 +97,6 @@ def test_batches_are_known_by_what_is_in_them() -> None:
     other = {"x": torch.arange(6).flip(0).view(2, 3), "y": [1, "a"]}
     assert transplt_configuration.checksum(one) == transplt_configuration.checksum(same)
     assert transplt_configuration.checksum(one) != transplt_configuration.checksum(other)
+    assert transplt_configuration.checksum({1: 2, None: 3}) and transplt_configuration.checksum(object())
     large = torch.ones(5000)
     assert transplt_configuration.checksum(large) == transplt_configuration.checksum(large.clone())

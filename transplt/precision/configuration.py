@@ -95,7 +95,7 @@ def _of_rank(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Other]:
     if len(mine) != len(yours):
         yield Other("loaders", "number", str(len(mine)), str(len(yours)))
     for number, (one, other) in enumerate(zip(a.get("batches", ()), b.get("batches", ()), strict=False)):
-        if one != other:
+        if one and other and one != other:
             yield Other("data", f"batch {number}", f"checksum {one}", f"checksum {other}")
             break
     yield from _weights(a["weights"], b["weights"])

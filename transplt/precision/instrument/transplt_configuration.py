@@ -67,7 +67,7 @@ def configuration(optimizers: list[tuple[str, dict[str, Any]]], weights: dict[st
             "threads": torch.get_num_threads(),
             "default dtype": str(torch.get_default_dtype()),
             "deterministic algorithms": bool(torch.are_deterministic_algorithms_enabled()),
-            "float32 matmul precision": str(torch.get_float32_matmul_precision()),
+            "float32 matmul precision": str(getattr(torch, "get_float32_matmul_precision", str)()),
         },
         "optimizers": [{"class": name, "settings": settings} for name, settings in optimizers],
         "loaders": sorted((_loader(each) for each in _loaders), key=repr),
@@ -88,8 +88,11 @@ def write(folder: str, found: dict[str, Any]) -> None:
 
 
 def checksum(value: Any) -> str:
-    """Of the tensors and numbers in a batch, in their order."""
-    return f"{functools.reduce(_add, _parts(value), 0):08x}"
+    """Of the tensors and numbers in a batch, in their order; "" of what cannot be read so."""
+    try:
+        return f"{functools.reduce(_add, _parts(value), 0):08x}"
+    except (TypeError, KeyError, RuntimeError, RecursionError, NotImplementedError):
+        return ""
 
 
 def _add(crc: int, part: bytes) -> int:
@@ -133,7 +136,7 @@ def _loader(loader: Any) -> dict[str, Any]:
     sampler = getattr(batches, "sampler", None) or getattr(loader, "sampler", None)
     try:
         length = len(loader.dataset)
-    except TypeError:
+    except (TypeError, NotImplementedError, AttributeError):
         length = None
     return {
         "dataset": type(loader.dataset).__name__, "samples": length, "batch size": loader.batch_size,
