@@ -92,7 +92,11 @@ def compare(npu: Dump, bench: Dump, given: float | None = None, jobs: int | None
         if len(ranks) < len(npu.ranks):
             found.notes.append(f"step {step}: only ranks {_listed(ranks)} are on both sides")
         known = {rank: each.weights for rank, each in before.items() if each.step == step - 1}
-        tasks = [(step, rank, npu.parts[step, rank], bench.parts[step, rank], given, known.get(rank)) for rank in ranks]
+        last_step = step == steps[-1]
+        tasks = [
+            (step, rank, npu.parts[step, rank], bench.parts[step, rank], given, known.get(rank), last_step)
+            for rank in ranks
+        ]
         now = [*_all(tasks, jobs)]
         found.compared += now
         _note_noise(found, now)
@@ -156,7 +160,7 @@ def _changed_at_start(found: Comparison, first: Compared) -> tuple[str, ...]:
     return ()
 
 
-_Task = tuple[int, int, Part, Part, float | None, Weights | None]
+_Task = tuple[int, int, Part, Part, float | None, Weights | None, bool]
 
 
 def _all(tasks: Sequence[_Task], jobs: int | None) -> Iterator[Compared]:
@@ -175,7 +179,7 @@ def _begin() -> None:
 
 
 def _one(task: _Task) -> Compared:
-    step, rank, npu, bench, given, before = task
+    step, rank, npu, bench, given, before, last = task
     matched, metrics = matched_with_metrics(npu, bench, given)
     noisy = apart_by_noise(matched, before)
     verdict = judge(matched, metrics, before) if not noisy else judge_settings(matched)
@@ -186,7 +190,7 @@ def _one(task: _Task) -> Compared:
     if verdict is not None and late and verdict.behind and verdict.match.row.kind == GRADIENT and stepped:
         frames = stepped
     found = Compared(step, rank, verdict, len(matched.model), differing, behind(matched), frames, stepped, noisy=noisy)
-    found.weights = weights_of(matched, before)
+    found.weights = None if last else weights_of(matched, before)
     return found
 
 

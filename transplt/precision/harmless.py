@@ -41,6 +41,8 @@ def harmless(model: Sequence[Match]) -> frozenset[int]:
 def harmless_behind(rows: Sequence[Match], matched: Matched) -> frozenset[int]:
     """Those behind the last backward pass: what only moves data, and what touches no gradient, weight or state and goes
     into nothing that does (a norm or a loss that is shown)."""
+    if not any(each.one_sided for each in rows):
+        return frozenset()
     kept: set[Print] = set()
     for row in (*matched.npu.rows, *matched.bench.rows):
         if row.kind in (GRADIENT, OPTIMIZER) or row.phase == BACKWARD:
