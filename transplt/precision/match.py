@@ -202,7 +202,11 @@ def _of_one_shape(row: Row, both: Iterator[tuple[Tensor, Tensor]]) -> list[tuple
     """The pairs of tensors of a row; those of a product are the same with other leading axes."""
     if row.api.rpartition(".")[2] not in _MERGES_AXES:
         return [*both]
-    return [(one._replace(shape=other.shape) if one.size == other.size else one, other) for one, other in both]
+    return [(_reshaped(one, other), other) for one, other in both]
+
+
+def _reshaped(one: Tensor, other: Tensor) -> Tensor:
+    return one if one.shape == other.shape or one.size != other.size else one._replace(shape=other.shape)
 
 
 def is_unwritten(row: Row) -> bool:
