@@ -31,6 +31,7 @@ from benchmarks.planted_page import page  # noqa: E402
 from tests.precision.planted import EQUAL, PLANTED, Equal, Planted  # noqa: E402
 from tests.precision.planting import compared, missed, program, record, without_elements  # noqa: E402
 from transplt.base.errors import UsageError  # noqa: E402
+from transplt.precision.instrument.project import PROBES  # noqa: E402
 from transplt.precision.instrument.script import Probing, instrument  # noqa: E402
 from transplt.precision.sentence import sentence  # noqa: E402
 from transplt.proof.launch.dumping import read_fault  # noqa: E402
@@ -39,7 +40,6 @@ from transplt.proof.launch.warm import Warm  # noqa: E402
 RESULT = ROOT / "docs" / "precision" / "planted.json"
 PAGE = RESULT.with_suffix(".md")
 TASKS = ("statistics", "tensor")
-PROBE = ROOT / "transplt" / "precision" / "instrument" / "transplt_probe.py"
 
 
 def slug(text: str) -> str:
@@ -123,7 +123,8 @@ def probed(place: Path, kind: str, swaps: Any, fault: str, nproc: int, steps: in
     copy = instrument({f"{kind}.py": text}, f"{kind}.py", Probing(task="tensor", steps=tuple(range(steps))))
     for name, data in copy.files.items():
         (place / name).write_bytes(data)
-    shutil.copy(PROBE, place)
+    for probe in PROBES:
+        shutil.copy(probe, place)
     planted = list(read_fault(fault)) if fault else None
     return {"folder": str(place), "script": f"{kind}.py", "nproc": nproc, "fault": planted}
 

@@ -69,6 +69,10 @@ def run(job: dict[str, Any], rank: int, port: int) -> None:
     """One rank of a recorded run."""
     folder = Path(job["folder"])
     os.chdir(folder)
+    if job.get("threads", 1) > 1:
+        import torch
+
+        torch.set_num_threads(job["threads"])
     os.environ["TRANSPLT_PROBE_DUMP"] = str(folder / "dump")
     if job["nproc"]:
         world = str(job["nproc"])

@@ -110,6 +110,17 @@ told["hooks"] = [len(generator._forward_hooks), len(copy.deepcopy(generator)._fo
 del critic
 since("one network", stepping)
 
+class Whole(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.other = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+
+del generator, given
+whole = Whole()
+parts = [*whole.one.parameters(), *whole.other.parameters()]
+since("parts of one network", stepping)
+del whole, parts
+
 class Trainer:
     def add_callback(self, callback):
         self.callback = callback
@@ -163,6 +174,10 @@ told["dropped"] = [
 for task in ("statistics", "overflow"):
     since(f"ptdbg {task}", lambda: transplt_probe.begin(api="ptdbg", task=task, steps=[1]))
     since(f"ptdbg {task} steps", lambda: [*transplt_probe.steps([0, 1])])
+import ptdbg_ascend
+del ptdbg_ascend.__version__
+transplt_probe.begin(api="ptdbg", steps=[0])
+since("ptdbg without a version", lambda: [*transplt_probe.steps([0])])
 transplt_probe._recorder = None
 transplt_probe._last = transplt_probe._done - 1
 told["ended"] = False
@@ -210,6 +225,7 @@ def test_each_step_begins_and_ends_however_it_is_left(name: str, steps: int, tol
 def test_the_outermost_networks_that_are_alive_are_recorded(told: dict[str, Any]) -> None:
     assert told["gan"] == ["start Net Linear", *STEP]
     assert told["one network"] == ["start Net", *STEP]
+    assert told["parts of one network"] == ["start Whole", *STEP]
 
 
 def test_a_network_is_saved_and_copied_without_hooks_of_the_recorder(told: dict[str, Any]) -> None:
@@ -231,6 +247,10 @@ def test_nothing_is_dropped(told: dict[str, Any]) -> None:
 
 def test_it_ends_behind_the_last_step_where_that_is_asked_for(told: dict[str, Any]) -> None:
     assert told["ended"] == 0 and "are recorded" in told["said"]
+
+
+def test_ptdbg_that_names_no_version(told: dict[str, Any]) -> None:
+    assert told["ptdbg without a version"][0] == "path step0_v0/rank0/dump.pkl"
 
 
 def test_ptdbg_is_hooked_once_and_switched_for_each_step_that_is_asked_for(told: dict[str, Any]) -> None:

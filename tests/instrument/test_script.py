@@ -8,7 +8,7 @@ import pytest
 
 from transplt.precision.instrument.script import Probed, Probing, instrument
 
-HEAD = "import transplt_probe\n\ntransplt_probe.begin(seed=1234, steps=[0])\n"
+HEAD = "import transplt_probe\n\ntransplt_probe.begin(seed=1234, steps=[0, 1])\n"
 
 
 def probed(text: str, probing: Probing | None = None) -> Probed:
@@ -254,9 +254,25 @@ def test_the_probe_begins_before_any_other_name_is_bound(before: str, wanted: st
 def test_the_seed_of_the_program_wins_over_ours_and_an_asked_one_over_both() -> None:
     text = "import torch\ntorch.manual_seed(42)\n" + LOOP
     done = probed(text)
-    assert done.seed == 42 and b"begin(seed=42, steps=[0])" in done.files["train.py"]
+    assert done.seed == 42 and b"begin(seed=42, steps=[0, 1])" in done.files["train.py"]
     assert [(each.line, each.informs) for each in done.left] == [(2, True)]
     assert probed(text, Probing(seed=7)).seed == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "seed"),
+    [
+        ("SEED = 77\ntorch.manual_seed(SEED)\n", 77),
+        ("def fix(seed=5):\n    torch.manual_seed(seed)\nfix(78)\n", 78),
+        ("import argparse\np = argparse.ArgumentParser()\np.add_argument('--seed', type=int, default=79)\n"
+         "args = p.parse_args()\ntorch.manual_seed(args.seed)\n", 79),
+        # What nobody can say without running it is msprobe's.
+        ("import sys\nSEED = int(sys.argv[1])\ntorch.manual_seed(SEED)\n", 1234),
+        ("SEED = 1\nif x:\n    SEED = 2\ntorch.manual_seed(SEED)\n", 1234),
+    ],
+)  # fmt: skip
+def test_a_seed_in_a_variable_is_the_program_s_own(text: str, seed: int) -> None:
+    assert probed(f"import torch\n{text}{LOOP}").seed == seed
 
 
 def test_a_loop_in_another_file_gets_the_import_alone() -> None:

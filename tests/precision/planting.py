@@ -38,15 +38,16 @@ def program(kind: str, device: str, swaps: Swaps = ()) -> str:
 
 
 def record(
-    folder: Path, kind: str, device: str, warm: Warm | None, swaps: Swaps = (), fault: str = "", nproc: int = 0
-) -> None:
-    """Run a program, and let it leave a dump with elements in `folder/dump`."""
+    folder: Path, kind: str, device: str, warm: Warm | None, swaps: Swaps = (), fault: str = "", nproc: int = 0,
+    task: str = "tensor", threads: int = 1,
+) -> None:  # fmt: skip
+    """Run a program, and let it leave a dump (with elements) in `folder/dump`."""
     folder.mkdir(parents=True)
-    script = folder / f"{kind}.py"
+    script = folder / f"{Path(kind).name}.py"
     script.write_text(program(kind, device, swaps), encoding="utf-8")
-    dump = Dump(folder / "dump", "tensor", faults=(read_fault(fault),) if fault else ())
+    dump = Dump(folder / "dump", task, faults=(read_fault(fault),) if fault else ())
     options = RunOptions(
-        str(script), (), sys.executable, nproc=nproc, random="cpu", threads=1, folder=str(folder), dump=dump
+        str(script), (), sys.executable, nproc=nproc, random="cpu", threads=threads, folder=str(folder), dump=dump
     )
     # What computes on the CPU is recorded where an NPU is at hand, too.
     run = start(options, capture=True, echo=False, host="cuda" if device == "cuda" else "npu", warm=warm)

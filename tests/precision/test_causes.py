@@ -226,3 +226,16 @@ def test_a_type_that_no_recorded_operator_made(tmp_path: Path) -> None:
     )
     text = said(tmp_path, npu, bench)
     assert "Functional.gelu.0.forward input.0 is in bfloat16 and not in float32, and no recorded operator made" in text
+
+
+def test_a_product_with_other_leading_axes_is_the_same(tmp_path: Path) -> None:
+    """A kernel for another layout of memory merges them; another size is another input."""
+    values = [float(number) for number in range(6)]
+
+    def rows(shape: list[int]) -> Rows:
+        return {"Functional.linear.0.forward": call([tensor(values, shape)], [tensor(values, shape)])}
+
+    assert said(tmp_path / "a", rows([2, 1, 3]), rows([2, 3])).startswith("no divergence: ")
+    assert "of shape [1, 3] and not [2, 3]" in said(tmp_path / "b", {
+        "Functional.linear.0.forward": call([tensor(values[:3], [1, 3])], [tensor(values[:3], [1, 3])])
+    }, rows([2, 3]))  # fmt: skip

@@ -255,7 +255,7 @@ def test_equal_dumps_exit_with_0(tmp_path: Path) -> None:
     record(tmp_path / "npu", "gan")
     record(tmp_path / "bench", "gan")
     code, output = invoke(tmp_path, "--no-advice")
-    assert code == 0 and output.startswith("no divergence in forward and backward: ")
+    assert code == 0 and output.startswith("no divergence: ")
     assert invoke(tmp_path, "--op", "Functional.tanh.0")[1].startswith("Functional.tanh.0.forward beside ")
 
 
@@ -315,3 +315,13 @@ def test_what_an_output_held_before_is_not_compared(tmp_path: Path) -> None:
     dumps = {name: open_dump(str(tmp_path / name)) for name in ("npu", "bench", "other")}
     assert compare(dumps["npu"], dumps["bench"]).same
     assert not compare(dumps["other"], dumps["bench"]).same
+
+
+def test_a_dump_in_folders_below_is_found(tmp_path: Path) -> None:
+    for side in ("npu", "bench"):
+        record(tmp_path / side / "logs" / "run1", "gan")
+    found = compare(open_dump(str(tmp_path / "npu")), open_dump(str(tmp_path / "bench")))
+    assert found.same
+    record(tmp_path / "npu" / "logs" / "run2", "gan")
+    with pytest.raises(UnusableDump, match=r"holds several dumps .*run1.*run2"):
+        open_dump(str(tmp_path / "npu"))

@@ -6,6 +6,7 @@ import json
 import random
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 from transplt.base.errors import UsageError
 from transplt.faces.cli.convert import convert
 from transplt.precision.convert.device_dump import device_file, device_tensors
+from transplt.precision.convert.layout import Layout, in_layout
 from transplt.precision.record import UnusableDump
 
 np = pytest.importorskip("numpy")
@@ -181,3 +183,73 @@ def test_h5(tmp_path: Path) -> None:
     out = call(str(tmp_path / "a.h5"), "-o", str(tmp_path / "o"))
     assert sorted(path.name for path in (tmp_path / "o").iterdir()) == ["Conv2d.1.input.x.npy", "Conv2d.1.output.0.npy"]
     assert "float32 [2, 3]" in out
+
+
+# --- folders, and the order of dimensions -----------------------------------------------------------------------------
+
+
+def blocks(array: Any, c0: int = 16) -> Any:
+    """NCHW as NC1HWC0."""
+    n, c, h, w = array.shape
+    c1 = -(-c // c0)
+    padded = np.zeros((n, c1 * c0, h, w), array.dtype)
+    padded[:, :c] = array
+    return padded.reshape(n, c1, c0, h, w).transpose(0, 1, 3, 4, 2)
+
+
+PICTURE = np.arange(2 * 20 * 3 * 4, dtype=np.float32).reshape(2, 20, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("array", "form", "wanted", "shape", "expected"),
+    [
+        (blocks(PICTURE), "NC1HWC0", "NCHW", (2, 20, 3, 4), PICTURE),
+        (blocks(PICTURE), "NC1HWC0", "NHWC", (2, 3, 4, 20), PICTURE.transpose(0, 2, 3, 1)),
+        (blocks(PICTURE), "NC1HWC0", "NCHW", (), np.pad(PICTURE, ((0, 0), (0, 12), (0, 0), (0, 0)))),
+        (PICTURE.transpose(0, 2, 3, 1), "NHWC", "NCHW", (), PICTURE),
+        (PICTURE, "NCHW", "NHWC", (), PICTURE.transpose(0, 2, 3, 1)),
+        (PICTURE.transpose(2, 3, 1, 0), "HWCN", "NCHW", (), PICTURE),
+        # FRACTAL_NZ: a matrix of 3 x 20 in blocks of 16 x 16.
+        (np.pad(PICTURE[0, 0].repeat(5, 1)[:3], ((0, 13), (0, 12))).reshape(1, 16, 2, 16).transpose(2, 0, 1, 3),
+         "FRACTAL_NZ", "ND", (3, 20), PICTURE[0, 0].repeat(5, 1)),
+        # FRACTAL_Z: weights of 5 x 20 x 3 x 4.
+        (blocks(np.pad(PICTURE[:1].repeat(5, 0), ((0, 11), (0, 0), (0, 0), (0, 0))))
+         .transpose(1, 2, 3, 0, 4).reshape(2 * 3 * 4, 1, 16, 16), "FRACTAL_Z", "NCHW", (5, 20, 3, 4),
+         PICTURE[:1].repeat(5, 0)),
+    ],
+)  # fmt: skip
+def test_orders_of_dimensions(array: Any, form: str, wanted: str, shape: tuple[int, ...], expected: Any) -> None:
+    made = in_layout(array, form, Layout(wanted, shape))
+    assert made.shape == expected.shape and (made == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("form", "wanted", "shape", "says"),
+    [
+        ("ND", "NCHW", (), "is not written as NCHW"),
+        ("FRACTAL_Z", "NCHW", (), "needs its shape"),
+        ("NC1HWC0", "NCHW", (2, 99, 3, 4), "does not lie in"),
+    ],
+)
+def test_orders_that_cannot_be(form: str, wanted: str, shape: tuple[int, ...], says: str) -> None:
+    array = {"ND": np.zeros((3, 4)), "FRACTAL_Z": np.zeros((24, 1, 16, 16)), "NC1HWC0": blocks(PICTURE)}[form]
+    with pytest.raises(UsageError, match=says):
+        in_layout(array, form, Layout(wanted, shape))
+
+
+def test_folders_are_walked(tmp_path: Path) -> None:
+    for name in ("a/step0", "a/step1"):
+        (tmp_path / name).mkdir(parents=True)
+        np.save(tmp_path / name / "x.npy", np.ones(2))
+        (tmp_path / name / "dump.json").write_text("{}")
+    result = CliRunner().invoke(convert, [str(tmp_path / "a"), "-o", str(tmp_path / "out")], standalone_mode=False)
+    assert result.exception is None
+    found = sorted(path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*.txt"))
+    assert found == ["step0/x.txt", "step1/x.txt"]
+
+
+def test_a_shape_goes_with_a_format(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"")
+    arguments = [str(tmp_path / "x"), "-o", str(tmp_path), "--shape", "1,2"]
+    with pytest.raises(UsageError, match="goes with --tensor-format"):
+        CliRunner().invoke(convert, arguments, standalone_mode=False, catch_exceptions=False)

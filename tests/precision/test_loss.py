@@ -192,3 +192,24 @@ def test_a_pattern(tmp_path: Path) -> None:
 def test_the_text_names_what_else_is_there() -> None:
     found = pair("loss: 1 loss_cls: 2\n", "loss: 1\n")
     assert "also there: `loss_cls` (--name)" in loss_text(Answer(("a", "b"), found, judged(found, Limits()), None))
+
+
+def test_one_is_numbered_from_1() -> None:
+    values = [2.0, 1.5, 1.2, 1.1]
+    zero = "".join(f"step {number} loss {value}\n" for number, value in enumerate(values))
+    one = "".join(f"step {number} loss {value}\n" for number, value in enumerate(values, 1))
+    found = pair(zero, one)
+    assert [(pair.a, pair.b) for pair in found.pairs] == [(value, value) for value in values]
+    assert "B numbers its steps from 1 and the other from 0: the first of both belong together" in found.remarks
+
+
+def test_a_log_that_begins_later_is_numbered_as_it_is() -> None:
+    zero = "".join(f"step {number} loss {number + 1}\n" for number in range(5))
+    later = "".join(f"step {number} loss {number + 1}\n" for number in range(1, 5))
+    found = pair(zero, later)
+    assert [(pair.a, pair.b) for pair in found.pairs] == [(2, 2), (3, 3), (4, 4), (5, 5)] and not found.remarks
+
+
+def test_no_number_behind_the_first_divergence() -> None:
+    _, said = judge([1.0, 1.0, 1.0, 2.0, math.nan, math.nan], [1.0] * 6)
+    assert "first divergence at step 4" in said and "no number on one side from step 5 (A nan, B 1) on" in said

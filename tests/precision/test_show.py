@@ -242,3 +242,16 @@ def test_recorded_elements_are_used(tmp_path: Path) -> None:
     space["test_forward"]()
     with pytest.raises(AssertionError, match="Mismatched elements: 1 / 2"):
         space["test_as_recorded"]()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("gelu", "Functional.gelu.0.forward"), ("gleu", "Functional.gelu.0.forward"), ("nothing", "")],
+)
+def test_a_part_of_a_name_is_what_is_meant(name: str, meant: str, tmp_path: Path) -> None:
+    rows = {row: {"input_args": [tensor([1.0])], "output": [tensor([1.0])]}
+            for row in ("Module.act.GELUActivation.forward.0", "Functional.gelu.0.forward", "Tensor.exp.0.forward")}  # fmt: skip
+    write_rank(tmp_path / "step0" / "rank0", rows)
+    with pytest.raises(UsageError) as error:
+        call(str(tmp_path), name)
+    assert (f"did you mean {meant}" if meant else f"no operator {name}") in str(error.value)

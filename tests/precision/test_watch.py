@@ -32,6 +32,7 @@ def step(number: int, dtype: str = "float32") -> dict[str, Any]:
                   "output": [tensor([0.52, 0.57], dtype=dtype)]},
         BACKWARD: {"input": [tensor([1.0, 1.0])], "output": [tensor([0.2, 0.2])]},
         GRADIENT: {"weight": [tensor([0.01, 0.02])], "bias": [tensor([0.03, 0.02])]},
+        "Module.up.Linear.parameters_grad.0": {"weight": [tensor([0.01, 0.02])]},
     }  # fmt: skip
 
 
@@ -62,8 +63,8 @@ def test_a_sound_run_hits_none(tmp_path: Path) -> None:
 
 #: What is put into step 1 of a sound run, the watch point that it is for, and the tensor and figures that are named.
 CASES: dict[str, tuple[tuple[str, str, int | str, Any], str, str]] = {
-    "operator-overflow": ((SIGMOID, "output", 0, tensor([INF, 0.0])), f"{SIGMOID} output.0", "0 to inf, and its inputs"),
-    "overflow": ((SIGMOID, "input_args", 0, tensor([NAN, 0.0])), f"{SIGMOID} input.0", "nan to nan"),
+    "operator-overflow": ((SIGMOID, "output", 0, tensor([INF, 0.0])), f"{SIGMOID} output.0", "infinite (0 to inf), and its inputs"),
+    "overflow": ((SIGMOID, "input_args", 0, tensor([NAN, 0.0])), f"{SIGMOID} input.0", "nan"),
     "all-zero": ((LINEAR, "output", 0, tensor([0.0, 0.0])), f"{LINEAR} output.0", "all 2 elements are 0"),
     "tensor-range": ((LINEAR, "output", 0, tensor([-7e4, 1.0])), f"{LINEAR} output.0", "outside [-65504, 65504]"),
     "tensor-too-large": ((LINEAR, "output", 0, tensor([7e4, 1.0])), f"{LINEAR} output.0", "up to 70000, above 65504"),
@@ -78,7 +79,8 @@ CASES: dict[str, tuple[tuple[str, str, int | str, Any], str, str]] = {
     "weight-change-too-small": ((LINEAR, "parameters", "weight", tensor([0.5 + 1e-8, -0.25])),
                                 f"{LINEAR} parameters.weight", "changed by 2e-8 of it"),
     "gradient-exploding": ((GRADIENT, "weight", 0, tensor([5.0, 0.0])), f"{GRADIENT} gradient.weight.0", "times that of"),
-    "gradient-vanishing": ((GRADIENT, "weight", 0, tensor([1e-12, 0.0])), f"{GRADIENT} gradient.weight.0", "below 1e-9"),
+    "gradient-vanishing": (("Module.up.Linear.parameters_grad.0", "weight", 0, tensor([1e-12, 0.0])),
+                           "Module.up.Linear.parameters_grad.0 gradient.weight.0", "below 1e-9"),
     "gradient-too-large": ((GRADIENT, "weight", 0, tensor([2e3, 0.0])), f"{GRADIENT} gradient.weight.0", "above 1000"),
     "activation-range": ((SIGMOID, "output", 0, tensor([1.5, 0.5])), f"{SIGMOID} output.0", "sigmoid gives [0, 1]"),
 }  # fmt: skip
@@ -121,6 +123,98 @@ def test_zeros_that_are_asked_for(tmp_path: Path) -> None:
     made = {f"{api}.0.forward": {"input_args": [], "input_kwargs": {}, "output": [tensor([0.0, 0.0])]}
             for api in ("Torch.zeros", "Torch.zeros_like", "Tensor.zero_", "Torch.empty", "Tensor.new_zeros")}  # fmt: skip
     assert hits(tmp_path / "a", made, arguments=()) == {}
+
+
+MASK = {"type": "float", "value": -INF}
+SCORES = tensor([0.5, -INF, 0.25])
+
+
+def attention(output: Any) -> dict[str, Any]:
+    """Scores that a mask hides, their softmax, and the way back."""
+    return {
+        "Tensor.masked_fill.0.forward": {"input_args": [tensor([0.5, 0.1, 0.25]), tensor([0.0, 1.0, 0.0], dtype="bool"),
+                                                        MASK], "output": [SCORES]},
+        "Torch.softmax.0.forward": {"input_args": [SCORES], "output": [output]},
+        "Torch.softmax.0.backward": {"input": [tensor([1.0, 2.0, 3.0])], "output": [output]},
+    }  # fmt: skip
+
+
+def test_what_is_infinite_on_purpose(tmp_path: Path) -> None:
+    assert hits(tmp_path / "a", attention(tensor([0.5, 0.0, 0.5])), arguments=()) == {}
+
+
+def test_a_softmax_of_a_row_that_is_hidden_as_a_whole(tmp_path: Path) -> None:
+    """What goes in is infinite on purpose, and what comes out is not a number; the way back is no operator at fault."""
+    found = hits(tmp_path / "a", attention(tensor([NAN, NAN])), arguments=())
+    assert [hit["operator"] for hit in found["operator-overflow"]] == ["Torch.softmax.0.forward"]
+
+
+def test_a_mask_of_both_ends_is_an_overflow(tmp_path: Path) -> None:
+    rows = attention(tensor([0.5, 0.0, 0.5]))
+    rows["Tensor.masked_fill.0.forward"]["output"] = [tensor([1.0, 2.0], Max=INF, Min=-INF)]
+    found = hits(tmp_path / "a", rows, arguments=())
+    assert found["operator-overflow"][0]["why"].startswith("infinite (-inf to inf)")
+
+
+@pytest.mark.parametrize("place", ["forward", "parameters"])
+def test_a_backward_row_is_given_what_its_forward_call_was(place: str, tmp_path: Path) -> None:
+    rows = step(0)
+    bad = tensor([NAN, 1.0])
+    if place == "forward":
+        put(rows, SIGMOID, "input_args", 0, bad)
+    else:
+        put(rows, LINEAR, "parameters", "weight", bad)
+        put(rows, LINEAR, "output", 0, bad)
+    put(rows, SIGMOID, "output", 0, tensor([0.5, 0.5]))
+    put(rows, BACKWARD, "output", 0, bad if place == "forward" else tensor([0.2, 0.2]))
+    assert "operator-overflow" not in hits(tmp_path / "a", rows, arguments=())
+
+
+def test_memory_that_nobody_has_written(tmp_path: Path) -> None:
+    garbage = tensor([INF, NAN])
+    rows = {
+        "Torch.empty.0.forward": {"input_args": [], "output": [garbage]},
+        "Distributed.recv.0.forward": {"input_args": [garbage], "output": [tensor([1.0, 2.0])]},
+        "Torch.empty.1.forward": {"input_args": [], "output": [garbage]},
+        "Tensor.copy_.0.forward": {"input_args": [garbage, tensor([1.0, 2.0])], "output": [tensor([1.0, 2.0])]},
+    }
+    assert hits(tmp_path / "a", rows, arguments=()) == {}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"Tensor.mul_.0.forward": {"input_args": [tensor([0.0, 0.0]), {"type": "float", "value": 0.9}],
+                                   "output": [tensor([0.0, 0.0])]}},
+        {"Functional.linear.0.forward": {"input_args": [tensor([0.0, 0.0]), tensor([1.0, 2.0])],
+                                         "output": [tensor([0.0, 0.0])]}},
+        {"Tensor.__getitem__.0.forward": {"input_args": [tensor([0.0, 1.0, 0.0])], "output": [tensor([0.0, 0.0])]}},
+    ],
+)  # fmt: skip
+def test_zeros_that_are_handed_on(row: dict[str, Any], tmp_path: Path) -> None:
+    """Adam's first state, the first state of a recurrent network, a part of a tensor."""
+    assert hits(tmp_path / "a", row, arguments=()) == {}
+
+
+def test_zeros_of_what_is_none(tmp_path: Path) -> None:
+    row = {"Functional.relu.0.forward": {"input_args": [tensor([-1.0, -2.0])], "output": [tensor([0.0, 0.0])]}}
+    assert [*hits(tmp_path / "a", row, arguments=())] == ["all-zero"]
+
+
+def test_a_bias_that_nothing_depends_on(tmp_path: Path) -> None:
+    """That of keys in front of a softmax, or in front of a norm: its gradient is what sums do not cancel."""
+    rows = step(0)
+    put(rows, GRADIENT, "bias", 0, tensor([1e-12, -1e-12]))
+    later = step(1)
+    put(later, GRADIENT, "bias", 0, tensor([1e-9, -1e-9]))
+    assert hits(tmp_path / "a", rows, later, arguments=()) == {}
+
+
+def test_a_bias_that_began_at_zero_doubles(tmp_path: Path) -> None:
+    steps = [step(0), step(1), step(2)]
+    for number, bias in enumerate((0.0, 0.002, 0.004)):
+        put(steps[number], LINEAR, "parameters", "bias", tensor([bias, bias]))
+    assert hits(tmp_path / "a", *steps, arguments=()) == {}
 
 
 def test_a_saturated_activation(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transplt.precision.behind import Behind
 from transplt.precision.distance import overflows
+from transplt.precision.judgement import ARGUMENT, DATA, GRADIENT, NUMERIC, WEIGHTS, Judgement
 from transplt.precision.table import COSINE, Line
 
 
@@ -26,8 +26,8 @@ class Advice:
         return f"Detection Type: {self.kind}\nOperator Index: {index}\nExpert Advice: {self.text}\n"
 
 
-def advise(rows: Sequence[Line], behind: Behind) -> Advice:
-    """The advice on the rows of one table; `behind` are those behind the last backward pass."""
+def advise(rows: Sequence[Line], verdict: Judgement | None) -> Advice:
+    """The advice on the rows of one table, which follows its verdict."""
     for line in rows:
         if line.npu is not None and line.npu.dtype == "float16" and overflows(line.npu):
             return Advice(
@@ -35,25 +35,29 @@ def advise(rows: Sequence[Line], behind: Behind) -> Advice:
                 line.index,
                 "Float16 data overflow occurs. Rectify the fault and perform comparison again.",
             )
-    outputs = [line for line in rows if line.role == "output" and line.npu is not None and line.bench is not None]
-    first = next((line for line in rows if line.reached == "No"), None)
-    if first is not None and first.role != "output" and first.phase == "forward":
-        text = "An input or a weight differs before any operator made it. Use the same data, preprocessing and weights."
-        if not first.of_model:
-            text = "An input differs behind the last backward pass. Look at gradients, loss scale and optimizer."
-        return Advice("Input inconsistent", first.index, text)
-    bad = [line for line in outputs if _bad(line)]
-    if not bad:
+    if verdict is None:
         text = "All operators agree. If the model is still worse, look at what is done with its results."
-        if behind.left:
-            text = f"All operators up to the last backward pass agree. Behind it: {behind.left_of_it}. Look at these."
         return Advice("Global consistency", None, text)
+    own = next((line.index for line in rows if line.operator == verdict.match.row.name), None)
+    bad = next((line.index for line in rows if line.operator == verdict.match.row.name and _bad(line)), own)
+    if verdict.behind:
+        text = "All operators up to the last backward pass agree. Look at gradients, loss scale and optimizer."
+        kind = "Input inconsistent" if verdict.kind == GRADIENT else "Global consistency: problem node"
+        return Advice(kind, bad, text)
+    if verdict.kind in (WEIGHTS, DATA):
+        text = "An input or a weight differs before any operator made it. Use the same data, preprocessing and weights."
+        return Advice("Input inconsistent", bad, text)
+    if verdict.kind == ARGUMENT:
+        text = "An argument differs, and makes no difference in these steps. Look at it: with other data it may."
+        return Advice("Global consistency: single-point error", bad, text)
+    outputs = [line for line in rows if line.role == "output" and line.npu is not None and line.bench is not None]
     ends = {line.phase: line.position for line in outputs if line.of_model}
-    if any(_bad(line) for line in outputs if line.of_model and line.position in ends.values()):
+    later = any(_bad(line) for line in outputs if not line.of_model or line.position in ends.values())
+    if verdict.kind != NUMERIC or later:
         text = "From this operator on tensors differ, and so do the last ones. Look at it first."
-        return Advice("Global consistency: problem node", bad[0].index, text)
+        return Advice("Global consistency: problem node", bad, text)
     text = "This operator differs, and the last outputs agree. It may be optimised otherwise, and can often be left."
-    return Advice("Global consistency: single-point error", bad[0].index, text)
+    return Advice("Global consistency: single-point error", bad, text)
 
 
 def _bad(line: Line) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, Record, Row
+from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, OPTIMIZER, Record, Row
 
 #: More differences than this are not looked for: the two are programs of their own, and what is found is approximate.
 _MOST_EDITS = 1500
@@ -26,6 +26,7 @@ class Sequences:
     model: list[Row]  #: operators and modules, forward and backward
     optimizer: list[Row]  #: what ran after the last backward pass, and what an optimizer called
     gradients: list[Row]
+    steps: list[Row]  #: those of optimizers
 
 
 def sequences(record: Record, stacks: Mapping[str, tuple[str, ...]] | None = None) -> Sequences:
@@ -33,13 +34,15 @@ def sequences(record: Record, stacks: Mapping[str, tuple[str, ...]] | None = Non
     # Gradients of parameters may be recorded last, behind what clips them.
     backward = [number for number, row in enumerate(record.rows) if row.phase == BACKWARD and row.kind != GRADIENT]
     last = max(backward, default=len(record.rows))
-    found = Sequences([], [], [])
+    found = Sequences([], [], [], [])
     for number, row in enumerate(record.rows):
         if row.kind == GRADIENT:
             found.gradients.append(row)
+        elif row.kind == OPTIMIZER:
+            found.steps.append(row)
         elif _WRAPPERS.search(row.api):
             continue
-        elif row.phase == FORWARD and (number > last or (stacks is not None and _in_optimizer(stacks.get(row.name)))):
+        elif row.phase == FORWARD and (number > last or (stacks is not None and in_optimizer(stacks.get(row.name)))):
             found.optimizer.append(row)
         else:
             found.model.append(row)
@@ -52,7 +55,8 @@ def backward_passes(record: Record) -> int:
     return sum(one == BACKWARD and other == FORWARD for one, other in pairwise(phases)) + 1
 
 
-def _in_optimizer(frames: tuple[str, ...] | None) -> bool:
+def in_optimizer(frames: tuple[str, ...] | None) -> bool:
+    """Whether an operator was called by an optimizer."""
     return any("/optim/" in frame and "torch" in frame for frame in frames or ())
 
 

@@ -47,27 +47,39 @@ def known_at(detail: Detail) -> list[str]:
     return known_lines(rows_called(rows, [verdict.name])) if verdict is not None else []
 
 
-def one_operator(detail: Detail, name: str, top: int) -> str:
-    """The tensors of one operator: figures of both sides, and the elements that are farthest apart."""
-    matches = [*detail.matched.model, *detail.matched.gradients, *detail.matched.optimizer]
+def one_operator(detail: Detail, name: str, top: int, tensor: str = "") -> str:
+    """The tensors of one operator, or the one that is named (`input.0`): figures of both sides, and the elements that
+    are farthest apart."""
+    matched = detail.matched
+    matches = [*matched.model, *matched.gradients, *matched.optimizer, *matched.steps]
     wanted = {row.name for row in named([each.row for each in matches], name)}
     chosen = [each for each in matches if each.row.name in wanted]
     if not chosen:
         raise UsageError(f"no operator {shown(name)} in step {detail.compared.step}, rank {detail.compared.rank}")
-    return "\n".join(_operator(detail, each, top) for each in chosen)
+    there = [one for each in chosen for one in each.row.tensors if one.is_tensor]
+    if tensor and not any(_means(tensor, one) for one in there):
+        names = ", ".join(dict.fromkeys(shown(one.name) for one in there))
+        raise UsageError(f"{shown(name)} has no tensor {shown(tensor)}; it has {names}")
+    return "\n".join(_operator(detail, each, top, tensor) for each in chosen)
 
 
-def _operator(detail: Detail, each: Match, top: int) -> str:
+def _operator(detail: Detail, each: Match, top: int, tensor: str) -> str:
     npu, bench = each.npu, each.bench
     if npu is None or bench is None:
         return f"{visible(each.row.name)} is only on the {'NPU' if bench is None else 'bench'}'s side\n"
     text = f"{visible(npu.name)} beside {visible(bench.name)}\n"
     for one, other in pairs(npu.tensors, bench.tensors):
+        if tensor and not _means(tensor, one):
+            continue
         text += f"  {visible(one.name)}  {one.dtype} {[*one.shape]}\n"
-        for side, tensor in (("NPU", one), ("bench", other)):
-            text += f"    {side:<6}{_figures(tensor)}\n"
+        for side, each_side in (("NPU", one), ("bench", other)):
+            text += f"    {side:<6}{_figures(each_side)}\n"
         text += _elements(detail, one, other, top)
     return text
+
+
+def _means(name: str, tensor: Tensor) -> bool:
+    return name in (tensor.name, tensor.name.partition(".")[2])
 
 
 def _figures(tensor: Tensor) -> str:

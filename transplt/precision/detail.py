@@ -21,7 +21,7 @@ class Detail:
         self.matched, metrics = matched_with_metrics(parts[0][key], parts[1][key], found.tolerance)
         self.lines: list[Line] = [*lines(self.matched, metrics, found.tolerance)]
         self.stacks: Mapping[str, tuple[str, ...]] = {**parts[1][key].stacks(), **parts[0][key].stacks()}
-        self.advice: Advice = advise(self.lines, compared.behind)
+        self.advice: Advice = advise(self.lines, compared.verdict)
         self.ptdbg = first_by_ptdbg(self.lines)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from transplt.precision.metrics import Metrics
 from transplt.precision.record import Tensor
@@ -18,6 +18,8 @@ TOLERANCES: Mapping[str, float] = {
 FLOAT16_MAX = 65504.0
 #: What a gradient may be off, as a share of those beside it: that of a bias in front of a norm is nothing but rounding.
 _BESIDE = 0.1
+#: That of the largest gradient of a step: with the tolerance of float32 a millionth of it, what its sums are off.
+_FLOOR = 0.01
 
 
 def tolerance(npu: Tensor, bench: Tensor, given: float | None) -> float:
@@ -49,6 +51,11 @@ def beside(tensors: Sequence[Tensor], phase: str) -> float:
         return 0.0
     sizes = [size for tensor in tensors if math.isfinite(size := largest(tensor))]
     return _BESIDE * max(sizes, default=0.0)
+
+
+def floor(gradients: Iterable[Tensor]) -> float:
+    """The size below which a gradient of a parameter is nothing but rounding: a share of the largest of the step."""
+    return _FLOOR * max((size for each in gradients if math.isfinite(size := largest(each))), default=0.0)
 
 
 def by_figures(npu: Tensor, bench: Tensor, least: float = 0.0) -> float:

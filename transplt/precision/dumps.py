@@ -6,22 +6,62 @@ import os
 
 from transplt.base.errors import shown
 from transplt.precision import loose, msprobe, ptdbg
+from transplt.precision.files import folders
 from transplt.precision.record import Dump, UnusableDump
+
+#: Folders below the one that is named are looked into so deep, and so many of them.
+_DEEP, _MOST_FOLDERS = 4, 5_000
+#: They lie in a dump, and are none.
+_INSIDE = ("dump_tensor_data", "configuration", ".git", ".transplt")
 
 
 def open_dump(path: str) -> Dump:
-    """The dump at `path`, listed and not read. UnusableDump where there is none."""
+    """The dump at `path`, or the only one in the folders below, listed and not read. UnusableDump where there is none.
+    """
     if not os.path.lexists(path):
         raise UnusableDump(f"{shown(path)} does not exist")
-    if os.path.isdir(path) and (parts := msprobe.find(path)):
-        return Dump(path, "msprobe", parts)
-    if parts := ptdbg.find(path):
-        return Dump(path, "ptdbg", parts)
-    if parts := loose.find(path):
-        return Dump(path, "h5" if os.path.isfile(path) else "npy", parts)
+    if (found := _at(path)) is not None:
+        return found
+    below = _below(path) if os.path.isdir(path) else []
+    if len(below) == 1:
+        return below[0]
+    if below:
+        names = ", ".join(shown(os.path.relpath(each.path, path)) for each in below[:5])
+        more = f" and {len(below) - 5} more" if len(below) > 5 else ""
+        raise UnusableDump(f"{shown(path)} holds several dumps ({names}{more}): name one of them")
     what = (
         "no step*/rank*/dump.json, no .pkl of ptdbg, no .npy files"
         if os.path.isdir(path)
         else "no .pkl of ptdbg, no .h5"
     )
     raise UnusableDump(f"{shown(path)} is no dump: {what}")
+
+
+def _below(path: str) -> list[Dump]:
+    """The dumps in the folders below, the nearest first; what lies in one is no other."""
+    found: list[Dump] = []
+    seen = 0
+    level = [path]
+    for _ in range(_DEEP):
+        inner = [os.path.join(each, name) for each in level for name in folders(each) if name not in _INSIDE]
+        seen += len(inner)
+        if seen > _MOST_FOLDERS:
+            raise UnusableDump(f"{shown(path)} holds more than {_MOST_FOLDERS} folders: name the dump itself")
+        level = []
+        for each in inner:
+            dump = _at(each)
+            if dump is not None:
+                found.append(dump)
+            else:
+                level.append(each)
+    return found
+
+
+def _at(path: str) -> Dump | None:
+    if os.path.isdir(path) and (parts := msprobe.find(path)):
+        return Dump(path, "msprobe", parts)
+    if parts := ptdbg.find(path):
+        return Dump(path, "ptdbg", parts)
+    if parts := loose.find(path):
+        return Dump(path, "h5" if os.path.isfile(path) else "npy", parts)
+    return None

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from transplt.precision.distance import by_figures, tolerance
-from transplt.precision.match import UNWRITTEN, Match
-from transplt.precision.record import API, BACKWARD, FORWARD, MODULE, Row, Tensor
+from transplt.precision.match import UNWRITTEN, Match, Matched
+from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, MODULE, OPTIMIZER, Row, Tensor
 from transplt.rules.torch_callables import TENSOR, names_of
 
+#: They give the same elements in the same order, in another shape.
+_RESHAPES = frozenset("view reshape flatten unflatten squeeze unsqueeze ravel view_as reshape_as".split())
 _MOVES = UNWRITTEN | names_of(TENSOR, "ports") | {"requires_grad_"}
 Print = tuple[object, ...]
 
@@ -24,7 +26,7 @@ def print_of(tensor: Tensor) -> Print:
 
 def harmless(model: Sequence[Match]) -> frozenset[int]:
     """The positions of such operators."""
-    found = {number for number, each in enumerate(model) if each.one_sided and moves(each.row)}
+    found = {number for number, each in enumerate(model) if each.one_sided and (moves(each.row) or reshapes(each.row))}
     replaced = _replaced(model)
     found |= replaced
     calls = {(model[number].npu is None, model[number].row.api, model[number].row.index) for number in replaced}
@@ -36,9 +38,50 @@ def harmless(model: Sequence[Match]) -> frozenset[int]:
     return frozenset(found | unused)
 
 
+def harmless_behind(rows: Sequence[Match], matched: Matched) -> frozenset[int]:
+    """Those behind the last backward pass: what only moves data, and what touches no gradient, weight or state and goes
+    into nothing that does (a norm or a loss that is shown)."""
+    if not any(each.one_sided for each in rows):
+        return frozenset()
+    kept: set[Print] = set()
+    for row in (*matched.npu.rows, *matched.bench.rows):
+        if row.kind in (GRADIENT, OPTIMIZER) or row.phase == BACKWARD:
+            kept.update(print_of(each) for each in (*row.inputs, *row.outputs) if each.is_tensor)
+        kept.update(print_of(each) for each in row.parameters if each.is_tensor)
+    for each in rows:
+        if writes_in_place(each.row) and any(print_of(tensor) in kept for tensor in each.row.inputs):
+            kept.update(print_of(tensor) for tensor in each.row.outputs if tensor.is_tensor)
+    found = set()
+    taken: set[Print] = set()
+    for number in range(len(rows) - 1, -1, -1):
+        each, row = rows[number], rows[number].row
+        if each.one_sided:
+            made = {print_of(tensor) for tensor in row.outputs if tensor.is_tensor}
+            inputs = {print_of(tensor) for tensor in row.inputs if tensor.is_tensor and tensor.size}
+            touches = bool((inputs | made) & kept) if writes_in_place(row) else False
+            if moves(row) or not (touches or made & taken):
+                found.add(number)
+                continue
+        for one in (each.npu, each.bench):
+            taken.update(print_of(tensor) for tensor in (one.inputs if one is not None else ()) if tensor.is_tensor)
+    return frozenset(found)
+
+
+def writes_in_place(row: Row) -> bool:
+    """True for what changes a tensor that it is given, as collectives do."""
+    name = row.api.rpartition(".")[2]
+    named = (name.endswith("_") and not name.endswith("__")) or name.startswith("__i")
+    return named or row.api.startswith("Distributed")
+
+
 def moves(row: Row) -> bool:
     """True for what only moves data, or makes memory that nobody has written."""
     return row.api.rpartition(".")[2] in _MOVES
+
+
+def reshapes(row: Row) -> bool:
+    """True for what gives the elements that it takes in their order."""
+    return row.api.rpartition(".")[2] in _RESHAPES
 
 
 def _replaced(model: Sequence[Match]) -> set[int]:
@@ -86,7 +129,8 @@ def _unused(model: Sequence[Match], side: str) -> Iterator[int]:
         return
     taken: set[Print] = set()
     for number, row, alone in reversed(rows):
-        if alone and row.phase == FORWARD and row.kind == API and not row.api.endswith("_"):
+        changes = row.api.endswith("_") and not row.api.endswith(".zero_")
+        if alone and row.phase == FORWARD and row.kind == API and not changes:
             made = {print_of(each) for each in row.outputs if each.is_tensor}
             if (row.api, row.index) not in back and not made & taken:
                 yield number

@@ -30,15 +30,20 @@ def how(npu: Tensor, bench: Tensor, metrics: Metrics | None = None) -> str:
 
 
 def not_finite(tensor: Tensor) -> str:
-    """`nan`, `infinite`, or `as large as float16 can be`, as a clause; empty for other tensors."""
+    """`nan`, `infinite (-inf to 3)`, or `as large as float16 can be`, as a clause; empty for other tensors."""
     values = [value for value in (tensor.max, tensor.min, tensor.mean, tensor.norm) if value is not None]
     if any(value != value for value in values):
         return "nan"
     if any(math.isinf(value) for value in (tensor.max, tensor.min) if value is not None):
-        return "infinite"
+        return f"infinite ({extent(tensor)})"
     if tensor.dtype == "float16" and largest(tensor) >= FLOAT16_MAX:
         return f"as large as float16 can be ({figure(FLOAT16_MAX)})"
     return ""
+
+
+def extent(tensor: Tensor) -> str:
+    """`-0.5 to 2`: the smallest and the largest element."""
+    return f"{figure(tensor.min or 0.0)} to {figure(tensor.max or 0.0)}"
 
 
 def _by_elements(npu: Tensor, bench: Tensor, metrics: Metrics) -> str:
@@ -77,6 +82,8 @@ def _by_figures(npu: Tensor, bench: Tensor) -> str:
         middle = sorted(ratios)[len(ratios) // 2]
         if abs(middle - 1) > 1e-6 and all(abs(ratio - middle) <= _AGREE * abs(middle - 1) for ratio in ratios):
             return f"scaled by {figure(middle, 4)}" if middle > 0 else f"of the other sign{_times(-middle)}"
+    if held := _held(npu, bench):
+        return held
     if half := _rounded(npu, bench):
         return half
     apart = max(abs(ratio - 1) for ratio in ratios) if ratios else math.inf
@@ -95,6 +102,34 @@ def _times(scale: float) -> str:
     return "" if abs(scale - 1) < 1e-3 else f" and scaled by {figure(scale, 4)}"
 
 
+def _held(npu: Tensor, bench: Tensor) -> str:
+    """Where the largest or the smallest element of one side lies closer to 0, at a number of few digits, as of a clamp.
+    """
+    if None in (npu.max, npu.min, bench.max, bench.min):
+        return ""
+    for one, other, clause in ((npu, bench, "held"), (bench, npu, "not held")):
+        assert one.max is not None and one.min is not None and other.max is not None and other.min is not None
+        high = one.max < other.max and _is_short(one.max)
+        low = one.min > other.min and _is_short(one.min)
+        if high and low:
+            sure = one.max == -one.min
+        else:
+            kept = (one.min, other.min) if high else (one.max, other.max)
+            sure = abs(kept[0] - kept[1]) <= 1e-5 * largest(other)
+        if (high or low) and sure and (one.norm is None or other.norm is None or one.norm < other.norm):
+            ends = [f"below {figure(one.max)}"] * high + [f"above {figure(one.min)}"] * low
+            return f"{clause} {' and '.join(ends)}"
+    return ""
+
+
+def _is_short(value: float | None) -> bool:
+    """Whether a number is a float32 that somebody wrote: 0.75, -3, 1e-05."""
+    if value is None or not math.isfinite(value):
+        return False
+    short = float(f"{value:.3g}")
+    return abs(short - value) <= 2.0**-23 * abs(value)
+
+
 def _rounded(npu: Tensor, bench: Tensor) -> str:
     """Where the extremes of one side are numbers of a coarser type, and those of the other are not."""
     if npu.dtype != "float32" or bench.dtype != "float32":
@@ -102,9 +137,16 @@ def _rounded(npu: Tensor, bench: Tensor) -> str:
     for name, fits in (("bfloat16", _is_bfloat16), ("float16", _is_float16)):
         ours = [value for value in (npu.max, npu.min) if value]
         theirs = [value for value in (bench.max, bench.min) if value]
-        if ours and all(map(fits, ours)) and theirs and not all(map(fits, theirs)):
+        if ours and all(map(fits, ours)) and theirs and not all(map(fits, theirs)) and _near(npu, bench):
             return f"rounded to {name}"
     return ""
+
+
+def _near(npu: Tensor, bench: Tensor) -> bool:
+    """Whether all figures are as near to each other as rounding to 8 bits leaves them."""
+    size = largest(bench)
+    both = ((npu.max, bench.max, size), (npu.min, bench.min, size), (npu.norm, bench.norm, bench.norm or size))
+    return all(one is None or other is None or abs(one - other) <= 2.0**-7 * of for one, other, of in both)
 
 
 def _is_bfloat16(value: float) -> bool:

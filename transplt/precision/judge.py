@@ -9,67 +9,83 @@ one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from transplt.precision.align import api_of
+from transplt.precision.behind import judge_behind, judge_settings
 from transplt.precision.distance import by_figures, tolerance
-from transplt.precision.harmless import harmless
-from transplt.precision.how import how, not_finite
+from transplt.precision.harmless import harmless, print_of
+from transplt.precision.how import not_finite
+from transplt.precision.judgement import (
+    ARGUMENT,
+    DATA,
+    DRIFT,
+    NUMERIC,
+    OPTIMIZER,
+    OVERFLOW,
+    STRUCTURE,
+    WEIGHTS,
+    WIRING,
+    WORSE,
+    AllMetrics,
+    Judgement,
+    how_far,
+    one_sided,
+    other_argument,
+    telling_argument,
+)
 from transplt.precision.match import Match, Matched, pairs
-from transplt.precision.metrics import Metrics
-from transplt.precision.record import BACKWARD, FORWARD, MODULE, Row, Tensor
+from transplt.precision.record import BACKWARD, FORWARD, MODULE, Tensor
 from transplt.precision.unrecorded import Unrecorded
+from transplt.precision.weights import Weights, full_name, moved
 from transplt.precision.wiring import Wiring
 
-WEIGHTS, DATA, OVERFLOW, STRUCTURE, NUMERIC, WIRING, DRIFT, GRADIENT, OPTIMIZER = (
-    "initial weights differ", "input inconsistent", "overflow", "structure differs", "numeric divergence",
-    "other input", "errors add up", "gradients differ", "the optimizer's step differs",
-)  # fmt: skip
-#: An output is bad of its own only if it is that many times worse than the inputs.
-_WORSE = 4.0
+
+def judge(matched: Matched, metrics: AllMetrics | None = None, before: Weights | None = None) -> Judgement | None:
+    """The first divergence of a step; None where the two are the same. `metrics` by the files of both tensors, `before`
+    what the weights were in the step before."""
+    known = metrics or {}
+    found = _initial_weights(matched.model, known, before) or _of_model(matched, known)
+    # A weight that is used again in the step, and what only one side does behind the first backward pass in it.
+    if found is not None and (found.kind == OPTIMIZER or _is_late(matched, found)):
+        return judge_settings(matched) or found
+    return found or judge_behind(matched, known) or _argument(matched.model)
 
 
-@dataclass(slots=True)
-class Judgement:
-    kind: str
-    match: Match
-    how: str  #: a clause about the outputs of the NPU: `scaled by 1.02`
-    name: str  #: of the row, or of the parameter
-    position: int  #: which operator of the step; the later ones are consequences
-    tensors: tuple[Tensor, Tensor] | None = None
-    more: str = ""  #: a clause about the arguments
+def _is_late(matched: Matched, found: Judgement) -> bool:
+    """Whether a forward operator of one side alone ran behind a backward one: a step ends when optimizers have stepped,
+    so without one of them it goes on."""
+    before = matched.model[: found.position]
+    forward = found.kind == STRUCTURE and found.match.row.phase == FORWARD
+    return forward and any(each.row.phase == BACKWARD for each in before)
 
 
-def judge(matched: Matched, metrics: dict[tuple[str, str], Metrics] | None = None) -> Judgement | None:
-    """The first divergence of a step; None where the two are the same. `metrics` by the files of both tensors."""
-    found = _initial_weights(matched.model, metrics or {}) or _of_model(matched, metrics or {})
-    if found is not None:
-        return found
-    for kind, matches in ((GRADIENT, matched.gradients), (OPTIMIZER, matched.optimizer)):
-        for each in matches:
-            position = len(matched.model) + each.position
-            if each.one_sided:
-                if kind == GRADIENT:
-                    return Judgement(STRUCTURE, each, _one_sided(each), each.row.name, position)
-            elif each.outputs > 1 and (kind == GRADIENT or each.outputs > _WORSE * each.inputs):
-                return Judgement(kind, each, _how_far(each.worst, metrics or {}), each.row.name, position, each.worst)
+def _argument(model: Sequence[Match]) -> Judgement | None:
+    """An operator that another argument makes no other result with: in this step."""
+    for each in model:
+        if not each.one_sided and each.row.phase == FORWARD and (clause := telling_argument(each)):
+            return Judgement(ARGUMENT, each, clause, each.row.name, each.position)
     return None
 
 
-def _initial_weights(model: Sequence[Match], metrics: dict[tuple[str, str], Metrics]) -> Judgement | None:
+def _initial_weights(model: Sequence[Match], metrics: AllMetrics, before: Weights | None) -> Judgement | None:
     """A parameter that differs before anything was learnt in this step: nothing that ran earlier is its cause."""
+    last = before.by_name if before is not None else {}
+    spared = before.noise if before is not None else ()
     for number, each in enumerate(model):
         if each.row.phase == BACKWARD:
             break
         if each.npu is not None and each.bench is not None and each.npu.kind == MODULE:
             for one, other in pairs(each.npu.parameters, each.bench.parameters):
-                if by_figures(one, other) > tolerance(one, other, None):
-                    name = _full_name(each.npu, one)
-                    return Judgement(WEIGHTS, each, _how_far((one, other), metrics), name, number, (one, other))
+                name = full_name(each.npu, one)
+                if name in spared:
+                    continue
+                clause = moved(last[name], (one, other)) if name in last else ""
+                if clause or by_figures(one, other) > tolerance(one, other, None):
+                    clause = clause or how_far((one, other), metrics)
+                    return Judgement(WEIGHTS, each, clause, name, number, (one, other))
     return None
 
 
-def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Judgement | None:
+def _of_model(matched: Matched, metrics: AllMetrics) -> Judgement | None:
     wiring = Wiring()
     unrecorded = Unrecorded(matched)
     spared = harmless(matched.model)
@@ -88,7 +104,7 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Judg
                 other = _other_side(matched.model, number)
                 replaced = other is not None and other.position not in spared
                 if replaced or not unrecorded.passes(each):
-                    found = Judgement(STRUCTURE, each, _one_sided(each, other), row.name, number)
+                    found = Judgement(STRUCTURE, each, one_sided(each, other), row.name, number)
                     break
             wiring.made(each)
             continue
@@ -108,16 +124,17 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Judg
                 found = _other_input(matched, each, source, number, metrics)
                 break
             if source is not None and wired is None and (makers := wiring.makers(*source)):
-                clause = f"{_how_far(source, metrics)}: {makers[0]} made it, and what the bench takes {makers[1]} made"
+                clause = f"{how_far(source, metrics)}: {makers[0]} made it, and what the bench takes {makers[1]} made"
                 wired = Judgement(WIRING, each, clause, f"{row.name} {source[0].name}", number, source)
-        elif row.phase == BACKWARD and drift is None and each.inputs > _WORSE and each.worst_input in _gradients(each):
+                wired.of = _passed_to(matched, each, source[0])
+        elif row.phase == BACKWARD and drift is None and each.inputs > WORSE and each.worst_input in _gradients(each):
             assert each.worst_input is not None
-            clause = f"{_how_far(each.worst_input, metrics)}, and every operator before agrees"
+            clause = f"{how_far(each.worst_input, metrics)}, and every operator before agrees"
             name = f"{row.name} {each.worst_input[0].name}"
             found = Judgement(WIRING, each, clause, name, number, each.worst_input)
             break
-        elif each.outputs > 1 and each.outputs > _WORSE * each.inputs:
-            clause = dtypes or _how_far(each.worst, metrics)
+        elif each.outputs > 1 and each.outputs > WORSE * each.inputs:
+            clause = dtypes or how_far(each.worst, metrics)
             found = Judgement(NUMERIC, each, clause + other_argument(each), row.name, number, each.worst)
             break
         elif dtypes:
@@ -133,13 +150,26 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Judg
             drift = drift or each
         wiring.made(each)
     if found is None and drift is not None:
-        how_far = _how_far(drift.worst or drift.worst_input, metrics)
-        found = Judgement(DRIFT, drift, how_far, drift.row.name, drift.position)
+        clause = how_far(drift.worst or drift.worst_input, metrics)
+        found = Judgement(DRIFT, drift, clause, drift.row.name, drift.position)
     if wired is not None and (found is None or found.kind in (DATA, DRIFT, NUMERIC)):
         found = wired
     if found is not None and (cause := unrecorded.behind(drift or found.match)) is not None:
-        found = Judgement(STRUCTURE, cause, _one_sided(cause), cause.row.name, cause.position)
+        found = Judgement(STRUCTURE, cause, one_sided(cause), cause.row.name, cause.position)
     return blind if blind is not None and found is not None and found.kind != STRUCTURE else found
+
+
+def _passed_to(matched: Matched, each: Match, tensor: Tensor) -> str:
+    """The outermost call of a module that hands a tensor on to an operator in it: there it was mixed up."""
+    record = matched.npu
+    rows = {row.name: row for row in record.rows if row.kind == MODULE}
+    assert each.npu is not None
+    name, found = record.parents.get(each.npu.name, ""), ""
+    while name in rows and name != found:
+        if not any(print_of(given) == print_of(tensor) for given in rows[name].inputs):
+            break
+        name, found = record.parents.get(name, ""), name
+    return found
 
 
 def _gradients(each: Match) -> list[tuple[Tensor, Tensor]]:
@@ -163,11 +193,11 @@ def _is_blind(each: Match) -> bool:
 
 
 def _other_input(
-    matched: Matched, each: Match, source: tuple[Tensor, Tensor], number: int, metrics: dict[tuple[str, str], Metrics]
+    matched: Matched, each: Match, source: tuple[Tensor, Tensor], number: int, metrics: AllMetrics
 ) -> Judgement:
     """Something that no operator of the run made: a parameter or data."""
     name = _parameter(matched, source[0])
-    clause = _how_far(source, metrics)
+    clause = how_far(source, metrics)
     if name and _was_same(matched.model[:number], name):
         clause += f" where it is used again, in {each.row.name}, and at first it was the same"
         return Judgement(OPTIMIZER, each, clause, name, number, source)
@@ -182,19 +212,14 @@ def _parameter(matched: Matched, tensor: Tensor) -> str:
         if each.npu is not None and each.npu.kind == MODULE:
             for parameter in each.npu.parameters:
                 if parameter[2:6] == tensor[2:6]:
-                    return _full_name(each.npu, parameter)
+                    return full_name(each.npu, parameter)
     return ""
-
-
-def _full_name(module: Row, parameter: Tensor) -> str:
-    name = api_of(module).rpartition(".")[0].removeprefix("Module.")
-    return f"{name}.{parameter.name.removeprefix('parameters.')}"
 
 
 def _was_same(before: Sequence[Match], name: str) -> bool:
     """Whether a module that ran before had the parameter with the same figures on both sides."""
     return any(
-        _full_name(each.npu, one) == name and by_figures(one, other) <= tolerance(one, other, None)
+        full_name(each.npu, one) == name and by_figures(one, other) <= tolerance(one, other, None)
         for each in before
         if each.npu is not None and each.bench is not None and each.npu.kind == MODULE
         for one, other in pairs(each.npu.parameters, each.bench.parameters)
@@ -211,37 +236,6 @@ def _dtypes(each: Match) -> str:
     return ""
 
 
-def other_argument(each: Match) -> str:
-    """A clause about a number among the arguments that is another one, or that one side alone gives."""
-    assert each.npu is not None and each.bench is not None
-    ours, theirs = (
-        {tensor.name: _value(tensor) for tensor in row.inputs if not tensor.is_tensor} for row in (each.npu, each.bench)
-    )
-    tensors = {tensor.name for row in (each.npu, each.bench) for tensor in row.inputs if tensor.is_tensor}
-    for name in dict.fromkeys((*ours, *theirs)):
-        one, other = ours.get(name), theirs.get(name)
-        if one == other or name in tensors or any(device in f"{one} {other}" for device in ("npu", "cuda", "cpu")):
-            continue
-        if one is None or other is None:
-            # What is given by its place on one side may be given by its name on the other.
-            if name.startswith("kwargs.") and "None" not in (one, other):
-                return f"; its argument {name} is {one or 'not given'} and not {other or 'given'}"
-            continue
-        return f"; its argument {name} is {one} and not {other}"
-    return ""
-
-
-def _value(tensor: Tensor) -> str:
-    return str(tensor.digest) if tensor.max is None else f"{tensor.max:.6g}"
-
-
-def _one_sided(each: Match, other: Match | None = None) -> str:
-    if other is not None:
-        npu, bench = (each, other) if each.npu is not None else (other, each)
-        return f"in place of {bench.row.name}" if npu is each else f"has {npu.row.name} in its place"
-    return "only on the NPU's side" if each.bench is None else "missing on the NPU's side"
-
-
 def _other_side(model: Sequence[Match], number: int) -> Match | None:
     """What stands in the place of an operator that one side has alone, in the same gap."""
     each = model[number]
@@ -253,14 +247,8 @@ def _other_side(model: Sequence[Match], number: int) -> Match | None:
     return None
 
 
-def output_difference(each: Match, metrics: dict[tuple[str, str], Metrics]) -> str:
+def output_difference(each: Match, metrics: AllMetrics) -> str:
     """A clause about the outputs of the NPU where they differ from those of the bench; empty where they agree."""
     if each.one_sided:
-        return _one_sided(each)
-    return _dtypes(each) or (_how_far(each.worst, metrics) if each.outputs > 1 else "")
-
-
-def _how_far(tensors: tuple[Tensor, Tensor] | None, metrics: dict[tuple[str, str], Metrics]) -> str:
-    if tensors is None:
-        return "of other values"
-    return how(*tensors, metrics.get((tensors[0].path or "", tensors[1].path or "")))
+        return one_sided(each)
+    return _dtypes(each) or (how_far(each.worst, metrics) if each.outputs > 1 else "")

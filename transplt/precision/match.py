@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from transplt.precision.align import api_of, backward_passes, paired, sequences
-from transplt.precision.distance import beside, by_figures, overflows, tolerance
-from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, MODULE, Part, Record, Row, Tensor
+from transplt.precision.distance import beside, by_figures, floor, overflows, tolerance
+from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, MODULE, OPTIMIZER, Part, Record, Row, Tensor
 from transplt.rules.torch_callables import TENSOR, last_names, names_of
 
 #: What gives memory that nobody has written yet: its values mean nothing.
 UNWRITTEN = last_names("unwritten")
+#: They compute the same on any number of leading axes, and kernels for other layouts of memory merge these.
+_MERGES_AXES = frozenset({"linear", "matmul", "addmm", "mm", "bmm"})
 #: `torch.mm(a, b, out=c)`: what c held before is overwritten.
 _OUT = ["kwargs", "out"]
 #: How far two tensors are apart, and the smallest size that counts.
@@ -29,6 +31,7 @@ class Match:
     #: parameters.
     inputs: float = 0.0
     outputs: float = 0.0
+    least: float = 0.0  #: the smallest size that counts, of inputs and outputs
     worst: tuple[Tensor, Tensor] | None = None  #: the outputs that are farthest apart
     worst_input: tuple[Tensor, Tensor] | None = None
     beyond: bool = False  #: the NPU's output overflows or is not finite, and the bench's is
@@ -53,10 +56,18 @@ class Matched:
     npu: Record
     bench: Record
     model: list[Match]
-    optimizer: list[Match]
+    optimizer: list[Match]  #: operators behind the last backward pass
     gradients: list[Match]
+    steps: list[Match] = field(default_factory=list)  #: of optimizers, where both sides recorded them
     parts: tuple[Part, Part] | None = None
-    stacks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    measured: Measure | None = None
+    _stacks: dict[Part, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+
+    def stacks_of(self, part: Part) -> Mapping[str, tuple[str, ...]]:
+        """The frames of the rows of a part, read once."""
+        if part not in self._stacks:
+            self._stacks[part] = part.stacks()
+        return self._stacks[part]
 
 
 def match(
@@ -74,13 +85,29 @@ def match(
     several = backward_passes(one) > 1 or backward_passes(other) > 1
     left = sequences(one, npu.stacks() if several else None)
     right = sequences(other, bench.stacks() if several else None)
-    measured = _Measure(given, distance)
+    measured = Measure(given, distance, floor([*other_gradients(right.gradients, right.steps)]))
     model = [measured.of(*pair) for pair in paired(left.model, right.model)]
-    optimizer = [measured.of(*pair) for pair in paired(left.optimizer, right.optimizer)]
     gradients = [measured.of(*pair) for pair in _by_name(left.gradients, right.gradients)]
-    for number, each in enumerate(model):
+    recorded = bool(left.steps and right.steps)
+    # Where the steps of optimizers are known, what is computed of gradients before counts as these do.
+    optimizer = [measured.of(*pair, floored=recorded) for pair in paired(left.optimizer, right.optimizer)]
+    steps = [measured.of(*pair) for pair in _in_order(left.steps, right.steps)] if recorded else []
+    for number, each in enumerate((*model, *gradients, *optimizer, *steps)):
         each.position = number
-    return Matched(one, other, model, optimizer, gradients, (npu, bench))
+    return Matched(one, other, model, optimizer, gradients, steps, (npu, bench), measured)
+
+
+def other_gradients(gradients: Sequence[Row], steps: Sequence[Row]) -> Iterator[Tensor]:
+    """All gradients of parameters of one side."""
+    for row in gradients:
+        yield from row.outputs
+    for row in steps:
+        yield from (each for each in row.inputs if each.name.startswith("gradient."))
+
+
+def _in_order(npu: Sequence[Row], bench: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
+    """The steps of optimizers: one in place of another is of another class."""
+    return zip(npu, bench, strict=True) if len(npu) == len(bench) else paired(npu, bench)
 
 
 def _same_levels(one: Record, other: Record) -> None:
@@ -109,31 +136,31 @@ def _sums(numbered: Sequence[Row], ends: Sequence[Row]) -> set[str]:
     return several & {api_of(row) for row in ends if row.name.endswith("parameters_grad")}
 
 
-class _Measure:
-    """Measures pairs in their order: what the forward call took in, its backward call takes in as well."""
+class Measure:
+    """Measures pairs in their order: what the forward call took in, its backward call takes in as well.
 
-    def __init__(self, given: float | None, distance: Distance) -> None:
+    `floor` is the smallest size of a gradient of parameters that counts."""
+
+    def __init__(self, given: float | None, distance: Distance = by_figures, least: float = 0.0) -> None:
         self._given = given
         self._distance = distance
+        self._floor = least
         self._forward: dict[tuple[str, int], Match] = {}
 
-    def of(self, npu: Row | None, bench: Row | None) -> Match:
-        found = Match(npu, bench)
+    def of(self, npu: Row | None, bench: Row | None, *, floored: bool = False) -> Match:
+        """How far the rows are apart. `floored`: what is smaller than gradients that count is nothing but rounding."""
+        found = Match(npu, bench, least=self._floor if floored else 0.0)
         if npu is None or bench is None:
             return found
-        last = npu.api.rpartition(".")[2]
-        if npu.kind == API and npu.phase == FORWARD and last in UNWRITTEN:
-            return found
-        writes = npu.kind == API and npu.phase == FORWARD and last in names_of(TENSOR, "writes")
-        taken = npu.inputs[1:] if writes else npu.inputs
-        taken = tuple(each for each in taken if each.name.split(".")[:2] != _OUT)
-        found.inputs, found.worst_input = self._apart([*pairs(taken, bench.inputs)])
+        if npu.kind == OPTIMIZER or is_unwritten(npu):
+            return found  # what an optimizer does is judged by how far it moves weights
+        taken = taken_in(npu)
+        found.inputs, found.worst_input = self._apart(_of_one_shape(npu, pairs(taken, bench.inputs)), found.least)
         parameters, worst = self._apart([*pairs(npu.parameters, bench.parameters)])
         if parameters > found.inputs:
             found.inputs, found.worst_input = parameters, worst
-        phase = npu.phase if npu.kind != GRADIENT else FORWARD
-        outputs = [*pairs(npu.outputs, bench.outputs)]
-        found.outputs, found.worst = self._apart(outputs, beside([other for _, other in outputs], phase))
+        outputs = _of_one_shape(npu, pairs(npu.outputs, bench.outputs))
+        found.outputs, found.worst = self._apart(outputs, max(found.least, self.least(bench)))
         found.beyond = any(overflows(one) and not overflows(other) for one, other in outputs)
         found.wrong_input = any(overflows(each) for each in (*taken, *npu.parameters))
         call = npu.api, npu.index
@@ -147,6 +174,10 @@ class _Measure:
                 found.worst_input = forward.worst_input if forward.inputs >= forward.outputs else forward.worst
         return found
 
+    def least(self, bench: Row) -> float:
+        """The smallest size of an output of a row that counts."""
+        return max(beside(bench.outputs, bench.phase), self._floor if bench.kind == GRADIENT else 0.0)
+
     def _apart(
         self, both: Sequence[tuple[Tensor, Tensor]], least: float = 0.0
     ) -> tuple[float, tuple[Tensor, Tensor] | None]:
@@ -155,13 +186,40 @@ class _Measure:
         for npu, bench in both:
             if npu[3:7] == bench[3:7] and npu.shape == bench.shape and npu.path is None and npu.digest == bench.digest:
                 continue
-            gap = self._distance(npu, bench, least)
-            if gap > 0:
-                allowed = tolerance(npu, bench, self._given)
-                gap = gap / allowed if allowed else math.inf
-                if gap > worst:
-                    worst, where = gap, (npu, bench)
+            gap = self.times(npu, bench, least)
+            if gap > worst:
+                worst, where = gap, (npu, bench)
         return worst, where
+
+    def times(self, npu: Tensor, bench: Tensor, least: float = 0.0) -> float:
+        """The distance of two tensors as a multiple of the tolerance."""
+        gap = self._distance(npu, bench, least)
+        allowed = tolerance(npu, bench, self._given)
+        return gap / allowed if allowed else math.inf if gap > 0 else 0.0
+
+
+def _of_one_shape(row: Row, both: Iterator[tuple[Tensor, Tensor]]) -> list[tuple[Tensor, Tensor]]:
+    """The pairs of tensors of a row; those of a product are the same with other leading axes."""
+    if row.api.rpartition(".")[2] not in _MERGES_AXES:
+        return [*both]
+    return [(_reshaped(one, other), other) for one, other in both]
+
+
+def _reshaped(one: Tensor, other: Tensor) -> Tensor:
+    return one if one.shape == other.shape or one.size != other.size else one._replace(shape=other.shape)
+
+
+def is_unwritten(row: Row) -> bool:
+    """Whether a row gives memory that nobody has written."""
+    return row.kind == API and row.phase == FORWARD and row.api.rpartition(".")[2] in UNWRITTEN
+
+
+def taken_in(row: Row) -> tuple[Tensor, ...]:
+    """The inputs whose values count: not what the operator writes over."""
+    last = row.api.rpartition(".")[2]
+    writes = row.kind == API and row.phase == FORWARD and last in names_of(TENSOR, "writes")
+    taken = row.inputs[1:] if writes else row.inputs
+    return tuple(each for each in taken if each.name.split(".")[:2] != _OUT)
 
 
 def pairs(npu: Sequence[Tensor], bench: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from transplt.base.errors import shown
 from transplt.precision.files import files, folders, read_json
+from transplt.precision.optimizer_file import optimizer_rows, optimizer_stacks
 from transplt.precision.record import Part, Record, Row, Tensor, UnusableDump, called
 
 _STEP = re.compile(r"step(\d+)$")
@@ -83,6 +84,7 @@ class MsprobePart(Part):
             raise UnusableDump(f"{shown(path)}: has no `data`, so it is no dump of msprobe")
         try:
             rows = [_row(name, entry) for name, entry in data.items() if isinstance(entry, dict)]
+            rows += optimizer_rows(self.folder, collect)
         except (RecursionError, TypeError, ValueError, OverflowError) as error:
             raise UnusableDump(f"{shown(path)}: an entry is not what msprobe writes ({error})") from error
         task, recorder = (value if isinstance(value := document.get(key), str) else "" for key in ("task", "recorder"))
@@ -100,13 +102,13 @@ class MsprobePart(Part):
         return {name: parent for name, parent in firsts.items() if isinstance(parent, str)}
 
     def stacks(self) -> Mapping[str, tuple[str, ...]]:
+        found = optimizer_stacks(self.folder)
         path = os.path.join(self.folder, "stack.json")
         if not os.path.lexists(path):
-            return {}
+            return found
         data = read_json(path)
         if not isinstance(data, dict):
             raise UnusableDump(f"{shown(path)}: is no object")
-        found: dict[str, tuple[str, ...]] = {}
         for name, value in data.items():
             if not isinstance(value, list):
                 continue
@@ -130,20 +132,20 @@ def _row(name: str, entry: dict[str, Any]) -> Row:
     api, kind, phase, index = called(name)
     if kind == "gradient":
         for key, value in entry.items():
-            _collect(value, f"gradient.{key}", outputs)
+            collect(value, f"gradient.{key}", outputs)
         return Row(name, api, kind, phase, index, (), tuple(outputs))
     for key in _INPUTS:
         if value := entry.get(key):
-            _collect(value, _BESIDE.get(key, key), inputs)
+            collect(value, _BESIDE.get(key, key), inputs)
     for key in _OUTPUTS:
         if value := entry.get(key):
-            _collect(value, _BESIDE.get(key, key), outputs)
+            collect(value, _BESIDE.get(key, key), outputs)
     if value := entry.get("parameters"):
-        _collect(value, "parameters", parameters)
+        collect(value, "parameters", parameters)
     return Row(name, api, kind, phase, index, tuple(inputs), tuple(outputs), tuple(parameters))
 
 
-def _collect(value: Any, name: str, found: list[Tensor]) -> None:
+def collect(value: Any, name: str, found: list[Tensor]) -> None:
     """The tensors and numbers in a value, nested as the arguments were, into `found`."""
     if isinstance(value, dict):
         kind = value.get("type")
@@ -151,10 +153,10 @@ def _collect(value: Any, name: str, found: list[Tensor]) -> None:
             found.append(_tensor(value, kind, name))
         else:
             for key, each in value.items():
-                _collect(each, f"{name}.{key}", found)
+                collect(each, f"{name}.{key}", found)
     elif isinstance(value, list):
         for number, each in enumerate(value):
-            _collect(each, f"{name}.{number}", found)
+            collect(each, f"{name}.{number}", found)
 
 
 def _tensor(value: dict[str, Any], kind: str, name: str) -> Tensor:

@@ -37,8 +37,9 @@ def check_target(out: Path, ours: tuple[str, ...] = _OURS) -> None:
 
 
 def write(
-    out: Path, found: Comparison, details: Sequence[Detail], formats: Sequence[str], rule: str, *, advice: bool
-) -> None:
+    out: Path, found: Comparison, details: Sequence[Detail], formats: Sequence[str], rule: str, *, advice: bool,
+    graph: str = "",
+) -> None:  # fmt: skip
     """Writes the files of `formats` and the advice into `out`, which is replaced when a comparison wrote it."""
     check_target(out)
     target = Path(os.path.abspath(out))
@@ -46,7 +47,7 @@ def write(
         try:
             for detail in details:
                 suffix = "" if len(details) == 1 else f"_step{detail.compared.step}_rank{detail.compared.rank}"
-                for name, data in _files(found, detail, formats, rule, advice):
+                for name, data in _files(found, detail, formats, rule, advice, graph):
                     (stage.folder / name.replace("compare", f"compare{suffix}", 1)).write_bytes(data)
                 if advice and detail is details[0]:
                     (stage.folder / "advisor_summary.txt").write_text(str(detail.advice), encoding="utf-8")
@@ -56,7 +57,7 @@ def write(
 
 
 def _files(
-    found: Comparison, detail: Detail, formats: Sequence[str], rule: str, advice: bool
+    found: Comparison, detail: Detail, formats: Sequence[str], rule: str, advice: bool, graph: str
 ) -> list[tuple[str, bytes]]:
     made = []
     if "csv" in formats:
@@ -66,7 +67,7 @@ def _files(
     if "xlsx" in formats:
         made.append(("compare.xlsx", _workbook(detail, rule)))
     if "html" in formats:
-        made.append(("compare.html", render(found, detail, advice=advice)))
+        made.append(("compare.html", render(found, detail, advice=advice, graph=graph)))
     return made
 
 
@@ -92,8 +93,8 @@ def document(found: Comparison, detail: Detail, *, advice: bool = True) -> dict[
         "format": FORMAT,
         "sentence": sentence(found),
         "same": found.same,
-        "notes": found.notes,
-        "behind": {"left": found.behind.left_of_it, "not_compared": found.behind.not_compared},
+        "notes": [*found.notes, *([found.noise] if found.noise else [])],
+        "behind": {"covered": found.behind.covered, "not_compared": found.behind.not_compared},
         "compared": compared,
         "step": detail.compared.step,
         "rank": detail.compared.rank,

@@ -10,9 +10,11 @@ import transplt
 from transplt.precision.compare import Comparison
 from transplt.precision.detail import Detail
 from transplt.precision.elements import elements
+from transplt.precision.graph import mark, picture, read_graph
 from transplt.precision.match import Match
-from transplt.precision.record import MODULE, Tensor
+from transplt.precision.record import BACKWARD, FORWARD, MODULE, Tensor
 from transplt.precision.sentence import sentence
+from transplt.precision.weight_bars import weight_bars
 from transplt.render.cell import figure, many, visible
 from transplt.render.templates import asset, fill
 
@@ -26,8 +28,8 @@ _MOST_ROWS, _MOST_NODES, _MOST_FRAMES = 200, 400, 12
 _PICTURE_ROWS, _PICTURE_COLUMNS = 32, 64
 
 
-def render(found: Comparison, detail: Detail, *, advice: bool) -> bytes:
-    """The bytes of the page, UTF-8."""
+def render(found: Comparison, detail: Detail, *, advice: bool, graph: str = "") -> bytes:
+    """The bytes of the page, UTF-8. `graph` is the file of a graph that is drawn in it."""
     model = detail.matched.model
     bad = [line for line in detail.lines if line.reached != "Yes"]
     return fill(
@@ -36,9 +38,11 @@ def render(found: Comparison, detail: Detail, *, advice: bool) -> bytes:
         facts=_facts(found, detail),
         advice=str(detail.advice) if advice else "",
         levels=LEVELS,
-        strip=_strip(model, detail),
+        strips=_strips(detail),
+        weights=weight_bars(detail.matched),
         scatter=_scatter(model),
         tree=_tree(detail),
+        graph=_graph(graph, detail) if graph else None,
         picture=_picture(detail),
         rows=[
             (
@@ -72,10 +76,15 @@ def _facts(found: Comparison, detail: Detail) -> list[tuple[str, str]]:
     ]
 
 
+def _graph(path: str, detail: Detail) -> dict[str, Any]:
+    verdict = detail.compared.verdict
+    nodes = read_graph(path)
+    return picture(path, nodes, mark(nodes, detail.matched.model, verdict.match if verdict is not None else None))
+
+
 def _behind(found: Comparison) -> str:
     """What runs behind the last backward pass and was not compared."""
-    missing = found.behind.not_compared
-    return ", ".join(filter(None, (found.behind.left_of_it, f"not recorded: {missing}" if missing else "")))
+    return found.behind.not_compared
 
 
 def _level(each: Match) -> int:
@@ -106,6 +115,17 @@ def _times(value: float) -> str:
     )
 
 
+def _strips(detail: Detail) -> list[dict[str, Any]]:
+    """Forward and backward pass apart, and what runs behind them."""
+    matched = detail.matched
+    parts = (
+        ("Forward", [each for each in matched.model if each.row.phase == FORWARD]),
+        ("Backward", [each for each in matched.model if each.row.phase == BACKWARD]),
+        ("Gradients of parameters, and what follows", [*matched.gradients, *matched.optimizer, *matched.steps]),
+    )
+    return [{"title": title, **_strip(matches, detail)} for title, matches in parts if matches]
+
+
 def _strip(model: Sequence[Match], detail: Detail) -> dict[str, Any]:
     share = max(1, math.ceil(len(model) / _MOST_CELLS))
     cells = []
@@ -114,7 +134,7 @@ def _strip(model: Sequence[Match], detail: Detail) -> dict[str, Any]:
         some = model[number : number + share]
         worst = max(some, key=_level)
         row, column = divmod(number // share, _COLUMNS)
-        first = verdict is not None and number <= verdict.position < number + share
+        first = verdict is not None and any(each is verdict.match or each.position == verdict.position for each in some)
         cells.append(
             {"level": _level(worst), "x": column * _CELL, "y": row * _CELL, "title": _title(worst), "first": first}
         )

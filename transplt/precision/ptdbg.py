@@ -16,7 +16,8 @@ from typing import Any
 
 from transplt.base.errors import shown
 from transplt.precision.files import files, folders, json_lines
-from transplt.precision.msprobe import number
+from transplt.precision.msprobe import collect, number
+from transplt.precision.optimizer_file import optimizer_rows, optimizer_stacks
 from transplt.precision.record import Part, Record, Row, Tensor, UnusableDump, called
 
 _RANK = re.compile(r"rank(\d+)$")
@@ -83,10 +84,15 @@ class PtdbgPart(Part):
             for value in self._values()
             if not _STACK.match(value[0]) and (match := PLACE.match(value[0])) and len(value) >= 5
         )
-        return Record(folder, rows_of((match, tensor) for match, tensor in tensors if tensor), "tensor" if data else "")
+        rows = rows_of((match, tensor) for match, tensor in tensors if tensor)
+        try:
+            rows += optimizer_rows(folder, collect)
+        except (RecursionError, TypeError, ValueError, OverflowError) as error:
+            raise UnusableDump(f"{shown(folder)}: optimizer.json has an entry that is none ({error})") from error
+        return Record(folder, rows, "tensor" if data else "")
 
     def stacks(self) -> Mapping[str, tuple[str, ...]]:
-        found = {}
+        found = optimizer_stacks(os.path.dirname(self.file) or ".")
         for value in self._values():
             if (match := _STACK.match(value[0])) and len(value) > 1 and isinstance(value[1], list):
                 frames = [each for each in value[1] if isinstance(each, list) and len(each) >= 3]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from transplt.base.errors import UsageError
 
 #: The `kind` of a row.
-API, MODULE, GRADIENT = "api", "module", "gradient"
+API, MODULE, GRADIENT, OPTIMIZER = "api", "module", "gradient", "optimizer"
 #: The `recorder` of a record of `transplt run --dump`; msprobe does not sign its own.
 TRANSPLT = "transplt"
 FORWARD, BACKWARD = "forward", "backward"
@@ -54,11 +54,12 @@ class Tensor(NamedTuple):
 
 @dataclass(slots=True)
 class Row:
-    """One call of an operator or a module, forward or backward; or the gradients of a module's parameters."""
+    """One call of an operator or a module, forward or backward; the gradients of a module's parameters; or the step of
+    an optimizer, with its settings, gradients and states as inputs and the weights that it leaves as outputs."""
 
     name: str  #: as the dump has it: `Functional.conv2d.0.forward`
     api: str  #: `Functional.conv2d`, `Module.layer1.Linear`
-    kind: str  #: API, MODULE or GRADIENT
+    kind: str  #: API, MODULE, GRADIENT or OPTIMIZER
     phase: str  #: FORWARD or BACKWARD
     index: int  #: which call of that api, from 0
     inputs: tuple[Tensor, ...]
@@ -142,7 +143,8 @@ def called(name: str) -> Called:
     if match := _NUMBERED.match(name):
         return Called(_dotted(match["api"]), API, match["phase"], int(match["index"]))
     if (match := _CALLED.match(name)) and not name.startswith(("Module.", "Cell.")):
-        return Called(_dotted(match["api"]), API, match["phase"], int(match["index"]))
+        kind = OPTIMIZER if name.startswith("Optimizer.") else API
+        return Called(_dotted(match["api"]), kind, match["phase"], int(match["index"]))
     if match := _MODULE.match(name):
         gradient = match["phase"] == "parameters_grad"
         kind = GRADIENT if gradient else MODULE

@@ -5,20 +5,33 @@ from __future__ import annotations
 import os
 import re
 
-from transplt.precision.behind import Behind
 from transplt.precision.compare import Compared, Comparison
-from transplt.precision.judge import DATA, DRIFT, GRADIENT, OPTIMIZER, OVERFLOW, STRUCTURE, WEIGHTS, WIRING
+from transplt.precision.judgement import (
+    ARGUMENT,
+    DATA,
+    DRIFT,
+    GRADIENT,
+    OPTIMIZER,
+    OVERFLOW,
+    STRUCTURE,
+    WEIGHTS,
+    WIRING,
+)
 from transplt.render.cell import figure, many, visible
 
 #: `File /x/model.py, line 31, in forward, \n x = self.conv(x)` of msprobe, with quotes of ptdbg.
 _FRAME = re.compile(r'File "?(?P<path>.+?)"?, line (?P<line>\d+)(?:, in (?P<function>[^,\n]+))?')
-_LIBRARIES = ("site-packages", "dist-packages", "/torch/", "/msprobe/", "/ptdbg_ascend/", "<frozen", "/lib/python3")
+#: A folder of the user's may be called as a library is: what these have below it is said, too.
+_LIBRARIES = re.compile(
+    r"site-packages|dist-packages|<frozen|/lib/python3|/torch/(?:nn|optim|autograd|utils|distributed|_|amp|functional)"
+    r"|/msprobe/(?:pytorch|core|mindspore)/|/ptdbg_ascend/"
+)
 
 
 def place(frames: tuple[str, ...]) -> str:
     """`model.py:31 (forward)`: the innermost frame that is not a library's; empty without one."""
     found = [match for frame in frames if (match := _FRAME.search(frame))]
-    own = [match for match in found if not any(part in match["path"] for part in _LIBRARIES)] or found[-1:]
+    own = [match for match in found if not _LIBRARIES.search(match["path"])] or found[-1:]
     if not own:
         return ""
     function = own[0]["function"]
@@ -31,31 +44,36 @@ def sentence(found: Comparison) -> str:
     first = found.first
     before = f"{found.notes[0]}; of the common steps: " if found.notes else ""
     if first is None:
-        operators = sum(each.operators for each in found.compared)
-        agreeing = (
-            f"{many(operators, 'operator')} in {many(len(found.steps), 'step')} and "
-            f"{many(len(found.npu.ranks), 'rank')} agree within the tolerance"
-        )
-        behind = found.behind
-        kind = "no divergence in forward and backward" if behind.left or behind.not_compared else "no divergence"
-        return f"{before}{kind}: {'; '.join([agreeing, *_behind(behind)])}"
+        clauses = [agreeing(found), *_behind(found), *([found.noise] if found.noise else [])]
+        return f"{before}no divergence: {'; '.join(clauses)}"
     return f"{before}first divergence: {_where(found, first)}{_what(first)}{_line(first)}"
 
 
-def _behind(behind: Behind) -> list[str]:
-    """What the words `no divergence` do not hold for."""
+def agreeing(found: Comparison) -> str:
+    """What was compared and agrees."""
+    compared = [each for each in found.compared if not each.noisy]
+    operators = sum(each.operators for each in compared)
+    steps = len({each.step for each in compared})
+    where = f"{many(operators, 'operator')} in {many(steps, 'step')} and {many(len(found.npu.ranks), 'rank')}"
+    covered = ["forward", *found.behind.covered]
+    if len(covered) == 1:
+        return f"{where} agree within the tolerance"
+    return f"{', '.join(covered[:-1])} and {covered[-1]} agree ({where}, within the tolerance)"
+
+
+def _behind(found: Comparison) -> list[str]:
+    """What else is known of the optimizers, and what the words `no divergence` do not hold for."""
+    behind = found.behind
     clauses = []
-    if behind.left:
-        clauses.append(f"behind the last backward pass {behind.left_of_it}: what the optimizers do was not compared")
-    elif behind.agree:
-        clauses.append(
-            f"so do {many(behind.agree, 'operator')} behind the last backward pass; what else the optimizers do, and "
-            "with which settings, was not recorded"
-        )
-    if behind.arguments:
-        clauses.append(f"{many(behind.arguments, 'operator')} behind the last backward pass with other arguments")
+    if behind.operators:
+        agree = "agrees" if behind.operators == 1 else "agree"
+        clauses.append(f"{many(behind.operators, 'operator')} behind the last backward pass {agree}, too")
+    if found.settled:
+        clauses.append("operators that optimizers have on one side alone left the same weights")
+    elif not behind.steps and behind.backward and len(found.steps) > 1:
+        clauses.append("each step begins with the same weights")
     if behind.not_compared:
-        clauses.append(f"not recorded and not compared: {behind.not_compared}")
+        clauses.append(behind.not_compared)
     return clauses
 
 
@@ -82,17 +100,21 @@ def _what(first: Compared) -> str:
     if verdict.kind == OVERFLOW:
         return f"{name}: its inputs are finite and its output is {how}"
     if verdict.kind == STRUCTURE:
-        return (
+        where = "behind the last backward pass " if verdict.behind else ""
+        return where + (
             f"the operators differ: {name} {how}"
             if how.startswith("has ")
             else f"the operators differ: {name} is {how}"
         )
     if verdict.kind == DRIFT:
         return f"errors add up without one operator at fault; beyond the tolerance first at {name}, {how}"
-    if verdict.kind == GRADIENT:
+    if verdict.kind == ARGUMENT:
+        return f"{name}: its inputs and its output agree, and {how}"
+    if verdict.kind == GRADIENT and not how.startswith("given"):
         return f"the gradients of {name} are {how}, and every operator agrees"
-    if verdict.kind == OPTIMIZER:
-        return f"the optimizer's step: {name} is {how}"
+    if verdict.kind in (GRADIENT, OPTIMIZER):
+        done = how.startswith("moved ")
+        return f"the optimizer's step: {name} {'was' if done else 'is'} {how}"
     distance = f" ({figure(verdict.match.outputs, 3)} times the tolerance)" if verdict.match.outputs > 1 else ""
     return f"{name}: its inputs agree and its output is {how}{distance}"
 

@@ -8,9 +8,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from transplt.precision.compare import AllMetrics
-from transplt.precision.distance import apart, beside, overflows, tolerance
-from transplt.precision.match import Match, Matched
+from transplt.precision.behind import rows_behind
+from transplt.precision.distance import apart, overflows, tolerance
+from transplt.precision.judgement import AllMetrics
+from transplt.precision.match import Match, Matched, Measure, is_unwritten, taken_in
 from transplt.precision.metrics import Metrics
 from transplt.precision.record import Row, Tensor
 from transplt.render.cell import cell
@@ -70,10 +71,11 @@ class Line:
 def lines(matched: Matched, metrics: AllMetrics, given: float | None = None) -> Iterator[Line]:
     """All tensors of a step, in the order of the run; gradients of parameters and the optimizer's operators last."""
     index = 0
-    for group in (matched.model, matched.gradients, matched.optimizer):
+    measured = matched.measured or Measure(given)
+    for group in (matched.model, matched.gradients, [*rows_behind(matched)]):
         for each in group:
             for role, npu, bench in _tensors(each):
-                line = _line(each, role, npu, bench, metrics, given)
+                line = _line(each, role, npu, bench, metrics, given, measured)
                 line.index, line.of_model = index, group is matched.model
                 yield line
                 index += 1
@@ -92,16 +94,20 @@ def _tensors(each: Match) -> Iterator[tuple[str, Tensor | None, Tensor | None]]:
 
 
 def _line(
-    each: Match, role: str, npu: Tensor | None, bench: Tensor | None, metrics: AllMetrics, given: float | None
-) -> Line:
+    each: Match, role: str, npu: Tensor | None, bench: Tensor | None, metrics: AllMetrics, given: float | None,
+    measured: Measure,
+) -> Line:  # fmt: skip
     found, distance, allowed, error = None, math.nan, 0.0, ""
     if npu is None or bench is None:
         error = f"only on the {'NPU' if bench is None else 'bench'}'s side"
     else:
         found = metrics.get((npu.path or "", bench.path or ""))
         allowed = tolerance(npu, bench, given)
-        least = beside(each.bench.outputs, each.row.phase) if each.bench is not None and role == "output" else 0.0
+        assert each.npu is not None and each.bench is not None
+        least = max(each.least, measured.least(each.bench) if role == "output" else 0.0)
         distance = apart(npu, bench, least, found)
+        if is_unwritten(each.npu) or (role == "input" and npu not in taken_in(each.npu)):
+            distance = 0.0  # nobody has read what is written over
         if npu.shape != bench.shape:
             error = "the shapes differ"
         elif npu.dtype != bench.dtype:

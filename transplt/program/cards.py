@@ -127,14 +127,14 @@ def _moves(program: Program, file: File) -> bool:
             continue
         values = [(file, given), *values_of(program, file, given)]
         places = [(at, node) for at, value in values for node in ast.walk(value)]
-        stated = [_stated(program, at, node) for at, node in places if isinstance(node, ast.Attribute)]
+        stated = [stated(program, at, node) for at, node in places if isinstance(node, ast.Attribute)]
         strings = {string_of(node) for node in (*(node for _, node in places), *itertools.chain(*stated))}
         if not any(text.startswith("cpu") for text in strings if text):
             return True
     return False
 
 
-def _stated(program: Program, file: File, node: ast.Attribute) -> list[ast.expr | None]:
+def stated(program: Program, file: File, node: ast.Attribute) -> list[ast.expr | None]:
     """What a setting is where it is stated: `add_argument("--device", default="cpu")`, `config = {"device": "cpu"}`."""
     flag = f"--{node.attr}"
     calls = [call for at in program.files for call in at.scan.calls if last_name(call.func) == "add_argument"]

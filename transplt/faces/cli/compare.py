@@ -8,7 +8,7 @@ import click
 
 from transplt.base.errors import UsageError, shown
 from transplt.faces.cli.command import DONE, LEFT, Command
-from transplt.faces.cli.completing import FOLDER
+from transplt.faces.cli.completing import FILE, FOLDER
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -19,8 +19,11 @@ from transplt.faces.cli.completing import FOLDER
 @click.option("--tol", type=click.FloatRange(min=0), metavar="T", help="Relative distance; by the type if not given.")
 @click.option("--rule", type=click.Choice(["auto", "ptdbg"]), default="auto", help="What the verdict goes by.")
 @click.option("--op", metavar="NAME", help="Show one operator, element by element.")
+@click.option("--tensor", metavar="NAME", default="", help="With --op: one of its tensors, such as input.0.")
 @click.option("--top", type=click.IntRange(1, 10_000), default=20, help="So many elements of it, the worst first.")
 @click.option("--ranks", type=click.Choice(["first", "all"]), default="first", help="Whose tables are written.")
+@click.option("--graph", type=FILE, metavar="FILE", help="Draw this ONNX or construct.json into the page, and mark it.")
+@click.option("--config", is_flag=True, help="Compare how both trainings are set up, before they train.")
 @click.option("--no-advice", is_flag=True, help="Leave out the advice on the whole net.")
 def compare(
     npu: str,
@@ -31,8 +34,11 @@ def compare(
     tol: float | None,
     rule: str,
     op: str | None,
+    tensor: str,
     top: int,
     ranks: str,
+    graph: str | None,
+    config: bool,
     no_advice: bool,
 ) -> int:
     """Say what diverged first between two dumps of a training: NPU against BENCH (a GPU or CPU).
@@ -40,7 +46,11 @@ def compare(
     Reads dumps of msprobe and ptdbg and folders of .npy files. The first line names the operator, where the source
     calls it, and in which way it differs. Exits with 0 when they are the same, 1 when they differ or when something
     behind the last backward pass has no counterpart or other inputs, 2 when they cannot be compared.
+    With --config both are folders of a probe copy (or of transplt run --dump), and what is compared is versions,
+    environment, hyperparameters, the order of data and the first weights.
     """
+    if config:
+        return _set_up(npu, bench)
     from transplt.precision.compare import compare as compared
     from transplt.precision.comparison_text import by_ptdbg, known_at, one_operator, ranks_text
     from transplt.precision.detail import Detail
@@ -48,6 +58,10 @@ def compare(
     from transplt.precision.output import FORMATS, check_target, write
     from transplt.precision.sentence import sentence
 
+    if graph is not None and output is None:
+        raise UsageError("--graph is drawn into the page: it goes with -o")
+    if tensor and op is None:
+        raise UsageError("--tensor is one of an operator: it goes with --op")
     wanted = [name.strip() for name in formats.split(",") if name.strip()]
     if unknown := [name for name in wanted if name not in FORMATS]:
         raise UsageError(f"--format: {shown(unknown[0])} is none of {', '.join(FORMATS)}")
@@ -57,7 +71,7 @@ def compare(
     at = found.first or found.compared[0]
     detail = Detail(found, at)
     if op is not None:
-        click.echo(one_operator(detail, op, top), nl=False)
+        click.echo(one_operator(detail, op, top, tensor), nl=False)
         return DONE if found.same else LEFT
     if rule == "ptdbg":
         click.echo(by_ptdbg(detail, verdict=True))
@@ -75,8 +89,17 @@ def compare(
         others = [each for each in found.compared if each.step == at.step] if ranks == "all" else [at]
         details = [detail if each is at else Detail(found, each) for each in others]
         details.sort(key=lambda each: each is not detail)
-        write(Path(output), found, details, wanted, rule, advice=not no_advice)
+        write(Path(output), found, details, wanted, rule, advice=not no_advice, graph=graph or "")
         click.echo(f"\nwritten: {shown(output)}")
     if rule == "ptdbg":
-        return LEFT if detail.ptdbg is not None or (found.first is None and found.behind.left) else DONE
+        verdict = found.first.verdict if found.first is not None else None
+        return LEFT if detail.ptdbg is not None or (verdict is not None and verdict.behind) else DONE
     return DONE if found.same else LEFT
+
+
+def _set_up(a: str, b: str) -> int:
+    from transplt.precision.configuration import configuration_text, others, read_configurations
+
+    found = others(read_configurations(a), read_configurations(b))
+    click.echo(configuration_text(found, a, b), nl=False)
+    return LEFT if any(each.counts for each in found) else DONE

@@ -12,14 +12,19 @@ from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.faces.cli.command import DONE, Command
 from transplt.faces.cli.completing import FILE, FOLDER
 from transplt.precision.convert.acl_json import MODES, acl_json
+from transplt.precision.convert.layout import FORMATS, Layout, read_shape
 
 _MOST_FILES = 100_000
+#: What lies beside tensors in a dump.
+_NO_TENSORS = (".json", ".csv", ".log", ".md", ".html", ".xlsx")
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
 @click.option("-o", "--output", type=FOLDER, metavar="DIR", help="Where the files go.")
 @click.option("--to", type=click.Choice(["npy", "txt"]), help="What to write: npy, of .npy files txt.")
+@click.option("-f", "--tensor-format", type=click.Choice(FORMATS), help="The order of a device's tensors.")
+@click.option("-s", "--shape", metavar="1,3,224,224", help="With -f: the shape in the network, without padding.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @click.option("--acl", type=FILE, metavar="acl.json", help="Write the configuration of an ACL dump instead.")
 @click.option("--dump-path", metavar="DIR", help="With --acl: where the device writes; the folder has to exist there.")
@@ -28,13 +33,15 @@ _MOST_FILES = 100_000
 @click.option("--mode", type=click.Choice(MODES), default="output", show_default=True, help="With --acl: what of them.")
 @click.option("--operators", is_flag=True, help="With --acl: single operators, without a model.")
 def convert(
-    files: tuple[str, ...], *, output: str | None, to: str | None, force: bool, acl: str | None, dump_path: str | None,
+    files: tuple[str, ...], *, output: str | None, to: str | None, tensor_format: str | None, shape: str | None,
+    force: bool, acl: str | None, dump_path: str | None,
     model: str | None, layers: tuple[str, ...], mode: str, operators: bool,
 ) -> int:  # fmt: skip
     """Convert tensors of dumps: FILEs of a device, .h5, .pt and .npy to .npy, and .npy to text.
 
-    A FILE may be a folder of them. A device's Pooling.pool1.1147.1589195081588018 becomes the same with .output.0.npy
-    behind it, for each input and output. Text is one element a line; shape and type are lost in it.
+    A FILE may be a folder, whose folders are walked, too; what no tensor is (.json, .csv) is left out. A device's
+    Pooling.pool1.1147.1589195081588018 becomes the same with .output.0.npy behind it, for each input and output. Text
+    is one element a line; shape and type are lost in it.
     """
     if acl is not None:
         if not dump_path or files:
@@ -49,10 +56,13 @@ def convert(
     from transplt.render.cell import many, visible
 
     written = 0
-    for path in _listed(files):
+    if shape is not None and tensor_format is None:
+        raise UsageError("--shape goes with --tensor-format")
+    wanted = Layout(tensor_format, read_shape(shape) if shape else ()) if tensor_format is not None else None
+    for path, below in _listed(files):
         kind = to or ("txt" if path.endswith(".npy") else "npy")
-        for name, what, array in arrays_in(path):
-            target = Path(output, f"{name}.{kind}")
+        for name, what, array in arrays_in(path, wanted):
+            target = Path(output, below, f"{name}.{kind}")
             _write(target, as_text(array) if kind == "txt" else as_npy(array), force=force)
             click.echo(f"{visible(str(target))}  {what}")
             written += 1
@@ -60,14 +70,22 @@ def convert(
     return DONE
 
 
-def _listed(files: tuple[str, ...]) -> Iterator[str]:
+def _listed(files: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """(file, folder below the one that was named) of the files, and of those in folders, which are walked."""
     for name in files:
         if not os.path.lexists(name):
             raise UsageError(f"{shown(name)} does not exist")
         if not os.path.isdir(name):
-            yield name
+            yield name, ""
             continue
-        entries = sorted(entry.path for entry in os.scandir(name) if entry.is_file(follow_symlinks=False))
+        entries: list[tuple[str, str]] = []
+        for folder, inner, names in os.walk(name):
+            inner.sort()
+            paths = (os.path.join(folder, each) for each in sorted(names) if not each.endswith(_NO_TENSORS))
+            below = os.path.relpath(folder, name)
+            entries += [(path, "" if below == "." else below) for path in paths if not os.path.islink(path)]
+            if len(entries) > _MOST_FILES:
+                break
         if not entries or len(entries) > _MOST_FILES:
             raise UsageError(f"{shown(name)} holds {len(entries)} files; a folder of 1 to {_MOST_FILES} is converted")
         yield from entries

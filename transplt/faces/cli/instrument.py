@@ -30,7 +30,7 @@ from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
     show_default=True,
     help="What is recorded of a tensor.",
 )
-@click.option("--steps", default="0", show_default=True, metavar="0,2-4", help="The steps to record; '' for all.")
+@click.option("--steps", default="0,1", show_default=True, metavar="0,2-4", help="The steps to record; '' for all.")
 @click.option("--seed", default="auto", show_default=True, metavar="auto|N", help="auto: the program's own, else 1234.")
 @click.option("--deterministic", is_flag=True, help="Ask torch for deterministic operators.")
 @click.option(

@@ -11,6 +11,7 @@ from typing import Any
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.text.regular_file import open_regular
 from transplt.precision.convert.device_dump import device_file, device_tensors, is_device_dump
+from transplt.precision.convert.layout import Layout, in_layout
 from transplt.precision.elements import ELEMENTS, Array, numpy_or_sentence, read_array
 from transplt.precision.record import UnusableDump
 
@@ -19,8 +20,9 @@ _MOST_TENSORS = 100_000
 _H5 = b"\x89HDF\r\n\x1a\n"
 
 
-def arrays_in(path: str) -> Iterator[tuple[str, str, Array]]:
-    """(name for a file, what it is, elements) of the tensors in a file. UnusableDump with its name."""
+def arrays_in(path: str, wanted: Layout | None = None) -> Iterator[tuple[str, str, Array]]:
+    """(name for a file, what it is, elements) of the tensors in a file; those of a device in the layout that is wanted.
+    UnusableDump with its name."""
     name = os.path.basename(path)
     try:
         with open_regular(path) as file:
@@ -32,6 +34,11 @@ def arrays_in(path: str) -> Iterator[tuple[str, str, Array]]:
             yield name.rpartition(".")[0] or name, _description(array), array
         elif is_device_dump(path):
             for tensor, array in device_tensors(path):
+                if wanted is not None:
+                    array = in_layout(array, tensor.format, wanted)
+                    description = f"{tensor.dtype} {[*array.shape]}, {wanted.format} of {tensor.format}{_of(name)}"
+                    yield f"{name}.{tensor.side}.{tensor.index}", description, array
+                    continue
                 layout = "" if tensor.format in ("ND", "NCHW") else f", {tensor.format}"
                 description = f"{tensor.dtype} {list(tensor.shape)}{layout}{_of(name)}"
                 yield f"{name}.{tensor.side}.{tensor.index}", description, array

@@ -6,7 +6,9 @@ import ast
 
 from transplt.precision.instrument.edits import Edits
 from transplt.precision.instrument.loops import PROBE
-from transplt.program.program import LOADERS, enclosing_function
+from transplt.program.cards import stated
+from transplt.program.program import LOADERS, Program, enclosing_function
+from transplt.program.values import values_of
 from transplt.rules.torch_callables import last_names
 from transplt.syntax.asks import by_place, class_of_method, has_key, hides_arguments, keyword_of, last_name
 from transplt.syntax.files import File
@@ -30,15 +32,26 @@ _SHARES = ("dropout_p", "p", "keep_prob")
 _GENERATORS = ("rng", "random", "gen", "rand")
 
 
-def seeds_of(files: list[Edits]) -> list[int]:
-    """The seeds that the program sets by itself, as numbers, in the order of their places."""
+def seeds_of(program: Program, files: list[Edits]) -> list[int]:
+    """The seeds that the program sets by itself, in the order of their places: numbers, and variables and options of
+    the command line that are one number."""
     found = []
     for edits in files:
         for call in _seedings(edits.file):
             given = call.args[0] if call.args else keyword_of(call, "seed")
-            if isinstance(given, ast.Constant) and type(given.value) is int:
-                found.append(given.value)
+            number = _number(program, edits.file, given) if given is not None else None
+            if number is not None:
+                found.append(number)
     return found
+
+
+def _number(program: Program, file: File, node: ast.expr) -> int | None:
+    """The number that an expression is wherever it comes from; None where it may be several, or none."""
+    values = [node] if isinstance(node, ast.Constant) else [value for _, value in values_of(program, file, node)]
+    if isinstance(node, ast.Attribute):
+        values += [value for value in stated(program, file, node) if value is not None]
+    known = {value.value for value in values if isinstance(value, ast.Constant) and type(value.value) is int}
+    return known.pop() if len(known) == 1 and all(isinstance(value, ast.Constant) for value in values) else None
 
 
 def _seedings(file: File) -> list[ast.Call]:

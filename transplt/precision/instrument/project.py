@@ -15,7 +15,11 @@ from transplt.precision.instrument.script import Probed, Probing, instrument
 from transplt.proof.launch.options import UsageError as RunUsageError
 from transplt.proof.prove.projects import find_project
 
-_PROBE = Path(__file__).with_name("transplt_probe.py")
+#: What lies beside the script of a copy.
+PROBES = tuple(
+    Path(__file__).with_name(name)
+    for name in ("transplt_probe.py", "transplt_optimizers.py", "transplt_configuration.py")
+)
 #: Bytes of a shell script.
 _LARGEST = 200_000
 #: Where a migration keeps its record.
@@ -64,7 +68,8 @@ def write_copy(source: Path, out: Path, main: str, probing: Probing) -> Copy:
         for name, data in probed.files.items():
             (stage.folder / name).write_bytes(data)
         beside = (stage.folder / project.main).parent
-        shutil.copyfile(_PROBE, beside / _PROBE.name)
+        for probe in PROBES:
+            shutil.copyfile(probe, beside / probe.name)
         environment = environment_lines(probing, probed.seed)
         launchers = _prepared(stage.folder, project.main, environment)
         launch = stage.folder / LAUNCH

@@ -30,7 +30,7 @@ class Probing:
 
     level: str = "mix"
     task: str = "statistics"
-    steps: tuple[int, ...] = (0,)
+    steps: tuple[int, ...] = (0, 1)
     seed: int | None = None
     deterministic: bool = False
     api: str = "msprobe"
@@ -57,7 +57,7 @@ def instrument(files: Mapping[str, bytes], main: str, probing: Probing) -> Probe
     found = record_steps(program, bench)
     for edits in bench.values():
         fix_order(edits)
-    own = seeds_of(list(bench.values()))
+    own = seeds_of(program, list(bench.values()))
     seed = probing.seed if probing.seed is not None else own[0] if own else 1234
     for edits in bench.values():
         if edits.file.path == main:

@@ -20,6 +20,8 @@ from importlib import metadata
 from typing import Any, TypeVar
 
 import torch
+import transplt_configuration
+import transplt_optimizers
 
 _T = TypeVar("_T")
 _DROPOUTS = (
@@ -39,6 +41,10 @@ _done = 0
 _last = -1
 _seed = 1234
 _models: list[Any] = []
+_every: dict[int, Any] = {}
+_optimizers: Any = None
+_configuration: Any = None
+_begun = False
 _host_generators: dict[int, tuple[int, Any]] = {}
 
 
@@ -54,15 +60,20 @@ def begin(
     """Seed what draws, let it draw on the host, turn dropout off, and set up the recorder. A seed that the script sets
     later wins. `steps` are those to record, all without any.
     """
-    global _recorder, _seed, _last
+    global _recorder, _seed, _last, _optimizers, _begun
+    _begun = True
     _seed, steps = seed, [*steps]
+    transplt_optimizers.note_made()
+    transplt_configuration.note_loaders()
+    _optimizers = transplt_optimizers.Optimizers(lambda: _running and _wanted(steps), _names)
+    transplt_optimizers.watch(_optimizers)
     _last = max(steps, default=-1) if os.environ.get("TRANSPLT_PROBE_END") == "1" else -1
     _drop_nothing()
     _draw_on_the_host()
     _stay_on_one_card()
     _note_models()
     _copy_without_hooks()
-    folder = os.environ.get("TRANSPLT_PROBE_DUMP", "probe_dump")
+    folder = _folder()
     try:
         make = _Msprobe if api == "msprobe" else _Ptdbg
         _recorder = make(folder, task, level, steps, seed, deterministic)
@@ -94,11 +105,33 @@ def steps(iterable: Iterable[_T]) -> Iterator[_T]:
     for value in iterable:
         inside = _running
         _start()
+        _note_batch(value, inside)
         try:
             yield value
         finally:
             if not inside:
                 _stop()
+
+
+def _folder() -> str:
+    return os.environ.get("TRANSPLT_PROBE_DUMP", "probe_dump")
+
+
+def _note_set_up() -> None:
+    """Before the first step: how the training is set up; with `TRANSPLT_PROBE_CONFIG=1` nothing else is recorded."""
+    global _configuration
+    if _configuration is None:
+        weights = dict(_named_parameters())
+        _configuration = transplt_configuration.configuration(transplt_optimizers.all_made(), weights, _rank())
+        transplt_configuration.write(_folder(), _configuration)
+
+
+def _note_batch(value: Any, inside: bool) -> None:
+    """The first batches, by a checksum of what is in them."""
+    batches = _configuration["batches"] if _configuration is not None and not inside else None
+    if batches is not None and len(batches) < transplt_configuration.MOST_BATCHES:
+        batches.append(transplt_configuration.checksum(value))
+        transplt_configuration.write(_folder(), _configuration)
 
 
 def step() -> None:
@@ -112,6 +145,11 @@ def _start() -> None:
     if 0 <= _last < _done:
         _say("the steps that were asked for are recorded")
         raise SystemExit(0)
+    if _begun:
+        _note_set_up()
+        if os.environ.get("TRANSPLT_PROBE_CONFIG") == "1":
+            _say(f"how the training is set up lies in {os.path.join(_folder(), transplt_configuration.FOLDER)}")
+            raise SystemExit(0)
     if _recorder is not None and not _running:
         _running = True
         _recorder.start(_outermost())
@@ -121,8 +159,33 @@ def _stop() -> None:
     global _running, _done
     if _running:
         _running = False
+        number = _done
         _done += 1
+        rows = _optimizers.take()
         _recorder.stop()
+        folder = _recorder.folder_of(number) if rows else ""
+        if folder:
+            transplt_optimizers.write(folder, rows)
+
+
+def _wanted(steps: list[int]) -> bool:
+    return not steps or _done in steps
+
+
+def _names() -> dict[int, str]:
+    """The names of parameters by their ids; those of several networks have the number of theirs in front."""
+    found: dict[int, str] = {}
+    for name, parameter in _named_parameters():
+        found.setdefault(id(parameter), name)
+    return found
+
+
+def _named_parameters() -> Iterator[tuple[str, Any]]:
+    models = _outermost()
+    for number, model in enumerate(models):
+        for name, parameter in model.named_parameters():
+            name = name.removeprefix("module.")
+            yield (f"{number}.{name}" if len(models) > 1 else name), parameter
 
 
 class _Msprobe:
@@ -135,7 +198,7 @@ class _Msprobe:
         known = inspect.signature(msprobe.seed_all).parameters
         msprobe.seed_all(**{name: value for name, value in wanted.items() if name in known})
         _seed_all(seed, deterministic)
-        self.level = level
+        self.level, self.folder = level, folder
         if task == "overflow":
             task = self._overflow()
         self.debugger = msprobe.PrecisionDebugger(task=task, dump_path=folder, level=level, step=steps)
@@ -160,6 +223,14 @@ class _Msprobe:
         self.debugger.stop()
         self.debugger.step()
 
+    def folder_of(self, number: int) -> str:
+        """Where the recorder has put this process's part of a step; "" where it is not to be found."""
+        step = os.path.join(self.folder, f"step{number}")
+        for name in (f"rank{_rank()}", f"proc{os.getpid()}", "rank"):
+            if os.path.isdir(os.path.join(step, name)):
+                return os.path.join(step, name)
+        return ""
+
 
 class _Ptdbg:
     """The debugger of 2023: it records the functions of torch, and knows neither steps nor modules."""
@@ -168,6 +239,7 @@ class _Ptdbg:
         self, folder: str, task: str, level: str, steps: list[int], seed: int, deterministic: bool
     ) -> None:
         self.api: Any = importlib.import_module("ptdbg_ascend")
+        self.version = _version(self.api, "ptdbg_ascend")
         self.steps, self.number, self.folder, self.checks = steps, 0, os.path.realpath(folder), task == "overflow"
         self.api.seed_all(seed=seed, mode=deterministic)
         _seed_all(seed, deterministic)
@@ -187,7 +259,7 @@ class _Ptdbg:
 
     def start(self, models: list[Any]) -> None:
         if not self.steps or self.number in self.steps:
-            folder = os.path.join(self.folder, f"step{self.number}_v{self.api.__version__}", f"rank{_rank()}")
+            folder = self._folder(self.number)
             os.makedirs(folder, exist_ok=True)
             self.api.set_dump_path(os.path.join(folder, "dump.pkl"))
             self._switch("ON")
@@ -196,6 +268,20 @@ class _Ptdbg:
         if not self.steps or self.number in self.steps:
             self._switch("OFF")
         self.number += 1
+
+    def folder_of(self, number: int) -> str:
+        return self._folder(number) if not self.steps or number in self.steps else ""
+
+    def _folder(self, number: int) -> str:
+        return os.path.join(self.folder, f"step{number}_v{self.version}", f"rank{_rank()}")
+
+
+def _version(module: Any, name: str) -> str:
+    """A version for the name of a folder, also where the module does not say its own."""
+    try:
+        return str(getattr(module, "__version__", "") or metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return "0"
 
 
 def _say(sentence: str) -> None:
@@ -219,8 +305,17 @@ def _seed_all(seed: int, deterministic: bool) -> None:
 
 
 def _note_models() -> None:
-    """Know the networks that somebody asked for their parameters: an optimizer's, a wrapper's, a program's own."""
+    """Know the networks that somebody asked for their parameters: an optimizer's, a wrapper's, a program's own; and
+    those that they are parts of."""
     module: Any = torch.nn.Module
+    made = module.__init__
+
+    @functools.wraps(made)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        made(self, *args, **kwargs)
+        _every[id(self)] = weakref.ref(self)
+
+    module.__init__ = __init__
 
     def noting(original: Any) -> Any:
         @functools.wraps(original)
@@ -269,7 +364,19 @@ def _stay_on_one_card() -> None:
 
 
 def _outermost() -> list[Any]:
-    alive = [model for known in _models if (model := known()) is not None and (model._modules or model._parameters)]
+    every = [model for known in [*_every.values()] if (model := known()) is not None]
+    holds = {id(part): model for model in every for part in model.__dict__.get("_modules", {}).values()}
+    alive: list[Any] = []
+    for known in _models:
+        model = known()
+        if model is None or not (model._modules or model._parameters):
+            continue
+        seen = {id(model)}
+        while id(model) in holds and id(holds[id(model)]) not in seen:
+            model = holds[id(model)]
+            seen.add(id(model))
+        if not any(other is model for other in alive):
+            alive.append(model)
     inner = {id(part) for model in alive for part in model.modules() if part is not model}
     return [model for model in alive if id(model) not in inner]
 

@@ -47,6 +47,12 @@ def sentence(answer: Answer) -> str:
     odd, first = judged.not_finite, judged.first
     if odd is not None and (first is None or first.number >= odd.number):
         return f"different: no number on one side at {values_at(odd)}; the same up to there"
+    later = "" if odd is None else f"; no number on one side from {values_at(odd)} on"
+    return f"{_different(answer)}{later}"
+
+
+def _different(answer: Answer) -> str:
+    judged, first, whole = answer.judged, answer.judged.first, answer.judged.whole
     if judged.ratio is not None:
         return f"different: A is {figure(judged.ratio, 5)} times B at every value"
     if first is not None and first.number == 1:

@@ -68,6 +68,7 @@ def paired(a: Curves, b: Curves) -> Paired:
     left, right = _keyed(one), _keyed(other)
     for curves, side in ((a, left), (b, right)):
         found.remarks += [f"{curves.source}: {remark}" for remark in side.remarks]
+    found.remarks += _numbered_alike(left, right)
     common = sorted(left.values.keys() & right.values.keys())
     if common and 2 * len(common) >= min(len(left.values), len(right.values)):
         with_epoch = left.epochs or right.epochs or any(epoch for epoch, _ in common)
@@ -85,6 +86,24 @@ def paired(a: Curves, b: Curves) -> Paired:
     values = zip(one.values, other.values, strict=False)
     found.pairs = [Pair(mine, yours, None, None, number) for number, (mine, yours) in enumerate(values, 1)]
     return found
+
+
+def _numbered_alike(a: _Keyed, b: _Keyed) -> list[str]:
+    """Number what one log counts from 0 and the other from 1 alike; a remark where that was so."""
+    remarks = []
+    for at, what in ((0, "epochs"), (1, "steps")):
+        ours, theirs = (sorted({key[at] for key in side.values}) for side in (a, b))
+        if not ours or len(ours) != len(theirs) or len(ours) < 2 or len(a.values) != len(b.values):
+            continue
+        gap = theirs[0] - ours[0]
+        if {ours[0], theirs[0]} != {0.0, 1.0} or any(two - one != gap for one, two in zip(ours, theirs, strict=True)):
+            continue
+        late, which = (b, "B") if gap > 0 else (a, "A")
+        late.values = {
+            (key[0] - (at == 0), key[1] - (at == 1)): value for key, value in late.values.items()
+        }
+        remarks.append(f"{which} numbers its {what} from 1 and the other from 0: the first of both belong together")
+    return remarks
 
 
 def _of_one_process(curves: Curves) -> dict[str, Curve]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from transplt.base.errors import UsageError, shown
-from transplt.precision.record import Dump, Part, Record, Row, named
+from transplt.precision.record import Dump, Part, Record, Row, called, named
 
 #: So many rows that a name may mean are shown.
 MOST_ROWS = 20
@@ -44,6 +45,21 @@ def find(dump: Dump, name: str, step: int | None, rank: int | None) -> Found:
         if rows:
             return Found(dump, at, who, record, rows[:MOST_ROWS], part.stacks(), max(0, len(rows) - MOST_ROWS))
         names = names or [row.name for row in record.rows]
-    near = get_close_matches(name, names, 3, 0.4)
+    near = _near(name, names)
     meant = f"; did you mean {', '.join(map(shown, near))}?" if near else ""
     raise UsageError(f"{shown(dump.path)} has no operator {shown(name)}{meant}")
+
+
+def _near(name: str, names: list[str]) -> list[str]:
+    """The operators that a name may stand for: those it is a part of, else those that are written like it."""
+    wanted = name.lower()
+    holding = [each for each in names if wanted in each.lower()]
+    # `gelu` is nearer to gelu than to GELUActivation, or a kernel whose name holds it.
+    holding.sort(key=lambda each: wanted not in re.split(r"[._]", each.lower()))
+    return holding[:3] or get_close_matches(name, names, 3, 0.4) or _by_function(wanted, names)
+
+
+def _by_function(name: str, names: list[str]) -> list[str]:
+    """By the function alone: `gleu` for Functional.gelu.0.forward."""
+    functions = {called(each).api.rpartition(".")[2].lower(): each for each in reversed(names)}
+    return [functions[each] for each in get_close_matches(name, list(functions), 3, 0.6)]

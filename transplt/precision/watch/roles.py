@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Iterator
 
-from transplt.precision.record import BACKWARD, FORWARD, GRADIENT, Record, Row, Tensor
+from transplt.precision.record import BACKWARD, FORWARD, GRADIENT, OPTIMIZER, Record, Row, Tensor
+from transplt.rules.torch_callables import TENSOR, names_of
 
 #: Which inputs of functions are weights, where a dump has no modules. Source: the signatures of torch.nn.functional.
 _WEIGHTS = {
@@ -28,6 +29,8 @@ _RANGES = {
 SATURATE = ("sigmoid", "tanh", "hardsigmoid", "hardtanh")
 
 
+_CHOOSES = frozenset({"__getitem__", "index_select", "gather", "unbind", "embedding"})
+_NUMBERS = ("int", "float")
 #: Their outputs are zeros on purpose, or nothing yet.
 _BLANK = re.compile(r"(?:new_)?(?:zeros|empty|full)(?:_like|_strided)?|zero_|fill_|masked_fill_?")
 
@@ -42,9 +45,19 @@ def is_blank(row: Row) -> bool:
     return _BLANK.fullmatch(row.api.rpartition(".")[2]) is not None
 
 
+def hands_zeros_on(row: Row) -> bool:
+    """True for an operator that makes zeros when it is asked to, is given zeros (the first states of an optimizer or a
+    recurrent network), or chooses a part of a tensor."""
+    last = row.api.rpartition(".")[2]
+    if is_blank(row) or last in _CHOOSES or last in names_of(TENSOR, "views", "ports"):
+        return True
+    given = [tensor for tensor in (*row.inputs, *row.parameters) if tensor.max is not None]
+    return any(tensor.max == 0 == tensor.min for tensor in given if tensor.is_tensor or tensor.dtype in _NUMBERS)
+
+
 def weights(record: Record) -> Iterator[tuple[Row, Tensor]]:
     """Each weight once, as it is read in the forward pass: parameters of modules, else inputs of functions."""
-    forward = [row for row in record.rows if row.phase == FORWARD]
+    forward = [row for row in record.rows if row.phase == FORWARD and row.kind != OPTIMIZER]
     with_modules = any(row.parameters for row in forward)
     for row in forward:
         for tensor in row.parameters if with_modules else _weights_of(row):
@@ -72,7 +85,7 @@ def gradients(record: Record) -> Iterator[tuple[Row, Tensor]]:
 def outputs(record: Record) -> Iterator[tuple[Row, Tensor]]:
     """The outputs of forward passes."""
     for row in record.rows:
-        if row.phase == FORWARD:
+        if row.phase == FORWARD and row.kind != OPTIMIZER:
             for tensor in row.outputs:
                 if is_floating(tensor):
                     yield row, tensor

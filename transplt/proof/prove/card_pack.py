@@ -122,7 +122,8 @@ def _fill(stage: Staging, migrated: Project, options: RunOptions, torchrun: bool
     scripts = stage.folder / "on_card"
     shutil.copytree(_ON_CARD, scripts, ignore=shutil.ignore_patterns("__pycache__"))
     (scripts / "card_pack.py").rename(stage.folder / "card_pack.py")
-    shutil.copyfile(_PACKAGE / "precision" / "instrument" / "transplt_probe.py", scripts / "transplt_probe.py")
+    for probe in ("transplt_probe.py", "transplt_optimizers.py", "transplt_configuration.py"):
+        shutil.copyfile(_PACKAGE / "precision" / "instrument" / probe, scripts / probe)
     _bring_host_modules(scripts / "lib" / "transplt")
     stubs = [runner.stub_of(name) for name in options.stubs]
     if stubs:

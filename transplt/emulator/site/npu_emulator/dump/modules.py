@@ -26,6 +26,11 @@ def install() -> None:
     register_module_forward_hook(_after, always_call=True)
 
 
+def paths() -> list[tuple[Any, str]]:
+    """The modules that were called, each with its path and class."""
+    return [*_paths.items()]
+
+
 def inside() -> str | None:
     """The name of the row of the module that is being called."""
     return next((name for _, name, _, _ in reversed(_calls) if name), None)

@@ -85,6 +85,8 @@ class busy:  # reads as the statement it is
 
 def install() -> None:
     """Watch optimizers, backward passes, scalers that skip, and the end of the process."""
+    from . import optimizers
+
     kind: Any = torch.optim.Optimizer
     made = kind.__init__
 
@@ -95,6 +97,7 @@ def install() -> None:
         begin()
 
     kind.__init__ = __init__
+    optimizers.install()
     register_optimizer_step_pre_hook(_before)
     register_optimizer_step_post_hook(_after)
     _watch_backward()
@@ -105,14 +108,18 @@ def install() -> None:
 
 
 def _before(optimizer: Any, args: Any, kwargs: Any) -> None:
-    from . import modules
+    from . import modules, optimizers
 
     if recording():
         modules.gradients(optimizer)
+        optimizers.before(optimizer)
     _busy.depth = getattr(_busy, "depth", 0) + 1
 
 
 def _after(optimizer: Any, args: Any, kwargs: Any) -> None:
+    from . import optimizers
+
+    optimizers.after(optimizer)
     _busy.depth -= 1
     _stepped(optimizer)
 
@@ -255,7 +262,9 @@ def end() -> None:
 
 
 def write() -> None:
-    """The three files of a step."""
+    """The files of a step."""
+    from . import optimizers
+
     global _written
     _written += 1
     where = folder()
@@ -267,6 +276,7 @@ def write() -> None:
     _json(os.path.join(where, "dump.json"), {**head, "dump_data_dir": data, "data": current.rows})
     _json(os.path.join(where, "stack.json"), stacks)
     _json(os.path.join(where, "construct.json"), current.parents)
+    optimizers.write(where)
 
 
 def _json(path: str, value: Any) -> None:

@@ -1,0 +1,102 @@
+"""What a verdict is: its kind, the operator that it names, and in which way the NPU's side differs there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from transplt.precision.how import how
+from transplt.precision.match import Match
+from transplt.precision.metrics import Metrics
+from transplt.precision.record import OPTIMIZER as OPTIMIZER_ROW
+from transplt.precision.record import Row, Tensor
+
+WEIGHTS, DATA, OVERFLOW, STRUCTURE, NUMERIC, WIRING, DRIFT, GRADIENT, OPTIMIZER, ARGUMENT = (
+    "initial weights differ", "input inconsistent", "overflow", "structure differs", "numeric divergence",
+    "other input", "errors add up", "gradients differ", "the optimizer's step differs", "other argument",
+)  # fmt: skip
+#: An output is bad of its own only if it is that many times worse than the inputs.
+WORSE = 4.0
+AllMetrics = dict[tuple[str, str], Metrics]
+
+
+@dataclass(slots=True)
+class Judgement:
+    kind: str
+    match: Match
+    how: str  #: a clause about the outputs of the NPU: `scaled by 1.02`
+    name: str  #: of the row, or of the parameter
+    position: int  #: which operator of the step; the later ones are consequences
+    tensors: tuple[Tensor, Tensor] | None = None
+    more: str = ""  #: a clause about the arguments
+    behind: bool = False  #: it is about what runs behind the last backward pass
+    #: The weights of a later step show whether it is a divergence: operators of torch's own that one side has alone.
+    settled_later: bool = False
+    of: str = ""  #: the row whose frames are those of the verdict, where it is not the one of `match`
+
+
+def other_argument(each: Match) -> str:
+    """A clause about a number among the arguments that is another one, or that one side alone gives."""
+    assert each.npu is not None and each.bench is not None
+    ours, theirs = (
+        {tensor.name: value_of(tensor) for tensor in row.inputs if not tensor.is_tensor}
+        for row in (each.npu, each.bench)
+    )
+    tensors = {tensor.name for row in (each.npu, each.bench) for tensor in row.inputs if tensor.is_tensor}
+    for name in dict.fromkeys((*ours, *theirs)):
+        one, other = ours.get(name), theirs.get(name)
+        if one == other or name in tensors or any(device in f"{one} {other}" for device in ("npu", "cuda", "cpu")):
+            continue
+        if one is None or other is None:
+            # What is given by its place on one side may be given by its name on the other.
+            if name.startswith("kwargs.") and "None" not in (one, other):
+                return f"; its argument {name} is {one or 'not given'} and not {other or 'given'}"
+            continue
+        return f"; its argument {name} is {one} and not {other}"
+    return ""
+
+
+def telling_argument(each: Match) -> str:
+    """A clause about an argument that is another number or word, where that cannot be another way to say the same.
+
+    Whole numbers may count axes from either end, and truth may say where a result is put."""
+    assert each.npu is not None and each.bench is not None
+    for one, other in _same_places(each.npu, each.bench):
+        ours, theirs = value_of(one), value_of(other)
+        told = one.dtype == other.dtype and one.dtype in ("float", "str") and ours != theirs
+        if told and not any(device in f"{ours} {theirs}" for device in ("npu", "cuda", "cpu")):
+            return f"its argument {one.name} is {ours} and not {theirs}"
+    return ""
+
+
+def _same_places(npu: Row, bench: Row) -> Iterator[tuple[Tensor, Tensor]]:
+    there = {tensor.name: tensor for tensor in bench.inputs if not tensor.is_tensor}
+    for one in npu.inputs:
+        if not one.is_tensor and one.name in there:
+            yield one, there[one.name]
+
+
+def value_of(tensor: Tensor) -> str:
+    """The value of an argument that is no tensor."""
+    return str(tensor.digest) if tensor.max is None else f"{tensor.max:.6g}"
+
+
+def one_sided(each: Match, other: Match | None = None) -> str:
+    """A clause about an operator that one side has alone, or in place of which the other side has another."""
+    if other is not None:
+        npu, bench = (each, other) if each.npu is not None else (other, each)
+        return f"in place of {bench.row.name}" if npu is each else f"has {npu.row.name} in its place"
+    return "only on the NPU's side" if each.bench is None else "missing on the NPU's side"
+
+
+def how_far(tensors: tuple[Tensor, Tensor] | None, metrics: AllMetrics) -> str:
+    """A clause about two tensors that differ."""
+    if tensors is None:
+        return "of other values"
+    return how(*tensors, metrics.get((tensors[0].path or "", tensors[1].path or "")))
+
+
+def class_of(row: Row) -> str:
+    """`AdamW` of a row of an optimizer."""
+    assert row.kind == OPTIMIZER_ROW
+    return row.api.partition(".")[2]
