@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+
+import pytest
+
 from tests.adaptors.adapted import check_adapted, check_not_adapted, offered
 from tests.harness import clean, migrate
 from transplt.base.finding import FileResult
@@ -269,3 +273,13 @@ def test_without_a_source_that_says_it_the_module_stays() -> None:
 def test_the_sources_that_are_asked_are_those_of_the_tables() -> None:
     named = {each.named for row in kernel_functions() for each in row.variants}
     assert named and all(is_kernel_source(f"src/{name}") for name in named)
+
+
+@pytest.mark.parametrize("head", ["", '"""Overlaps."""\n\nimport torch\n\n', "import torch\n"])
+def test_functions_of_the_same_names_stand_in_a_file_without_a_project(head: str) -> None:
+    source = f"{head}from . import iou3d_cuda\n\n\ndef over(a, b, c):\n    iou3d_cuda.boxes_overlap_bev_gpu(a, b, c)\n"
+    text = migrate(source, adapt=(("kernels", ""),)).data.decode()
+    tree = ast.parse(text)
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert names[-2:] == ["boxes_overlap_bev_gpu", "over"] and "pair_overlaps" in names
+    assert text.count("import torch\n") == 1 and "iou3d_cuda" not in text.rpartition("def over")[2]
