@@ -197,8 +197,8 @@ def voxel_query_wrapper(
     for piece in point_pieces(m, 3 * len(shifts)):
         around = new_coords[piece, None, 1:].long() + shifts
         inside = ((around >= 0) & (around < bounds)).all(-1)
-        at = torch.where(inside[..., None], around, torch.zeros_like(around)).unbind(-1)
-        points = point_indices[(new_coords[piece, :1].long(), *at)].long()
+        at = (new_coords[piece, :1].long(), *torch.where(inside[..., None], around, torch.zeros_like(around)).unbind(-1))
+        points = point_indices[at].long()
         gone = xyz[points.clamp(min=0)] - new_xyz[piece, None]
         distances = gone[..., 0].square() + gone[..., 1].square() + gone[..., 2].square()
         mask = inside & (points >= 0) & (distances <= squared_radius(radius))
