@@ -197,7 +197,8 @@ def voxel_query_wrapper(
     for piece in point_pieces(m, 3 * len(shifts)):
         around = new_coords[piece, None, 1:].long() + shifts
         inside = ((around >= 0) & (around < bounds)).all(-1)
-        at = (new_coords[piece, :1].long(), *torch.where(inside[..., None], around, torch.zeros_like(around)).unbind(-1))
+        around = torch.where(inside[..., None], around, torch.zeros_like(around))
+        at = (new_coords[piece, :1].long(), *around.unbind(-1))
         points = point_indices[at].long()
         gone = xyz[points.clamp(min=0)] - new_xyz[piece, None]
         distances = gone[..., 0].square() + gone[..., 1].square() + gone[..., 2].square()
