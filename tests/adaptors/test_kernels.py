@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+
+import pytest
+
 from tests.adaptors.adapted import check_adapted, check_not_adapted, offered
 from tests.harness import clean, migrate
+from transplt.base.finding import FileResult
+from transplt.base.settings import Settings
+from transplt.base.text.kernel_sources import is_kernel_source
+from transplt.engine.engine import index_source, migrate_source
+from transplt.files.python_in import other_facts
+from transplt.flow.facts import ProjectFacts
 from transplt.rules.kernel_functions import compiled_modules, kernel_functions
 
 
@@ -211,3 +221,65 @@ def test_each_row_names_a_module_and_functions_once() -> None:
             counts = [len(row.arguments) for row in rows if row.helper]
             assert len(counts) == len({*counts}), rows
     assert all(row.source for row in kernel_functions())
+
+
+_QUERY = """
+from . import pointnet2_stack_cuda
+
+
+def query(m, z, y, x, n, radius, xyz, new, at, points, idx):
+    pointnet2_stack_cuda.voxel_query_wrapper(m, z, y, x, n, radius, 2, 2, 2, new, xyz, at, points, idx)
+"""
+_ON_THE_RADIUS = """
+// with float radius2 = radius * radius
+if (dist2  >  radius2) continue;
+if (dist2 > radius2)
+    continue;  // curand_uniform(&state)
+"""
+
+
+def _with_sources(sources: dict[str, str], *, asked: bool = True) -> FileResult:
+    path = "pkg/ops/stack/voxel_query.py"
+    settings = Settings(helper_file=True, adapt=(("kernels", ""),) if asked else ())
+    text = clean(_QUERY).encode()
+    others = {"main.py": b"import pkg.ops.stack.voxel_query\n", "pkg/__init__.py": b"", "pkg/ops/__init__.py": b"",
+              "pkg/ops/stack/__init__.py": b""}  # fmt: skip
+    facts = [index_source(each, name, settings) for name, each in {path: text, **others}.items()]
+    facts += [found for name, each in sources.items() if (found := other_facts(each.encode(), name, settings))]
+    return migrate_source(text, path, settings, ProjectFacts.join(facts))
+
+
+def test_a_source_says_which_version_of_a_kernel_it_holds() -> None:
+    result = _with_sources({"pkg/ops/stack/src/voxel_query_gpu.cu": _ON_THE_RADIUS})
+    assert b"npu_port.voxel_query_wrapper(m, z, y, x, n, radius" in result.data
+    assert b"pointnet2_stack_cuda" not in result.data
+
+
+def test_without_a_source_that_says_it_the_module_stays() -> None:
+    said = "pkg/ops/stack/src/voxel_query_gpu.cu"
+    for sources in (
+        {},
+        {said: "if (dist2 >= radius2) continue;"},
+        {said: "// if (dist2 > radius2) continue;"},
+        {said: _ON_THE_RADIUS + "float rnd = curand_uniform(&state);"},
+        {"pkg/ops/other/src/voxel_query_gpu.cu": _ON_THE_RADIUS},
+        {said: _ON_THE_RADIUS, "pkg/ops/stack/old/voxel_query_gpu.cu": "if (dist2 >= radius2) continue;"},
+    ):
+        result = _with_sources(sources)
+        assert result.data == clean(_QUERY).encode(), sources
+    assert _with_sources({said: _ON_THE_RADIUS}, asked=False).data == clean(_QUERY).encode()
+
+
+def test_the_sources_that_are_asked_are_those_of_the_tables() -> None:
+    named = {each.named for row in kernel_functions() for each in row.variants}
+    assert named and all(is_kernel_source(f"src/{name}") for name in named)
+
+
+@pytest.mark.parametrize("head", ["", '"""Overlaps."""\n\nimport torch\n\n', "import torch\n"])
+def test_functions_of_the_same_names_stand_in_a_file_without_a_project(head: str) -> None:
+    source = f"{head}from . import iou3d_cuda\n\n\ndef over(a, b, c):\n    iou3d_cuda.boxes_overlap_bev_gpu(a, b, c)\n"
+    text = migrate(source, adapt=(("kernels", ""),)).data.decode()
+    tree = ast.parse(text)
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert names[-2:] == ["boxes_overlap_bev_gpu", "over"] and "pair_overlaps" in names
+    assert text.count("import torch\n") == 1 and "iou3d_cuda" not in text.rpartition("def over")[2]

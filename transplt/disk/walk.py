@@ -11,6 +11,7 @@ from pathlib import Path
 
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.text.given_values import gives_settings
+from transplt.base.text.kernel_sources import is_kernel_source
 from transplt.base.text.regular_file import NOTEBOOKS, OTHER, SOURCE, Limit, too_large
 from transplt.disk.git_ignores import GitIgnores, read_spec, spec_of
 
@@ -70,15 +71,15 @@ class Entry:
     @property
     def has_facts(self) -> bool:
         """True for a file that may say something to its project: Python, a notebook, Cython, what a system starts
-        without a suffix, and what may hold the settings of a program. A stub (.pyi) says nothing: the module beside it
-        does.
+        without a suffix, what may hold the settings of a program, and sources of some kernels. A stub (.pyi) says
+        nothing: the module beside it does.
         """
         if self.path.endswith((".py", ".pyw", ".ipynb", ".pyx")):
             return True
         if self.size >= SMALL_SCRIPT_BYTES:
             return False
         name = self.path.rpartition("/")[2]
-        return gives_settings(name) or bool(self.mode & 0o111 and "." not in name)
+        return gives_settings(name) or bool(self.mode & 0o111 and "." not in name) or is_kernel_source(name)
 
     @property
     def limit(self) -> Limit:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transplt.base.text.source import splice
+from transplt.base.text.source import Source, splice
 from transplt.edits.edit import Around, Beside, Edit
 from transplt.edits.helper_import import helper_imports
 from transplt.edits.imports import (
@@ -23,6 +24,9 @@ from transplt.edits.rewrite import Failure, Piece, build_sites, rewrite_site
 from transplt.edits.work import Work
 from transplt.fixers.codemods import specify_device
 from transplt.syntax.scan import parent
+
+#: The end and the beginning of a text that belong to a name, of names of functions of ours.
+_NAME_ENDS, _NAME_BEGINS, _LONGEST_NAME = re.compile(rb"[A-Za-z0-9_]+\Z"), re.compile(rb"[A-Za-z0-9_]+"), 100
 
 
 @dataclass(slots=True)
@@ -46,7 +50,7 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
         pieces += found
         failures += failed
     gone = [placed(edit, *_range(edit)) for edit in edits if isinstance(edit.where, tuple)]
-    grouped = _called(pieces, [edit for edit in edits if edit.group and not edit.rewrites])
+    grouped = _called(source, pieces, [edit for edit in edits if edit.group and not edit.rewrites])
     # An import goes in above the lines at the same place that need it.
     imports = [*at_top(source, work.scan, grouped), *helper_imports(work, grouped, _written(pieces, grouped))]
     asked_for = [*imports, *around_statements(source, work.scan.tree, grouped)]
@@ -66,12 +70,12 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
     return Outcome(data, pieces, lines, failures, spliced)
 
 
-def _called(pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[Edit]:
+def _called(source: Source, pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[Edit]:
     """Edits of groups, without the definitions that nothing calls after all, and with each of the others once."""
     names = {str(edit.new): edit.where.called for edit in grouped if isinstance(edit.where, Beside)}
     if not any(names.values()):
         return [*grouped]
-    texts = {*(str(edit.new) for edit in grouped), *map(_text_of, pieces)}
+    texts = {*(str(edit.new) for edit in grouped), *(_with_whole_names(source, piece) for piece in pieces)}
     gone = {text for text, called in names.items()
             if called and not any(name in other for other in texts - {text} for name in called)}  # fmt: skip
     kept: list[Edit] = []
@@ -84,17 +88,18 @@ def _called(pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[Edit]:
     return kept
 
 
+def _with_whole_names(source: Source, piece: Piece) -> str:
+    """What a piece writes, with what stays of names at its ends: `module.f` -> `f` is a piece that writes nothing."""
+    start = _NAME_ENDS.search(source.utf8[max(piece.start - _LONGEST_NAME, 0) : piece.start])
+    end = _NAME_BEGINS.match(source.utf8[piece.end : piece.end + _LONGEST_NAME])
+    return f"{start.group().decode() if start else ''}{piece.after}{end.group().decode() if end else ''}"
+
+
 def _written(pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[tuple[ast.AST, str]]:
     """The nodes that change or get lines beside them, and what is new there."""
     places = [(edit.where.node if isinstance(edit.where, Beside) else edit.where.first, str(edit.new))
               for edit in grouped if isinstance(edit.where, (Beside, Around))]  # fmt: skip
     return [*((piece.site.node, piece.after) for piece in pieces), *places]
-
-
-def _text_of(piece: Piece) -> str:
-    """What a piece has then, and the texts that its edits write whole: a piece is cut down to what differs."""
-    whole = (edit.new for edit in piece.site.edits if isinstance(edit.new, str))
-    return "\n".join((piece.after, *whole))
 
 
 def _range(edit: Edit) -> tuple[int, str, int]:

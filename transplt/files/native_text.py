@@ -56,6 +56,12 @@ def only_speaks_of_cuda(path: str, data: bytes) -> bool:
     return not mentions_cuda(_OWN.sub(b"", code).lower()) and _NAMED_IN_TEXT.search(code) is None
 
 
+def code_of(data: bytes) -> bytes:
+    """A source of C, C++ or CUDA without comments, each run of white space one blank."""
+    code = _PIECE.sub(lambda piece: b" " if piece.group().startswith((b"//", b"/*")) else piece.group(), data)
+    return b" ".join(code.split())
+
+
 def _without_texts(piece: re.Match[bytes]) -> bytes:
     """What is left of a comment, a text or a character: of a text that is one for people, and of comments, nothing."""
     text = piece.group()

@@ -1,4 +1,7 @@
-"""Python in files that are no .py files: what of them the engine reads, and what facts that gives the project."""
+"""Python in files that are no .py files: what of them the engine reads, and what facts that gives the project.
+
+Where kernels are to be written in torch, some sources say which version of a kernel they hold.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ from dataclasses import replace
 from transplt.base.finding import FileResult, Status
 from transplt.base.settings import Settings
 from transplt.base.text.given_values import names_given
+from transplt.base.text.kernel_sources import is_kernel_source
 from transplt.engine.engine import index_source, migrate_source
 from transplt.files.document import text_of
 from transplt.files.kind import FileKind, kind_of
+from transplt.files.native_text import code_of
 from transplt.flow.cuda_builds import is_without_cuda
 from transplt.flow.facts import ModuleFacts, ProjectFacts
+from transplt.rules.kernel_functions import variants_held
 from transplt.rules.versions import loads_itself
 from transplt.syntax.files import Files
 from transplt.syntax.modules import module_name
@@ -47,6 +53,10 @@ def other_facts(data: bytes, path: str, settings: Settings, files: Files | None 
 
     It does not count where files are counted that choose between CUDA and the NPU: a library may have many notebooks.
     """
+    if is_kernel_source(path):
+        if not settings.asks_for("adapt:kernels"):
+            return None
+        return ModuleFacts(path, "", kernels=variants_held(path, code_of(data).decode("utf-8", "replace")))
     if path.endswith(".pyx") and is_without_cuda(data):
         return ModuleFacts(path, "", compiled=module_name(path[:-1]))
     kind = kind_of(path, data)

@@ -75,6 +75,7 @@ class ModuleFacts:
     matched: tuple[str, ...] = ()  # what it looks for in the text of errors (`match=`), with a CUDA word
     gives: tuple[str, ...] = ()  # of a file that is not Python: names beside which it speaks of CUDA (given_values.py)
     compiled: str = ""  # of a Cython file without CUDA: the full name of what it is built to
+    kernels: tuple[tuple[str, bool], ...] = ()  # of a source of kernels: functions of ours, and whether it has the same
     placing: Placing | None = None  # how it is found, where a module of ours may go in (helper_place.py)
     entry: Entry | None = None  # what it says of what runs (entries.py)
 
@@ -110,6 +111,7 @@ class ProjectFacts(Memoized):
     packages: frozenset[str] = frozenset()  # names under which the project itself is imported
     analysis: SupportProject = field(default_factory=SupportProject)
     sources: dict[str, bytes] = field(default_factory=dict)  # path -> text, for those who read programs
+    kernels: dict[str, dict[str, bool]] = field(default_factory=dict)  # by path of a source of kernels (ModuleFacts)
     imports: dict[str, tuple[str, ...]] = field(default_factory=dict)  # path -> paths of the files it imports, by place
     guarded: frozenset[str] = frozenset()  # paths of files with a main guard
     copies: tuple[Copy, ...] = ()  # copies of other packages in the tree, whose version is known
@@ -130,13 +132,14 @@ class ProjectFacts(Memoized):
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
         """The sum of the facts of all files, in any order."""
         in_order = sorted(facts, key=lambda item: item.path)
-        every = [item for item in in_order if not (item.gives or item.compiled)]
+        every = [item for item in in_order if not (item.gives or item.compiled or item.kernels)]
         joined = cls(known=True)
         for item in every:
             joined.modules.setdefault(item.module, item.path)
         joined.suffixes = unique_suffixes(joined.modules)
         joined.sources = {item.path: item.text for item in every if item.text}
         joined.imports = {item.path: joined._imports(item) for item in every if item.imported}
+        joined.kernels = {item.path: dict(item.kernels) for item in in_order if item.kernels}
         joined.guarded = frozenset(item.path for item in every if item.guarded)
         joined.placing = {item.path: item.placing for item in every if item.placing is not None}
         joined.packages = _packages(joined.modules)

@@ -6,8 +6,9 @@ What is known of their functions: rules/support/kernel_functions/.
 from __future__ import annotations
 
 import ast
+import posixpath
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from transplt.flow.cuda_builds import BUILDERS
 from transplt.flow.facts import ProjectFacts
@@ -27,7 +28,7 @@ class Compiled:
     """A compiled module as a file has it: what brings it, and where something of it is read.
 
     `uses` are the expressions that are one of its functions, with the function's name; `others` are reads of anything
-    else of it.
+    else of it. `held` are functions of ours that sources below the file's folder say a kernel of theirs to be.
     """
 
     name: str
@@ -35,11 +36,12 @@ class Compiled:
     alias: ast.alias | None = None
     uses: list[tuple[ast.expr, str]] = field(default_factory=list)
     others: list[ast.expr] = field(default_factory=list)
+    held: frozenset[str] = frozenset()
 
     def rows(self) -> list[KernelFunction | None]:
         """What says the function of each use, as it is called there; None where nothing does."""
         known = compiled_modules().get(self.name, {})
-        return [_row_of(known.get(name, ()), use) for use, name in self.uses]
+        return [_row_of(_settled(known.get(name, ()), self.held), use) for use, name in self.uses]
 
     @property
     def missing(self) -> list[str]:
@@ -72,6 +74,21 @@ def given_up(project: ProjectFacts) -> frozenset[str]:
     return frozenset(found - kept)
 
 
+def _settled(rows: tuple[KernelFunction, ...], held: frozenset[str]) -> tuple[KernelFunction, ...]:
+    """Rows with the variant that the sources say them to be."""
+    return tuple(
+        replace(row, helper=next((each.helper for each in row.variants if each.helper in held), row.helper))
+        for row in rows
+    )
+
+
+def _kernels_below(project: ProjectFacts, folder: str) -> frozenset[str]:
+    """Functions of ours that a source below a folder says a kernel of its to be, and none says not to be."""
+    below = [said for path, said in project.kernels.items() if path.startswith(f"{folder}/" if folder else "")]
+    named = {name for said in below for name in said}
+    return frozenset(name for name in named if all(said.get(name, True) for said in below))
+
+
 def _row_of(rows: tuple[KernelFunction, ...], use: ast.expr) -> KernelFunction | None:
     said = [row for row in rows if row.helper]
     call = call_of(use)
@@ -97,6 +114,9 @@ def compiled_in(file: File, project: ProjectFacts) -> list[Compiled]:
         for use in file.scan.names.get(variable, ()):
             _of_variable(held, use)
         every.append(held)
+    below = project.once(_kernels_below, posixpath.dirname(file.path)) if project.kernels else frozenset()
+    for held in every:
+        held.held = below
     return every
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from transplt.rules.tables import read_table, rules_dir
 
@@ -14,11 +15,23 @@ _FOLDER = "support/kernel_functions"
 
 
 @dataclass(frozen=True, slots=True)
+class Variant:
+    """A function of ours for a compiled one where a source of the module, the file `named`, says which one it is: its
+    code has all of `says` and nothing of `lacks`.
+    """
+
+    named: str
+    says: tuple[str, ...]
+    lacks: tuple[str, ...]
+    helper: str
+
+
+@dataclass(frozen=True, slots=True)
 class KernelFunction:
     """One way in which public code calls a function of a compiled module.
 
     `modules` are the last names of the modules that have it, `arguments` are in order. `helper` is empty for one that
-    is known and not replaced.
+    is known and not replaced, or replaced only where a source says which of `variants` it is.
     """
 
     operator: str
@@ -28,6 +41,12 @@ class KernelFunction:
     helper: str
     differs: str
     source: str
+    variants: tuple[Variant, ...] = ()
+
+    @property
+    def helpers(self) -> tuple[str, ...]:
+        """The functions of ours that may take its place."""
+        return (self.helper,) if self.helper else tuple(each.helper for each in self.variants)
 
 
 @cache
@@ -37,11 +56,26 @@ def kernel_functions() -> tuple[KernelFunction, ...]:
     return tuple(
         KernelFunction(
             row["operator"], row["called"], tuple(row["modules"]), tuple(row["arguments"]), row.get("helper", ""),
-            row.get("differs", ""), row["source"],
+            row.get("differs", ""), row["source"], tuple(map(_variant, row.get("variants", ()))),
         )
         for name in tables
         for row in read_table(f"{_FOLDER}/{name}")["functions"]
     )  # fmt: skip
+
+
+def _variant(given: dict[str, Any]) -> Variant:
+    return Variant(given["in"], tuple(given["sources_say"]), tuple(given.get("sources_lack", ())), given["helper"])
+
+
+def variants_held(path: str, code: str) -> tuple[tuple[str, bool], ...]:
+    """The functions of ours for the kernels of a source, with whether its code says that they are the same."""
+    name, found = path.rpartition("/")[2], dict[str, bool]()
+    for row in kernel_functions():
+        for each in row.variants:
+            if each.named == name:
+                held = all(text in code for text in each.says) and not any(text in code for text in each.lacks)
+                found[each.helper] = held and found.get(each.helper, True)
+    return tuple(sorted(found.items()))
 
 
 @cache
@@ -57,4 +91,5 @@ def compiled_modules() -> dict[str, dict[str, tuple[KernelFunction, ...]]]:
 
 def modules_said(names: Collection[str]) -> tuple[str, ...]:
     """The last names of the compiled modules of which some functions of the helper are, sorted."""
-    return tuple(sorted({module for row in kernel_functions() if row.helper in names for module in row.modules}))
+    rows = (row for row in kernel_functions() if any(each in names for each in row.helpers))
+    return tuple(sorted({module for row in rows for module in row.modules}))

@@ -42,7 +42,7 @@ def check_rows(topic: str) -> None:
     for row in rows_of(topic):
         assert row["source"] and row["modules"] and row["operator"], row
         for variant in row.get("variants", ()):
-            assert variant["sources_say"], row
+            assert variant["in"] and variant["sources_say"], row
             assert len(inspect.signature(getattr(kernels, variant["helper"])).parameters) >= len(row["arguments"]), row
         if not row.get("helper"):
             assert row["differs"], row

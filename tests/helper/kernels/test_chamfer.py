@@ -74,5 +74,22 @@ def test_arguments_in_another_order_are_refused() -> None:
         kernels.chamfer_backward(one, two, dist1, dist2, idx1, idx2)
 
 
+def test_gradients_that_are_filled_with_zeros_first() -> None:
+    one, two = clouds(4, 5, 3)
+    _, _, idx1, idx2 = kernels.chamfer_forward(one, two)
+    pulls = torch.rand(2, 4), torch.rand(2, 5)
+    wanted = kernels.chamfer_backward(one, two, idx1, idx2, *pulls)
+    held = torch.ones_like(one), torch.ones_like(two)
+    assert kernels.chamfer_backward_over(one, two, *held, *pulls, idx1, idx2) is None
+    assert all(torch.allclose(mine, theirs) for mine, theirs in zip(held, wanted, strict=True))
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 4), (4, 3)])
+def test_points_that_kernels_of_the_name_take_in_several_ways(shape: tuple[int, ...]) -> None:
+    points, held = torch.rand(*shape), torch.zeros(2, 4)
+    with pytest.raises(ValueError, match="known for"):
+        kernels.chamfer_forward_into(points, points, held, held, held.int(), held.int())
+
+
 def test_the_table_names_what_there_is() -> None:
     check_rows("chamfer")

@@ -313,6 +313,19 @@ def test_clouds_by_ends() -> None:
             assert distances[rows][row].tolist() == [each[k] for k in order] + [1e10] * padding
 
 
+def test_nearest_of_clouds_of_one_size_in_the_order_of_pointweb() -> None:
+    draw = np.random.default_rng(3)
+    points, centers = (torch.tensor(draw.normal(size=(2, size, 3)).astype(np.float32)) for size in (3, 5))
+    idx, distances = torch.zeros(2, 5, 4, dtype=torch.int32), torch.zeros(2, 5, 4)
+    kernels.knnquery_cuda(2, 3, 5, 4, points, centers, idx, distances)
+    for each in range(2):
+        for row, found in enumerate(squares(centers[each].numpy(), points[each].numpy())):
+            order = np.argsort(found, kind="stable")[:4].tolist()
+            assert idx[each, row].tolist() == [*order, 0]
+            assert np.allclose(distances[each, row, :3], [found[k] for k in order])
+            assert distances[each, row, 3] == float("inf")
+
+
 def test_what_point_transformer_does_with_neighbours() -> None:
     n, s, c, w = 5, 3, 4, 2
     idx = indices(n, s, below=n)

@@ -110,6 +110,7 @@ def stacks(cloud: Any, centers: Any) -> Iterator[tuple[str, tuple[Any, ...]]]:
         yield name, (one, two, torch.zeros(2, 9), torch.zeros(2, 7), none(2, 9), none(2, 7))
     yield "chamfer_distance_backward", (one, two, idx1, idx2, *pulls, *grads)
     yield "chamfer_backward_into", (one, two, *grads, *pulls, idx1, idx2)
+    yield "chamfer_backward_over", (one, two, *grads, *pulls, idx1, idx2)
     yield "chamfer_forward", (one, two)
     yield "chamfer_backward", (one, two, idx1, idx2, *pulls)
 
@@ -156,6 +157,7 @@ def voxels() -> Iterator[tuple[str, tuple[Any, ...]]]:
     yield "bev_pool_v2_forward", (depth, feat, torch.zeros(1, 1, 3, 3, 4), *ranks, ends, ends)
     pulls = torch.randn(1, 1, 3, 3, 4), torch.zeros_like(depth), torch.zeros_like(feat)
     yield "bev_pool_v2_backward", (*pulls, depth, feat, *ranks, ends, ends)
+    yield "bev_pool_v2_backward_opt", (*pulls, depth, feat, *ranks, ends, ends)
 
 
 def boxes() -> Iterator[tuple[str, tuple[Any, ...]]]:

@@ -232,5 +232,13 @@ def test_pools_of_lifted_features() -> None:
     grad = torch.rand_like(out)
     backs = torch.zeros_like(depth), torch.zeros_like(feat)
     kernels.bev_pool_v2_backward(grad, *backs, depth.detach(), feat.detach(), *ranks, ends, ends)
-    for mine, theirs in zip(backs, torch.autograd.grad(wanted, (depth, feat), grad), strict=True):
+    pulls = torch.autograd.grad(wanted, (depth, feat), grad)
+    for mine, theirs in zip(backs, pulls, strict=True):
         assert torch.allclose(mine, theirs)
+    held = torch.ones_like(depth), torch.ones_like(feat)
+    kernels.bev_pool_v2_backward_opt(grad, *held, depth.detach(), feat.detach(), *ranks, ends, ends)
+    assert all(torch.allclose(mine, theirs + 1) for mine, theirs in zip(held, pulls, strict=True))
+    out = torch.full_like(out, 7)  # written over where a rank names a cell, and left elsewhere
+    kernels.bev_pool_v2_forward(depth.detach(), feat.detach(), out, *ranks, ends, ends)
+    named = torch.zeros(9, dtype=torch.bool).index_fill(0, at_bev, True).view(1, 1, 3, 3, 1)
+    assert torch.allclose(out, torch.where(named, wanted.detach(), torch.tensor(7.0, dtype=torch.float64)))

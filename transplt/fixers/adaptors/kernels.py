@@ -10,7 +10,7 @@ import ast
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.helper import imported_in_place, lacking_of
+from transplt.edits.helper import imported_in_place, in_file, lacking_of
 from transplt.edits.lines import own_lines
 from transplt.edits.unused import drop_unused
 from transplt.edits.work import Work
@@ -121,7 +121,9 @@ def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, Ke
         writer.remove(gone, fixer.code, message, only=True)
     else:
         (start, end), parted = own_lines(work.source, gone)
-        writer.take_out((start, _past_blank_lines(work.source.utf8, start, end)), fixer.code, message, parted=parted)
+        if not in_file(work):  # else functions and their imports go in at the end of these lines
+            end = _past_blank_lines(work.source.utf8, start, end)
+        writer.take_out((start, end), fixer.code, message, parted=parted)
     if isinstance(held.brought, ast.Assign) and isinstance(held.brought.value, ast.Call):
         drop_unused(writer, [held.brought.value.func], fixer.code)
 

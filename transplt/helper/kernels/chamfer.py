@@ -7,8 +7,8 @@ import torch
 from transplt.helper.kernels.points import point_pieces, squared_distances
 
 __all__ = [
-    "chamfer_backward", "chamfer_backward_into", "chamfer_distance_backward", "chamfer_distance_forward",
-    "chamfer_forward", "chamfer_forward_into",
+    "chamfer_backward", "chamfer_backward_into", "chamfer_backward_over", "chamfer_distance_backward",
+    "chamfer_distance_forward", "chamfer_forward", "chamfer_forward_into",
 ]  # fmt: skip
 
 
@@ -63,7 +63,12 @@ def chamfer_forward_into(
     xyz1: torch.Tensor, xyz2: torch.Tensor, dist1: torch.Tensor, dist2: torch.Tensor, idx1: torch.Tensor,
     idx2: torch.Tensor,
 ) -> int:  # fmt: skip
-    """`chamfer_3D.forward` of ChamferDistancePytorch, which gives 1; see `chamfer_distance_forward`."""
+    """`chamfer_3D.forward` of ChamferDistancePytorch, which gives 1; see `chamfer_distance_forward`.
+
+    Points have 2, 3, 5 or 6 numbers, as there: kernels of that name for 4 differ from one another.
+    """
+    if xyz1.dim() != 3 or xyz1.shape[-1] not in (2, 3, 5, 6):
+        raise ValueError(f"points of shape {list(xyz1.shape)}: the kernel is known for [B, N, 2, 3, 5 or 6]")
     chamfer_distance_forward(xyz1, xyz2, dist1, dist2, idx1, idx2)
     return 1
 
@@ -75,6 +80,18 @@ def chamfer_backward_into(
     """`chamfer_3D.backward` of ChamferDistancePytorch, which gives 1; see `chamfer_distance_backward`."""
     chamfer_distance_backward(xyz1, xyz2, idx1, idx2, graddist1, graddist2, gradxyz1, gradxyz2)
     return 1
+
+
+def chamfer_backward_over(
+    xyz1: torch.Tensor, xyz2: torch.Tensor, gradxyz1: torch.Tensor, gradxyz2: torch.Tensor, graddist1: torch.Tensor,
+    graddist2: torch.Tensor, idx1: torch.Tensor, idx2: torch.Tensor,
+) -> None:  # fmt: skip
+    """`cd.backward` and `cd.backward_cuda` of pyTorchChamferDistance: as `chamfer_backward_into`, but what the
+    gradients held goes.
+    """
+    gradxyz1.zero_()
+    gradxyz2.zero_()
+    chamfer_distance_backward(xyz1, xyz2, idx1, idx2, graddist1, graddist2, gradxyz1, gradxyz2)
 
 
 def chamfer_forward(xyz1: torch.Tensor, xyz2: torch.Tensor) -> list[torch.Tensor]:

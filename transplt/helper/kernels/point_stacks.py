@@ -6,6 +6,7 @@ The counts and ends are read on the host, which waits for the card once a call; 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import torch
 
@@ -196,9 +197,9 @@ def voxel_query_wrapper(
     for piece in point_pieces(m, 3 * len(shifts)):
         around = new_coords[piece, None, 1:].long() + shifts
         inside = ((around >= 0) & (around < bounds)).all(-1)
-        at = torch.where(inside[..., None], around, torch.zeros_like(around)).unbind(-1)
-        places = (new_coords[piece, :1].long(), *at)
-        points = point_indices[places].long()
+        around = torch.where(inside[..., None], around, torch.zeros_like(around))
+        at = (new_coords[piece, :1].long(), *around.unbind(-1))
+        points = point_indices[at].long()
         gone = xyz[points.clamp(min=0)] - new_xyz[piece, None]
         distances = gone[..., 0].square() + gone[..., 1].square() + gone[..., 2].square()
         mask = inside & (points >= 0) & (distances <= squared_radius(radius))
@@ -227,14 +228,22 @@ def furthestsampling_cuda(
 
 
 def knnquery_cuda(
-    m: int, nsample: int, xyz: torch.Tensor, new_xyz: torch.Tensor, offset: torch.Tensor, new_offset: torch.Tensor,
-    idx: torch.Tensor, dist2: torch.Tensor,
+    m: int, nsample: int, xyz: Any, new_xyz: Any, offset: torch.Tensor, new_offset: torch.Tensor, idx: torch.Tensor,
+    dist2: torch.Tensor,
 ) -> None:  # fmt: skip
     """The nsample nearest of xyz [N, 3] in the same cloud for new_xyz [M, 3]: indices over all clouds, int32, and
     squared distances, both [M, nsample], as in `pointops_cuda`.
 
-    Where a cloud has fewer, its first point and 1e10; among equals another index may come first than there.
+    Where a cloud has fewer, its first point and 1e10; among equals another index may come first than there. That of
+    PointWeb has as many arguments: (b, n, m, nsample, xyz [B, N, 3], new_xyz [B, M, 3], idx, dist2), into
+    [B, M, nsample], with 0 and inf where there are fewer. So has this, by position.
     """
+    if not isinstance(xyz, torch.Tensor):
+        points, queries = offset, new_offset
+        nearest, places = nearest_points(queries, points, int(new_xyz))
+        dist2.copy_(torch.where(nearest < 1e10, nearest, torch.full_like(nearest, float("inf"))))
+        idx.copy_(places)
+        return
     clouds, ours = stacked_slices(sizes_from_ends(offset)), stacked_slices(sizes_from_ends(new_offset))
     for points, queries in zip(clouds, ours, strict=True):
         nearest, places = nearest_points(new_xyz[queries][None], xyz[points][None], nsample)

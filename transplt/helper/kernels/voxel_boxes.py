@@ -1,4 +1,4 @@
-"""Points in boxes, their features pooled by box, and by cell of a plane seen from above.
+"""Points in boxes, their features pooled by box, and by cell of a plane seen from above (BEVDepth).
 
 Tests of points against boxes go in pieces of at most 2 ** 24 pairs; the features that a pool gives are what the caller
 holds anyway.
@@ -16,7 +16,6 @@ from transplt.helper.kernels.points import first_of, point_pieces
 from transplt.helper.kernels.voxels import ranks_in_groups
 
 __all__ = [
-    "bev_pool_backward", "bev_pool_forward", "bev_pool_v2_backward", "bev_pool_v2_forward",
     "points_in_boxes_all_forward", "points_in_boxes_cpu", "points_in_boxes_cpu_forward", "points_in_boxes_gpu",
     "points_in_boxes_part_forward", "pts_in_boxes3d_cpu", "roiaware_pool3d_backward", "roiaware_pool3d_centered",
     "roiaware_pool3d_forward", "roipoint_pool3d_centered", "roipoint_pool3d_forward", "roipool3d_cpu",
@@ -324,60 +323,3 @@ def voxel_pooling_inference_forward_wrapper(
         batch_size, count, num_channels, num_voxel_x, num_voxel_y, num_voxel_z, geom_xyz, depth * context,
         output_features, memo,
     )  # fmt: skip
-
-
-def bev_pool_forward(
-    x: torch.Tensor, geom_feats: torch.Tensor, interval_lengths: torch.Tensor, interval_starts: torch.Tensor, b: int,
-    d: int, h: int, w: int,
-) -> torch.Tensor:  # fmt: skip
-    """The sums [b, d, h, w, C] of features x [N, C] over the cells geom_feats [N, 4] (h, w, d, b), as in BEVFusion.
-
-    The intervals say which points share a cell, and are not needed.
-    """
-    cells = bev_cells(geom_feats, d, h, w)
-    sums = torch.zeros(b * d * h * w, x.shape[1], dtype=x.dtype, device=x.device)
-    return sums.index_add_(0, cells, x).view(b, d, h, w, x.shape[1])
-
-
-def bev_pool_backward(
-    out_grad: torch.Tensor, geom_feats: torch.Tensor, interval_lengths: torch.Tensor, interval_starts: torch.Tensor,
-    b: int, d: int, h: int, w: int,
-) -> torch.Tensor:  # fmt: skip
-    """The gradient [N, C] of the features of `bev_pool_forward`; out_grad: [b, d, h, w, C]."""
-    return out_grad.reshape(b * d * h * w, -1)[bev_cells(geom_feats, d, h, w)]
-
-
-def bev_cells(geom_feats: torch.Tensor, d: int, h: int, w: int) -> torch.Tensor:
-    """Flat places int64 [N] in [b, d, h, w] of cells [N, 4] (h, w, d, b)."""
-    at_h, at_w, at_d, at_b = geom_feats.long().unbind(-1)
-    return ((at_b * d + at_d) * h + at_h) * w + at_w
-
-
-def bev_pool_v2_forward(
-    depth: torch.Tensor, feat: torch.Tensor, out: torch.Tensor, ranks_depth: torch.Tensor, ranks_feat: torch.Tensor,
-    ranks_bev: torch.Tensor, interval_lengths: torch.Tensor, interval_starts: torch.Tensor,
-) -> None:  # fmt: skip
-    """Add products of depth and feat [..., C], by their flat ranks [K], to out [..., C] at ranks_bev, as in BEVDet.
-
-    The intervals say which ranks_bev are equal, and are not needed. Memory: [K, C].
-    """
-    channels = feat.shape[-1]
-    products = depth.reshape(-1)[ranks_depth.long()][:, None] * feat.reshape(-1, channels)[ranks_feat.long()]
-    sums = torch.zeros_like(out).reshape(-1, channels).index_add_(0, ranks_bev.long(), products)
-    out.add_(sums.reshape(out.shape))
-
-
-def bev_pool_v2_backward(
-    out_grad: torch.Tensor, depth_grad: torch.Tensor, feat_grad: torch.Tensor, depth: torch.Tensor, feat: torch.Tensor,
-    ranks_depth: torch.Tensor, ranks_feat: torch.Tensor, ranks_bev: torch.Tensor, interval_lengths: torch.Tensor,
-    interval_starts: torch.Tensor,
-) -> None:  # fmt: skip
-    """Add the gradients of `bev_pool_v2_forward` to depth_grad and feat_grad, in the shapes of depth and feat."""
-    channels = feat.shape[-1]
-    grad = out_grad.reshape(-1, channels)[ranks_bev.long()]
-    by_depth = (grad * feat.reshape(-1, channels)[ranks_feat.long()]).sum(-1)
-    by_feat = grad * depth.reshape(-1)[ranks_depth.long()][:, None]
-    sums = torch.zeros_like(depth).reshape(-1).index_add_(0, ranks_depth.long(), by_depth)
-    depth_grad.add_(sums.reshape(depth_grad.shape))
-    more = torch.zeros_like(feat).reshape(-1, channels).index_add_(0, ranks_feat.long(), by_feat)
-    feat_grad.add_(more.reshape(feat_grad.shape))
