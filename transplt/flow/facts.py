@@ -92,6 +92,7 @@ class ProjectFacts(Memoized):
     modules: dict[str, str] = field(default_factory=dict)  # module name -> path
     suffixes: dict[str, str] = field(default_factory=dict)  # shorter dotted name -> module name, where unique
     reexports: dict[str, str] = field(default_factory=dict)
+    renamed: frozenset[str] = frozenset()  # full names under which a file has what is called otherwise where it is made
     used_names: frozenset[str] = frozenset()
     taken_from: frozenset[str] = frozenset()  # paths of files from which others take something
     slots: dict[str, str] = field(default_factory=dict)  # slot -> representative
@@ -164,6 +165,7 @@ class ProjectFacts(Memoized):
                 source = joined.canonical(star)
                 if source in joined.modules:
                     used.update(names_of.get(source, ()))
+        joined.renamed = frozenset(name for name, target in joined.reexports.items() if _is_renamed(name, target))
         joined.reexports = {name: target for name, target in joined.reexports.items() if _is_torch(target)}
         joined.used_names = frozenset(used)
         whole = {target for item in every for _, target in item.imports}
@@ -277,6 +279,10 @@ def _bound(joined: ProjectFacts, every: list[ModuleFacts]) -> frozenset[str]:
         found |= below
         grown = bool(below)
     return frozenset(found - whole)
+
+
+def _is_renamed(name: str, target: str) -> bool:
+    return name.rpartition(".")[2] != target.rpartition(".")[2]
 
 
 def _is_torch(target: str) -> bool:
