@@ -48,7 +48,8 @@ def refused(work: Work, call: ast.Call) -> Finds:
     """Report a call that the torch of the migration refuses."""
     for row in refusals(work.names.qualified(call.func), call, work.scan):
         if _since(row["since"], work.settings.torch_version):
-            yield work.note(call.func, fixer.code, row["message"], api=row["name"], help=row["help"])
+            blocks = row.get("blocks", "")
+            yield work.note(call.func, fixer.code, row["message"], api=row["name"], help=row["help"], blocks=blocks)
 
 
 def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str, Any]]:
