@@ -669,3 +669,13 @@ def test_what_is_asked_for_blocks_no_more_than_its_imports(where: str, blocks: s
     if where:
         found.append(at(where, 1, "NPU512", "vllm.LLM", "the package vllm needs an extra package for Ascend"))
     assert {action.blocks for action in actions_of(found)} == blocks
+
+
+@pytest.mark.parametrize(("extra", "actions"), [("tensorrt", 1), ("deploy", 2), ("", 2)])
+def test_what_an_extra_of_a_package_holds_goes_with_it(extra: str, actions: int) -> None:
+    option = f"the extra {extra}" if extra else ""
+    bound = at("pyproject.toml", 3, "NPU290", "tensorrt", "the requirement tensorrt is bound to CUDA", option=option)
+    needs = "the requirement onnxruntime-gpu needs an extra package for Ascend"
+    other = at("pyproject.toml", 4, "NPU290", "onnxruntime", needs, option=option)
+    found = actions_of([bound, other])
+    assert len(found) == actions and "tensorrt" in found[0].title + found[-1].title

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from transplt.base.text.memo import Memoized
@@ -179,7 +179,7 @@ class ProjectFacts(Memoized):
         joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         codes = [item.code for item in every]
-        joined.bound = _bound(joined, every)
+        joined.bound = _bound(joined, every, entries)
         graph = Graph.join(codes, joined.canonical, frozenset(joined.modules))
         joined.instances = {name: graph.settled(cls) for item in every for name, cls in item.instances}
         _join_slots(joined, every, graph)
@@ -264,17 +264,33 @@ def _packages(modules: dict[str, str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _bound(joined: ProjectFacts, every: list[ModuleFacts]) -> frozenset[str]:
+#: So many files hand a name on.
+_WAY = 8
+
+
+def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str, Entry]) -> frozenset[str]:
     """The files with a class below one of a file that stands on a package bound to CUDA; without these themselves."""
-    whole = {item.path for item in every if item.entry is not None and item.entry.bound}
-    found = set(whole)
-    grown = bool(whole)
+    whole = {path for path, entry in entries.items() if entry.bound}
+
+    def made_in(name: str) -> str:
+        """The file of a class, also where a package hands it on."""
+        path, last = joined.path_of(name), name.rpartition(".")[2]
+        for _ in range(_WAY):
+            handed = entries[path].imports if path in entries and path not in whole else ()
+            further = (joined.path_of(each) for each in handed if each.rpartition(".")[2] == last)
+            other = next((each for each in further if each not in ("", path)), "")
+            if not other:
+                break
+            path = other
+        return path
+
+    found, grown = set(whole), bool(whole)
     while grown:
         below = {
             item.path
             for item in every
             if item.path not in found
-            and any(joined.path_of(base) in found for _, bases in item.code.classes for base in bases)
+            and any(made_in(base) in found for _, bases in item.code.classes for base in bases)
         }
         found |= below
         grown = bool(below)

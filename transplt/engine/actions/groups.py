@@ -92,6 +92,9 @@ class Groups:
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {match[1]: each for each in known if each.code == _OWN_DEVICE and each.open
                         and (match := _DEVICE_OF.search(each.message))}  # fmt: skip
+        #: By file and option: what an extra of the requirements is called after, and is there for.
+        self._named_extras = {(each.path, each.option): each for each in known if each.code == _REQUIRED and each.open
+                              and each.option == f"the extra {each.api}" and _under(each) != _EXTRA}  # fmt: skip
         self._gates = {(each.path, each.span.line): each for each in known if each.code in _GATES and each.open}
 
     def of(self, finding: Finding) -> Group:
@@ -136,6 +139,8 @@ class Groups:
         return self._kernel(unit)
 
     def _by_page(self, finding: Finding) -> Group:
+        if finding.code == _REQUIRED:  # what else such an extra holds goes with it
+            finding = self._named_extras.get((finding.path, finding.option), finding)
         page = _page(_under(finding))
         if page.by == "extension" or finding.code in _EXTENSIONS:
             found = self._extension(finding, page)
