@@ -679,3 +679,10 @@ def test_what_an_extra_of_a_package_holds_goes_with_it(extra: str, actions: int)
     other = at("pyproject.toml", 4, "NPU290", "onnxruntime", needs, option=option)
     found = actions_of([bound, other])
     assert len(found) == actions and "tensorrt" in found[0].title + found[-1].title
+
+
+def test_of_an_image_the_image_is_told_first() -> None:
+    found = [at("Dockerfile", 1, "NPU850", help="FROM cann")]
+    found += [at("Dockerfile", line, "NPU855", help="leave it out") for line in (3, 4)]
+    (action,) = actions_of(found)
+    assert action.how == "FROM cann"

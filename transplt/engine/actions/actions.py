@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from transplt.base.finding import Effort, Finding
 from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.effort import HOURS
-from transplt.engine.actions.groups import OFFERED, Group, Groups, aside
+from transplt.engine.actions.groups import IMAGE, OFFERED, Group, Groups, aside
 from transplt.engine.actions.joining import MOST, at_most, level_of
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES
 from transplt.flow.entries import named_after
@@ -226,10 +226,12 @@ def _by_hand(draft: _Draft) -> str:
     """What the group says, or the help that most of its findings have, or the page of the code."""
     if draft.group.how:
         return draft.group.how
-    counts = Counter(finding.help for finding, _ in draft.findings if finding.help)
+    helps = [(finding.code == draft.group.kind, finding.help) for finding, _ in draft.findings if finding.help]
+    named = draft.group.kind == IMAGE and any(own for own, _ in helps)  # first the image, then what goes with it
+    counts = Counter(text for own, text in helps if own or not named)
     if counts:
         help_, _ = min(counts.items(), key=lambda item: (-item[1], item[0]))
-        more = len(counts) - 1
+        more = len({text for _, text in helps}) - 1
         return help_ + (f" (the findings say more: {more} other cases)" if more > 1 else "")
     try:
         return load(draft.findings[0][0].code).sections.get("What to do", "").partition("\n\n")[0].replace("\n", " ")

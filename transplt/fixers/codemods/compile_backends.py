@@ -1,4 +1,4 @@
-"""The backends of torch.compile: `cudagraphs` is `npugraphs` on the NPU, and inductor, the default, needs triton-ascend.
+"""The backends of torch.compile: `cudagraphs` is `npugraphs` on the NPU; inductor, the default, needs triton-ascend.
 
 torch_npu registers it from its 2.6 on (torch_npu/dynamo/__init__.py; facts: torch.compile in the native API list).
 """
