@@ -686,3 +686,13 @@ def test_of_an_image_the_image_is_told_first() -> None:
     found += [at("Dockerfile", line, "NPU855", help="leave it out") for line in (3, 4)]
     (action,) = actions_of(found)
     assert action.how == "FROM cann"
+
+
+@pytest.mark.parametrize(("late", "first"), [("other", "NPU850"), ("", "NPU290")])
+def test_a_package_of_a_script_that_does_not_train_comes_behind_the_image(late: str, first: str) -> None:
+    found = [
+        *(at(f"{name}/Dockerfile", 1, "NPU850") for name in "abc"),
+        at("a/Dockerfile", 4, "NPU290", "auto_gptq", "the requirement auto-gptq is bound to CUDA", blocks="import"),
+        at("quantize.py", 1, "NPU510", "auto_gptq", "the package auto_gptq is bound to CUDA", late=late),
+    ]
+    assert first in actions_of(found)[0].codes

@@ -76,9 +76,11 @@ def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, int, float
     there at all, then what they load as they start, then what they load later.
     """
     efforts = tuple(Effort)
-    inside = [each for each in action.findings if each.path.endswith((".py", *SOURCE_SUFFIXES)) and not aside(each)]
+    early = action.blocks in ("import", "first step")
+    code = [each for each in action.findings if each.path.endswith((".py", *SOURCE_SUFFIXES)) and not aside(each)]
+    inside = [each for each in code if not (early and each.late == "other")]  # a script that does not train stops none
     outside = not inside and _SUBMODULE not in action.codes
-    rest = bool(action.parts) and action.blocks not in ("import", "first step")  # joined, for they matter least
+    rest = bool(action.parts) and not early  # joined, for they matter least
     return (
         action.aside, BLOCKS.index(action.blocks), rest, outside, _SUBMODULE not in action.codes,
         all(finding.late for finding in action.findings),
