@@ -669,3 +669,30 @@ def test_what_is_asked_for_blocks_no_more_than_its_imports(where: str, blocks: s
     if where:
         found.append(at(where, 1, "NPU512", "vllm.LLM", "the package vllm needs an extra package for Ascend"))
     assert {action.blocks for action in actions_of(found)} == blocks
+
+
+@pytest.mark.parametrize(("extra", "actions"), [("tensorrt", 1), ("deploy", 2), ("", 2)])
+def test_what_an_extra_of_a_package_holds_goes_with_it(extra: str, actions: int) -> None:
+    option = f"the extra {extra}" if extra else ""
+    bound = at("pyproject.toml", 3, "NPU290", "tensorrt", "the requirement tensorrt is bound to CUDA", option=option)
+    needs = "the requirement onnxruntime-gpu needs an extra package for Ascend"
+    other = at("pyproject.toml", 4, "NPU290", "onnxruntime", needs, option=option)
+    found = actions_of([bound, other])
+    assert len(found) == actions and "tensorrt" in found[0].title + found[-1].title
+
+
+def test_of_an_image_the_image_is_told_first() -> None:
+    found = [at("Dockerfile", 1, "NPU850", help="FROM cann")]
+    found += [at("Dockerfile", line, "NPU855", help="leave it out") for line in (3, 4)]
+    (action,) = actions_of(found)
+    assert action.how == "FROM cann"
+
+
+@pytest.mark.parametrize(("late", "first"), [("other", "NPU850"), ("", "NPU290")])
+def test_a_package_of_a_script_that_does_not_train_comes_behind_the_image(late: str, first: str) -> None:
+    found = [
+        *(at(f"{name}/Dockerfile", 1, "NPU850") for name in "abc"),
+        at("a/Dockerfile", 4, "NPU290", "auto_gptq", "the requirement auto-gptq is bound to CUDA", blocks="import"),
+        at("quantize.py", 1, "NPU510", "auto_gptq", "the package auto_gptq is bound to CUDA", late=late),
+    ]
+    assert first in actions_of(found)[0].codes

@@ -55,6 +55,14 @@ def test_what_derives_from_such_a_file_stays_with_it() -> None:
     assert {row.cause.reason for row in result.ledger} == {"bound-base"}
 
 
+def test_so_does_what_takes_the_class_from_the_package_that_hands_it_on() -> None:
+    source = "import torch\nfrom trt import Engine\n\nclass Clip(Engine):\n    s: torch.cuda.Stream\n"
+    files = {"trt/__init__.py": "from trt.base import Engine\n", "trt/base.py": ENGINE}
+    assert not migrate(source, path="clip.py", files=files).changed
+    files["trt/base.py"] = ENGINE.replace("import tensorrt as trt", "import torch")
+    assert migrate(source, path="clip.py", files=files).changed
+
+
 @pytest.mark.parametrize(
     ("source", "engine"),
     [

@@ -35,3 +35,26 @@ def test_before_2_6_there_is_none() -> None:
 )
 def test_other_backends_stay(line: str) -> None:
     assert not migrate(f"import torch\n{line}\n").changed
+
+
+@pattern("P61")
+@pytest.mark.parametrize("call", ["torch.compile(m)", "torch.compile(m, backend='inductor', dynamic=True)"])
+def test_inductor_needs_a_package(call: str) -> None:
+    check_noop(f"import torch\nm = {call}\n", open_codes=["NPU512"])
+
+
+@pattern("P61")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "m = torch.compile(m, backend='eager')",
+        "m = torch.compile(m, backend=args.backend)",
+        "m = torch.compile(m, **options)",
+        "m = torch.compile(m, disable=True)",
+        "m = other.compile(m)",
+        "m = re.compile('torch')",
+        "m.compile(loss)",
+    ],
+)
+def test_what_inductor_does_not_compile(line: str) -> None:
+    check_noop(f"import torch\n{line}\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, pattern
+from transplt.base.finding import Level
 
 
 @pattern("P64")
@@ -55,3 +56,36 @@ def test_execution_provider(line: str) -> None:
 @pattern("T9", "T28")
 def test_text_about_providers() -> None:
     check_noop('print("uses CUDAExecutionProvider if there is one")\n"CUDAExecutionProvider"\n')
+
+
+_NAMED = """
+import subprocess
+import torch
+
+def _links(out):
+    subprocess.run(["nvidia-smi", "topo", "-m"])
+
+def check(out):
+    name = read_name(0).lower()
+    if "nvidia" in name:
+        _links(out)
+"""
+
+
+def test_what_the_name_of_the_card_leads_to() -> None:
+    result = check_noop(_NAMED, open_codes=["NPU245"])
+    assert [each.level for each in result.findings] == [Level.INFO]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        _NAMED.replace('if "nvidia" in name:', "if fast:"),
+        _NAMED.replace('if "nvidia" in name:', 'if "nvidia" not in name:'),
+        _NAMED.replace('"nvidia" in name', '"nvidia" in sys.argv'),
+        f"{_NAMED}_links(print)\n",
+        f"{_NAMED}start(_links)\n",
+    ],
+)
+def test_other_ways_to_the_command(changed: str) -> None:
+    assert [each.level for each in check_noop(changed, open_codes=["NPU245"]).findings] == [Level.MANUAL]

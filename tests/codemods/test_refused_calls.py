@@ -10,7 +10,7 @@ from transplt.rules.tables import read_table
 
 def test_every_row_is_whole() -> None:
     for row in read_table("support/refused_calls.json")["calls"]:
-        assert len({"lacks", "keyword", "called"} & set(row)) == 1, row["name"]
+        assert len({"lacks", "keyword", "called", "whole"} & set(row)) == 1, row["name"]
         assert row["message"] and row["help"] and row["source"] and row["since"], row["name"]
 
 
@@ -25,12 +25,23 @@ def test_every_row_is_whole() -> None:
         "torch.onnx.export(m, x, 'f', example_outputs=y)",
         "class F(torch.autograd.Function):\n    def forward(self, x):\n        return x",
         "from torch.autograd import Function\nclass F(Function):\n    def forward(self, x):\n        return x",
+        "o = torch.optim.Adam(p, lr=1e-4, betas=(0, 0.99))",
+        "from torch import optim\no = optim.AdamW(p, 1e-4, [0, 0.9])",
+        "def f(opt):\n    if opt.ttur:\n        b1, b2 = 0, opt.b2\n    else:\n        b1, b2 = opt.b1, 0.999\n"
+        "    return torch.optim.Adam(p, lr=1, betas=(b1, b2))",
+        "b = (0, 0.9)\no = torch.optim.Adam(p, betas=b)",
+        "import fractions\nx = fractions.gcd(a, b)",
+        "from time import clock\nx = clock()",
         "total += loss.data[0]",
         "print(self.g_loss.data[0])",
     ],
 )
 def test_reported(source: str) -> None:
     check_noop(f"import torch\n{source}\n", open_codes=["NPU293"])
+
+
+def test_whole_numbers_in_betas_ran_before_2_6() -> None:
+    check_noop("import torch\no = torch.optim.Adam(p, betas=(0, 0.99))\n", torch_version="2.5")
 
 
 @pytest.mark.parametrize(
@@ -48,6 +59,14 @@ def test_reported(source: str) -> None:
         "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x",
         "class F(torch.autograd.Function):\n    def forward(c):\n        return c\n    forward = staticmethod(forward)",
         "class F(torch.nn.Module):\n    def forward(self, x):\n        return x",
+        "o = torch.optim.Adam(p, lr=1, betas=(0.0, 0.99))",
+        "o = torch.optim.Adam(p, lr=1, betas=(opt.b1, 0.99))",
+        "o = torch.optim.Adam(p, 0, betas=betas)",
+        "def f(b1=0.5):\n    return torch.optim.AdamW(p, betas=(b1, 0.999))",
+        "o = Adam(p, betas=(0, 0.99))",
+        "o = torch.optim.RAdam(p, betas=(0, 0.99))",
+        "x = math.gcd(a, b)",
+        "def clock():\n    pass\nx = clock()",
         "x = losses.data[0]",
         "x = loss.data[i]",
         "x = loss.data.item()",

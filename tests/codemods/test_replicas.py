@@ -40,7 +40,16 @@ def test_reported(source: str) -> None:
         "if hasattr(net, '__data_parallel_replicate__'):\n    net.__data_parallel_replicate__(context, 0)",
         "from sync_batchnorm import SynchronizedBatchNorm2d",
         "def scatter(x):\n    return x\ny = scatter(1)",
+        "from layers import SyncNorm as SynchronizedBatchNorm2d\nn = SynchronizedBatchNorm2d(8)",
     ],
 )
 def test_silent(source: str) -> None:
     check_noop(f"{source}\n", files={"other.py": "x = 1\n"})
+
+
+def test_a_name_that_another_file_gives_to_a_layer_of_a_package() -> None:
+    given = "from apex.parallel import SyncBatchNorm as SynchronizedBatchNorm2d\n"
+    source = "from norms import SynchronizedBatchNorm2d\nn = SynchronizedBatchNorm2d(8)\n"
+    assert not migrate(source, files={"norms.py": given}).findings
+    given = "class SynchronizedBatchNorm2d(Base):\n    pass\n"
+    assert [each.code for each in migrate(source, files={"norms.py": given}).findings] == ["NPU294"]

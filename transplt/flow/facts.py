@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from transplt.base.text.memo import Memoized
@@ -93,6 +93,7 @@ class ProjectFacts(Memoized):
     modules: dict[str, str] = field(default_factory=dict)  # module name -> path
     suffixes: dict[str, str] = field(default_factory=dict)  # shorter dotted name -> module name, where unique
     reexports: dict[str, str] = field(default_factory=dict)
+    renamed: frozenset[str] = frozenset()  # full names under which a file has what is called otherwise where it is made
     used_names: frozenset[str] = frozenset()
     taken_from: frozenset[str] = frozenset()  # paths of files from which others take something
     slots: dict[str, str] = field(default_factory=dict)  # slot -> representative
@@ -167,6 +168,7 @@ class ProjectFacts(Memoized):
                 source = joined.canonical(star)
                 if source in joined.modules:
                     used.update(names_of.get(source, ()))
+        joined.renamed = frozenset(name for name, target in joined.reexports.items() if _is_renamed(name, target))
         joined.reexports = {name: target for name, target in joined.reexports.items() if _is_torch(target)}
         joined.used_names = frozenset(used)
         whole = {target for item in every for _, target in item.imports}
@@ -180,7 +182,7 @@ class ProjectFacts(Memoized):
         joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         codes = [item.code for item in every]
-        joined.bound = _bound(joined, every)
+        joined.bound = _bound(joined, every, entries)
         graph = Graph.join(codes, joined.canonical, frozenset(joined.modules))
         joined.instances = {name: graph.settled(cls) for item in every for name, cls in item.instances}
         _join_slots(joined, every, graph)
@@ -265,21 +267,41 @@ def _packages(modules: dict[str, str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _bound(joined: ProjectFacts, every: list[ModuleFacts]) -> frozenset[str]:
+#: So many files hand a name on.
+_WAY = 8
+
+
+def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str, Entry]) -> frozenset[str]:
     """The files with a class below one of a file that stands on a package bound to CUDA; without these themselves."""
-    whole = {item.path for item in every if item.entry is not None and item.entry.bound}
-    found = set(whole)
-    grown = bool(whole)
+    whole = {path for path, entry in entries.items() if entry.bound}
+
+    def made_in(name: str) -> str:
+        """The file of a class, also where a package hands it on."""
+        path, last = joined.path_of(name), name.rpartition(".")[2]
+        for _ in range(_WAY):
+            handed = entries[path].imports if path in entries and path not in whole else ()
+            further = (joined.path_of(each) for each in handed if each.rpartition(".")[2] == last)
+            other = next((each for each in further if each not in ("", path)), "")
+            if not other:
+                break
+            path = other
+        return path
+
+    found, grown = set(whole), bool(whole)
     while grown:
         below = {
             item.path
             for item in every
             if item.path not in found
-            and any(joined.path_of(base) in found for _, bases in item.code.classes for base in bases)
+            and any(made_in(base) in found for _, bases in item.code.classes for base in bases)
         }
         found |= below
         grown = bool(below)
     return frozenset(found - whole)
+
+
+def _is_renamed(name: str, target: str) -> bool:
+    return name.rpartition(".")[2] != target.rpartition(".")[2]
 
 
 def _is_torch(target: str) -> bool:

@@ -66,7 +66,7 @@ def _lacking() -> dict[str, tuple[str, ...]]:
 def _refused() -> tuple[dict[str, str], ...]:
     """Rows of calls that the torch of some version with a torch_npu refuses, and not of every one."""
     rows = read_table("support/refused_calls.json")["calls"]
-    return tuple(row for row in rows if row["since"] in TORCH_VERSIONS[1:])
+    return tuple(row for row in rows if row["since"] in TORCH_VERSIONS[1:] and row.get("weighs", True))
 
 
 @cache
@@ -106,7 +106,7 @@ def _in_file(data: bytes) -> dict[str, tuple[str, ...]]:
         if name in _lacking():
             found[f"{name} is missing"] = _lacking()[name]
     for call in file.scan.calls:
-        for row in refusals(file.names.qualified(call.func), call):
+        for row in refusals(file.names.qualified(call.func), call, file.scan):
             if row in _refused():
                 found[row["message"]] = TORCH_VERSIONS[TORCH_VERSIONS.index(row["since"]) :]
     return found

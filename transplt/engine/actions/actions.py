@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from transplt.base.finding import Effort, Finding
 from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.effort import HOURS
-from transplt.engine.actions.groups import OFFERED, Group, Groups, aside
+from transplt.engine.actions.groups import IMAGE, OFFERED, Group, Groups, aside
 from transplt.engine.actions.joining import MOST, at_most, level_of
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES
 from transplt.flow.entries import named_after
@@ -76,9 +76,11 @@ def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, int, float
     there at all, then what they load as they start, then what they load later.
     """
     efforts = tuple(Effort)
-    inside = [each for each in action.findings if each.path.endswith((".py", *SOURCE_SUFFIXES)) and not aside(each)]
+    early = action.blocks in ("import", "first step")
+    code = [each for each in action.findings if each.path.endswith((".py", *SOURCE_SUFFIXES)) and not aside(each)]
+    inside = [each for each in code if not (early and each.late == "other")]  # a script that does not train stops none
     outside = not inside and _SUBMODULE not in action.codes
-    rest = bool(action.parts) and action.blocks not in ("import", "first step")  # joined, for they matter least
+    rest = bool(action.parts) and not early  # joined, for they matter least
     return (
         action.aside, BLOCKS.index(action.blocks), rest, outside, _SUBMODULE not in action.codes,
         all(finding.late for finding in action.findings),
@@ -226,10 +228,12 @@ def _by_hand(draft: _Draft) -> str:
     """What the group says, or the help that most of its findings have, or the page of the code."""
     if draft.group.how:
         return draft.group.how
-    counts = Counter(finding.help for finding, _ in draft.findings if finding.help)
+    helps = [(finding.code == draft.group.kind, finding.help) for finding, _ in draft.findings if finding.help]
+    named = draft.group.kind == IMAGE and any(own for own, _ in helps)  # first the image, then what goes with it
+    counts = Counter(text for own, text in helps if own or not named)
     if counts:
         help_, _ = min(counts.items(), key=lambda item: (-item[1], item[0]))
-        more = len(counts) - 1
+        more = len({text for _, text in helps}) - 1
         return help_ + (f" (the findings say more: {more} other cases)" if more > 1 else "")
     try:
         return load(draft.findings[0][0].code).sections.get("What to do", "").partition("\n\n")[0].replace("\n", " ")

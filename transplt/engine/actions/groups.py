@@ -22,7 +22,7 @@ OFFERED = "safe edits"
 _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
-_IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU852", "NPU855")
+IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU852", "NPU855")
 _REQUIRED, _EXTRA = "NPU290", "NPU512"
 _OWN_DEVICE, _LEADS = "NPU273", "NPU272"
 _DEVICE_OF = re.compile(r" is the device of (\w+), not one of torch")
@@ -86,12 +86,15 @@ class Groups:
         self.kernels = self._kernels.listed
         self._engines = Engines(known)
         #: Recipes that start from an image of CUDA: what they set and install for it goes with the image.
-        self._images = {each.path for each in known if each.code == _IMAGE and each.open}
+        self._images = {each.path for each in known if each.code == IMAGE and each.open}
         self._extras = [each for each in known if each.code == _EXTRA and each.open]
         self._whole = {(each.code, package) for each in known if each.open and (package := _whole_package(each))}
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {match[1]: each for each in known if each.code == _OWN_DEVICE and each.open
                         and (match := _DEVICE_OF.search(each.message))}  # fmt: skip
+        #: By file and option: what an extra of the requirements is called after, and is there for.
+        self._named_extras = {(each.path, each.option): each for each in known if each.code == _REQUIRED and each.open
+                              and each.option == f"the extra {each.api}" and _under(each) != _EXTRA}  # fmt: skip
         self._gates = {(each.path, each.span.line): each for each in known if each.code in _GATES and each.open}
 
     def of(self, finding: Finding) -> Group:
@@ -103,8 +106,8 @@ class Groups:
             how = "see whether a package or a fork for Ascend takes its place; else port it as a project of its own"
             return Group(title, "third-party", folder, _blocks(finding, _page(finding.code)), how)
         if finding.path in self._images and finding.code in _WITH_THE_IMAGE and finding.edit is None:
-            page = _page(_IMAGE)
-            return Group(page.action, _IMAGE, "", _blocks(finding, page))
+            page = _page(IMAGE)
+            return Group(page.action, IMAGE, "", _blocks(finding, page))
         if finding.code == _LEADS and (match := _LEADS_TO.search(finding.message)) and match[1] in self._placed:
             page = _page(_OWN_DEVICE)
             return Group(page.action, _OWN_DEVICE, "", _blocks(finding, page))
@@ -136,6 +139,8 @@ class Groups:
         return self._kernel(unit)
 
     def _by_page(self, finding: Finding) -> Group:
+        if finding.code == _REQUIRED:  # what else such an extra holds goes with it
+            finding = self._named_extras.get((finding.path, finding.option), finding)
         page = _page(_under(finding))
         if page.by == "extension" or finding.code in _EXTENSIONS:
             found = self._extension(finding, page)

@@ -1,4 +1,4 @@
-"""The backend of torch.compile that captures graphs: `cudagraphs` is `npugraphs` on the NPU.
+"""The backends of torch.compile: `cudagraphs` is `npugraphs` on the NPU; inductor, the default, needs triton-ascend.
 
 torch_npu registers it from its 2.6 on (torch_npu/dynamo/__init__.py; facts: torch.compile in the native API list).
 """
@@ -12,10 +12,11 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.torch_callables import full_names
 from transplt.rules.versions import versions_of
+from transplt.syntax.asks import hides_arguments, keyword_of, shape, string_of
 from transplt.syntax.scan import parent
 from transplt.trees.literals import words_in_literal
 
-fixer = Fixer(__name__, code="NPU150", rank=330, needs=(b"cudagraphs",))
+fixer = Fixer(__name__, code="NPU150", rank=330, needs=(b"torch", b"compile"), words=("cudagraphs", "compile("))
 
 
 @fixer.on(ast.Constant)
@@ -43,3 +44,20 @@ def _compiler(work: Work, node: ast.Constant) -> str | None:
         return None
     full = work.names.qualified(above.func)
     return full if full in full_names("compiles") else None
+
+
+@fixer.on(ast.Call, name=("torch.compile",))
+def compiled_by_inductor(work: Work, call: ast.Call) -> Finds:
+    """Report what inductor compiles; one with CUDA graphs has a finding of its own (NPU281)."""
+    backend = keyword_of(call, "backend")
+    plain = backend is None or string_of(backend) == "inductor"
+    if not plain or hides_arguments(call) or not {"mode", "options", "disable"}.isdisjoint(shape(call)[1]):
+        return
+    yield work.note(
+        call.func,
+        "NPU512",
+        "torch.compile compiles with inductor, which on an NPU needs triton-ascend",
+        api="torch.compile",
+        help="pip install triton-ascend (not triton beside it), or leave it out; inductor of torch_npu takes other "
+        "kernels by TORCHINDUCTOR_NPU_BACKEND",
+    )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.base.finding import Effort
+from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.device_strings import whole_value
 from transplt.flow.reached import places
+from transplt.syntax.asks import index_in, string_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU245", rank=510)
@@ -21,6 +22,12 @@ _HELP = (
     "npu-smi info shows the cards, in a format of its own; torch.npu.mem_get_info, torch.npu.utilization and "
     "torch.npu.get_device_name answer most questions without it"
 )
+
+
+#: What the name of a card is held in.
+_NAME = re.compile(r"name|vendor", re.I)
+#: So many callers are gone up.
+_CALLERS = 3
 
 
 @fixer.on(ast.Constant)
@@ -53,6 +60,40 @@ def _command(work: Work, node: ast.Constant) -> Finds:
     kinds = {place.kind for place in places(work.slots, outer)}
     if kinds == {"prose"} or kinds & {"key", "row", "named"} or not work.take(outer):
         return
+    if _is_for_nvidia(work, outer, _CALLERS):
+        message = "nvidia-smi is a program of NVIDIA; it is started where the name of the card says NVIDIA alone"
+        yield work.note(outer, "NPU245", message, api="nvidia-smi", level=Level.INFO)
+        return
     yield work.note(
         outer, "NPU245", "nvidia-smi is a program of NVIDIA", api="nvidia-smi", help=_HELP, effort=Effort.MEDIUM
+    )
+
+
+def _is_for_nvidia(work: Work, node: ast.AST, callers: int) -> bool:
+    """True for what stands behind `if "nvidia" in name:`, or in a function that its file alone calls, and only there.
+
+    The name of an NPU is that of a chip of Ascend: such a branch is never taken.
+    """
+    while not isinstance(node, ast.Module):
+        above = parent(node)
+        if isinstance(above, ast.If) and index_in(above, "body", node) >= 0 and _says_nvidia(above.test):
+            return True
+        if isinstance(node, ast.FunctionDef) and isinstance(above, ast.Module):
+            taken = work.project.aside.taken.get(work.scan.path, frozenset())
+            uses = work.scan.names.get(node.name, [])
+            if not callers or not uses or taken & {"*", node.name} or node.decorator_list:
+                return False
+            return all(isinstance(use.ctx, ast.Load) and _is_for_nvidia(work, use, callers - 1) for use in uses)
+        node = above
+    return False
+
+
+def _says_nvidia(test: ast.expr) -> bool:
+    return (
+        isinstance(test, ast.Compare)
+        and len(test.ops) == 1
+        and isinstance(test.ops[0], ast.In)
+        and "nvidia" in (string_of(test.left) or "").lower()
+        and isinstance(test.comparators[0], (ast.Name, ast.Attribute, ast.Call))
+        and _NAME.search(ast.unparse(test.comparators[0])) is not None
     )

@@ -18,8 +18,9 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.last_value import last_value, nearest_binding
 from transplt.rules.tables import read_table
-from transplt.syntax.asks import keyword_of, lacks, last_name
-from transplt.syntax.scan import parent
+from transplt.syntax.asks import index_in, keyword_of, lacks, last_name, shape
+from transplt.syntax.names import assigned_value
+from transplt.syntax.scan import Scan, parent
 
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 
@@ -37,27 +38,64 @@ fixer = Fixer(
     code="NPU293",
     rank=365,
     needs=(b"torch",),
-    words=("stft(", "torch.fft(", ".data[0]", "torch.autograd", "verbose=", "onnx", "use_npu"),
-)
+    words=("stft(", "torch.fft(", ".data[0]", "torch.autograd", "verbose=", "onnx", "use_npu",
+           "Adam", "fractions", "time.clock", "import clock"),
+)  # fmt: skip
 
 
 @fixer.on(ast.Call, name=tuple(_calls()))
 def refused(work: Work, call: ast.Call) -> Finds:
     """Report a call that the torch of the migration refuses."""
-    for row in refusals(work.names.qualified(call.func), call):
+    for row in refusals(work.names.qualified(call.func), call, work.scan):
         if _since(row["since"], work.settings.torch_version):
-            yield work.note(call.func, fixer.code, row["message"], api=row["name"], help=row["help"])
+            blocks = row.get("blocks", "")
+            yield work.note(call.func, fixer.code, row["message"], api=row["name"], help=row["help"], blocks=blocks)
 
 
-def refusals(name: str | None, call: ast.Call) -> Iterator[dict[str, Any]]:
+def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str, Any]]:
     """The rows of the table that a call of the full name `name` meets; each says `since` which torch it is refused."""
     for row in _calls().get(name or "", ()):
-        if "lacks" in row:
+        if "whole" in row:
+            wrong = _holds_a_whole_number(scan, _argument(call, row["whole"], row["index"]))
+        elif "lacks" in row:
             wrong = lacks(call, row["lacks"], row["index"]) is True
         else:
             wrong = "called" in row or keyword_of(call, row["keyword"]) is not None
         if wrong:
             yield row
+
+
+def _argument(call: ast.Call, name: str, index: int) -> ast.expr | None:
+    return call.args[index] if shape(call)[0] > index else keyword_of(call, name)
+
+
+def _holds_a_whole_number(scan: Scan, value: ast.expr | None) -> bool:
+    """True for `(0, 0.99)`, or `(beta1, beta2)` where the function, or the module, sets one of these to a whole number
+    somewhere."""
+    if isinstance(value, ast.Name):
+        value = last_value(scan, value)
+    return isinstance(value, (ast.Tuple, ast.List)) and any(_may_be_whole(scan, each) for each in value.elts)
+
+
+def _may_be_whole(scan: Scan, node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return type(node.value) is int
+    if not isinstance(node, ast.Name):
+        return False
+    bindings = scan.scope_of(node).bindings.get(node.id, ())
+    given = (_given_to(each.node) for each in bindings if each.kind == "assign")
+    return any(isinstance(each, ast.Constant) and type(each.value) is int for each in given)
+
+
+def _given_to(store: ast.AST) -> ast.expr | None:
+    """What a name is assigned, alone or as a part of `a, b = 0, c`."""
+    display = parent(store)
+    holder = parent(display) if isinstance(display, (ast.Tuple, ast.List)) else None
+    if isinstance(holder, ast.Assign) and isinstance(holder.value, (ast.Tuple, ast.List)):
+        index = index_in(display, "elts", store)
+        same = len(display.elts) == len(holder.value.elts)  # type: ignore[attr-defined]
+        return holder.value.elts[index] if same else None
+    return assigned_value(store)
 
 
 def _since(first: str, version: str) -> bool:

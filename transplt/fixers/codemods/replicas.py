@@ -43,13 +43,21 @@ def _merges(name: str) -> str:
     return f"{name} merges its statistics over the replicas of DataParallel; an NPU has none"
 
 
+def _is_another(work: Work, node: ast.expr, name: str) -> bool:
+    """True for what goes by the name of such a layer, and is one of torch or, under a name of its own, of a package:
+    `from apex.parallel import SyncBatchNorm as SynchronizedBatchNorm2d`, here or in the file it is taken from.
+    """
+    full = work.names.qualified(node) or name
+    return full.startswith("torch.") or full.rpartition(".")[2] != name or full in work.project.renamed
+
+
 @fixer.on(ast.Module)
 def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
     """One finding for each of the names that a file calls or hands on, at its first use."""
     for name in sorted(_NORMS | _WRAPPERS):
         nodes: list[ast.expr] = [*work.scan.names.get(name, ()), *work.scan.attributes.get(name, ())]
         used = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Load) and last_name(node) == name]
-        if not used or (work.names.qualified(used[0]) or "").startswith("torch."):
+        if not used or _is_another(work, used[0], name):
             continue
         first = min(used, key=lambda node: (node.lineno, node.col_offset))
         if name in _NORMS:
