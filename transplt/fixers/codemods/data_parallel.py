@@ -38,7 +38,7 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     if reason := _reason_to_stay(work, call):
         api = str(work.names.qualified(call.func))
         if work.take(call.func):
-            yield work.note(call, "NPU507", f"{api} does not run on NPU", api=api, help=reason, effort=Effort.MEDIUM)
+            yield work.note(call, "NPU507", f"{api} does not run over several NPUs", api=api, help=reason, effort=Effort.MEDIUM)
         return
     place = _place(work, call) if in_file(work) else None
     if in_file(work) and (place is None or not can_part(work.source, place)):
@@ -63,11 +63,14 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
 @fixer.on(ast.ClassDef)
 def goes_in(work: Work, node: ast.ClassDef) -> Finds:
     """The class that goes in is for one card; another one with a `scatter` of its own still makes replicas."""
-    if node.name.startswith(CLASS_NAME) and "scatter" in work.scan.scopes[node].bindings:
-        for base in node.bases:
-            if work.names.qualified(base) in DATA_PARALLEL:
-                work.take(base)
-    yield from ()
+    for base in node.bases:
+        api = work.names.qualified(base)
+        if api not in DATA_PARALLEL or not work.take(base):
+            continue
+        if not (node.name.startswith(CLASS_NAME) and "scatter" in work.scan.scopes[node].bindings):
+            message = f"{node.name} derives from {api}, which does not run over several NPUs"
+            help_ = f"over one card it runs; {_advice(work)}"
+            yield work.note(base, "NPU507", message, api=api, help=help_, effort=Effort.MEDIUM, blocks="later")
 
 
 @fixer.on(ast.Module)

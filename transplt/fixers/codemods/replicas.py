@@ -28,6 +28,8 @@ _WRAPPERS = frozenset({
     "patch_replication_callback",
 })  # fmt: skip
 
+_OVER_RANKS = frozenset({"all_reduce", "all_gather", "all_gather_into_tensor"})
+
 _CONVERT = "one process a card: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) over plain layers"
 
 
@@ -43,13 +45,31 @@ def _merges(name: str) -> str:
     return f"{name} merges its statistics over the replicas of DataParallel; an NPU has none"
 
 
+def _is_another(work: Work, node: ast.expr) -> bool:
+    """True where a name stands for a class that is called otherwise: `SyncBatchNorm as SynchronizedBatchNorm2d`."""
+    full = work.names.qualified(node)
+    if full is None:
+        return False
+    known = work.project.canonical(full)
+    return known.startswith("torch.") or known.rpartition(".")[2] not in _NORMS | _WRAPPERS
+
+
+def _sums_over_ranks(work: Work, name: str) -> bool:
+    """True for a class of the file whose methods exchange by torch.distributed: it has one process a card already."""
+    return any(
+        isinstance(binding.node, ast.ClassDef)
+        and any(isinstance(each, ast.Attribute) and each.attr in _OVER_RANKS for each in ast.walk(binding.node))
+        for binding in work.scan.root.bindings.get(name, ())
+    )
+
+
 @fixer.on(ast.Module)
 def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
     """One finding for each of the names that a file calls or hands on, at its first use."""
     for name in sorted(_NORMS | _WRAPPERS):
         nodes: list[ast.expr] = [*work.scan.names.get(name, ()), *work.scan.attributes.get(name, ())]
         used = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Load) and last_name(node) == name]
-        if not used or (work.names.qualified(used[0]) or "").startswith("torch."):
+        if not used or _is_another(work, used[0]) or _sums_over_ranks(work, name):
             continue
         first = min(used, key=lambda node: (node.lineno, node.col_offset))
         if name in _NORMS:
