@@ -38,7 +38,8 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     if reason := _reason_to_stay(work, call):
         api = str(work.names.qualified(call.func))
         if work.take(call.func):
-            yield work.note(call, "NPU507", f"{api} does not run over several NPUs", api=api, help=reason, effort=Effort.MEDIUM)
+            message = f"{api} does not run over several NPUs"
+            yield work.note(call, "NPU507", message, api=api, help=reason, effort=Effort.MEDIUM)
         return
     place = _place(work, call) if in_file(work) else None
     if in_file(work) and (place is None or not can_part(work.source, place)):
@@ -77,7 +78,7 @@ def goes_in(work: Work, node: ast.ClassDef) -> Finds:
 def imports_of_it(work: Work, tree: ast.Module) -> Finds:
     """An import of the class by its name: each use speaks for itself, and what no use needs any more goes."""
     imported = [
-        (node if len(node.names) == 1 else alias, alias.asname or alias.name)
+        (node, alias, alias.asname or alias.name)
         for node in work.scan.imports
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
@@ -85,8 +86,11 @@ def imports_of_it(work: Work, tree: ast.Module) -> Finds:
     ]
     if not imported:
         return
-    used = {work.source.extent(node) for node, name in imported if name in work.scan.names}
-    work.withdraw_notes(lambda note: note.code == "NPU507" and note.extent in used)
+    used = work.scan.names
+    # A note covers the statement, its name, or all from the one to the other, where it is the first of several.
+    ends = [(*work.source.extent(node), *work.source.extent(alias)) for node, alias, name in imported if name in used]
+    covered = {pair for start, end, first, last in ends for pair in ((start, end), (start, last), (first, last))}
+    work.withdraw_notes(lambda note: note.code == "NPU507" and note.extent in covered)
     done = [edit.node for edit in work.rewrites if edit.group == fixer.code and isinstance(edit.node, ast.expr)]
     if done and not in_file(work):
         writer = Writer(work, fixer.code, fixer.code, "")
