@@ -392,3 +392,17 @@ def test_a_seed_beside_that_of_the_npu(more: str, left: list[str]) -> None:
 def test_what_an_npu_needs_no_case_for(body: str, left: list[str]) -> None:
     other = _SEEDS.partition("def other")[2]
     check_noop(f"import os\nimport torch\n\ndef f(name):\n    {body}\n\ndef other{other}", open_codes=left)
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        ("if torch.cuda.is_available():\n        return torch.version.cuda.split()", ["NPU270"]),
+        ("if not torch.cuda.is_available():\n        return torch.version.cuda.split()", ["NPU200", "NPU506"]),
+        ("return torch.version.cuda.split()", ["NPU506"]),
+    ],
+)
+def test_what_is_not_asked_for_without_cuda(body: str, left: list[str]) -> None:
+    """A condition that is reported holds what stands under it."""
+    other = _SEEDS.partition("def other")[2]
+    check_noop(f"import torch\n\ndef f():\n    {body}\n\ndef other{other}", open_codes=left)
