@@ -195,6 +195,7 @@ def test_a_long_word_takes_no_square_of_the_time() -> None:
         ("ENV LD_LIBRARY_PATH=/usr/local/cuda/lib64\n", "tidy"),
         ('ENV FORCE_CUDA="1"\n', ""),
         ("ENV CUDA_VISIBLE_DEVICES=1,0\n", ""),
+        ("ENV NCCL_DEBUG=INFO\n", "tidy"),
     ],
 )
 def test_where_the_toolkit_lies_stops_nothing(text: str, blocks: str) -> None:

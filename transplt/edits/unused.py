@@ -85,8 +85,8 @@ def _remove(writer: Writer, node: Import, code: str, message: str) -> None:
 def is_exported(work: Work, name: str) -> bool:
     """True for a name of the module that the file lists for others, or that one of them reads."""
     module = module_name(work.scan.path)
-    taken = {f"{module}.{name}", f"{module}.*"} & work.project.used_names
-    if taken or work.scan.path.endswith("__init__.py"):
+    lists = [parent(binding.node) for binding in work.scan.root.bindings.get("__all__", ())]
+    stars = () if lists else (f"{module}.*",)  # a star brings what is listed, where there is a list
+    if not work.project.used_names.isdisjoint((f"{module}.{name}", *stars)) or work.scan.path.endswith("__init__.py"):
         return True
-    lists = (parent(binding.node) for binding in work.scan.root.bindings.get("__all__", ()))
     return any(isinstance(each, ast.Constant) and each.value == name for node in lists for each in ast.walk(node))
