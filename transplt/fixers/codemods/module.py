@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Found, Note
 from transplt.edits.fixer import Fixer
-from transplt.edits.unused import is_exported
+from transplt.edits.unused import is_listed
 from transplt.edits.work import Work
 from transplt.fixers.codemods.imported_names import is_called, may_rename, similar_fits
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
@@ -311,8 +311,8 @@ def _of_a_name(work: Work, alias: ast.alias, rule: Rule, full: str) -> list[Note
     local = alias.asname or alias.name
     if rule.user or not full.startswith("torch.cuda.") or "." in local or local in work.scan.names:
         return notes
-    if is_exported(work, local):
-        return notes
+    if is_listed(work, local):
+        return notes  # a file that takes it from here without a list is reported itself
     return [
         replace(each, message=f"{each.message}; nothing uses it", level=Level.INFO, effort=None)
         if each.code == "NPU501"
