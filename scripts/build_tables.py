@@ -172,7 +172,7 @@ def report(name: str, code: str, help_text: str, level: str = "manual", effort: 
         "NPU503": f"the counterpart of {name} only warns or returns a constant",
         "NPU504": f"{name} has no effect on NPU",
         "NPU506": f"{name} means something else on NPU",
-        "NPU507": f"{name} does not run on NPU",
+        "NPU507": f"{name} does not run over several NPUs",
         "NPU508": f"{name} is replaced by torch_npu when it is imported",
         "NPU550": f"{name} builds CUDA sources",
         "NPU551": f"{name} names a CUDA installation",

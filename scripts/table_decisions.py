@@ -64,11 +64,11 @@ REPORT = {
         "later (torch.npu.is_bf16_supported()), there is no SM number to compare",
     ),
     "torch.cuda.nvtx.range": (
-        "NPU506",
+        "NPU501",
         "manual",
         "low",
-        "torch.npu.mstx.mstx_range(message) decorates functions and is no context manager: use it as a decorator, or "
-        "torch.npu.mstx.range_start and range_end around the block",
+        "without CUDA it raises; torch.npu.mstx.mstx_range(message) decorates functions and is no context manager: "
+        "use it as a decorator, or torch.npu.mstx.range_start and range_end around the block",
     ),
     "torch.cuda.cudart": (
         "NPU501",
@@ -269,7 +269,7 @@ EXTRA = {
                 "name": name,
                 "code": "NPU507",
                 "effort": "medium",
-                "message": f"{name} does not run on NPU",
+                "message": f"{name} does not run over several NPUs",
                 "help": REPORT["torch.nn.DataParallel"][3],
             }
             for name in (

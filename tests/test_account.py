@@ -14,7 +14,7 @@ from tests.test_properties import programs
 from transplt.base.finding import Status
 from transplt.base.settings import Settings
 from transplt.base.text.cuda_words import find_tokens
-from transplt.engine.engine import migrate_source
+from transplt.engine.engine import migrate_source, survey_source
 from transplt.faces.cli.main import main
 
 
@@ -73,6 +73,19 @@ def test_a_word_in_an_edit_that_keeps_it_is_not_converted() -> None:
     result = migrate("import torch\nfrom torch import cuda\n__all__ = ['cuda']\n", path="pkg/__init__.py")
     assert b"from torch import npu as cuda" in result.data
     assert result.tokens.converted == 0
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\nif torch.cuda.get_device_capability()[0] >= 8:\n    pass\n",
+        "import torch\nx = torch.cuda.nccl.version()\n",
+        "import torch\nx.cuda()\n",
+    ],
+)
+def test_what_is_offered_accounts_for_its_words_without_edits_too(source: str) -> None:
+    surveyed = survey_source(source.encode(), "x.py", Settings())
+    assert "NPU602" not in {each.code for each in surveyed.findings}
 
 
 def test_unknown_words_are_said_once_a_line() -> None:

@@ -343,7 +343,7 @@ def test_third_party_folders_are_one_action_each() -> None:
         at("vendor_tools.py", 1, "NPU507"),
     ]
     assert sorted(titles(actions_of(found))) == [
-        "Replace DataParallel, which does not run on NPU, by DistributedDataParallel",
+        "Replace DataParallel, which runs on one NPU alone, by DistributedDataParallel",
         "Take the Ascend version of the third-party code in pk/externals/gan, or port it",
         "Take the Ascend version of the third-party code in third_party/apex, or port it",
     ]
@@ -479,7 +479,7 @@ def test_a_terminal_of_40_columns() -> None:
         "         NPU (a day or more, 1 place,",
         "         ops/src/corr_kernel.cu:3)",
         "      2. Replace DataParallel, which",
-        "         does not run on NPU, by",
+        "         runs on one NPU alone, by",
         "         DistributedDataParallel (hours,",
         "         1 place, train.py:41)",
     ]
@@ -501,7 +501,7 @@ def test_the_first_sheet_and_the_top_of_the_page(tmp_path: Path) -> None:
     assert book.sheetnames[0] == "actions"
     rows = list(book["actions"].iter_rows(values_only=True))
     assert [(row[0], row[2], row[3]) for row in rows[1:]] == [
-        (1, "Replace DataParallel, which does not run on NPU, by DistributedDataParallel", "hours"),
+        (1, "Replace DataParallel, which runs on one NPU alone, by DistributedDataParallel", "hours"),
         (2, "Replace torch.nn.RNN: not supported on NPU", "hours"),
         (3, "Write hccl for the communication backend nccl", "minutes"),
     ]

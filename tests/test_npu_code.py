@@ -345,3 +345,64 @@ def test_both_names_of_a_library(line: str) -> None:
 def test_a_file_that_is_written_for_the_card_of_another_maker(line: str, level: Level) -> None:
     found = migrate(f"import lightning as L\n{line}\nfabric = L.Fabric(devices=2)\n").findings
     assert [each.level for each in found if each.code == "NPU145"] == [level]
+
+
+_SEEDS = """
+import torch
+
+def seed_all(seed, is_npu_available):
+    torch.cuda.manual_seed(seed)
+    torch.use_deterministic_algorithms(True)
+    {more}
+
+def other(device):
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    elif device.type == "npu":
+        torch.npu.synchronize()
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "left"),
+    [
+        ("if is_npu_available:\n        torch.npu.manual_seed(seed)", []),
+        ("if is_npu_available:\n        torch.npu.manual_seed_all(seed)", ["NPU200"]),
+        ("return seed", ["NPU200"]),
+    ],
+)
+def test_a_seed_beside_that_of_the_npu(more: str, left: list[str]) -> None:
+    check_noop(_SEEDS.format(more=more), open_codes=left)
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        # the module of a device by its name, and what stands in where torch has none
+        ("try:\n        return getattr(torch, name)\n    except AttributeError:\n        return torch.cuda", []),
+        ("try:\n        return open(name)\n    except AttributeError:\n        return torch.cuda", ["NPU200"]),
+        # CUDA's variable is set right with those of AMD
+        ("val = os.environ.pop('HIP_VISIBLE_DEVICES')\n    os.environ['CUDA_VISIBLE_DEVICES'] = val", []),
+        ("os.environ['CUDA_VISIBLE_DEVICES'] = name", ["NPU200"]),
+        # the processor's activity is the same on every device
+        ("return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])", []),
+        ("return [torch.profiler.ProfilerActivity.CUDA]", ["NPU131"]),
+    ],
+)
+def test_what_an_npu_needs_no_case_for(body: str, left: list[str]) -> None:
+    other = _SEEDS.partition("def other")[2]
+    check_noop(f"import os\nimport torch\n\ndef f(name):\n    {body}\n\ndef other{other}", open_codes=left)
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        ("if torch.cuda.is_available():\n        return torch.version.cuda.split()", ["NPU270"]),
+        ("if not torch.cuda.is_available():\n        return torch.version.cuda.split()", ["NPU200", "NPU506"]),
+        ("return torch.version.cuda.split()", ["NPU506"]),
+    ],
+)
+def test_what_is_not_asked_for_without_cuda(body: str, left: list[str]) -> None:
+    """A condition that is reported holds what stands under it."""
+    other = _SEEDS.partition("def other")[2]
+    check_noop(f"import torch\n\ndef f():\n    {body}\n\ndef other{other}", open_codes=left)

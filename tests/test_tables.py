@@ -182,7 +182,7 @@ DECIDED = {
     "torch.cuda.cudart": "unsupported:NPU501",
     "torch.cuda.get_device_capability": "unsupported:NPU503",
     "torch.cuda.memory.CUDAPluggableAllocator": "unsupported:NPU552",
-    "torch.cuda.nvtx.range": "unsupported:NPU506",
+    "torch.cuda.nvtx.range": "unsupported:NPU501",
     "torch.cuda.profiler.cudart": "unsupported:NPU501",
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": "unsupported:NPU508",
     "torch.distributed.ProcessGroupNCCL.Options": "renamed:torch_npu._C._distributed_c10d.ProcessGroupHCCL.Options",

@@ -242,6 +242,12 @@ def test_files_that_exclude_each_other(
     assert (target.version, first.path, first.span.line, first.message) == (version, path, line, message)
 
 
+def test_a_list_of_what_was_installed_contradicts_nothing(tmp_path: Path) -> None:
+    """It stays as it is, and another finding says so: a migration that pins torch elsewhere must not add one."""
+    tree = {"env.yml": conda("pytorch=2.6"), "requirements.txt": "pytorch=1.4.0=py3.7_cuda10.1\nnumpy=1.18.1=py37_0\n"}
+    assert choose_target(made(tmp_path, tree), None).disagreements == ()
+
+
 def test_a_comment_switches_the_finding_off(tmp_path: Path) -> None:
     tree = {"requirements.txt": "torch==2.4.0\ntorchvision==0.8.1  # transplt: ignore[NPU846]\n"}
     assert choose_target(made(tmp_path, tree), None).disagreements == ()

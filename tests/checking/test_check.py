@@ -37,7 +37,7 @@ def test_findings_with_their_source(project: Path, call: Call) -> None:
     code, out, err = call("check", "train.py")
     assert code == 1
     assert out.startswith(FIRST)
-    assert "train.py:8:12: NPU507 torch.nn.DataParallel does not run on NPU\n" in out
+    assert "train.py:8:12: NPU507 torch.nn.DataParallel does not run over several NPUs\n" in out
     assert "8 |     return nn.DataParallel, model.to(device)\n  |            ^^^^^^^^^^^^^^^ NPU507\n" in out
     assert "  = help: several cards take one process each" in out
     assert "(effort: an hour or two)" in out
@@ -288,7 +288,7 @@ def test_statistics(project: Path, call: Call) -> None:
     code, out, _ = call("check", "--statistics")
     assert code == 1
     assert out.splitlines()[0] == "     1 NPU201 [*] A device string"
-    assert "     1 NPU507 [ ] DataParallel does not run on NPU\n" in out
+    assert "     1 NPU507 [ ] DataParallel over several cards\n" in out
 
 
 def test_statistics_for_programs(project: Path, call: Call) -> None:
@@ -296,7 +296,7 @@ def test_statistics_for_programs(project: Path, call: Call) -> None:
     rows = json.loads(out)
     assert code == 1
     assert {"code": "NPU201", "title": "A device string", "count": 1, "fixable": 1} in rows
-    assert {"code": "NPU507", "title": "DataParallel does not run on NPU", "count": 1, "fixable": 0} in rows
+    assert {"code": "NPU507", "title": "DataParallel over several cards", "count": 1, "fixable": 0} in rows
     _, lines, _ = call("check", "--statistics", "--output-format", "json-lines")
     assert [json.loads(line) for line in lines.splitlines()] == rows
     _, text, _ = call("check", "--statistics", "--output-format", "concise")

@@ -150,3 +150,22 @@ def test_no_place_where_a_device_is_there(lines: str) -> None:
 def test_a_place_where_a_device_is_there(lines: str) -> None:
     result = migrate(f"import torch\nuse_cuda = True\n{lines}\n")
     assert "NPU152" not in [finding.code for finding in result.findings]
+
+
+_LOAD = "def load(path):\n    return torch.load(path)\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_work"),
+    [
+        ("def load_pretrained(path):\n    return torch.load(path)", True),
+        (f"{_LOAD}def load_pretrained_weights(model, path):\n    model.load_state_dict(load(path))", True),
+        (f"{_LOAD}def resume(model, path):\n    model.load_state_dict(load(path))", False),
+        ("def load_pretrained(path):\n    return torch.load(path, map_location='cpu')", False),
+        ("def load_pretrained(path):\n    return torch.load(LAST)", False),
+    ],
+)
+def test_what_loads_what_somebody_else_trained(lines: str, is_work: bool) -> None:
+    found = [each for each in migrate(f"import torch\n{lines}\n").findings if each.code == "NPU152"]
+    assert any(each.open for each in found) == is_work
+    assert not is_work or [each.blocks for each in found] == ["later"]

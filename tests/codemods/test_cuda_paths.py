@@ -1081,6 +1081,24 @@ def test_what_an_npu_does_instead_is_said(body: str, code: str) -> None:
     )
 
 
+def test_an_assertion_in_front_of_a_test_that_stays_stops_the_program() -> None:
+    """What it leads to is set behind the second test; there is no other path."""
+    source = """
+        import torch
+        from kernels import median_filter_cuda
+
+        def f(x):
+            assert x.is_cuda
+            if x.is_cuda:
+                y = median_filter_cuda(x)
+            else:
+                raise ValueError
+            return y
+        """
+    result = check_noop(source, open_codes=["NPU279"], files={"kernels.py": KERNELS})
+    assert all("without CUDA the program stops" in each.message for each in result.findings)
+
+
 VERIFIED = """
     import torch
     from kernels import median_filter_cuda

@@ -143,6 +143,14 @@ def test_an_import_that_nothing_needs_any_more_goes(head: str, after: str) -> No
     )
 
 
+@pytest.mark.parametrize(
+    "names", ["DataParallel as DP, Linear", "Linear, DataParallel as DP", "(\n    DataParallel as DP,\n    Linear,\n)"]
+)
+def test_an_import_of_several_names_is_no_finding_of_its_own(names: str) -> None:
+    result = migrate(f"import torch\nfrom torch.nn import {names}\n\nprint(Linear)\nnet = DP(net)\n", helper_file=True)
+    assert not [each for each in result.findings if each.code == "NPU507" and each.open]
+
+
 def test_the_only_import_of_torch_goes() -> None:
     result = check_rewrite(
         "from torch.nn import DataParallel as DP\n\n\ndef wrap(m):\n    return DP(m.cuda())\n\n\nwrap(1)\n",

@@ -52,6 +52,9 @@ FOUND = [
      "from lightning.pytorch.cli import LightningCLI\nLightningCLI(Net, Data)"),
     ("an accelerator of Lightning from elsewhere", "NPU145", "import lightning as L\nL.Fabric(accelerator=a.kind)"),
     ("accelerator of Lightning", "NPU145", 'import lightning as L\nkind = "gpu"\nL.Trainer(accelerator=kind)'),
+    # what a condition on anything else has the NPU's word in chooses no device
+    ("accelerator of Lightning", "NPU145",
+     'import lightning as L\nif first:\n    L.Trainer(accelerator="gpu")\nelse:\n    where = "npu"'),
     ("num_gpus of ray", "NPU147", "import ray\nray.init(num_gpus=2)"),
     ("num_gpus of ray", "NPU147", "from ray import remote\n\n@remote(num_gpus=1)\nclass Actor: ..."),
     ("num_gpus of ray", "NPU147", "import ray\nActor.options(num_gpus=share).remote()"),
@@ -186,6 +189,7 @@ QUIET = [
     'params = {"device": "gpu", "device_type": "gpu"}',
     'm = CatBoostClassifier(task_type="CPU")',
     'import ray\nif kind == "gpu":\n    c["num_gpus"] = 1\nelif kind == "npu":\n    c["resources"] = {"NPU": 1}',
+    'import lightning as L\nif device == "gpu":\n    L.Trainer(accelerator="gpu")\nelse:\n    where = "npu"',
     'import ray\nc = {"resources": {"GPU": 1} if kind == "gpu" else {"NPU": 1}}',
     "from project import require_gpu\nrequire_gpu()",
     'r = Reader(["en"], gpu=True)',

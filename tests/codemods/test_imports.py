@@ -293,3 +293,19 @@ def test_an_import_of_the_standard_library_goes_among_its_like(head: str) -> Non
     wanted = head.format(functools=functools, npu="")
     written = text[: item.start] + item.text + text[item.end :]
     assert written == wanted + below
+
+
+@pytest.mark.parametrize(
+    ("source", "is_work"),
+    [
+        ("import torch.cuda.comm as comm", False),
+        ("from torch.cuda import comm", False),
+        ("import torch.cuda.comm as comm\ncomm.scatter(x, [0])", True),
+        ("from torch.cuda import comm\n__all__ = ['comm']", True),
+        ("import torch.cuda.comm\ntorch.cuda.comm.scatter(x, [0])", True),
+    ],
+)
+def test_a_module_of_cuda_that_nothing_uses_stops_nothing(source: str, is_work: bool) -> None:
+    """`import torch.cuda.comm` itself runs with a torch that has no CUDA."""
+    result = check_noop(f"{source}\n", open_codes=["NPU501"])
+    assert any(each.open for each in result.findings) == is_work

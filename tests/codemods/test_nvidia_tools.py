@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, pattern
+from tests.harness import check_noop, migrate, pattern
 from transplt.base.finding import Level
 
 
@@ -89,3 +89,31 @@ def test_what_the_name_of_the_card_leads_to() -> None:
 )
 def test_other_ways_to_the_command(changed: str) -> None:
     assert [each.level for each in check_noop(changed, open_codes=["NPU245"]).findings] == [Level.MANUAL]
+
+
+_TRIED = """
+import subprocess
+
+def cards():
+    try:
+        {call}
+    except {kind}:
+        {way}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "way", "said"),
+    [
+        ("FileNotFoundError", "return 0", True),
+        ("(subprocess.CalledProcessError, OSError)", "print('no cards')", True),
+        ("Exception", "return 0", True),
+        ("FileNotFoundError", "raise SystemExit", False),
+        ("subprocess.CalledProcessError", "return 0", False),
+        ("ValueError", "return 0", False),
+    ],
+)
+def test_a_program_without_which_this_one_goes_on(kind: str, way: str, said: bool) -> None:
+    source = _TRIED.format(call='return subprocess.run(["nvidia-smi", "-L"], check=True)', kind=kind, way=way)
+    (found,) = [each for each in migrate(source).findings if each.code == "NPU245"]
+    assert ("the program goes on" in found.message) == said and found.blocks == ("tidy" if said else "")

@@ -57,6 +57,7 @@ def test_whole_numbers_in_betas_ran_before_2_6() -> None:
         "s = StepLR(o, 3, verbose=True)",
         "torch.onnx.export(m, x, 'f', verbose=True)",
         "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x",
+        "class F(torch.autograd.Function):\n    @classmethod\n    def forward(cls, ctx, x):\n        return x",
         "class F(torch.autograd.Function):\n    def forward(c):\n        return c\n    forward = staticmethod(forward)",
         "class F(torch.nn.Module):\n    def forward(self, x):\n        return x",
         "o = torch.optim.Adam(p, lr=1, betas=(0.0, 0.99))",

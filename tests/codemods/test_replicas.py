@@ -53,3 +53,36 @@ def test_a_name_that_another_file_gives_to_a_layer_of_a_package() -> None:
     assert not migrate(source, files={"norms.py": given}).findings
     given = "class SynchronizedBatchNorm2d(Base):\n    pass\n"
     assert [each.code for each in migrate(source, files={"norms.py": given}).findings] == ["NPU294"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        # another class by that name
+        "from torch.nn import SyncBatchNorm as SynchronizedBatchNorm2d\nn = SynchronizedBatchNorm2d(8)",
+        "from norms import SynchronizedBatchNorm2d\nn = SynchronizedBatchNorm2d(8)",
+        # one process a card already
+        "import torch.distributed as dist\nclass InPlaceABNSync:\n    def forward(self, x):\n"
+        "        dist.all_reduce(x)\nn = InPlaceABNSync()",
+    ],
+)
+def test_a_norm_over_ranks_is_none_over_replicas(source: str) -> None:
+    check_noop(f"{source}\n", files={"norms.py": "from torch.nn import SyncBatchNorm as SynchronizedBatchNorm2d\n"})
+
+
+def test_a_norm_with_queues_between_replicas() -> None:
+    source = "class InPlaceABNSync:\n    def forward(self, x):\n        self.queue.put(x)\nn = InPlaceABNSync()\n"
+    check_noop(source, open_codes=["NPU294"])
+
+
+@pytest.mark.parametrize(
+    ("source", "blocks"),
+    [
+        ("import torch\nclass Own(torch.nn.DataParallel):\n    def gather(self, x, d):\n        return x", "later"),
+        ("from torch.nn.parallel import replicate\nr = replicate(net, [0, 1])", "later"),
+        ("import torch\nnet = torch.nn.DataParallel(net, output_device=1)", ""),
+    ],
+)
+def test_what_only_several_cards_meet_stops_later(source: str, blocks: str) -> None:
+    result = check_noop(f"{source}\n", open_codes=["NPU507"])
+    assert {each.blocks for each in result.findings if each.code == "NPU507"} == {blocks}

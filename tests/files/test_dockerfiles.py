@@ -186,3 +186,18 @@ def test_a_long_word_takes_no_square_of_the_time() -> None:
     utf8 = b"ENV A=" + b"x\\ " * 150_000
     (env,) = instructions(utf8)
     assert len(list(words(utf8, env))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("ENV CUDA_HOME=/usr/local/cuda\n", "tidy"),
+        ("ENV LD_LIBRARY_PATH=/usr/local/cuda/lib64\n", "tidy"),
+        ('ENV FORCE_CUDA="1"\n', ""),
+        ("ENV CUDA_VISIBLE_DEVICES=1,0\n", ""),
+        ("ENV NCCL_DEBUG=INFO\n", "tidy"),
+    ],
+)
+def test_where_the_toolkit_lies_stops_nothing(text: str, blocks: str) -> None:
+    (finding,) = [each for each in migrated("Dockerfile", text).findings if each.open]
+    assert finding.blocks == blocks

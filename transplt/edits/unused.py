@@ -85,8 +85,12 @@ def _remove(writer: Writer, node: Import, code: str, message: str) -> None:
 def _is_exported(work: Work, name: str) -> bool:
     """True for a name of the module that the file lists for others, or that one of them reads."""
     module = module_name(work.scan.path)
-    taken = {f"{module}.{name}", f"{module}.*"} & work.project.used_names
-    if taken or work.scan.path.endswith("__init__.py"):
+    return not work.project.used_names.isdisjoint((f"{module}.{name}", f"{module}.*")) or is_listed(work, name)
+
+
+def is_listed(work: Work, name: str) -> bool:
+    """True for a name that the file lists for others in `__all__`, and for any name of a package's own file."""
+    if work.scan.path.endswith("__init__.py"):
         return True
     lists = (parent(binding.node) for binding in work.scan.root.bindings.get("__all__", ()))
     return any(isinstance(each, ast.Constant) and each.value == name for node in lists for each in ast.walk(node))

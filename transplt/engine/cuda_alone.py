@@ -8,6 +8,7 @@ from transplt.edits.edit import Edit
 from transplt.edits.work import Work
 from transplt.flow.callees import PARSER_CALLS
 from transplt.flow.idle_gates import sets_libraries
+from transplt.program.program import enclosing_function
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
@@ -15,6 +16,12 @@ from transplt.syntax.scan import FUNCTIONS, parent
 _LACKS = frozenset({"AttributeError", "TypeError", "ImportError", "ModuleNotFoundError"})
 #: Parts of torch that take any device.
 _NEUTRAL = ("torch.amp.", "torch.accelerator", "device_module")
+#: The module of a device, whichever it is.
+_BY_NAME = "getattr(torch, "
+#: What returns without CUDA, and changes nothing.
+_IDLE_WITHOUT_CUDA = frozenset({"torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "torch.cuda.empty_cache"})
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_OF_AMD = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 _SKIPS = frozenset({"skipif", "skipIf", "skipUnless"})
 
 
@@ -23,7 +30,26 @@ def answered(work: Work, edit: Edit) -> str:
     node = edit.node
     if _is_default(edit, node):
         return "default"
+    if edit.api in _IDLE_WITHOUT_CUDA and _done_for_the_npu(work, edit):
+        return "cuda-side"
+    if edit.api.startswith("torch.profiler.") and not edit.api.endswith(".CUDA"):
+        return "both"
+    if edit.api == _VISIBLE and _names_amd(work, node):
+        return "amd-names"
     return _above(work, node)
+
+
+def _done_for_the_npu(work: Work, edit: Edit) -> bool:
+    """True where the function around a call that does nothing without CUDA makes the NPU's call as well."""
+    wanted = edit.api.replace("torch.cuda.", "torch.npu.")
+    around = enclosing_function(edit.node)
+    return any(enclosing_function(call) is around for call in work.calls_by_name((wanted,)))
+
+
+def _names_amd(work: Work, node: ast.AST) -> bool:
+    """True in a function that sets the names of AMD's cards and of NVIDIA's right."""
+    function = enclosing_function(node)
+    return function is not None and any(name in work.text(function) for name in _OF_AMD)
 
 
 def _above(work: Work, node: ast.AST) -> str:
@@ -94,7 +120,7 @@ def _lacks(work: Work, node: ast.Try, handler: ast.ExceptHandler) -> bool:
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     if not all(each is not None and last_name(each) in _LACKS for each in caught):
         return False
-    return any(name in _text(work, each) for each in node.body for name in _NEUTRAL)
+    return any(name in _text(work, each) for each in node.body for name in (*_NEUTRAL, _BY_NAME))
 
 
 def _skips(work: Work, node: ast.expr) -> bool:

@@ -23,12 +23,15 @@ from transplt.engine.cuda_alone import answered
 from transplt.flow import npu_choices
 from transplt.flow.npu_choices import HANDLED, mentions_npu, npu_places
 from transplt.syntax.asks import index_in
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, Scan, parent
 
 REASON = "cuda-side"
 CODE = "NPU200"
 #: What is undecided where nobody knows how a program does on NPUs: plugins, values of variables, and words.
 _UNDECIDED = frozenset({"NPU203", "NPU208", "NPU221", "NPU302", "NPU512"})
+#: Names of CUDA that nobody asks for where a condition has said that there is none.
+_NEVER_RUN = frozenset({"NPU501", "NPU502", "NPU503", "NPU506"})
+_GATES = frozenset({"NPU270", "NPU271", "NPU279"})
 #: A name of a library: compared with what the library says of several NPUs, the one for CUDA is false.
 _LIBRARY = "NPU140"
 
@@ -71,6 +74,11 @@ def leave_npu_code(work: Work) -> None:
             work.add(Kept(extent, reason))
         else:
             work.add(_left(edit, extent, where))
+    reported = sorted([*starts, *(note.extent[0] for note in work.notes if note.code in _GATES)])
+    bodies = _Areas(_bodies(work.source, work.scan, reported))
+    for note in [note for note in work.notes if note.code in _NEVER_RUN and bodies.hold(note.extent)]:
+        work.add(Kept(note.extent, "cuda-condition"))
+    work.withdraw_notes(lambda note: note.code in _NEVER_RUN and bodies.hold(note.extent))
     # Of a test that is not edited nobody gets another answer.
     work.withdraw_notes(lambda note: note.code == "NPU272" or (note.code != CODE and areas.hold(note.extent)))
     for side in sides:
@@ -134,6 +142,21 @@ class _Areas:
     def hold(self, extent: Extent) -> bool:
         before = bisect_right(self.starts, extent[0])
         return before > 0 and extent[1] <= self.ends[before - 1]
+
+
+def _bodies(source: Source, scan: Scan, starts: list[int]) -> list[Extent]:
+    """What runs only where a condition that is reported itself has asked for CUDA."""
+    found = []
+    for node in ast.walk(scan.tree) if starts else ():
+        if isinstance(node, ast.If) and _asks_for_cuda(source.utf8[slice(*source.extent(node.test))]):
+            start, end = source.extent(node.test)
+            if bisect_left(starts, start) < bisect_left(starts, end):
+                found += [source.extent(each) for each in node.body]
+    return found
+
+
+def _asks_for_cuda(test: bytes) -> bool:
+    return b"cuda.is_available()" in test and b"not " not in test and b" or " not in test
 
 
 def _under_a_cuda_condition(source: Source, node: ast.AST, starts: list[int]) -> bool:

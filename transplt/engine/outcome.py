@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transplt.base.text.source import Source, splice
 from transplt.edits.edit import Around, Beside, Edit
@@ -57,6 +57,7 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
     lines = _needed(
         work, pieces, [edit for edit in edits if isinstance(edit.where, Beside) and not edit.group], asked_for
     )
+    gone = [_in_front_of(source.utf8, each, [*lines, *asked_for]) for each in gone]
     pieces = [piece for piece in pieces if not any(each.start <= piece.start < each.end for each in gone)]
     lines += [item for item in asked_for if not _goes_with(item, gone, pieces)]
     lines = [*gone, *joined(lines)]
@@ -105,6 +106,13 @@ def _written(pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[tuple[ast
 def _range(edit: Edit) -> tuple[int, str, int]:
     assert isinstance(edit.where, tuple)
     return edit.where[0], str(edit.new), edit.where[1]
+
+
+def _in_front_of(utf8: bytes, gone: Placed, lines: Sequence[Placed]) -> Placed:
+    """What goes out, without the empty lines behind it where a line goes in between: they stay below that one."""
+    between = (each.start for each in lines if gone.start < each.start < gone.end)
+    ends = [at for at in between if not gone.text and not utf8[at : gone.end].strip()]
+    return replace(gone, end=min(ends)) if ends else gone
 
 
 def _goes_with(item: Placed, gone: Sequence[Placed], pieces: Sequence[Piece]) -> bool:

@@ -20,8 +20,10 @@ def survey(data: bytes, work: Work) -> FileResult:
     findings = [ignores.mark(finding_of(work.source, work.scan.path, note)) for note in [*work.notes, *ignores.dropped]]
     made = [_finding(work, edit) for edit in edits]
     gone = sorted((each.span.start, each.span.end, b"") for each in made if each.applied)
-    account = settle(work, gone, [each for each in made if each.applied], findings, ignores.reason)
-    findings += [ignores.mark(each) for each in made]
+    done, offered = [each for each in made if each.applied], [each for each in made if not each.applied]
+    findings += map(ignores.mark, offered)  # one that is offered accounts for its tokens as a finding does
+    account = settle(work, gone, done, findings, ignores.reason)
+    findings += map(ignores.mark, done)
     findings += [ignores.mark(finding_of(work.source, work.scan.path, note)) for note in account.unknown]
     findings += word_findings(work, ignores)
     findings.sort(key=Finding.sort_key)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.text.ignore_comments import ignore_comments
+from transplt.files.dependencies.exports import export_of
 from transplt.project.asks import Ask, Voice
 
 CODE = "NPU846"
@@ -21,6 +22,8 @@ def disagreements(found: Sequence[Voice], version: str) -> tuple[Finding, ...]:
     agreed: list[Voice] = []
     told = set[tuple[str, str]]()
     for voice in found:
+        if export_of(voice.asks[0].pin.text):
+            continue  # a list of what was installed stays as it is, and NPU844 reports that in the line of its torch
         common = voice.allowed.intersection(*(each.allowed for each in agreed))
         if common:
             agreed.append(voice)

@@ -16,6 +16,7 @@ from transplt.edits.work import Work
 from transplt.flow.entries import named_after
 from transplt.flow.last_value import last_value
 from transplt.flow.saved_files import saved_as, saved_files
+from transplt.program.program import enclosing_function
 from transplt.syntax.asks import keyword_of, last_name, string_of
 from transplt.syntax.scan import parent
 
@@ -31,6 +32,8 @@ _FOREIGN = re.compile(
     r"|init_(?:ckpt|checkpoint|weight)",
     re.IGNORECASE,
 )
+#: How functions are called that load what somebody else has trained.
+_LOADER = re.compile(r"pre_?train", re.IGNORECASE)
 _FROM_ELSEWHERE = "torch.load without map_location: a file that comes from elsewhere may lie on a GPU"
 
 
@@ -48,6 +51,8 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     if on_cpu is None and (_is_foreign(path) or _is_foreign(call.args[0]) or (name and work.project.known)):
         blocks = "later" if named_after(work.scan.path) else ""
         yield work.note(call.func, "NPU152", _FROM_ELSEWHERE, api="torch.load", help=_HELP, blocks=blocks)
+    elif on_cpu is None and _is_given_by_a_loader(work, call.args[0]):
+        yield work.note(call.func, "NPU152", _FROM_ELSEWHERE, api="torch.load", help=_HELP, blocks="later")
     else:
         yield work.note(call.func, "NPU152", _MESSAGE, level=Level.INFO, api="torch.load", help=_HELP)
 
@@ -73,6 +78,18 @@ def _is_foreign(path: ast.expr) -> bool:
     return any(
         _FOREIGN.search(last_name(each)) for each in ast.walk(path) if isinstance(each, (ast.Attribute, ast.Name))
     )
+
+
+def _is_given_by_a_loader(work: Work, path: ast.expr) -> bool:
+    """True for a parameter of `load_pretrained(path)`, and of what such a function of the file calls."""
+    function = enclosing_function(path)
+    if function is None or not isinstance(path, ast.Name):
+        return False
+    bindings = work.scan.scope_of(path).bindings.get(path.id, ())
+    if "param" not in {each.kind for each in bindings}:
+        return False
+    callers = (enclosing_function(each) for each in work.scan.calls_by_last_name((function.name,)))
+    return any(each is not None and _LOADER.search(each.name) for each in (function, *callers))
 
 
 def _gives_a_place(work: Work, call: ast.Call) -> bool:

@@ -97,14 +97,16 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
     for edit, (question, truth) in gates if stays else ():
         if id(edit) not in taken_back and (name := side.withheld(stays, side.ran_by(question, truth))):
             taken_back.add(id(edit))
+            stops = stops_otherwise(question, truth)
             yield work.note(
                 edit.node,
-                fixer.code,
-                f"this test leads to {name}, which is set behind a test that stays; "
-                "it stays too, and the NPU takes the other path",
+                "NPU279" if stops else fixer.code,
+                f"this test leads to {name}, which is set behind a test that stays; it stays too, and "
+                + ("without CUDA the program stops" if stops else "the NPU takes the other path"),
                 api=edit.api,
-                help="see that the other path is right on the NPU",
-                effort=Effort.LOW,
+                help="port the CUDA code, or leave out what calls it" if stops else "see that the other path is right "
+                "on the NPU",
+                effort=Effort.MEDIUM if stops else Effort.LOW,
             )
     if taken_back:
         work.withdraw_edits(lambda edit: id(edit) in taken_back)

@@ -38,7 +38,8 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     if reason := _reason_to_stay(work, call):
         api = str(work.names.qualified(call.func))
         if work.take(call.func):
-            yield work.note(call, "NPU507", f"{api} does not run on NPU", api=api, help=reason, effort=Effort.MEDIUM)
+            message = f"{api} does not run over several NPUs"
+            yield work.note(call, "NPU507", message, api=api, help=reason, effort=Effort.MEDIUM)
         return
     place = _place(work, call) if in_file(work) else None
     if in_file(work) and (place is None or not can_part(work.source, place)):
@@ -63,18 +64,21 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
 @fixer.on(ast.ClassDef)
 def goes_in(work: Work, node: ast.ClassDef) -> Finds:
     """The class that goes in is for one card; another one with a `scatter` of its own still makes replicas."""
-    if node.name.startswith(CLASS_NAME) and "scatter" in work.scan.scopes[node].bindings:
-        for base in node.bases:
-            if work.names.qualified(base) in DATA_PARALLEL:
-                work.take(base)
-    yield from ()
+    for base in node.bases:
+        api = work.names.qualified(base)
+        if api not in DATA_PARALLEL or not work.take(base):
+            continue
+        if not (node.name.startswith(CLASS_NAME) and "scatter" in work.scan.scopes[node].bindings):
+            message = f"{node.name} derives from {api}, which does not run over several NPUs"
+            help_ = f"over one card it runs; {_advice(work)}"
+            yield work.note(base, "NPU507", message, api=api, help=help_, effort=Effort.MEDIUM, blocks="later")
 
 
 @fixer.on(ast.Module)
 def imports_of_it(work: Work, tree: ast.Module) -> Finds:
     """An import of the class by its name: each use speaks for itself, and what no use needs any more goes."""
     imported = [
-        (node if len(node.names) == 1 else alias, alias.asname or alias.name)
+        (node, alias, alias.asname or alias.name)
         for node in work.scan.imports
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
@@ -82,8 +86,11 @@ def imports_of_it(work: Work, tree: ast.Module) -> Finds:
     ]
     if not imported:
         return
-    used = {work.source.extent(node) for node, name in imported if name in work.scan.names}
-    work.withdraw_notes(lambda note: note.code == "NPU507" and note.extent in used)
+    used = work.scan.names
+    # A note covers the statement, its name, or all from the one to the other, where it is the first of several.
+    ends = [(*work.source.extent(node), *work.source.extent(alias)) for node, alias, name in imported if name in used]
+    covered = {pair for start, end, first, last in ends for pair in ((start, end), (start, last), (first, last))}
+    work.withdraw_notes(lambda note: note.code == "NPU507" and note.extent in covered)
     done = [edit.node for edit in work.rewrites if edit.group == fixer.code and isinstance(edit.node, ast.expr)]
     if done and not in_file(work):
         writer = Writer(work, fixer.code, fixer.code, "")

@@ -6,6 +6,7 @@ What they are, where they count and what is right on an NPU is data: rules/suppo
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from transplt.base.finding import Level
@@ -20,6 +21,8 @@ from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _LONGEST = 120
 
+#: What a condition says that asks for a device.
+_DEVICES = re.compile(r"npu|gpu|cuda|mps|xpu|device|accelerator|backend", re.IGNORECASE)
 #: What catches whatever is raised.
 _WHATEVER = frozenset({"Exception", "BaseException"})
 
@@ -50,7 +53,9 @@ def _is_caught(node: ast.AST) -> bool:
 
 
 def _beside_the_npu(work: Work, node: ast.AST) -> bool:
-    """True in a condition of which another arm speaks of the NPU (`if kind == "gpu": ... elif kind == "npu": ...`)."""
+    """True in a condition on the device of which another arm speaks of the NPU (`if kind == "gpu": ... elif kind ==
+    "npu": ...`); one on anything else chooses no device, whatever a migration has written into an arm.
+    """
     if not mentions_npu(work.source.utf8):
         return False
     while not isinstance(node, (ast.Module, *FUNCTIONS)):
@@ -58,7 +63,8 @@ def _beside_the_npu(work: Work, node: ast.AST) -> bool:
         if isinstance(node, (ast.If, ast.IfExp)):
             body, orelse = ([each] if isinstance(each, ast.expr) else each for each in (node.body, node.orelse))
             others = [node.test, *(orelse if inner in body else body)]
-            if any(NPU.search(work.source.utf8, *work.source.extent(each)) for each in others):
+            speaks = any(NPU.search(work.source.utf8, *work.source.extent(each)) for each in others)
+            if speaks and _DEVICES.search(work.text(node.test)):
                 return True
     return False
 

@@ -6,11 +6,12 @@ The local name follows the new one where nothing outside depends on it; else it 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Found, Note
 from transplt.edits.fixer import Fixer
+from transplt.edits.unused import is_listed
 from transplt.edits.work import Work
 from transplt.fixers.codemods.imported_names import is_called, may_rename, similar_fits
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
@@ -95,7 +96,7 @@ def _plain(work: Work, node: ast.Import) -> Finds:
         rule, prefix = matched
         new = new_name(work, rule, prefix)
         if new is None:
-            yield from work.note_rule(alias, rule, alias.name)
+            yield from _of_a_name(work, alias, rule, alias.name)
             continue
         target = new + alias.name[len(prefix) :]
         text = _plain_text(work, alias, target)
@@ -262,7 +263,7 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
         rule, prefix = matched
         new = new_name(work, rule, prefix)
         if new is None:
-            found += work.note_rule(alias, rule, full)
+            found += _of_a_name(work, alias, rule, full)
             if by_user is None:
                 return stays
             target, rule = full, by_user
@@ -300,6 +301,24 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
         work.renamed[binding] = local  # the import brings the new name under the old one: its uses stay
     found.append(work.keep(alias, "import-alias"))
     return _Moved(module, name, local, rule)
+
+
+def _of_a_name(work: Work, alias: ast.alias, rule: Rule, full: str) -> list[Note]:
+    """What a rule says of a name that is imported: a remark for a module of torch.cuda that the file never reads, since
+    its import runs without CUDA.
+    """
+    notes = work.note_rule(alias, rule, full)
+    local = alias.asname or alias.name
+    if rule.user or not full.startswith("torch.cuda.") or "." in local or local in work.scan.names:
+        return notes
+    if is_listed(work, local):
+        return notes  # a file that takes it from here without a list is reported itself
+    return [
+        replace(each, message=f"{each.message}; nothing uses it", level=Level.INFO, effort=None)
+        if each.code == "NPU501"
+        else each
+        for each in notes
+    ]
 
 
 def _is_class(path: str) -> bool:

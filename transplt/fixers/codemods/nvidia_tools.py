@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
+from itertools import pairwise, takewhile
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.device_strings import whole_value
+from transplt.flow.gates import goes_on_without
 from transplt.flow.reached import places
 from transplt.syntax.asks import index_in, string_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU245", rank=510)
 
 _COMMAND = re.compile(r"(?:^|[\s/\\;|&`(])nvidia-smi(?:\.exe)?(?=$|[\s;|&`)])")
 _PROVIDER = "CUDAExecutionProvider"
+#: What starting a program that is not installed raises, and what catches it.
+_MISSING = frozenset({"FileNotFoundError", "OSError", "EnvironmentError", "Exception", "BaseException"})
 _HELP = (
     "npu-smi info shows the cards, in a format of its own; torch.npu.mem_get_info, torch.npu.utilization and "
     "torch.npu.get_device_name answer most questions without it"
@@ -64,9 +69,18 @@ def _command(work: Work, node: ast.Constant) -> Finds:
         message = "nvidia-smi is a program of NVIDIA; it is started where the name of the card says NVIDIA alone"
         yield work.note(outer, "NPU245", message, api="nvidia-smi", level=Level.INFO)
         return
-    yield work.note(
-        outer, "NPU245", "nvidia-smi is a program of NVIDIA", api="nvidia-smi", help=_HELP, effort=Effort.MEDIUM
-    )
+    message, blocks = "nvidia-smi is a program of NVIDIA", ""
+    if any(goes_on_without(above, _MISSING) for above in _tries(outer)):
+        message, blocks = f"{message}; the program goes on where it is missing", "tidy"
+    yield work.note(outer, "NPU245", message, api="nvidia-smi", help=_HELP, effort=Effort.MEDIUM, blocks=blocks)
+
+
+def _tries(node: ast.AST) -> Iterator[ast.Try]:
+    """Each `try` in whose body a node stands, up to its function."""
+    inside = takewhile(lambda each: not isinstance(each, FUNCTIONS), chain(node))
+    for below, above in pairwise([node, *inside]):
+        if isinstance(above, ast.Try) and below in above.body:
+            yield above
 
 
 def _is_for_nvidia(work: Work, node: ast.AST, callers: int) -> bool:

@@ -118,13 +118,17 @@ def methods_that_have_to_be_static(work: Work, node: ast.ClassDef) -> Finds:
             )
 
 
+#: `apply` looks forward up at the class: a class method with `ctx` as the second argument gets what a static one gets.
+_STATIC = frozenset({"staticmethod", "classmethod"})
+
+
 def _is_static(owner: ast.ClassDef, method: ast.FunctionDef) -> bool:
-    if any(last_name(each) == "staticmethod" for each in method.decorator_list):
+    if any(last_name(each) in _STATIC for each in method.decorator_list):
         return True
     return any(
         isinstance(each, ast.Assign)
         and isinstance(each.value, ast.Call)
-        and last_name(each.value.func) == "staticmethod"
+        and last_name(each.value.func) in _STATIC
         and any(isinstance(at, ast.Name) and at.id == method.name for at in each.targets)
         for each in owner.body
     )

@@ -28,6 +28,8 @@ _WRAPPERS = frozenset({
     "patch_replication_callback",
 })  # fmt: skip
 
+_OVER_RANKS = frozenset({"all_reduce", "all_gather", "all_gather_into_tensor"})
+
 _CONVERT = "one process a card: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) over plain layers"
 
 
@@ -47,8 +49,22 @@ def _is_another(work: Work, node: ast.expr, name: str) -> bool:
     """True for what goes by the name of such a layer, and is one of torch or, under a name of its own, of a package:
     `from apex.parallel import SyncBatchNorm as SynchronizedBatchNorm2d`, here or in the file it is taken from.
     """
-    full = work.names.qualified(node) or name
-    return full.startswith("torch.") or full.rpartition(".")[2] != name or full in work.project.renamed
+    full = work.names.qualified(node)
+    if full is None:
+        return False
+    if full.rpartition(".")[2] != name or full in work.project.renamed:
+        return True
+    known = work.project.canonical(full)
+    return known.startswith("torch.") or known.rpartition(".")[2] not in _NORMS | _WRAPPERS
+
+
+def _sums_over_ranks(work: Work, name: str) -> bool:
+    """True for a class of the file whose methods exchange by torch.distributed: it has one process a card already."""
+    return any(
+        isinstance(binding.node, ast.ClassDef)
+        and any(isinstance(each, ast.Attribute) and each.attr in _OVER_RANKS for each in ast.walk(binding.node))
+        for binding in work.scan.root.bindings.get(name, ())
+    )
 
 
 @fixer.on(ast.Module)
@@ -57,7 +73,7 @@ def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
     for name in sorted(_NORMS | _WRAPPERS):
         nodes: list[ast.expr] = [*work.scan.names.get(name, ()), *work.scan.attributes.get(name, ())]
         used = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Load) and last_name(node) == name]
-        if not used or _is_another(work, used[0], name):
+        if not used or _is_another(work, used[0], name) or _sums_over_ranks(work, name):
             continue
         first = min(used, key=lambda node: (node.lineno, node.col_offset))
         if name in _NORMS:
