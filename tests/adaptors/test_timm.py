@@ -41,6 +41,36 @@ def test_other_names_stay_and_a_name_here_is_kept() -> None:
     )
 
 
+def test_scalers_that_are_told_a_device_stay() -> None:
+    """timm 1.0.12 and newer have a place for it: nothing switches itself off."""
+    for call in ("NativeScaler(device=device.type)", 'NativeScaler("npu")'):
+        check_not_adapted(
+            "timm",
+            f"""
+            from timm.utils import NativeScaler
+
+            def scaler(device):
+                return {call}
+            """,
+        )
+
+
+def test_one_scaler_without_a_device_is_enough() -> None:
+    check_adapted(
+        "timm",
+        """
+        from timm.utils import NativeScaler
+
+        first, second = NativeScaler(), NativeScaler(device="cpu")
+        """,
+        """
+        from npu_port import NativeScaler
+
+        first, second = NativeScaler(), NativeScaler(device="cpu")
+        """,
+    )
+
+
 def test_attributes_of_the_module() -> None:
     check_adapted(
         "timm",
