@@ -4,6 +4,7 @@ from __future__ import annotations
 
 #: Those of the rows with `variants` in rules/support/kernel_functions/.
 _NAMES = frozenset({
+    "nms.cu", "nms_kernel.cu",
     "roiaware_pool3d.cpp", "roiaware_pool3d_kernel.cu", "roipoint_pool3d_kernel.cu", "voxel_query_gpu.cu",
     "voxelization_cuda.cu",
 })  # fmt: skip
