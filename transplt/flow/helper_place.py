@@ -90,6 +90,17 @@ def place_of(project: ProjectFacts, path: str, *, starts: bool, entry: str = "")
     )
 
 
+def program_of(project: ProjectFacts, path: str) -> str:
+    """What the modules of one program have in common, where each script finds one by the same name.
+
+    The interpreter keeps the first that it finds, whoever asks for it next. Where a file says in which folders it
+    looks, every folder of the project may be one.
+    """
+    if any(facts.extends and not _TESTS.search(each) for each, facts in project.placing.items()):
+        return "sys.path"
+    return min(project.once(_layout).parts.get(path, [path]))
+
+
 # --- the five ways ---------------------------------------------------------------------------------------------------
 
 
