@@ -13,7 +13,7 @@ from transplt.flow.cuda_builds import BUILDERS
 from transplt.flow.facts import ProjectFacts
 from transplt.program.program import File
 from transplt.rules.kernel_functions import KernelFunction, compiled_modules
-from transplt.syntax.asks import call_of, hides_arguments, keyword_of, last_name, string_of
+from transplt.syntax.asks import call_of, keyword_of, last_name, string_of
 from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.names import IMPORT_CALLS, assigned_value
 from transplt.syntax.scan import parent
@@ -30,6 +30,7 @@ class Compiled:
     else of it.
     """
 
+    file: File
     name: str
     brought: ast.stmt
     alias: ast.alias | None = None
@@ -39,7 +40,7 @@ class Compiled:
     def rows(self) -> list[KernelFunction | None]:
         """What says the function of each use, as it is called there; None where nothing does."""
         known = compiled_modules().get(self.name, {})
-        return [_row_of(known.get(name, ()), use) for use, name in self.uses]
+        return [_row_of(self.file, known.get(name, ()), use) for use, name in self.uses]
 
     @property
     def missing(self) -> list[str]:
@@ -72,16 +73,50 @@ def given_up(project: ProjectFacts) -> frozenset[str]:
     return frozenset(found - kept)
 
 
-def _row_of(rows: tuple[KernelFunction, ...], use: ast.expr) -> KernelFunction | None:
+def _row_of(file: File, rows: tuple[KernelFunction, ...], use: ast.expr) -> KernelFunction | None:
     said = [row for row in rows if row.helper]
     call = call_of(use)
     if call is None:
         return said[0] if len({row.helper for row in said}) == 1 else None
-    if hides_arguments(call):
+    given = _given(file, call)
+    if given is None:
         return None
-    names = {each.arg for each in call.keywords if each.arg}
-    count = len(call.args) + len(names)
-    return next((row for row in said if len(row.arguments) == count and names <= {*row.arguments}), None)
+    count, names = given
+    fit = (row for row in said if len(row.arguments) == count + len(names) and names <= {*row.arguments[count:]})
+    return next(fit, None)
+
+
+def _given(file: File, call: ast.Call) -> tuple[int, set[str]] | None:
+    """How many arguments a call gives by place, and the names of the others; None where nobody can tell.
+
+    `f(*given, **named)` gives what the function around it has put into a list and a dict for this call alone.
+    """
+    count, names = len(call.args), [keyword.arg for keyword in call.keywords if keyword.arg]
+    for arg in [each for each in call.args if isinstance(each, ast.Starred)]:
+        held = _display(file, arg.value, arg)
+        if not isinstance(held, (ast.List, ast.Tuple)) or any(isinstance(each, ast.Starred) for each in held.elts):
+            return None
+        count += len(held.elts) - 1
+    for keyword in [each for each in call.keywords if each.arg is None]:
+        held = _display(file, keyword.value, keyword)
+        texts = [string_of(key) if key is not None else None for key in held.keys] if isinstance(held, ast.Dict) else []
+        if not texts or not all(texts):
+            return None
+        names += [text for text in texts if text]
+    return (count, {*names}) if len({*names}) == len(names) else None
+
+
+def _display(file: File, value: ast.expr, around: ast.AST) -> ast.expr | None:
+    """What a name stands for that a function binds once and reads to pass on its elements alone."""
+    if not isinstance(value, ast.Name):
+        return value
+    scope = file.scan.scope_of(value)
+    bindings = scope.bindings.get(value.id, ())
+    reads = [use for use in file.scan.names.get(value.id, ()) if isinstance(use.ctx, ast.Load)]
+    own = [use for use in reads if file.scan.scope_of(use) is scope]
+    if len(bindings) != 1 or any(type(parent(use)) is not type(around) for use in own):
+        return None
+    return assigned_value(bindings[0].node)
 
 
 def compiled_in(file: File, project: ProjectFacts) -> list[Compiled]:
@@ -136,9 +171,9 @@ def _imported(file: File, project: ProjectFacts) -> Iterator[tuple[str, Compiled
             full = f"{base}.{alias.name}" if base else alias.name
             last = base.rpartition(".")[2]
             if full.rpartition(".")[2] in known and not _is_source(project, full):
-                yield full, Compiled(full.rpartition(".")[2], node, alias)
+                yield full, Compiled(file, full.rpartition(".")[2], node, alias)
             elif last in known and alias.name in known[last] and not _is_source(project, base):
-                yield full, Compiled(last, node, alias)
+                yield full, Compiled(file, last, node, alias)
 
 
 def _is_source(project: ProjectFacts, module: str) -> bool:
@@ -160,4 +195,4 @@ def _built(file: File) -> Iterator[tuple[Compiled, str]]:
         module = next((each for each in (given.rpartition(".")[2], name) if each in known), "")
         statement = parent(bindings[0].node)
         if module and isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            yield Compiled(module, statement), name
+            yield Compiled(file, module, statement), name

@@ -29,7 +29,7 @@ fixer = Fixer(
 )  # fmt: skip
 
 #: What is said of compiled modules where they are imported and built.
-_ANSWERED = ("NPU501", "NPU510", "NPU550", "NPU553", "NPU554", "NPU292", "NPU860")
+_ANSWERED = ("NPU501", "NPU510", "NPU550", "NPU553", "NPU554", "NPU292", "NPU520", "NPU860")
 
 
 @fixer.on(ast.Module)
