@@ -82,6 +82,54 @@ def test_a_try_that_only_says_that_the_import_failed_goes_with_it() -> None:
     )
 
 
+def test_flags_that_say_that_there_is_one_stay() -> None:
+    for flagged in (
+        "try:\n    import iou3d_cuda\n    HAS_CUDA = True\nexcept ImportError:\n    HAS_CUDA = False\n",
+        "try:\n    import iou3d_cuda\nexcept ImportError:\n    HAS_CUDA = False\nelse:\n    HAS_CUDA = True\n",
+    ):
+        source = f"import torch\n\n{flagged}\n\ndef f(a, b, c):\n    if HAS_CUDA:\n        iou3d_cuda.boxes_overlap_bev_gpu(a, b, c)\n"
+        after = "import torch\n\nimport npu_port\nHAS_CUDA = True\n\n\ndef f(a, b, c):\n    if HAS_CUDA:\n        npu_port.boxes_overlap_bev_gpu(a, b, c)\n"
+        check_adapted("kernels", source, after)
+
+
+def test_an_import_below_the_functions_leaves_and_comes_in_above() -> None:
+    check_adapted(
+        "kernels",
+        """
+        import torch
+
+
+        def overlaps(a, b, found):
+            _C.box_iou_rotated(a, b)
+
+
+        try:
+            from boxes import _C
+        except ImportError:
+            overlaps = torch.zeros
+        """,
+        """
+        import torch
+
+        import npu_port
+
+
+        def overlaps(a, b, found):
+            npu_port.box_iou_rotated(a, b)
+        """,
+    )
+
+
+def test_what_else_a_try_does_stays() -> None:
+    result = migrate(
+        "try:\n    import iou3d_cuda\n    start()\nexcept ImportError:\n    pass\n\niou3d_cuda.boxes_overlap_bev_gpu(a, b, c)\n",
+        helper_file=True, adapt=(("kernels", ""),),
+    )  # fmt: skip
+    assert b"try:\n    start()\nexcept ImportError:\n    pass\n" in result.data
+    source = "try:\n    import iou3d_cuda\nexcept ImportError:\n    iou3d_cuda = None\n\nif iou3d_cuda is not None:\n    iou3d_cuda.boxes_overlap_bev_gpu(a, b, c)\n"
+    check_not_adapted("kernels", source, open_codes=["NPU553", "NPU880"])
+
+
 def test_a_module_that_is_built_when_the_program_runs() -> None:
     check_adapted(
         "kernels",
@@ -166,6 +214,84 @@ def test_a_module_that_goes_on_to_others_stays() -> None:
         check_not_adapted("kernels", source, open_codes=["NPU553", "NPU880"])
 
 
+GUARDED = """
+import torch
+from torch.nn.functional import conv2d
+from boxes import _C
+
+
+def overlaps(a, b):
+    if not a.is_cuda:
+        return conv2d(a, b)
+    return _C.{called}(a, b)
+"""
+
+
+def test_a_test_for_cuda_before_a_call_that_goes_is_one_for_the_npu() -> None:
+    check_adapted(
+        "kernels",
+        GUARDED.format(called="box_iou_rotated"),
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        from torch.nn.functional import conv2d
+        import npu_port
+
+
+        def overlaps(a, b):
+            if not a.is_npu:
+                return conv2d(a, b)
+            return npu_port.box_iou_rotated(a, b)
+        """,
+    )
+
+
+def test_a_test_for_cuda_before_a_call_that_stays_stays() -> None:
+    check_not_adapted("kernels", GUARDED.format(called="of_our_own"), open_codes=["NPU270"])
+
+
+def test_arguments_that_are_put_together_beside_the_call() -> None:
+    source = """
+    import iou3d_cuda
+
+
+    def overlaps(a, b, found):
+        given = [a, b]
+        named = {"ans_overlap": found}
+        iou3d_cuda.boxes_overlap_bev_gpu(*given, **named)
+    """
+    check_adapted("kernels", source, source.replace("iou3d_cuda.", "npu_port.").replace("iou3d_cuda", "npu_port"))
+    for other in (
+        source.replace("given = [a, b]", "given = [a, b]\n        given.append(1)"),
+        source.replace("given = [a, b]", "given = [a]"),
+        source.replace("[a, b]", "list(a)"),
+        source.replace('"ans_overlap"', '"of_another"'),
+    ):
+        check_not_adapted("kernels", other, open_codes=["NPU553"])
+
+
+def test_a_file_that_handles_the_npu_stays_and_says_what_is_for_cuda() -> None:
+    check_not_adapted(
+        "kernels",
+        """
+        import torch
+        import torch_npu
+        import iou3d_cuda
+
+
+        def overlaps(a, b, found):
+            if a.device.type == "npu":
+                return torch_npu.npu_rotated_iou(a, b)
+            iou3d_cuda.boxes_overlap_bev_gpu(a, b, found)
+            return found
+
+
+        device = "npu" if torch.npu.is_available() else "cuda"
+        """,
+        open_codes=["NPU200"],
+    )
+
+
 SETUP = """
 from setuptools import setup
 from torch.utils.cpp_extension import BuildExtension, CUDAExtension
@@ -192,6 +318,13 @@ def test_the_build_of_what_nothing_needs_goes() -> None:
     )  # fmt: skip
     assert b"ext_modules=[]," in result.data and b"CUDAExtension" not in result.data
     assert [finding for finding in result.findings if finding.open] == []
+
+
+def test_the_build_stays_where_a_file_handles_the_npu_by_itself() -> None:
+    chooses = "import torch\n\ndevice = 'npu' if torch.npu.is_available() else 'cuda'\n"
+    files = {"ops.py": USER, "other.py": f"{chooses}{USER}"}
+    result = migrate(SETUP, path="setup.py", files=files, helper_file=True, adapt=(("kernels", ""),))
+    assert result.data == clean(SETUP).encode()
 
 
 def test_the_build_of_what_one_file_needs_stays() -> None:

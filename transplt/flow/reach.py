@@ -37,6 +37,7 @@ class Reach:
     known: bool = False
     packages: frozenset[str] = frozenset()
     compiled: frozenset[str] = frozenset()
+    said: frozenset[str] = frozenset()
     missing: frozenset[str] = frozenset()
     extensions: frozenset[str] = frozenset()
     host_built: frozenset[str] = frozenset()
@@ -56,11 +57,13 @@ class Reach:
         compiled: Collection[str] = (),
         *,
         known: bool = True,
+        said: Collection[str] = (),
     ) -> Reach:
         """The sum of the facts of all files, in the order of their paths; `graph` is that of their names, `compiled`
-        are modules that are built without CUDA.
+        are modules that are built without CUDA, `said` last names of compiled modules that go, and `module.function` of
+        what is not called of one any more.
         """
-        joined = cls(graph, known, packages, compiled=frozenset(compiled))
+        joined = cls(graph, known, packages, compiled=frozenset(compiled), said=frozenset(said))
         named = {name for facts in every for name in facts.modules}
         joined.missing = frozenset(name for name in named if joined._is_missing(name))
         joined.extensions = frozenset(name for facts in every for name in facts.extensions)
@@ -214,6 +217,8 @@ class Reach:
     def _compiled(self, full: str) -> str:
         """The name of a module that is no Python of anybody's: built by the project, missing in it, or named so."""
         parts = full.split(".")
+        if parts[-1] in self.said or ".".join(parts[-2:]) in self.said:
+            return ""
         for end in range(len(parts), 0, -1):
             head = ".".join(parts[:end])
             if head in self.extensions or (end > 1 and parts[end - 1] in self.extensions and self._is_own(head)):

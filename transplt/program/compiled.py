@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from transplt.flow.cuda_builds import BUILDERS
 from transplt.flow.facts import ProjectFacts
+from transplt.flow.npu_choices import mentions_npu
 from transplt.program.program import File
 from transplt.rules.kernel_functions import KernelFunction, compiled_modules
 from transplt.syntax.asks import call_of, keyword_of, last_name, string_of
@@ -61,7 +62,11 @@ class Compiled:
 
 
 def given_up(project: ProjectFacts) -> frozenset[str]:
-    """The last names of the modules that no file of a project needs, because all that is called of them is said."""
+    """The last names of the modules that no file of a project needs, because all that is called of them is said, and
+    `module.function` of what is not called of the others any more. A file that handles the NPU by itself is not edited.
+    """
+    if project.portable:
+        return frozenset()
     known, kept = {name.encode(): name for name in compiled_modules()}, set[str]()
     found = set[str]()
     for path, text in project.sources.items():
@@ -69,7 +74,9 @@ def given_up(project: ProjectFacts) -> frozenset[str]:
         if file is None:
             continue
         for held in compiled_in(file, project):
-            (found if held.can_go(file, project) else kept).add(held.name)
+            called = {f"{held.name}.{function}" for _, function in held.uses}
+            goes = held.can_go(file, project) and not mentions_npu(text)
+            (found if goes else kept).update({held.name}, called)
     return frozenset(found - kept)
 
 
