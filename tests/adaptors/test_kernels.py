@@ -270,6 +270,35 @@ def test_arguments_that_are_put_together_beside_the_call() -> None:
         check_not_adapted("kernels", other, open_codes=["NPU553"])
 
 
+OPERATOR = "import torch\n\n\ndef keep(boxes, scores):\n    return torch.ops.detectron2.{}(boxes, scores, 0.5)\n"
+REGISTERS = "import torch\nfrom detectron2 import _C\n\n\ndef overlaps(a, b):\n    return _C.box_iou_rotated(a, b)\n"
+
+
+def test_operators_that_a_module_registers() -> None:
+    check_adapted(
+        "kernels", OPERATOR.format("nms_rotated"),
+        """
+        import torch
+
+        import npu_port
+
+
+        def keep(boxes, scores):
+            return npu_port.nms_rotated(boxes, scores, 0.5)
+        """,
+    )  # fmt: skip
+    for source in (OPERATOR.format("of_our_own"), OPERATOR.format("nms_rotated").replace("detectron2", "torchvision")):
+        check_not_adapted("kernels", source)
+
+
+def test_the_import_that_registers_them_stays_where_one_is_called() -> None:
+    given = {"path": "boxes.py", "helper_file": True, "adapt": (("kernels", ""),)}
+    for called, goes in (("nms_rotated", True), ("of_our_own", False)):
+        files = {"keep.py": OPERATOR.format(called), "train.py": "import boxes\nimport keep\n"}
+        result = migrate(REGISTERS, files=files, **given)
+        assert (b"_C" not in result.data) is goes
+
+
 def test_a_file_that_handles_the_npu_stays_and_says_what_is_for_cuda() -> None:
     check_not_adapted(
         "kernels",

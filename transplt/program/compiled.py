@@ -6,6 +6,7 @@ What is known of their functions: rules/support/kernel_functions/.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -19,6 +20,9 @@ from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.names import IMPORT_CALLS, assigned_value
 from transplt.syntax.scan import parent
 
+#: An operator that some compiled module has registered with torch.
+_OPERATOR = re.compile(rb"\btorch\.ops\.(\w+)\.\w")
+_OPERATORS = "torch.ops."
 #: What gives the module whose name it is given; `load_ext` is mmcv's, with the names of its functions.
 _IMPORTERS = (*IMPORT_CALLS, "load_ext")
 
@@ -28,13 +32,15 @@ class Compiled:
     """A compiled module as a file has it: what brings it, and where something of it is read.
 
     `uses` are the expressions that are one of its functions, with the function's name; `others` are reads of anything
-    else of it.
+    else of it. Nothing brings operators that torch has (`torch.ops.detectron2`), where some module is imported that
+    registers them; `full` is the full name of an import.
     """
 
     file: File
     name: str
-    brought: ast.stmt
+    brought: ast.stmt | None
     alias: ast.alias | None = None
+    full: str = ""
     uses: list[tuple[ast.expr, str]] = field(default_factory=list)
     others: list[ast.expr] = field(default_factory=list)
 
@@ -50,7 +56,13 @@ class Compiled:
 
     def can_go(self, file: File, project: ProjectFacts) -> bool:
         """True where the file can do without the module."""
-        return bool(self.uses) and not self.others and not self.missing and not self._is_passed_on(file, project)
+        known = bool(self.uses) and not self.others and not self.missing
+        return known and not self._is_passed_on(file, project) and not self.registers(project)
+
+    def registers(self, project: ProjectFacts) -> bool:
+        """True for an import that may register operators which some file goes on to call."""
+        kept = project.once(_kept_operators) if self.full else frozenset()
+        return bool(kept.intersection(self.full.split(".")))
 
     def _is_passed_on(self, file: File, project: ProjectFacts) -> bool:
         """True where other files take its name from this one, or the file lists its names for them."""
@@ -78,6 +90,18 @@ def given_up(project: ProjectFacts) -> frozenset[str]:
             goes = held.can_go(file, project) and not mentions_npu(text)
             (found if goes else kept).update({held.name}, called)
     return frozenset(found - kept)
+
+
+def _kept_operators(project: ProjectFacts) -> frozenset[str]:
+    """The names under torch.ops of which a file of the project calls something that nothing says."""
+    found = set[str]()
+    for path, text in project.sources.items():
+        called = {name.decode() for name in _OPERATOR.findall(text)}
+        file = project.files.read(path, text) if called else None
+        if file is not None:
+            said = [held for held in compiled_in(file, project) if held.brought is None]
+            found |= called - {held.name.rpartition(".")[2] for held in said if not held.missing and not held.others}
+    return frozenset(found)
 
 
 def _row_of(file: File, rows: tuple[KernelFunction, ...], use: ast.expr) -> KernelFunction | None:
@@ -128,13 +152,15 @@ def _display(file: File, value: ast.expr, around: ast.AST) -> ast.expr | None:
 
 def compiled_in(file: File, project: ProjectFacts) -> list[Compiled]:
     """The compiled modules of the table that a file has, with what it reads of them."""
-    brought: dict[str, Compiled] = {}
+    operators = (name for name in compiled_modules() if name.startswith(_OPERATORS))
+    brought: dict[str, Compiled] = {name: Compiled(file, name, None) for name in operators}
     functions: dict[str, Compiled] = {}
     for full, held in _imported(file, project):
         (functions if held.alias is not None and held.name != full.rpartition(".")[2] else brought)[full] = held
     for name, full in file.names.references():
         _take(brought, functions, name, full)
-    every = [*brought.values(), *functions.values()]
+    every = [held for held in brought.values() if held.brought is not None or held.uses or held.others]
+    every += functions.values()
     for held, variable in _built(file):
         for use in file.scan.names.get(variable, ()):
             _of_variable(held, use)
@@ -178,9 +204,9 @@ def _imported(file: File, project: ProjectFacts) -> Iterator[tuple[str, Compiled
             full = f"{base}.{alias.name}" if base else alias.name
             last = base.rpartition(".")[2]
             if full.rpartition(".")[2] in known and not _is_source(project, full):
-                yield full, Compiled(file, full.rpartition(".")[2], node, alias)
+                yield full, Compiled(file, full.rpartition(".")[2], node, alias, full)
             elif last in known and alias.name in known[last] and not _is_source(project, base):
-                yield full, Compiled(file, last, node, alias)
+                yield full, Compiled(file, last, node, alias, full)
 
 
 def _is_source(project: ProjectFacts, module: str) -> bool:

@@ -51,10 +51,11 @@ def compiled_functions(work: Work, tree: ast.Module) -> Finds:
 def _say_what_is_missing(writer: AdaptorWriter, held: Compiled) -> None:
     """Where something of a module is not said, all of it stays; the finding at its import says that it does."""
     more = ["other uses of it"] if held.others else []
+    more += ["operators that it registers"] if held.registers(writer.work.project) else []
     names = ", ".join([*held.missing, *more]) or "what other files take from here"
     said = sorted({row.called for row in held.rows() if row is not None})
     writer.remark(
-        held.brought, fixer.code, f"{held.name} stays for {names}",
+        held.brought or held.uses[0][0], fixer.code, f"{held.name} stays for {names}",
         f"`--adapt kernels` has {', '.join(said)}: write the rest in torch, or call it elsewhere, and migrate again",
     )  # fmt: skip
 
@@ -100,15 +101,14 @@ def _brings_only(work: Work, node: ast.Import | ast.ImportFrom, makers: list[ast
 
 
 def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, KernelFunction]]) -> None:
-    work, (gone, flags) = writer.work, _whole(held.brought)
+    work = writer.work
+    if held.brought is None:
+        _turn_calls(writer, held, chosen)
+        return
+    gone, flags = _whole(held.brought)
     alone = not isinstance(held.brought, (ast.Import, ast.ImportFrom)) or len(held.brought.names) == 1
     instead = imported_in_place(work) if alone and _is_at_the_top(work.scan.tree, gone) else ""
-    for use, row in chosen:
-        message = f"{held.name}.{row.called} -> npu_port.{row.helper}"
-        text = writer.helper(row.helper, fixer.code, message, use)
-        if text:
-            writer.change(use, fixer.code, message, text, api=f"{held.name}.{row.called}")
-        writer.takes_care(call_of(use) or use, _ANSWERED)
+    _turn_calls(writer, held, chosen)
     message = f"the compiled module {held.name} is not needed any more"
     writer.takes_care(gone, _ANSWERED)
     work.taken.update(id(node) for node in ast.walk(held.brought))
@@ -126,6 +126,17 @@ def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, Ke
         writer.take_out(_with_blank_lines(work.source.utf8, start, end), fixer.code, message, parted=parted)
     if isinstance(held.brought, ast.Assign) and isinstance(held.brought.value, ast.Call):
         drop_unused(writer, [held.brought.value.func], fixer.code)
+
+
+def _turn_calls(
+    writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, KernelFunction]]
+) -> None:
+    for use, row in chosen:
+        message = f"{held.name}.{row.called} -> npu_port.{row.helper}"
+        text = writer.helper(row.helper, fixer.code, message, use)
+        if text:
+            writer.change(use, fixer.code, message, text, api=f"{held.name}.{row.called}")
+        writer.takes_care(call_of(use) or use, _ANSWERED)
 
 
 def _with_blank_lines(utf8: bytes, start: int, end: int) -> tuple[int, int]:
