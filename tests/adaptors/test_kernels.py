@@ -87,9 +87,9 @@ def test_flags_that_say_that_there_is_one_stay() -> None:
         "try:\n    import iou3d_cuda\n    HAS_CUDA = True\nexcept ImportError:\n    HAS_CUDA = False\n",
         "try:\n    import iou3d_cuda\nexcept ImportError:\n    HAS_CUDA = False\nelse:\n    HAS_CUDA = True\n",
     ):
-        source = f"import torch\n\n{flagged}\n\ndef f(a, b, c):\n    if HAS_CUDA:\n        iou3d_cuda.boxes_overlap_bev_gpu(a, b, c)\n"
-        after = "import torch\n\nimport npu_port\nHAS_CUDA = True\n\n\ndef f(a, b, c):\n    if HAS_CUDA:\n        npu_port.boxes_overlap_bev_gpu(a, b, c)\n"
-        check_adapted("kernels", source, after)
+        source = "import torch\n\n{}\n\ndef f(a, b, c):\n    if HAS_CUDA:\n        {}.boxes_overlap_bev_gpu(a, b, c)\n"
+        after = source.format("import npu_port\nHAS_CUDA = True\n", "npu_port")
+        check_adapted("kernels", source.format(flagged, "iou3d_cuda"), after)
 
 
 def test_an_import_below_the_functions_leaves_and_comes_in_above() -> None:
@@ -121,12 +121,12 @@ def test_an_import_below_the_functions_leaves_and_comes_in_above() -> None:
 
 
 def test_what_else_a_try_does_stays() -> None:
-    result = migrate(
-        "try:\n    import iou3d_cuda\n    start()\nexcept ImportError:\n    pass\n\niou3d_cuda.boxes_overlap_bev_gpu(a, b, c)\n",
-        helper_file=True, adapt=(("kernels", ""),),
-    )  # fmt: skip
+    called = "iou3d_cuda.boxes_overlap_bev_gpu(a, b, c)\n"
+    source = f"try:\n    import iou3d_cuda\n    start()\nexcept ImportError:\n    pass\n\n{called}"
+    result = migrate(source, helper_file=True, adapt=(("kernels", ""),))
     assert b"try:\n    start()\nexcept ImportError:\n    pass\n" in result.data
-    source = "try:\n    import iou3d_cuda\nexcept ImportError:\n    iou3d_cuda = None\n\nif iou3d_cuda is not None:\n    iou3d_cuda.boxes_overlap_bev_gpu(a, b, c)\n"
+    caught = "try:\n    import iou3d_cuda\nexcept ImportError:\n    iou3d_cuda = None\n"
+    source = f"{caught}\nif iou3d_cuda is not None:\n    {called}"
     check_not_adapted("kernels", source, open_codes=["NPU553", "NPU880"])
 
 
@@ -248,6 +248,65 @@ def test_a_test_for_cuda_before_a_call_that_goes_is_one_for_the_npu() -> None:
 
 def test_a_test_for_cuda_before_a_call_that_stays_stays() -> None:
     check_not_adapted("kernels", GUARDED.format(called="of_our_own"), open_codes=["NPU270"])
+
+
+def test_functions_that_are_imported_by_name() -> None:
+    check_adapted(
+        "kernels",
+        """
+        import torch
+
+        from ._ext import gather_points, group_points as group
+
+
+        def both(features, idx):
+            return gather_points(features, idx), group(features, idx[..., None])
+        """,
+        """
+        import torch
+
+        import npu_port
+
+
+        def both(features, idx):
+            return npu_port.gather_points(features, idx), npu_port.group_points(features, idx[..., None])
+        """,
+        path="pkg/ops/points.py",
+        files={"pkg/__init__.py": "", "pkg/ops/__init__.py": "", "main.py": "import pkg.ops.points\n"},
+    )
+
+
+def test_one_function_by_name_that_nothing_says_keeps_all() -> None:
+    source = "import torch\n\nfrom ext._ext import gather_points, of_our_own\n\nx = gather_points(a, b)\n{}"
+    check_not_adapted("kernels", source.format("of_our_own(x)\n"), open_codes=["NPU880"])
+    check_not_adapted("kernels", source.format("run(gather_points)\ny = of_our_own\n"), open_codes=["NPU880"])
+
+
+def test_tensors_that_a_function_saved() -> None:
+    source = """
+    import torch
+    import lightconv_cuda
+
+
+    class Convolved(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weights, padding_l):
+            ctx.padding_l = padding_l
+            variables = [x, weights]
+            ctx.save_for_backward(*variables)
+            return lightconv_cuda.forward(x, weights, padding_l)[0]
+
+        @staticmethod
+        def backward(ctx, grad):
+            first, second = lightconv_cuda.backward(grad.contiguous(), ctx.padding_l, *ctx.saved_tensors)
+            return first, second, None
+    """
+    after = source.replace("import lightconv_cuda", "import npu_port")
+    for way in ("forward", "backward"):
+        after = after.replace(f"lightconv_cuda.{way}", f"npu_port.lightconv_{way}")
+    check_adapted("kernels", source, after)
+    check_not_adapted("kernels", source.replace("[x, weights]", "[x, weights, x]"), open_codes=["NPU553", "NPU880"])
+    check_not_adapted("kernels", source.replace("(*variables)", "(*variables, *both())"), open_codes=["NPU553", "NPU880"])
 
 
 def test_arguments_that_are_put_together_beside_the_call() -> None:

@@ -123,8 +123,7 @@ class ProjectFacts(Memoized):
     def join(
         cls, facts: Iterable[ModuleFacts], said: Callable[[ProjectFacts], Collection[str]] | None = None
     ) -> ProjectFacts:
-        """The sum of the facts of all files, in any order; `said` gives what of compiled modules is not needed any more.
-        """
+        """The sum of the facts of all files, in any order; `said` gives what is not needed of compiled modules."""
         in_order = sorted(facts, key=lambda item: item.path)
         every = [item for item in in_order if not (item.gives or item.compiled)]
         joined = cls(known=True)

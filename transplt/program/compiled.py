@@ -33,7 +33,7 @@ class Compiled:
 
     `uses` are the expressions that are one of its functions, with the function's name; `others` are reads of anything
     else of it. Nothing brings operators that torch has (`torch.ops.detectron2`), where some module is imported that
-    registers them; `full` is the full name of an import.
+    registers them; `full` is the full name of an import. Functions that a statement takes have no `alias`.
     """
 
     file: File
@@ -66,10 +66,11 @@ class Compiled:
 
     def _is_passed_on(self, file: File, project: ProjectFacts) -> bool:
         """True where other files take its name from this one, or the file lists its names for them."""
-        local = (self.alias.asname or self.alias.name) if self.alias is not None else ""
-        if not local or self.brought not in file.scan.tree.body:
+        if not isinstance(self.brought, (ast.Import, ast.ImportFrom)) or self.brought not in file.scan.tree.body:
             return False
-        names = (f"{module_name(file.path)}.{local}", f"{module_name(file.path)}.*")
+        taken = [self.alias] if self.alias is not None else self.brought.names
+        names = [f"{module_name(file.path)}.{alias.asname or alias.name}" for alias in taken]
+        names.append(f"{module_name(file.path)}.*")
         return any(name in project.used_names for name in names) or "__all__" in file.scan.root.bindings
 
 
@@ -124,6 +125,12 @@ def _given(file: File, call: ast.Call) -> tuple[int, set[str]] | None:
     """
     count, names = len(call.args), [keyword.arg for keyword in call.keywords if keyword.arg]
     for arg in [each for each in call.args if isinstance(each, ast.Starred)]:
+        if isinstance(arg.value, ast.Attribute) and arg.value.attr == "saved_tensors":
+            saved = _saved(file, arg)
+            if saved is None:
+                return None
+            count += saved - 1
+            continue
         held = _display(file, arg.value, arg)
         if not isinstance(held, (ast.List, ast.Tuple)) or any(isinstance(each, ast.Starred) for each in held.elts):
             return None
@@ -135,6 +142,16 @@ def _given(file: File, call: ast.Call) -> tuple[int, set[str]] | None:
             return None
         names += [text for text in texts if text]
     return (count, {*names}) if len({*names}) == len(names) else None
+
+
+def _saved(file: File, node: ast.AST) -> int | None:
+    """How many tensors the class around a node saves for its backward, where one call says it."""
+    while not isinstance(node, (ast.ClassDef, ast.Module)):
+        node = parent(node)
+    calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
+    saves = [call for call in calls if last_name(call.func) == "save_for_backward"]
+    given = _given(file, saves[0]) if len(saves) == 1 and isinstance(node, ast.ClassDef) else None
+    return given[0] if given is not None and not given[1] else None
 
 
 def _display(file: File, value: ast.expr, around: ast.AST) -> ast.expr | None:
@@ -156,11 +173,11 @@ def compiled_in(file: File, project: ProjectFacts) -> list[Compiled]:
     brought: dict[str, Compiled] = {name: Compiled(file, name, None) for name in operators}
     functions: dict[str, Compiled] = {}
     for full, held in _imported(file, project):
-        (functions if held.alias is not None and held.name != full.rpartition(".")[2] else brought)[full] = held
+        (brought if held.alias is not None else functions)[full] = held
     for name, full in file.names.references():
         _take(brought, functions, name, full)
     every = [held for held in brought.values() if held.brought is not None or held.uses or held.others]
-    every += functions.values()
+    every += {id(held): held for held in functions.values()}.values()
     for held, variable in _built(file):
         for use in file.scan.names.get(variable, ()):
             _of_variable(held, use)
@@ -200,13 +217,17 @@ def _imported(file: File, project: ProjectFacts) -> Iterator[tuple[str, Compiled
     known = compiled_modules()
     for node in file.scan.imports:
         base = import_base(file.scan.path, node) if isinstance(node, ast.ImportFrom) else ""
+        last = base.rpartition(".")[2]
+        taken = [alias.name for alias in node.names]
+        functions = None
+        if last in known and not known[last].keys().isdisjoint(taken) and not _is_source(project, base):
+            functions = Compiled(file, last, node, full=base)
         for alias in node.names:
             full = f"{base}.{alias.name}" if base else alias.name
-            last = base.rpartition(".")[2]
-            if full.rpartition(".")[2] in known and not _is_source(project, full):
+            if functions is not None:
+                yield full, functions
+            elif full.rpartition(".")[2] in known and not _is_source(project, full):
                 yield full, Compiled(file, full.rpartition(".")[2], node, alias, full)
-            elif last in known and alias.name in known[last] and not _is_source(project, base):
-                yield full, Compiled(file, last, node, alias, full)
 
 
 def _is_source(project: ProjectFacts, module: str) -> bool:

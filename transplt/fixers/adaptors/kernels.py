@@ -106,7 +106,9 @@ def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, Ke
         _turn_calls(writer, held, chosen)
         return
     gone, flags = _whole(held.brought)
-    alone = not isinstance(held.brought, (ast.Import, ast.ImportFrom)) or len(held.brought.names) == 1
+    alone = (
+        not isinstance(held.brought, (ast.Import, ast.ImportFrom)) or held.alias is None or len(held.brought.names) == 1
+    )
     instead = imported_in_place(work) if alone and _is_at_the_top(work.scan.tree, gone) else ""
     _turn_calls(writer, held, chosen)
     message = f"the compiled module {held.name} is not needed any more"
