@@ -76,10 +76,13 @@ def place_of(project: ProjectFacts, path: str, *, starts: bool, entry: str = "")
         return there
     if len(together) == 1:
         folder = posixpath.dirname(path)
+        top = outermost_package(path, project.placing)
+        if top and _takes_from_its_package(project, path):
+            return _new(layout, top, top.replace("/", "."))  # what it imports is no file, as a compiled module
         at_the_top = not folder and _INIT not in project.placing  # whoever imports it has this folder on the path
         return _new(layout, folder) if starts or at_the_top or path == entry else None
     scripts = _scripts(project, layout, together, entry)
-    if place := _beside(layout, together, scripts):
+    if (place := _beside(layout, together, scripts)) and not _is_of_a_package(project, path, place):
         return place
     top = _named_in_full(project, layout, path, together)
     return (
@@ -126,6 +129,17 @@ def _beside(layout: _Layout, together: Collection[str], scripts: Collection[str]
     if all(_is_below(path, folder) or _TESTS.search(path) for path in together):
         return _new(layout, folder)
     return None
+
+
+def _is_of_a_package(project: ProjectFacts, path: str, place: Place) -> bool:
+    """True where a file that imports from its package would find a module only from a folder inside of that."""
+    top = outermost_package(path, project.placing)
+    return bool(top) and _is_below(place.paths[0], top) and _takes_from_its_package(project, path)
+
+
+def _takes_from_its_package(project: ProjectFacts, path: str) -> bool:
+    facts = project.placing.get(path)
+    return facts is not None and any(name.startswith(".") for name in facts.imported)
 
 
 def _found_by_all(

@@ -92,9 +92,9 @@ class Reach:
         if isinstance(ref, code.Needs):
             return ref.what
         if isinstance(ref, code.OfPackage):
-            return ref.name
+            return "" if self._is_said(ref.name) else ref.name
         if isinstance(ref, code.Callee):
-            return "" if ref.name in self.cuda_named else ref.name
+            return "" if ref.name in self.cuda_named or self._is_said(ref.name) else ref.name
         found = None if isinstance(ref, code.Placing) else self._found(ref)
         if isinstance(found, code.Needs):
             return found.what
@@ -216,9 +216,9 @@ class Reach:
 
     def _compiled(self, full: str) -> str:
         """The name of a module that is no Python of anybody's: built by the project, missing in it, or named so."""
-        parts = full.split(".")
-        if parts[-1] in self.said or ".".join(parts[-2:]) in self.said:
+        if self._is_said(full):
             return ""
+        parts = full.split(".")
         for end in range(len(parts), 0, -1):
             head = ".".join(parts[:end])
             if head in self.extensions or (end > 1 and parts[end - 1] in self.extensions and self._is_own(head)):
@@ -233,6 +233,11 @@ class Reach:
         if any(CUDA_PART.search(part) and part.lower() != "cuda" for part in parts[: max(1, len(parts) - 1)]):
             return full
         return ""
+
+    def _is_said(self, full: str) -> bool:
+        """True for a compiled module that goes, and a function that is not called of one any more."""
+        parts = full.split(".")
+        return parts[-1] in self.said or ".".join(parts[-2:]) in self.said
 
     def _own(self, ref: code.Reference) -> code.Reference:
         """A reference to a package of the table, as `pytorch3d._C.f`, leads to code where it is the project's own."""
