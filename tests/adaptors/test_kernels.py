@@ -305,8 +305,8 @@ def test_tensors_that_a_function_saved() -> None:
     for way in ("forward", "backward"):
         after = after.replace(f"lightconv_cuda.{way}", f"npu_port.lightconv_{way}")
     check_adapted("kernels", source, after)
-    check_not_adapted("kernels", source.replace("[x, weights]", "[x, weights, x]"), open_codes=["NPU553", "NPU880"])
-    check_not_adapted("kernels", source.replace("(*variables)", "(*variables, *both())"), open_codes=["NPU553", "NPU880"])
+    for old, new in (("[x, weights]", "[x, weights, x]"), ("(*variables)", "(*variables, *both())")):
+        check_not_adapted("kernels", source.replace(old, new), open_codes=["NPU553", "NPU880"])
 
 
 def test_arguments_that_are_put_together_beside_the_call() -> None:

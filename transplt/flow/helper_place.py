@@ -76,9 +76,9 @@ def place_of(project: ProjectFacts, path: str, *, starts: bool, entry: str = "")
         return there
     if len(together) == 1:
         folder = posixpath.dirname(path)
-        top = outermost_package(path, project.placing)
-        if top and _takes_from_its_package(project, path):
-            return _new(layout, top, top.replace("/", "."))  # what it imports is no file, as a compiled module
+        package = outermost_package(path, project.placing)
+        if package and _takes_from_its_package(project, path):
+            return _new(layout, package, package.replace("/", "."))  # what it imports is no file, as a compiled module
         at_the_top = not folder and _INIT not in project.placing  # whoever imports it has this folder on the path
         return _new(layout, folder) if starts or at_the_top or path == entry else None
     scripts = _scripts(project, layout, together, entry)
