@@ -19,6 +19,7 @@ from transplt.base.settings import Settings
 from transplt.base.text.cuda_words import find_tokens
 from transplt.engine.engine import index_source, migrate_source
 from transplt.flow.facts import ProjectFacts
+from transplt.program.compiled import given_up
 from transplt.rules.reasons import words_of
 
 #: What the pairs of the running test showed: (codes applied, codes left open). Read by scripts/coverage_table.py.
@@ -41,7 +42,7 @@ def migrate(
     chosen = Settings(**settings)
     every = {path: clean(source), **{name: clean(text) for name, text in (files or {}).items()}}
     facts = [index_source(text.encode(), name, chosen) for name, text in sorted(every.items())]
-    project = ProjectFacts.join(facts)
+    project = ProjectFacts.join(facts, given_up if chosen.asks_for("adapt:kernels") else None)
     result = migrate_source(every[path].encode(), path, chosen, project)
     hold_invariants(every[path], result, chosen, project)
     record(codes(result, applied=True), codes(result, applied=False))

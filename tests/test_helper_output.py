@@ -160,6 +160,25 @@ def test_scripts_of_several_folders_get_one_each(tmp_path: Path) -> None:
     assert [name for name in sorted(files) if "npu_port" in name] == ["a/npu_port.py", "b/npu_port.py"]
 
 
+OVERLAPS = "import torch\nimport iou3d_cuda\n\n\ndef f(a, b, c):\n    iou3d_cuda.boxes_overlap_bev_gpu(a, b, c)\n"
+GUARD = "\n\nif __name__ == '__main__':\n    f(1, 2, 3)\n"
+
+
+def test_modules_of_several_folders_on_one_path_hold_the_same(tmp_path: Path) -> None:
+    """The interpreter keeps the first `npu_port` that it finds, for all that ask for one."""
+    for extends in (True, False):
+        project = tmp_path / f"proj{extends}"
+        (project / "boxes").mkdir(parents=True)
+        path = "import sys\n\nsys.path.append('boxes')\nnet = importlib.import_module('overlaps')\n" if extends else ""
+        (project / "train.py").write_text(f"import importlib\n{path}{TRAIN.replace('from models.net import wrap', '')}")
+        (project / "boxes" / "overlaps.py").write_text(OVERLAPS + GUARD)
+        output = migrated(project, tmp_path / f"out{extends}", "--adapt", "kernels")
+        files = tree(output)
+        alone, beside = files["npu_port.py"], files["boxes/npu_port.py"]
+        assert b"def boxes_overlap_bev_gpu" in beside
+        assert (alone == beside) is extends, sorted(files)
+
+
 # --- other faces -----------------------------------------------------------------------------------------------------
 
 

@@ -57,6 +57,19 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
         {"train.py": "from models.net import wrap\nwrap(1)\n", "models/net.py": WRAPS},
         {"models/net.py": ("npu_port.py", "import npu_port")},
     ),
+    "files of a package beside a file that nobody imports": (
+        {
+            "pkg/__init__.py": "",
+            "pkg/ops/__init__.py": "from .pool import wrap\n",
+            "pkg/ops/pool.py": f"from . import pool_cuda\n{WRAPS}",
+            "pkg/ops/alone.py": "import pkg.ops\n",
+        },
+        {"pkg/ops/pool.py": ("pkg/npu_port.py", "from .. import npu_port")},
+    ),
+    "a file of a package that imports what is compiled": (
+        {"pkg/__init__.py": "", "pkg/ops/__init__.py": "", "pkg/ops/pool.py": f"from .._C import pool\n{WRAPS}"},
+        {"pkg/ops/pool.py": ("pkg/npu_port.py", "from .. import npu_port")},
+    ),
     "a script of a folder that imports its neighbours": (
         {"src/train.py": "import net\nnet.wrap(1)\n", "src/net.py": WRAPS, "README.py": ""},
         {"src/net.py": ("src/npu_port.py", "import npu_port")},

@@ -92,6 +92,54 @@ def test_a_try_that_only_says_that_the_import_failed_goes_with_it() -> None:
     )
 
 
+def test_flags_that_say_that_there_is_one_stay() -> None:
+    for flagged in (
+        "try:\n    import iou3d_cuda\n    HAS_CUDA = True\nexcept ImportError:\n    HAS_CUDA = False\n",
+        "try:\n    import iou3d_cuda\nexcept ImportError:\n    HAS_CUDA = False\nelse:\n    HAS_CUDA = True\n",
+    ):
+        source = "import torch\n\n{}\n\ndef f(a, b, c):\n    if HAS_CUDA:\n        {}.boxes_overlap_bev_gpu(a, b, c)\n"
+        after = source.format("import npu_port\nHAS_CUDA = True\n", "npu_port")
+        check_adapted("kernels", source.format(flagged, "iou3d_cuda"), after)
+
+
+def test_an_import_below_the_functions_leaves_and_comes_in_above() -> None:
+    check_adapted(
+        "kernels",
+        """
+        import torch
+
+
+        def overlaps(a, b, found):
+            _C.box_iou_rotated(a, b)
+
+
+        try:
+            from boxes import _C
+        except ImportError:
+            overlaps = torch.zeros
+        """,
+        """
+        import torch
+
+        import npu_port
+
+
+        def overlaps(a, b, found):
+            npu_port.box_iou_rotated(a, b)
+        """,
+    )
+
+
+def test_what_else_a_try_does_stays() -> None:
+    called = "iou3d_cuda.boxes_overlap_bev_gpu(a, b, c)\n"
+    source = f"try:\n    import iou3d_cuda\n    start()\nexcept ImportError:\n    pass\n\n{called}"
+    result = migrate(source, helper_file=True, adapt=(("kernels", ""),))
+    assert b"try:\n    start()\nexcept ImportError:\n    pass\n" in result.data
+    caught = "try:\n    import iou3d_cuda\nexcept ImportError:\n    iou3d_cuda = None\n"
+    source = f"{caught}\nif iou3d_cuda is not None:\n    {called}"
+    check_not_adapted("kernels", source, open_codes=["NPU553", "NPU880"])
+
+
 def test_a_module_that_is_built_when_the_program_runs() -> None:
     check_adapted(
         "kernels",
@@ -176,6 +224,172 @@ def test_a_module_that_goes_on_to_others_stays() -> None:
         check_not_adapted("kernels", source, open_codes=["NPU553", "NPU880"])
 
 
+GUARDED = """
+import torch
+from torch.nn.functional import conv2d
+from boxes import _C
+
+
+def overlaps(a, b):
+    if not a.is_cuda:
+        return conv2d(a, b)
+    return _C.{called}(a, b)
+"""
+
+
+def test_a_test_for_cuda_before_a_call_that_goes_is_one_for_the_npu() -> None:
+    check_adapted(
+        "kernels",
+        GUARDED.format(called="box_iou_rotated"),
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        from torch.nn.functional import conv2d
+        import npu_port
+
+
+        def overlaps(a, b):
+            if not a.is_npu:
+                return conv2d(a, b)
+            return npu_port.box_iou_rotated(a, b)
+        """,
+    )
+
+
+def test_a_test_for_cuda_before_a_call_that_stays_stays() -> None:
+    check_not_adapted("kernels", GUARDED.format(called="of_our_own"), open_codes=["NPU270"])
+
+
+def test_functions_that_are_imported_by_name() -> None:
+    check_adapted(
+        "kernels",
+        """
+        import torch
+
+        from ._ext import gather_points, group_points as group
+
+
+        def both(features, idx):
+            return gather_points(features, idx), group(features, idx[..., None])
+        """,
+        """
+        import torch
+
+        import npu_port
+
+
+        def both(features, idx):
+            return npu_port.gather_points(features, idx), npu_port.group_points(features, idx[..., None])
+        """,
+        path="pkg/ops/points.py",
+        files={"pkg/__init__.py": "", "pkg/ops/__init__.py": "", "main.py": "import pkg.ops.points\n"},
+    )
+
+
+def test_one_function_by_name_that_nothing_says_keeps_all() -> None:
+    source = "import torch\n\nfrom ext._ext import gather_points, of_our_own\n\nx = gather_points(a, b)\n{}"
+    check_not_adapted("kernels", source.format("of_our_own(x)\n"), open_codes=["NPU880"])
+    check_not_adapted("kernels", source.format("run(gather_points)\ny = of_our_own\n"), open_codes=["NPU880"])
+
+
+def test_tensors_that_a_function_saved() -> None:
+    source = """
+    import torch
+    import lightconv_cuda
+
+
+    class Convolved(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weights, padding_l):
+            ctx.padding_l = padding_l
+            variables = [x, weights]
+            ctx.save_for_backward(*variables)
+            return lightconv_cuda.forward(x, weights, padding_l)[0]
+
+        @staticmethod
+        def backward(ctx, grad):
+            first, second = lightconv_cuda.backward(grad.contiguous(), ctx.padding_l, *ctx.saved_tensors)
+            return first, second, None
+    """
+    after = source.replace("import lightconv_cuda", "import npu_port")
+    for way in ("forward", "backward"):
+        after = after.replace(f"lightconv_cuda.{way}", f"npu_port.lightconv_{way}")
+    check_adapted("kernels", source, after)
+    for old, new in (("[x, weights]", "[x, weights, x]"), ("(*variables)", "(*variables, *both())")):
+        check_not_adapted("kernels", source.replace(old, new), open_codes=["NPU553", "NPU880"])
+
+
+def test_arguments_that_are_put_together_beside_the_call() -> None:
+    source = """
+    import iou3d_cuda
+
+
+    def overlaps(a, b, found):
+        given = [a, b]
+        named = {"ans_overlap": found}
+        iou3d_cuda.boxes_overlap_bev_gpu(*given, **named)
+    """
+    check_adapted("kernels", source, source.replace("iou3d_cuda.", "npu_port.").replace("iou3d_cuda", "npu_port"))
+    for other in (
+        source.replace("given = [a, b]", "given = [a, b]\n        given.append(1)"),
+        source.replace("given = [a, b]", "given = [a]"),
+        source.replace("[a, b]", "list(a)"),
+        source.replace('"ans_overlap"', '"of_another"'),
+    ):
+        check_not_adapted("kernels", other, open_codes=["NPU553"])
+
+
+OPERATOR = "import torch\n\n\ndef keep(boxes, scores):\n    return torch.ops.detectron2.{}(boxes, scores, 0.5)\n"
+REGISTERS = "import torch\nfrom detectron2 import _C\n\n\ndef overlaps(a, b):\n    return _C.box_iou_rotated(a, b)\n"
+
+
+def test_operators_that_a_module_registers() -> None:
+    check_adapted(
+        "kernels", OPERATOR.format("nms_rotated"),
+        """
+        import torch
+
+        import npu_port
+
+
+        def keep(boxes, scores):
+            return npu_port.nms_rotated(boxes, scores, 0.5)
+        """,
+    )  # fmt: skip
+    for source in (OPERATOR.format("of_our_own"), OPERATOR.format("nms_rotated").replace("detectron2", "torchvision")):
+        check_not_adapted("kernels", source)
+
+
+def test_the_import_that_registers_them_stays_where_one_is_called() -> None:
+    given = {"path": "boxes.py", "helper_file": True, "adapt": (("kernels", ""),)}
+    for called, goes in (("nms_rotated", True), ("of_our_own", False)):
+        files = {"keep.py": OPERATOR.format(called), "train.py": "import boxes\nimport keep\n"}
+        result = migrate(REGISTERS, files=files, **given)
+        assert (b"_C" not in result.data) is goes
+
+
+def test_a_file_that_handles_the_npu_stays_and_says_what_is_for_cuda() -> None:
+    check_not_adapted(
+        "kernels",
+        """
+        import torch
+        import torch_npu
+        import iou3d_cuda
+
+
+        def overlaps(a, b, found):
+            if a.device.type == "npu":
+                return torch_npu.npu_rotated_iou(a, b)
+            iou3d_cuda.boxes_overlap_bev_gpu(a, b, found)
+            return found
+
+
+        device = "npu" if torch.npu.is_available() else "cuda"
+        """,
+        open_codes=["NPU200"],
+    )
+
+
 SETUP = """
 from setuptools import setup
 from torch.utils.cpp_extension import BuildExtension, CUDAExtension
@@ -202,6 +416,13 @@ def test_the_build_of_what_nothing_needs_goes() -> None:
     )  # fmt: skip
     assert b"ext_modules=[]," in result.data and b"CUDAExtension" not in result.data
     assert [finding for finding in result.findings if finding.open] == []
+
+
+def test_the_build_stays_where_a_file_handles_the_npu_by_itself() -> None:
+    chooses = "import torch\n\ndevice = 'npu' if torch.npu.is_available() else 'cuda'\n"
+    files = {"ops.py": USER, "other.py": f"{chooses}{USER}"}
+    result = migrate(SETUP, path="setup.py", files=files, helper_file=True, adapt=(("kernels", ""),))
+    assert result.data == clean(SETUP).encode()
 
 
 def test_the_build_of_what_one_file_needs_stays() -> None:

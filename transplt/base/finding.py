@@ -147,10 +147,15 @@ NO_TOKENS = TokenCount()
 
 
 class HelperUse(NamedTuple):
-    """What a file calls of the functions of the port, and the files that are to hold them (npu_port.py)."""
+    """What a file calls of the functions of the port, and the files that are to hold them (npu_port.py).
+
+    `program`: modules that one interpreter may find by the same name belong together, and hold the same; empty for one
+    of a package, which is no other's.
+    """
 
     paths: tuple[str, ...]
     names: tuple[str, ...]
+    program: str = ""
 
 
 class TokenVerdict(str, Enum):

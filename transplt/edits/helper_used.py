@@ -9,7 +9,7 @@ from transplt.base.settings import Settings
 from transplt.edits.helper import starts_something
 from transplt.edits.helper_source import public_names
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.helper_place import NAME, Place, place_of
+from transplt.flow.helper_place import NAME, Place, place_of, program_of
 
 
 def used_of_helper(data: bytes, path: str, settings: Settings, project: ProjectFacts | None) -> HelperUse | None:
@@ -26,7 +26,7 @@ def used_of_helper(data: bytes, path: str, settings: Settings, project: ProjectF
     if place is None or place.there is not None:
         return None
     names = _called(tree, place)
-    return HelperUse(place.paths, names) if names else None
+    return HelperUse(place.paths, names, "" if place.package else program_of(project, path)) if names else None
 
 
 def _called(tree: ast.Module, place: Place) -> tuple[str, ...]:

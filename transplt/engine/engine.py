@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from transplt.base.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, TokenVerdict
@@ -34,6 +34,7 @@ from transplt.flow.placing import Placing, placing_of
 from transplt.flow.saved_files import loaded_files, loads_strictly, saved_files
 from transplt.flow.slots import Slots
 from transplt.flow.vendored import copy_of
+from transplt.program.compiled import given_up
 from transplt.rules.rule_set import compile_rules
 from transplt.syntax.asks import has_main_guard
 from transplt.syntax.files import File, Files
@@ -109,7 +110,12 @@ def _of_checkpoints(facts: ModuleFacts, data: bytes) -> ModuleFacts:
 def join_facts(facts: Iterable[ModuleFacts], settings: Settings, files: Files | None = None) -> ProjectFacts:
     """The sum of what all files say, in any order; `files` are those of them that this process has parsed."""
     every = sorted(facts, key=lambda fact: fact.path)
-    project = ProjectFacts.join(every)
+
+    def said(project: ProjectFacts) -> Collection[str]:
+        project.files = files or project.files
+        return project.once(given_up)
+
+    project = ProjectFacts.join(every, said if settings.asks_for("adapt:kernels") else None)
     if supported := [fact.analysis for fact in every if fact.analysis is not None]:
         project.analysis = join(supported, dict(settings.library))
     project.files = files or project.files

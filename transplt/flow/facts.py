@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from transplt.base.text.memo import Memoized
@@ -130,8 +130,10 @@ class ProjectFacts(Memoized):
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
 
     @classmethod
-    def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
-        """The sum of the facts of all files, in any order."""
+    def join(
+        cls, facts: Iterable[ModuleFacts], said: Callable[[ProjectFacts], Collection[str]] | None = None
+    ) -> ProjectFacts:
+        """The sum of the facts of all files, in any order; `said` gives what is not needed of compiled modules."""
         in_order = sorted(facts, key=lambda item: item.path)
         every = [item for item in in_order if not (item.gives or item.compiled or item.kernels)]
         joined = cls(known=True)
@@ -192,7 +194,9 @@ class ProjectFacts(Memoized):
         if renames:
             uses = [use for item in every for use in item.uses]
             joined.renamings = decide(renames, uses, joined.canonical, joined.modules.keys())
-        joined.reach = Reach.join(codes, graph, joined.packages, [item.compiled for item in in_order if item.compiled])
+        compiled = [item.compiled for item in in_order if item.compiled]
+        gone = said(joined) if said is not None else ()
+        joined.reach = Reach.join(codes, graph, joined.packages, compiled, said=gone)
         return joined
 
     def marks_of(self, slot: str) -> frozenset[str]:

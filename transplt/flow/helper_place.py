@@ -77,10 +77,13 @@ def place_of(project: ProjectFacts, path: str, *, starts: bool, entry: str = "")
         return there
     if len(together) == 1:
         folder = posixpath.dirname(path)
+        package = outermost_package(path, project.placing)
+        if package and _takes_from_its_package(project, path):
+            return _new(layout, package, package.replace("/", "."))  # what it imports is no file, as a compiled module
         at_the_top = not folder and _INIT not in project.placing  # whoever imports it has this folder on the path
         return _new(layout, folder) if starts or at_the_top or path == entry else None
     scripts = _scripts(project, layout, together, entry)
-    if place := _beside(layout, together, scripts):
+    if (place := _beside(layout, together, scripts)) and not _is_of_a_package(project, path, place):
         return place
     top = _named_in_full(project, layout, path, together)
     return (
@@ -89,6 +92,17 @@ def place_of(project: ProjectFacts, path: str, *, starts: bool, entry: str = "")
         or _beside_each(layout, path, scripts)
         or _relative(project, layout, path)
     )
+
+
+def program_of(project: ProjectFacts, path: str) -> str:
+    """What the modules of one program have in common, where each script finds one by the same name.
+
+    The interpreter keeps the first that it finds, whoever asks for it next. Where a file says in which folders it
+    looks, every folder of the project may be one.
+    """
+    if any(facts.extends and not _TESTS.search(each) for each, facts in project.placing.items()):
+        return "sys.path"
+    return min(project.once(_layout).parts.get(path, [path]))
 
 
 # --- the five ways ---------------------------------------------------------------------------------------------------
@@ -116,6 +130,17 @@ def _beside(layout: _Layout, together: Collection[str], scripts: Collection[str]
     if all(_is_below(path, folder) or _TESTS.search(path) for path in together):
         return _new(layout, folder)
     return None
+
+
+def _is_of_a_package(project: ProjectFacts, path: str, place: Place) -> bool:
+    """True where a file that imports from its package would find a module only from a folder inside of that."""
+    top = outermost_package(path, project.placing)
+    return bool(top) and _is_below(place.paths[0], top) and _takes_from_its_package(project, path)
+
+
+def _takes_from_its_package(project: ProjectFacts, path: str) -> bool:
+    facts = project.placing.get(path)
+    return facts is not None and any(name.startswith(".") for name in facts.imported)
 
 
 def _found_by_all(

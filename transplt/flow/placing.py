@@ -14,11 +14,13 @@ class Placing(NamedTuple):
     """`imported`: names as the file spells them (`pkg.mod`, `.mod`, `pkg.mod.Class`); `guarded`: it has a main guard.
 
     `ours`: the functions of a module that transplt wrote (edits/helper_file.py); None for every other file.
+    `extends`: it says in which folders the interpreter looks for modules.
     """
 
     imported: tuple[str, ...] = ()
     guarded: bool = False
     ours: tuple[str, ...] | None = None
+    extends: bool = False
 
 
 _IMPORT = re.compile(
@@ -40,7 +42,7 @@ def placing_of(data: bytes) -> Placing:
         found[module] = None
         stem = module if module.endswith(".") else f"{module}."
         found.update((stem + name, None) for name in _names(taken))
-    return Placing(tuple(found), _GUARD.search(data) is not None)
+    return Placing(tuple(found), _GUARD.search(data) is not None, extends=b"sys.path" in data)
 
 
 def _names(text: bytes) -> list[str]:

@@ -37,6 +37,7 @@ class Reach:
     known: bool = False
     packages: frozenset[str] = frozenset()
     compiled: frozenset[str] = frozenset()
+    said: frozenset[str] = frozenset()
     missing: frozenset[str] = frozenset()
     extensions: frozenset[str] = frozenset()
     host_built: frozenset[str] = frozenset()
@@ -56,11 +57,13 @@ class Reach:
         compiled: Collection[str] = (),
         *,
         known: bool = True,
+        said: Collection[str] = (),
     ) -> Reach:
         """The sum of the facts of all files, in the order of their paths; `graph` is that of their names, `compiled`
-        are modules that are built without CUDA.
+        are modules that are built without CUDA, `said` last names of compiled modules that go, and `module.function` of
+        what is not called of one any more.
         """
-        joined = cls(graph, known, packages, compiled=frozenset(compiled))
+        joined = cls(graph, known, packages, compiled=frozenset(compiled), said=frozenset(said))
         named = {name for facts in every for name in facts.modules}
         joined.missing = frozenset(name for name in named if joined._is_missing(name))
         joined.extensions = frozenset(name for facts in every for name in facts.extensions)
@@ -89,9 +92,9 @@ class Reach:
         if isinstance(ref, code.Needs):
             return ref.what
         if isinstance(ref, code.OfPackage):
-            return ref.name
+            return "" if self._is_said(ref.name) else ref.name
         if isinstance(ref, code.Callee):
-            return "" if ref.name in self.cuda_named else ref.name
+            return "" if ref.name in self.cuda_named or self._is_said(ref.name) else ref.name
         found = None if isinstance(ref, code.Placing) else self._found(ref)
         if isinstance(found, code.Needs):
             return found.what
@@ -213,6 +216,8 @@ class Reach:
 
     def _compiled(self, full: str) -> str:
         """The name of a module that is no Python of anybody's: built by the project, missing in it, or named so."""
+        if self._is_said(full):
+            return ""
         parts = full.split(".")
         for end in range(len(parts), 0, -1):
             head = ".".join(parts[:end])
@@ -228,6 +233,11 @@ class Reach:
         if any(CUDA_PART.search(part) and part.lower() != "cuda" for part in parts[: max(1, len(parts) - 1)]):
             return full
         return ""
+
+    def _is_said(self, full: str) -> bool:
+        """True for a compiled module that goes, and a function that is not called of one any more."""
+        parts = full.split(".")
+        return parts[-1] in self.said or ".".join(parts[-2:]) in self.said
 
     def _own(self, ref: code.Reference) -> code.Reference:
         """A reference to a package of the table, as `pytorch3d._C.f`, leads to code where it is the project's own."""

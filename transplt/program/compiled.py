@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from transplt.flow.cuda_builds import BUILDERS
 from transplt.flow.facts import ProjectFacts
+from transplt.flow.npu_choices import mentions_npu
 from transplt.program.program import File
 from transplt.rules.kernel_functions import KernelFunction, compiled_modules
-from transplt.syntax.asks import call_of, hides_arguments, keyword_of, last_name, string_of
+from transplt.syntax.asks import call_of, keyword_of, last_name, string_of
 from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.names import IMPORT_CALLS, assigned_value
 from transplt.syntax.scan import parent
 
+#: An operator that some compiled module has registered with torch.
+_OPERATOR = re.compile(rb"\btorch\.ops\.(\w+)\.\w")
+_OPERATORS = "torch.ops."
 #: What gives the module whose name it is given; `load_ext` is mmcv's, with the names of its functions.
 _IMPORTERS = (*IMPORT_CALLS, "load_ext")
 
@@ -28,12 +33,16 @@ class Compiled:
     """A compiled module as a file has it: what brings it, and where something of it is read.
 
     `uses` are the expressions that are one of its functions, with the function's name; `others` are reads of anything
-    else of it. `held` are functions of ours that sources below the file's folder say a kernel of theirs to be.
+    else of it. Nothing brings operators that torch has (`torch.ops.detectron2`), where some module is imported that
+    registers them; `full` is the full name of an import. Functions that a statement takes have no `alias`. `held` are
+    functions of ours that sources below the file's folder say a kernel of theirs to be.
     """
 
+    file: File
     name: str
-    brought: ast.stmt
+    brought: ast.stmt | None
     alias: ast.alias | None = None
+    full: str = ""
     uses: list[tuple[ast.expr, str]] = field(default_factory=list)
     others: list[ast.expr] = field(default_factory=list)
     held: frozenset[str] = frozenset()
@@ -41,7 +50,7 @@ class Compiled:
     def rows(self) -> list[KernelFunction | None]:
         """What says the function of each use, as it is called there; None where nothing does."""
         known = compiled_modules().get(self.name, {})
-        return [_row_of(_settled(known.get(name, ()), self.held), use) for use, name in self.uses]
+        return [_row_of(self.file, _settled(known.get(name, ()), self.held), use) for use, name in self.uses]
 
     @property
     def missing(self) -> list[str]:
@@ -50,19 +59,30 @@ class Compiled:
 
     def can_go(self, file: File, project: ProjectFacts) -> bool:
         """True where the file can do without the module."""
-        return bool(self.uses) and not self.others and not self.missing and not self._is_passed_on(file, project)
+        known = bool(self.uses) and not self.others and not self.missing
+        return known and not self._is_passed_on(file, project) and not self.registers(project)
+
+    def registers(self, project: ProjectFacts) -> bool:
+        """True for an import that may register operators which some file goes on to call."""
+        kept = project.once(_kept_operators) if self.full else frozenset()
+        return bool(kept.intersection(self.full.split(".")))
 
     def _is_passed_on(self, file: File, project: ProjectFacts) -> bool:
         """True where other files take its name from this one, or the file lists its names for them."""
-        local = (self.alias.asname or self.alias.name) if self.alias is not None else ""
-        if not local or self.brought not in file.scan.tree.body:
+        if not isinstance(self.brought, (ast.Import, ast.ImportFrom)) or self.brought not in file.scan.tree.body:
             return False
-        names = (f"{module_name(file.path)}.{local}", f"{module_name(file.path)}.*")
+        taken = [self.alias] if self.alias is not None else self.brought.names
+        names = [f"{module_name(file.path)}.{alias.asname or alias.name}" for alias in taken]
+        names.append(f"{module_name(file.path)}.*")
         return any(name in project.used_names for name in names) or "__all__" in file.scan.root.bindings
 
 
 def given_up(project: ProjectFacts) -> frozenset[str]:
-    """The last names of the modules that no file of a project needs, because all that is called of them is said."""
+    """The last names of the modules that no file of a project needs, because all that is called of them is said, and
+    `module.function` of what is not called of the others any more. A file that handles the NPU by itself is not edited.
+    """
+    if project.portable:
+        return frozenset()
     known, kept = {name.encode(): name for name in compiled_modules()}, set[str]()
     found = set[str]()
     for path, text in project.sources.items():
@@ -70,7 +90,9 @@ def given_up(project: ProjectFacts) -> frozenset[str]:
         if file is None:
             continue
         for held in compiled_in(file, project):
-            (found if held.can_go(file, project) else kept).add(held.name)
+            called = {f"{held.name}.{function}" for _, function in held.uses}
+            goes = held.can_go(file, project) and not mentions_npu(text)
+            (found if goes else kept).update({held.name}, called)
     return frozenset(found - kept)
 
 
@@ -89,27 +111,91 @@ def _kernels_below(project: ProjectFacts, folder: str) -> frozenset[str]:
     return frozenset(name for name in named if all(said.get(name, True) for said in below))
 
 
-def _row_of(rows: tuple[KernelFunction, ...], use: ast.expr) -> KernelFunction | None:
+def _kept_operators(project: ProjectFacts) -> frozenset[str]:
+    """The names under torch.ops of which a file of the project calls something that nothing says."""
+    found = set[str]()
+    for path, text in project.sources.items():
+        called = {name.decode() for name in _OPERATOR.findall(text)}
+        file = project.files.read(path, text) if called else None
+        if file is not None:
+            said = [held for held in compiled_in(file, project) if held.brought is None]
+            found |= called - {held.name.rpartition(".")[2] for held in said if not held.missing and not held.others}
+    return frozenset(found)
+
+
+def _row_of(file: File, rows: tuple[KernelFunction, ...], use: ast.expr) -> KernelFunction | None:
     said = [row for row in rows if row.helper]
     call = call_of(use)
     if call is None:
         return said[0] if len({row.helper for row in said}) == 1 else None
-    if hides_arguments(call):
+    given = _given(file, call)
+    if given is None:
         return None
-    names = {each.arg for each in call.keywords if each.arg}
-    count = len(call.args) + len(names)
-    return next((row for row in said if len(row.arguments) == count and names <= {*row.arguments}), None)
+    count, names = given
+    fit = (row for row in said if len(row.arguments) == count + len(names) and names <= {*row.arguments[count:]})
+    return next(fit, None)
+
+
+def _given(file: File, call: ast.Call) -> tuple[int, set[str]] | None:
+    """How many arguments a call gives by place, and the names of the others; None where nobody can tell.
+
+    `f(*given, **named)` gives what the function around it has put into a list and a dict for this call alone.
+    """
+    count, names = len(call.args), [keyword.arg for keyword in call.keywords if keyword.arg]
+    for arg in [each for each in call.args if isinstance(each, ast.Starred)]:
+        if isinstance(arg.value, ast.Attribute) and arg.value.attr == "saved_tensors":
+            saved = _saved(file, arg)
+            if saved is None:
+                return None
+            count += saved - 1
+            continue
+        held = _display(file, arg.value, arg)
+        if not isinstance(held, (ast.List, ast.Tuple)) or any(isinstance(each, ast.Starred) for each in held.elts):
+            return None
+        count += len(held.elts) - 1
+    for keyword in [each for each in call.keywords if each.arg is None]:
+        held = _display(file, keyword.value, keyword)
+        texts = [string_of(key) if key is not None else None for key in held.keys] if isinstance(held, ast.Dict) else []
+        if not texts or not all(texts):
+            return None
+        names += [text for text in texts if text]
+    return (count, {*names}) if len({*names}) == len(names) else None
+
+
+def _saved(file: File, node: ast.AST) -> int | None:
+    """How many tensors the class around a node saves for its backward, where one call says it."""
+    while not isinstance(node, (ast.ClassDef, ast.Module)):
+        node = parent(node)
+    calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
+    saves = [call for call in calls if last_name(call.func) == "save_for_backward"]
+    given = _given(file, saves[0]) if len(saves) == 1 and isinstance(node, ast.ClassDef) else None
+    return given[0] if given is not None and not given[1] else None
+
+
+def _display(file: File, value: ast.expr, around: ast.AST) -> ast.expr | None:
+    """What a name stands for that a function binds once and reads to pass on its elements alone."""
+    if not isinstance(value, ast.Name):
+        return value
+    scope = file.scan.scope_of(value)
+    bindings = scope.bindings.get(value.id, ())
+    reads = [use for use in file.scan.names.get(value.id, ()) if isinstance(use.ctx, ast.Load)]
+    own = [use for use in reads if file.scan.scope_of(use) is scope]
+    if len(bindings) != 1 or any(type(parent(use)) is not type(around) for use in own):
+        return None
+    return assigned_value(bindings[0].node)
 
 
 def compiled_in(file: File, project: ProjectFacts) -> list[Compiled]:
     """The compiled modules of the table that a file has, with what it reads of them."""
-    brought: dict[str, Compiled] = {}
+    operators = (name for name in compiled_modules() if name.startswith(_OPERATORS))
+    brought: dict[str, Compiled] = {name: Compiled(file, name, None) for name in operators}
     functions: dict[str, Compiled] = {}
     for full, held in _imported(file, project):
-        (functions if held.alias is not None and held.name != full.rpartition(".")[2] else brought)[full] = held
+        (brought if held.alias is not None else functions)[full] = held
     for name, full in file.names.references():
         _take(brought, functions, name, full)
-    every = [*brought.values(), *functions.values()]
+    every = [held for held in brought.values() if held.brought is not None or held.uses or held.others]
+    every += {id(held): held for held in functions.values()}.values()
     for held, variable in _built(file):
         for use in file.scan.names.get(variable, ()):
             _of_variable(held, use)
@@ -152,13 +238,17 @@ def _imported(file: File, project: ProjectFacts) -> Iterator[tuple[str, Compiled
     known = compiled_modules()
     for node in file.scan.imports:
         base = import_base(file.scan.path, node) if isinstance(node, ast.ImportFrom) else ""
+        last = base.rpartition(".")[2]
+        taken = [alias.name for alias in node.names]
+        functions = None
+        if last in known and not known[last].keys().isdisjoint(taken) and not _is_source(project, base):
+            functions = Compiled(file, last, node, full=base)
         for alias in node.names:
             full = f"{base}.{alias.name}" if base else alias.name
-            last = base.rpartition(".")[2]
-            if full.rpartition(".")[2] in known and not _is_source(project, full):
-                yield full, Compiled(full.rpartition(".")[2], node, alias)
-            elif last in known and alias.name in known[last] and not _is_source(project, base):
-                yield full, Compiled(last, node, alias)
+            if functions is not None:
+                yield full, functions
+            elif full.rpartition(".")[2] in known and not _is_source(project, full):
+                yield full, Compiled(file, full.rpartition(".")[2], node, alias, full)
 
 
 def _is_source(project: ProjectFacts, module: str) -> bool:
@@ -180,4 +270,4 @@ def _built(file: File) -> Iterator[tuple[Compiled, str]]:
         module = next((each for each in (given.rpartition(".")[2], name) if each in known), "")
         statement = parent(bindings[0].node)
         if module and isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            yield Compiled(module, statement), name
+            yield Compiled(file, module, statement), name

@@ -27,10 +27,15 @@ def with_helpers(records: Sequence[FileRecord], taken: Collection[str], out: str
     empty. UsageError where something of the input stands in the way, WriteError when one cannot be written.
     """
     called: dict[str, set[str]] = {}
-    for record in records:
-        if record.helper is not None:
-            for path in record.helper.paths:
-                called.setdefault(path, set()).update(record.helper.names)
+    programs: dict[str, set[str]] = {}
+    for use in [record.helper for record in records if record.helper is not None]:
+        together = programs.setdefault(use.program or use.paths[0], set())
+        together.update(use.names)
+        for path in use.paths:
+            called.setdefault(path, set()).update(use.names)
+    for use in [record.helper for record in records if record.helper is not None]:
+        for path in use.paths:
+            called[path] |= programs[use.program or use.paths[0]]
     made = []
     for path, names in sorted(called.items()):
         if path in taken:

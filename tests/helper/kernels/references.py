@@ -47,5 +47,9 @@ def check_rows(topic: str) -> None:
         if not row.get("helper"):
             assert row["differs"], row
             continue
-        parameters = list(inspect.signature(getattr(kernels, row["helper"])).parameters)
-        assert parameters[: len(row["arguments"])] == row["arguments"], (row["called"], parameters)
+        signature = inspect.signature(getattr(kernels, row["helper"]))
+        signature.bind(*row["arguments"])
+        named = [each.name for each in signature.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
+        # keywords stay as they are in the call: what stands beyond the names goes into `*`
+        assert row["arguments"][: len(named)] == named[: len(row["arguments"])], (row["called"], named)
+        assert set(row["arguments"][len(named) :]) <= {*signature.parameters}, row["called"]

@@ -250,13 +250,21 @@ def differences(here: Any, there: Any) -> Iterator[str]:
         yield f"{here} and {there}"
 
 
+def views(result: Any, given: Any) -> Iterator[str]:
+    """Results that callers could not change in place where an `autograd.Function` gives them."""
+    for each in result if isinstance(result, (list, tuple)) else [result]:
+        if isinstance(each, torch.Tensor) and each._is_view() and not any(each is one for one in given):
+            yield "a view"
+
+
 def compared(calls: list[Call]) -> list[tuple[str, list[str]]]:
     """The functions called, with what differs between the CPU and the card."""
     found = []
     for name, arguments in calls:
         here, there = moved(arguments, "cpu"), moved(arguments, "npu")
         results = function(name)(*here), function(name)(*there)
-        found.append((name, [*differences(results[0], results[1]), *differences(here, there)]))
+        said = [*differences(results[0], results[1]), *differences(here, there), *views(results[0], here)]
+        found.append((name, said))
     return found
 
 

@@ -16,7 +16,7 @@ from transplt.engine.analysis.api_uses import api_uses, chains
 from transplt.engine.analysis.extensions import owner_of
 from transplt.engine.analysis.receivers import Receivers
 from transplt.engine.analysis.scanned_file import ScannedFile
-from transplt.engine.analysis.written import left_over
+from transplt.engine.analysis.written import left_over, still_there
 from transplt.engine.other_cards import leave_other_cards
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.support import SupportProject
@@ -57,6 +57,7 @@ def analyse(
         *packages.notes_of(file, project),
         *_falling(file, support),
     ]
+    notes = still_there(notes, found)
     if settings.tune:
         notes = left_over(notes, found, source, scan)
     work = Work(source, scan, names, rules, settings, project)

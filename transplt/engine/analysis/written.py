@@ -1,4 +1,4 @@
-"""Which findings of the analysis a tuning has taken care of: the place they speak of is no longer as it was."""
+"""Which findings of the analysis an edit has taken care of: the place they speak of is no longer as it was."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from transplt.base.finding import Finding
 from transplt.base.text.source import Source
 from transplt.edits.edit import Note
+from transplt.rules.kernel_functions import SAID
 from transplt.syntax.scan import FUNCTIONS, Scan
 
 #: Faster forms, float64, masks of -inf, limits of an API: what they say is about one place.
@@ -18,6 +19,12 @@ _ROTARY = "NPU762"
 _OPTIMIZERS = ("NPU750", "NPU751")
 _LOADERS = ("NPU756", "NPU757")
 _WITHOUT = re.compile(r"without (\w+=True)")
+
+
+def still_there(notes: Iterable[Note], found: Iterable[Finding]) -> list[Note]:
+    """The notes that do not speak of the build or the import of an extension that is gone."""
+    gone = [(each.span.start, each.span.end) for each in found if each.applied and each.code == SAID]
+    return [note for note in notes if not any(a <= note.extent[0] and note.extent[1] <= b for a, b in gone)]
 
 
 def left_over(notes: Iterable[Note], found: Iterable[Finding], source: Source, scan: Scan) -> list[Note]:

@@ -7,6 +7,7 @@ rules/support/kernel_functions/, with as many arguments as the row; else the fil
 from __future__ import annotations
 
 import ast
+import itertools
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
@@ -19,7 +20,7 @@ from transplt.flow.cuda_builds import built_modules
 from transplt.program.compiled import Compiled, compiled_in, given_up
 from transplt.rules.kernel_functions import SAID, KernelFunction, compiled_modules
 from transplt.syntax.asks import call_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.displays import without_elements
 from transplt.trees.names import without_names
 
@@ -29,7 +30,7 @@ fixer = Fixer(
 )  # fmt: skip
 
 #: What is said of compiled modules where they are imported and built.
-_ANSWERED = ("NPU501", "NPU510", "NPU550", "NPU553", "NPU554", "NPU292", "NPU860")
+_ANSWERED = ("NPU501", "NPU510", "NPU550", "NPU553", "NPU554", "NPU292", "NPU520", "NPU860")
 
 
 @fixer.on(ast.Module)
@@ -50,10 +51,11 @@ def compiled_functions(work: Work, tree: ast.Module) -> Finds:
 def _say_what_is_missing(writer: AdaptorWriter, held: Compiled) -> None:
     """Where something of a module is not said, all of it stays; the finding at its import says that it does."""
     more = ["other uses of it"] if held.others else []
+    more += ["operators that it registers"] if held.registers(writer.work.project) else []
     names = ", ".join([*held.missing, *more]) or "what other files take from here"
     said = sorted({row.called for row in held.rows() if row is not None})
     writer.remark(
-        held.brought, fixer.code, f"{held.name} stays for {names}",
+        held.brought or held.uses[0][0], fixer.code, f"{held.name} stays for {names}",
         f"`--adapt kernels` has {', '.join(said)}: write the rest in torch, or call it elsewhere, and migrate again",
     )  # fmt: skip
 
@@ -99,20 +101,22 @@ def _brings_only(work: Work, node: ast.Import | ast.ImportFrom, makers: list[ast
 
 
 def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, KernelFunction]]) -> None:
-    work, gone = writer.work, _whole(held.brought)
-    alone = not isinstance(held.brought, (ast.Import, ast.ImportFrom)) or len(held.brought.names) == 1
-    instead = imported_in_place(work) if alone and gone in work.scan.tree.body else ""
-    for use, row in chosen:
-        message = f"{held.name}.{row.called} -> npu_port.{row.helper}"
-        text = writer.helper(row.helper, fixer.code, message, use)
-        if text:
-            writer.change(use, fixer.code, message, text, api=f"{held.name}.{row.called}")
-        writer.takes_care(call_of(use) or use, _ANSWERED)
+    work = writer.work
+    if held.brought is None:
+        _turn_calls(writer, held, chosen)
+        return
+    gone, flags = _whole(held.brought)
+    alone = (
+        not isinstance(held.brought, (ast.Import, ast.ImportFrom)) or held.alias is None or len(held.brought.names) == 1
+    )
+    instead = imported_in_place(work) if alone and _is_at_the_top(work.scan.tree, gone) else ""
+    _turn_calls(writer, held, chosen)
     message = f"the compiled module {held.name} is not needed any more"
     writer.takes_care(gone, _ANSWERED)
     work.taken.update(id(node) for node in ast.walk(held.brought))
-    if instead:
-        writer.rewrite(gone, fixer.code, message, instead, api=held.name)
+    if instead or (flags and alone):
+        text = work.source.newline().join([*([instead] if instead else ()), *map(work.text, flags)])
+        writer.rewrite(gone, fixer.code, message, text, api=held.name)
     elif held.alias is not None and isinstance(held.brought, (ast.Import, ast.ImportFrom)) and not alone:
         local = held.alias.asname or held.alias.name
         writer.rewrite(held.brought, fixer.code, message, without_names(local), api=held.name)
@@ -122,28 +126,53 @@ def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, Ke
     else:
         (start, end), parted = own_lines(work.source, gone)
         if not in_file(work):  # else functions and their imports go in at the end of these lines
-            end = _past_blank_lines(work.source.utf8, start, end)
+            start, end = _with_blank_lines(work.source.utf8, start, end)
         writer.take_out((start, end), fixer.code, message, parted=parted)
     if isinstance(held.brought, ast.Assign) and isinstance(held.brought.value, ast.Call):
         drop_unused(writer, [held.brought.value.func], fixer.code)
 
 
-def _past_blank_lines(utf8: bytes, start: int, end: int) -> int:
-    """Where what goes out ends: with the empty lines behind it, where some are above it."""
-    if start and not utf8[:start].endswith((b"\n\n", b"\r\n\r\n")):
-        return end
+def _turn_calls(
+    writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, KernelFunction]]
+) -> None:
+    for use, row in chosen:
+        message = f"{held.name}.{row.called} -> npu_port.{row.helper}"
+        text = writer.helper(row.helper, fixer.code, message, use)
+        if text:
+            writer.change(use, fixer.code, message, text, api=f"{held.name}.{row.called}")
+        writer.takes_care(call_of(use) or use, _ANSWERED)
+
+
+def _with_blank_lines(utf8: bytes, start: int, end: int) -> tuple[int, int]:
+    """What goes out with lines: the empty ones behind them where some are above, and all above at the end of a file."""
     rest = utf8[end:].lstrip(b"\r\n")
-    return len(utf8) - len(rest) if rest and not rest[:1].isspace() else end
+    if not rest:
+        above = len(utf8[:start].rstrip(b"\r\n"))
+        return (utf8.index(b"\n", above) + 1 if above < start else start), len(utf8)
+    if start and not utf8[:start].endswith((b"\n\n", b"\r\n\r\n")):
+        return start, end
+    return start, (len(utf8) - len(rest) if not rest[:1].isspace() else end)
 
 
-def _whole(node: ast.stmt) -> ast.stmt:
-    """What goes with an import: the `try` around it alone, whose handlers say that it has failed."""
+def _whole(node: ast.stmt) -> tuple[ast.stmt, list[ast.stmt]]:
+    """What goes with an import, and what of it stays: the `try` around it alone, whose handlers nothing calls any more,
+    without the flags that say that there is one.
+    """
     above = parent(node)
-    if isinstance(above, ast.Try) and above.body == [node] and not above.orelse and not above.finalbody:
-        inner = (each for handler in above.handlers for each in handler.body)
-        if all(isinstance(each, (ast.Raise, ast.Pass, ast.If, ast.Expr)) for each in inner):
-            return above
-    return node
+    if isinstance(above, ast.Try) and node in above.body and not above.finalbody:
+        rest = [each for each in (*above.body, *above.orelse) if each is not node]
+        if not rest or (isinstance(parent(above), ast.Module) and all(_is_flag(each) for each in rest)):
+            return above, rest
+    return node, []
+
+
+def _is_flag(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+
+
+def _is_at_the_top(tree: ast.Module, node: ast.stmt) -> bool:
+    head = itertools.takewhile(lambda each: not isinstance(each, (*FUNCTIONS, ast.ClassDef)), tree.body)
+    return any(each is node for each in head)
 
 
 def _is_only(node: ast.stmt) -> bool:

@@ -274,14 +274,15 @@ def nms_rotated(boxes: torch.Tensor, scores: torch.Tensor, iou_threshold: float)
 
 
 def nms_rotated_sorted(
-    dets: torch.Tensor, scores: torch.Tensor, order: torch.Tensor, dets_sorted: torch.Tensor, labels: Any = None,
-    iou_threshold: Any = 0.0, multi_label: Any = 0,
+    dets: torch.Tensor, scores: torch.Tensor, order: torch.Tensor, dets_sorted: torch.Tensor, *rest: Any,
+    labels: Any = None, iou_threshold: Any = None, multi_label: Any = 0,
 ) -> torch.Tensor:  # fmt: skip
     """Numbers of the boxes kept, int64, as `nms_rotated` of mmcv: dets_sorted [N, 5 or 6] in radians, best first, and
-    order int64 [N], the number of each. mmcv before 2.0 gives no labels: its order of arguments is taken as well.
+    order int64 [N], the number of each. `rest`: labels, the threshold and whether there are several labels; mmcv before
+    2.0 gives no labels.
     """
-    if isinstance(labels, (int, float)):
-        iou_threshold = labels
+    numbers = [each for each in rest if isinstance(each, (int, float))]
+    iou_threshold = numbers[0] if iou_threshold is None else iou_threshold
     return order[kept_of(dets_sorted, iou_threshold, image_ious).to(order.device)]
 
 

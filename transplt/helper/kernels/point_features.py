@@ -6,6 +6,7 @@ import torch
 
 from transplt.helper.kernels.point_sampling import furthest_points, threads_of_points
 from transplt.helper.kernels.points import as_float32, squared_radius, three_nearest, within_radius
+from transplt.helper.kernels.recompute import unshared
 
 __all__ = [
     "ball_query", "furthest_point_sampling", "gather_points", "gather_points_grad", "group_points", "group_points_grad",
@@ -63,7 +64,7 @@ def ball_query(new_xyz: torch.Tensor, xyz: torch.Tensor, radius: float, nsample:
 
 def gather_points(points: torch.Tensor, idx: torch.Tensor) -> torch.Tensor:
     """points [B, C, N] at idx int32 [B, M], as `_ext.gather_points`: [B, C, M]."""
-    return features_at(points, idx)
+    return unshared(features_at(points, idx))
 
 
 def gather_points_grad(grad_out: torch.Tensor, idx: torch.Tensor, n: int) -> torch.Tensor:
@@ -73,7 +74,7 @@ def gather_points_grad(grad_out: torch.Tensor, idx: torch.Tensor, n: int) -> tor
 
 def group_points(points: torch.Tensor, idx: torch.Tensor) -> torch.Tensor:
     """points [B, C, N] at idx int32 [B, M, nsample], as `_ext.group_points`: [B, C, M, nsample]."""
-    return features_at(points, idx)
+    return unshared(features_at(points, idx))
 
 
 def group_points_grad(grad_out: torch.Tensor, idx: torch.Tensor, n: int) -> torch.Tensor:

@@ -12,15 +12,27 @@ _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 
 def as_compiled(function: _Kernel) -> _Kernel:
-    """`function` as a compiled kernel runs: nothing is recorded for gradients, and autocast changes no type inside."""
+    """`function` as a compiled kernel runs: nothing is recorded for gradients, autocast changes no type inside, and
+    results that are not arguments are no views: callers change what an `autograd.Function` gave them in place.
+    """
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         device = next((each.device.type for each in args if isinstance(each, torch.Tensor)), "cpu")
         with torch.no_grad(), torch.autocast(device, enabled=False):
-            return function(*args, **kwargs)
+            found = function(*args, **kwargs)
+            if isinstance(found, (list, tuple)):
+                return type(found)(each if each is None else unshared(each, args) for each in found)
+            return unshared(found, args)
 
     return cast(_Kernel, run)
+
+
+def unshared(found: Any, given: Sequence[Any] = ()) -> Any:
+    """A tensor in memory of its own where it is a view and none of `given`; else what it is."""
+    if not isinstance(found, torch.Tensor) or not found._is_view() or any(found is each for each in given):
+        return found
+    return found.clone()
 
 
 def widened(tensor: torch.Tensor) -> torch.Tensor:

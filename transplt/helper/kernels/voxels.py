@@ -141,7 +141,7 @@ def dynamic_point_to_voxel_forward(
     where = torch.full((len(feats),), -1, dtype=torch.int32, device=coors.device)
     places = coors[inside].long()
     if len(inside) == 0:
-        return [feats.new_zeros(0, feats.shape[1]), coors[:0], where, where[:0]]
+        return [feats.new_zeros(0, feats.shape[1]), coors.new_zeros(0, coors.shape[1]), where, where.new_zeros(0)]
     keys = torch.zeros_like(places[:, 0])
     for axis, extent in enumerate((places.amax(0) + 1).tolist()):
         keys = keys * extent + places[:, axis]

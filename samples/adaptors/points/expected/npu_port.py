@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 
@@ -74,6 +75,13 @@ def within_radius(
         into[:, piece] = torch.where((number > 0)[..., None], found, into[:, piece])
         counts[:, piece] = number
     return counts
+
+
+def unshared(found: Any, given: Sequence[Any] = ()) -> Any:
+    """A tensor in memory of its own where it is a view and none of `given`; else what it is."""
+    if not isinstance(found, torch.Tensor) or not found._is_view() or any(found is each for each in given):
+        return found
+    return found.clone()
 
 
 def threads_of_points(count: int, most: int) -> int:
@@ -186,7 +194,7 @@ def ball_query(new_xyz: torch.Tensor, xyz: torch.Tensor, radius: float, nsample:
 
 def gather_points(points: torch.Tensor, idx: torch.Tensor) -> torch.Tensor:
     """points [B, C, N] at idx int32 [B, M], as `_ext.gather_points`: [B, C, M]."""
-    return features_at(points, idx)
+    return unshared(features_at(points, idx))
 
 
 def gather_points_grad(grad_out: torch.Tensor, idx: torch.Tensor, n: int) -> torch.Tensor:
@@ -196,7 +204,7 @@ def gather_points_grad(grad_out: torch.Tensor, idx: torch.Tensor, n: int) -> tor
 
 def group_points(points: torch.Tensor, idx: torch.Tensor) -> torch.Tensor:
     """points [B, C, N] at idx int32 [B, M, nsample], as `_ext.group_points`: [B, C, M, nsample]."""
-    return features_at(points, idx)
+    return unshared(features_at(points, idx))
 
 
 def group_points_grad(grad_out: torch.Tensor, idx: torch.Tensor, n: int) -> torch.Tensor:
