@@ -111,6 +111,38 @@ def test_bundles() -> None:
     )
 
 
+def test_bundles_that_a_variable_holds_in_turn() -> None:
+    check_adapted(
+        "ray",
+        """
+        from ray.util.placement_group import placement_group
+
+
+        def groups(count):
+            bundles = [{"GPU": 1} for _ in range(count)]
+            first = placement_group(bundles)
+            bundles = [{"GPU": 2}]
+            return first, placement_group(bundles)
+        """,
+        """
+        from ray.util.placement_group import placement_group
+
+
+        def groups(count):
+            bundles = [{"NPU": 1} for _ in range(count)]
+            first = placement_group(bundles)
+            bundles = [{"NPU": 2}]
+            return first, placement_group(bundles)
+        """,
+    )
+
+
+def test_bundles_that_come_from_elsewhere_too_stay() -> None:
+    for other in ("bundles += more", "for bundles in more:\n    pass", "bundles, rest = more"):
+        source = f"import ray\n\nbundles = [{{'GPU': 1}}]\n{other}\nray.util.placement_group(bundles)\n"
+        check_not_adapted("ray", source, open_codes=["NPU147"])
+
+
 def test_it_is_offered() -> None:
     assert offered("import ray\n\nactor = Actor.options(num_gpus=1).remote()\n") == [("NPU147", 3, "ray")]
     assert offered("import ray\n\nactor = Actor.options(num_gpus=count).remote()\n") == [("NPU147", 3, "ray")]

@@ -126,11 +126,13 @@ def _bundles(writer: AdaptorWriter, value: ast.expr) -> None:
 
 
 def _displays(work: Work, value: ast.expr) -> Iterator[ast.Dict]:
-    """The dicts that are written in an expression, or in what the variable that it is was given."""
+    """The dicts that are written in an expression, or in all that the variable that it is was given."""
     values: list[ast.expr] = [value]
     if isinstance(value, ast.Name) and (found := work.names.lookup(value.id, work.scan.scope_of(value))) is not None:
         given = [assigned_value(binding.node) if binding.kind == "assign" else None for binding in found[1]]
-        values = [each for each in given if each is not None] if len(given) == 1 else []
+        values = [each for each in given if each is not None]
+        if len(values) < len(given):
+            values = []
     for each in values:
         yield from (node for node in ast.walk(each) if isinstance(node, ast.Dict))
 
