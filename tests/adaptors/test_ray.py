@@ -41,6 +41,50 @@ def test_tasks_actors_and_ids() -> None:
     )
 
 
+def test_what_is_computed_or_stands_beside_resources() -> None:
+    """An actor whose class asks for an NPU would wait for a GPU too, were its options left."""
+    check_adapted(
+        "ray",
+        """
+        import ray
+
+
+        @ray.remote(num_gpus=1)
+        class Actor:
+            pass
+
+
+        def start(count, more):
+            first = Actor.options(num_cpus=count, num_gpus=count, resources=more, name="first").remote()
+            second = Actor.options(
+                num_gpus=count,
+                resources={"node": 1},
+            ).remote()
+            third = Actor.options(num_gpus=count).remote()
+            return first, second, third, Actor.options(num_gpus=0).remote()
+        """,
+        """
+        import ray
+
+        import npu_port
+
+
+        @ray.remote(resources={"NPU": 1})
+        class Actor:
+            pass
+
+
+        def start(count, more):
+            first = Actor.options(num_cpus=count, resources=npu_port.npus_of_ray(count, more), name="first").remote()
+            second = Actor.options(
+                resources=npu_port.npus_of_ray(count, {"node": 1}),
+            ).remote()
+            third = Actor.options(resources=npu_port.npus_of_ray(count)).remote()
+            return first, second, third, Actor.options(resources={"NPU": 0}).remote()
+        """,
+    )
+
+
 def test_bundles() -> None:
     check_adapted(
         "ray",
@@ -67,17 +111,50 @@ def test_bundles() -> None:
     )
 
 
+def test_bundles_that_a_variable_holds_in_turn() -> None:
+    check_adapted(
+        "ray",
+        """
+        from ray.util.placement_group import placement_group
+
+
+        def groups(count):
+            bundles = [{"GPU": 1} for _ in range(count)]
+            first = placement_group(bundles)
+            bundles = [{"GPU": 2}]
+            return first, placement_group(bundles)
+        """,
+        """
+        from ray.util.placement_group import placement_group
+
+
+        def groups(count):
+            bundles = [{"NPU": 1} for _ in range(count)]
+            first = placement_group(bundles)
+            bundles = [{"NPU": 2}]
+            return first, placement_group(bundles)
+        """,
+    )
+
+
+def test_bundles_that_come_from_elsewhere_too_stay() -> None:
+    for other in ("bundles += more", "for bundles in more:\n    pass", "bundles, rest = more"):
+        source = f"import ray\n\nbundles = [{{'GPU': 1}}]\n{other}\nray.util.placement_group(bundles)\n"
+        check_not_adapted("ray", source, open_codes=["NPU147"])
+
+
 def test_it_is_offered() -> None:
     assert offered("import ray\n\nactor = Actor.options(num_gpus=1).remote()\n") == [("NPU147", 3, "ray")]
-    assert offered("import ray\n\nactor = Actor.options(num_gpus=count).remote()\n") == []
+    assert offered("import ray\n\nactor = Actor.options(num_gpus=count).remote()\n") == [("NPU147", 3, "ray")]
+    assert offered("import ray\n\nray.init(num_gpus=count)\n") == []
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "ray.init(num_gpus=args.gpus)",
-        "actor = Actor.options(num_gpus=count).remote()",
-        "actor = Actor.options(num_gpus=1, resources={'node': 1}).remote()",
+        "actor = Actor.options(num_gpus=read(), resources={'node': 1}).remote()",
+        "data = data.map_batches(run, num_gpus=count)",
         "actor = Actor.options(num_gpus=1, **more).remote()",
         "from ray.train import ScalingConfig\nscaling = ScalingConfig(num_workers=2, use_gpu=True)",
         "ray.init(num_gpus=1)  # transplt: ignore[NPU878]",

@@ -125,6 +125,21 @@ def keyword_replaced(old: str, name: str, value: str) -> Transform:
     return transform
 
 
+def without_keyword(name: str) -> Transform:
+    """Leave a keyword argument out; the last one has the comma, or none, that the last one had."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != name]
+        if kept and kept[-1] is not call.args[-1]:
+            kept[-1] = kept[-1].with_changes(
+                comma=call.args[-1].comma, whitespace_after_arg=call.args[-1].whitespace_after_arg
+            )
+        return call.with_changes(args=kept)
+
+    return transform
+
+
 def without_any_argument(node: cst.CSTNode) -> cst.CSTNode:
     """A call without its arguments."""
     return cst.ensure_type(node, cst.Call).with_changes(args=[], whitespace_before_args=cst.SimpleWhitespace(""))

@@ -13,9 +13,9 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.rules.since import only_older
-from transplt.syntax.asks import hides_arguments, keyword_of, string_of
+from transplt.syntax.asks import has_effects, hides_arguments, keyword_of, string_of
 from transplt.syntax.names import assigned_value
-from transplt.trees.calls import keyword_replaced
+from transplt.trees.calls import keyword_replaced, one_after_the_other, without_keyword
 
 fixer = Fixer(__name__, code="NPU878", rank=-100, theme="adapt:ray", needs=(b"ray",))
 
@@ -63,20 +63,42 @@ def _imports_ray(work: Work) -> bool:
 
 
 def _task(writer: AdaptorWriter, call: ast.Call) -> None:
-    """`num_gpus=1` of a task or an actor as `resources={"NPU": 1}`, where it is a number and there is no such dict."""
+    """`num_gpus=1` of a task or an actor as `resources={"NPU": 1}`; what is computed, or stands beside such a dict,
+    by the helper.
+    """
     work = writer.work
-    number = keyword_of(call, "num_gpus")
-    if number is None or not _is_a_number(number) or keyword_of(call, "resources") is not None:
-        return
-    if hides_arguments(call):
+    number, resources = keyword_of(call, "num_gpus"), keyword_of(call, "resources")
+    if number is None or hides_arguments(call):
         return
     text = work.text(number)
-    new = f'{{"NPU": {text}}}'
-    message = f"num_gpus={text} -> resources={new}"
-    writer.change(
-        call, fixer.code, message, keyword_replaced("num_gpus", "resources", new), api="ray.num_gpus", beside=True
-    )
+    if resources is None and (_is_a_number(number) or (_options(call) and _is_none_asked(number))):
+        new = f'{{"NPU": {text}}}'
+        message = f"num_gpus={text} -> resources={new}"
+    else:
+        given = "" if resources is None else f", {work.text(resources)}"
+        message = f"num_gpus={text} -> resources from npu_port.npus_of_ray"
+        full = work.names.qualified(call.func) or ""
+        # What `ray.init` and `map_batches` make of None is a matter of their own.
+        computed = has_effects(number) or (resources is not None and has_effects(resources))
+        may = (_options(call) or full == "ray.remote") and not computed and "\n" not in text + given
+        helper = writer.helper("npus_of_ray", fixer.code, message, call) if may else ""
+        if not helper:
+            return
+        new = f"{helper}({text}{given})"
+    written = keyword_replaced("num_gpus", "resources", new)
+    if resources is not None:
+        written = one_after_the_other(without_keyword("resources"), written)
+    writer.change(call, fixer.code, message, written, api="ray.num_gpus", beside=True)
     _answered(writer, call)
+
+
+def _options(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "options"
+
+
+def _is_none_asked(node: ast.expr) -> bool:
+    """True for the 0 that takes a card from an actor whose class asks for one: it is asked for as a resource then."""
+    return isinstance(node, ast.Constant) and node.value == 0 and not isinstance(node.value, bool)
 
 
 def _is_a_number(node: ast.expr) -> bool:
@@ -104,11 +126,13 @@ def _bundles(writer: AdaptorWriter, value: ast.expr) -> None:
 
 
 def _displays(work: Work, value: ast.expr) -> Iterator[ast.Dict]:
-    """The dicts that are written in an expression, or in what the variable that it is was given."""
+    """The dicts that are written in an expression, or in all that the variable that it is was given."""
     values: list[ast.expr] = [value]
     if isinstance(value, ast.Name) and (found := work.names.lookup(value.id, work.scan.scope_of(value))) is not None:
         given = [assigned_value(binding.node) if binding.kind == "assign" else None for binding in found[1]]
-        values = [each for each in given if each is not None] if len(given) == 1 else []
+        values = [each for each in given if each is not None]
+        if len(values) < len(given):
+            values = []
     for each in values:
         yield from (node for node in ast.walk(each) if isinstance(node, ast.Dict))
 
