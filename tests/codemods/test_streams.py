@@ -114,7 +114,7 @@ def test_2_8_has_no_nested_ranges(line: str) -> None:
 @pattern("P60")
 def test_ranges_around_a_block() -> None:
     before = 'import torch\nwith torch.cuda.nvtx.range("a"):\n    pass\n'
-    check_noop(before, open_codes=["NPU506"])
+    check_noop(before, open_codes=["NPU501"])
     check_rewrite(
         before,
         'import torch\nwith torch.profiler.record_function("a"):\n    pass\n',
@@ -229,5 +229,5 @@ def test_what_has_no_counterpart_stays_beside_what_has() -> None:
         except ImportError:
             range_push = None
         """,
-        open_codes=["NPU506"],
+        open_codes=["NPU501"],
     )

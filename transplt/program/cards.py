@@ -127,8 +127,8 @@ def _moves(program: Program, file: File) -> bool:
             continue
         values = [(file, given), *values_of(program, file, given)]
         places = [(at, node) for at, value in values for node in ast.walk(value)]
-        stated = [stated(program, at, node) for at, node in places if isinstance(node, ast.Attribute)]
-        strings = {string_of(node) for node in (*(node for _, node in places), *itertools.chain(*stated))}
+        settings = [stated(program, at, node) for at, node in places if isinstance(node, ast.Attribute)]
+        strings = {string_of(node) for node in (*(node for _, node in places), *itertools.chain(*settings))}
         if not any(text.startswith("cpu") for text in strings if text):
             return True
     return False

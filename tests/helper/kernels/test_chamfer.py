@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.helper.in_ranks import torch
 from tests.helper.kernels.references import check_rows, kernels
+from tests.helper.kernels.rows import np
 
 pytestmark = pytest.mark.torch
 
