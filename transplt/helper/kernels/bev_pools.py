@@ -18,8 +18,9 @@ def bev_pool_forward(
     The intervals say which points share a cell, and are not needed.
     """
     cells = bev_cells(geom_feats, d, h, w)
-    sums = torch.zeros(b * d * h * w, x.shape[1], dtype=x.dtype, device=x.device)
-    return sums.index_add_(0, cells, x).view(b, d, h, w, x.shape[1])
+    sums = torch.zeros(b, d, h, w, x.shape[1], dtype=x.dtype, device=x.device)
+    sums.view(-1, x.shape[1]).index_add_(0, cells, x)
+    return sums
 
 
 def bev_pool_backward(
