@@ -132,6 +132,16 @@ def _written_before(source: Source, node: ast.stmt | ast.ExceptHandler) -> str:
     return source.slice(start, start + node.col_offset)
 
 
+def statement_separator(source: Source, node: ast.stmt) -> str:
+    """What stands between two statements that take the place of one: a new line as deep, or `; ` on a shared line."""
+    text = source.line_text(node.lineno)
+    before = text.encode()[: node.col_offset].decode()
+    after = source.line_text(node.end_lineno or node.lineno).encode()[node.end_col_offset :].decode().strip()
+    if before.strip() or after.startswith(";"):
+        return "; "
+    return source.newline() + before
+
+
 def indent_unit(source: Source, tree: ast.Module) -> str:
     """One level of indentation as the file has it; four blanks when it has none."""
     for node in ast.walk(tree):

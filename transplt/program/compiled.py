@@ -57,24 +57,24 @@ class Compiled:
         """The functions that nothing says, sorted."""
         return sorted({name for (_, name), row in zip(self.uses, self.rows(), strict=True) if row is None})
 
-    def can_go(self, file: File, project: ProjectFacts) -> bool:
+    def can_go(self, project: ProjectFacts) -> bool:
         """True where the file can do without the module."""
         known = bool(self.uses) and not self.others and not self.missing
-        return known and not self._is_passed_on(file, project) and not self.registers(project)
+        return known and not self._is_passed_on(project) and not self.registers(project)
 
     def registers(self, project: ProjectFacts) -> bool:
         """True for an import that may register operators which some file goes on to call."""
         kept = project.once(_kept_operators) if self.full else frozenset()
         return bool(kept.intersection(self.full.split(".")))
 
-    def _is_passed_on(self, file: File, project: ProjectFacts) -> bool:
+    def _is_passed_on(self, project: ProjectFacts) -> bool:
         """True where other files take its name from this one, or the file lists its names for them."""
-        if not isinstance(self.brought, (ast.Import, ast.ImportFrom)) or self.brought not in file.scan.tree.body:
+        if not isinstance(self.brought, (ast.Import, ast.ImportFrom)) or self.brought not in self.file.scan.tree.body:
             return False
         taken = [self.alias] if self.alias is not None else self.brought.names
-        names = [f"{module_name(file.path)}.{alias.asname or alias.name}" for alias in taken]
-        names.append(f"{module_name(file.path)}.*")
-        return any(name in project.used_names for name in names) or "__all__" in file.scan.root.bindings
+        names = [f"{module_name(self.file.path)}.{alias.asname or alias.name}" for alias in taken]
+        names.append(f"{module_name(self.file.path)}.*")
+        return any(name in project.used_names for name in names) or "__all__" in self.file.scan.root.bindings
 
 
 def given_up(project: ProjectFacts) -> frozenset[str]:
@@ -91,7 +91,7 @@ def given_up(project: ProjectFacts) -> frozenset[str]:
             continue
         for held in compiled_in(file, project):
             called = {f"{held.name}.{function}" for _, function in held.uses}
-            goes = held.can_go(file, project) and not mentions_npu(text)
+            goes = held.can_go(project) and not mentions_npu(text)
             (found if goes else kept).update({held.name}, called)
     return frozenset(found - kept)
 

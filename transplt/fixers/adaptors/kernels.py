@@ -41,7 +41,7 @@ def compiled_functions(work: Work, tree: ast.Module) -> Finds:
         return
     for held in compiled_in(work.file, work.project):
         rows = [row for row in held.rows() if row is not None]
-        if held.can_go(work.file, work.project) and not lacking_of(work, [row.helper for row in rows]):
+        if held.can_go(work.project) and not lacking_of(work, [row.helper for row in rows]):
             _turn(writer, held, list(zip((use for use, _ in held.uses), rows, strict=True)))
         elif rows:
             _say_what_is_missing(writer, held)

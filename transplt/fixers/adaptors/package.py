@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from transplt.edits.helper import in_file, taken_from_helper
+from transplt.edits.parting import statement_separator
 from transplt.edits.work import Work
-from transplt.fixers.adaptors.writer import AdaptorWriter, separator
+from transplt.fixers.adaptors.writer import AdaptorWriter
 from transplt.flow.optional_imports import can_fail
 from transplt.flow.taken_over import is_question, is_taken_over, reads
 from transplt.program.program import enclosing_function
@@ -145,7 +146,8 @@ def _turned(writer: AdaptorWriter, package: Package, reading: _Reading, node: _I
     for alias in node.names:
         work.taken.add(id(alias))
     if lines:
-        writer.rewrite(node, code, message, separator(work, node).join(lines), api=next(iter(plan.values())))
+        text = statement_separator(work.source, node).join(lines)
+        writer.rewrite(node, code, message, text, api=next(iter(plan.values())))
     else:
         _remove(writer, node, code, f"nothing uses {' and '.join(plan)} any more", reading.gone)
     return True

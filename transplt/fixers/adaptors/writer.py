@@ -10,6 +10,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.groups import ADAPTORS
 from transplt.edits.helper import taken_from_helper
 from transplt.edits.ignores import Ignores
+from transplt.edits.parting import statement_separator
 from transplt.edits.unused import drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
@@ -100,7 +101,7 @@ def _turn_import(
     text = called.text
     if others:
         rest = ", ".join(alias.name + (f" as {alias.asname}" if alias.asname else "") for alias in others)
-        text = f"from {'.' * node.level}{node.module or ''} import {rest}{separator(work, node)}{text}"
+        text = f"from {'.' * node.level}{node.module or ''} import {rest}{statement_separator(work.source, node)}{text}"
     else:
         writer.takes_care(node, codes)
     for alias, _ in taken:
@@ -108,15 +109,6 @@ def _turn_import(
         writer.takes_care(alias, codes)
     writer.rewrite(node, code, message, text, api=f"{base}.{taken[0][0].name}")
     return True
-
-
-def separator(work: Work, node: ast.stmt) -> str:
-    """What stands between two statements in the place of one: a new line as deep, or `; ` on a line that others share.
-    """
-    text = work.source.line_text(node.lineno)
-    before = text.encode()[: node.col_offset].decode()
-    after = work.source.line_text(node.end_lineno or node.lineno).encode()[node.end_col_offset :].decode().strip()
-    return "; " if before.strip() or after.startswith(";") else work.source.newline() + before
 
 
 def _dotted(work: Work, names: Mapping[str, str]) -> Iterator[tuple[ast.Attribute, str]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Found, Note
 from transplt.edits.fixer import Fixer
+from transplt.edits.parting import statement_separator
 from transplt.edits.unused import is_listed
 from transplt.edits.work import Work
 from transplt.fixers.codemods.imported_names import is_called, may_rename, similar_fits
@@ -210,7 +211,7 @@ def _from(work: Work, node: ast.ImportFrom) -> Finds:
     if first_note is not None:
         # What needs a person goes first: a marker above the statement then stands above its line.
         modules.sort(key=lambda module: any(item.module == module and item.rule is not None for item in moved))
-    indent = statement_separator(work, node)
+    indent = statement_separator(work.source, node)
     if len(modules) == 1 and not moved[0].member:
         names = [None if item.rule is None else (item.name, item.asname) for item in moved]
         new: New = names_imported(moved[0].module, names)
@@ -346,13 +347,3 @@ def _split(moved: list[_Moved], modules: list[str], separator: str) -> str:
         names = [item.name if item.asname in (None, item.name) else f"{item.name} as {item.asname}" for item in items]
         lines.append(f"from {module} import {', '.join(names)}")
     return separator.join(lines)
-
-
-def statement_separator(work: Work, node: ast.stmt) -> str:
-    """What stands between two statements that take the place of one: a new line as deep, or `; ` on a shared line."""
-    text = work.source.line_text(node.lineno)
-    before = text.encode()[: node.col_offset].decode()
-    after = work.source.line_text(node.end_lineno or node.lineno).encode()[node.end_col_offset :].decode().strip()
-    if before.strip() or after.startswith(";"):
-        return "; "
-    return work.source.newline() + before

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
+from transplt.edits.parting import statement_separator
 from transplt.edits.work import Work
-from transplt.fixers.codemods.module import statement_separator
 from transplt.rules.card_limits import limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
 from transplt.syntax.asks import hides_arguments, keyword_of, last_name
@@ -121,7 +121,7 @@ def _rewrite(work: Work, call: ast.Call, what: list[_Default]) -> Finds:
         test = work.source.slice(*work.source.extent(value.test))
         device = f'"{what[0].device}" if {test} else "{what[1].device}"'
     lines = [f"{module}.set_default_dtype({module}.{what[0].dtype})", f"{module}.set_default_device({device})"]
-    text = statement_separator(work, statement).join(lines)
+    text = statement_separator(work.source, statement).join(lines)
     _claim(work, call)
     yield Edit(
         statement,
