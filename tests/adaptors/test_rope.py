@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.adaptors.adapted import check_adapted, check_not_adapted, offered
-from tests.harness import clean
+from tests.harness import clean, migrate
 
 HEAD = """
 import torch
@@ -156,3 +156,14 @@ def test_what_may_be_no_complex_tensor_stays() -> None:
             return torch.polar(torch.ones(4), torch.ones(4))[i]
         """,
     )
+
+
+def test_where_a_rule_of_the_user_says_otherwise_the_finding_is_back() -> None:
+    """What an adaptor wrote is taken back as a whole, and what it would have answered is open again."""
+    rule = '{"rules": {"FuncNameModifyRule": [{"old_name": "torch.matmul", "new_name": "torch.inner"}]}}'
+    source = f"{clean(HEAD)}y = torch.matmul(x, w)\nz = x[i]\n"
+    asked = {"helper_file": True, "adapt": (("rope", ""),)}
+    assert [each.code for each in migrate(source, **asked).findings if each.open] == []
+    result = migrate(source, user_rules=(("mine.json", rule),), **asked)
+    assert b"torch.inner(x, w)" in result.data and b"npu_port" not in result.data and b"z = x[i]" in result.data
+    assert [each.code for each in result.findings if each.open] == ["NPU992", "NPU137", "NPU137"]
