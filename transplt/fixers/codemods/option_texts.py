@@ -22,7 +22,7 @@ from transplt.flow.device_strings import whole_value
 from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
 from transplt.flow.option_defaults import destination
 from transplt.program.given import defaults
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import index_in, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.literals import in_literals
 from transplt.trees.transform import OfText
@@ -109,9 +109,8 @@ def _described(outer: ast.expr) -> ast.Call | None:
     """The call that defines the option of which a text is the help; None for other text."""
     above = parent(outer)
     if isinstance(above, ast.Dict):  # field(metadata={"help": "..."})
-        at = next((index for index, each in enumerate(above.values) if each is outer), None)
-        key = above.keys[at] if at is not None else None
-        if not (isinstance(key, ast.Constant) and key.value in _FOR_PEOPLE):
+        at = index_in(above, "values", outer)
+        if at < 0 or string_of(above.keys[at]) not in _FOR_PEOPLE:
             return None
         above = parent(above)
         if not (isinstance(above, ast.keyword) and above.arg == "metadata"):
