@@ -1,0 +1,157 @@
+"""The calls that launch kernels, `kernel[grid](...)`: of which kernel, over which grid, with which arguments."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from transplt.flow.facts import ProjectFacts
+from transplt.program.programs import programs_of
+from transplt.program.triton.kernels import Kernel, behind, function_behind, kernels_in
+from transplt.syntax.asks import keyword_of
+from transplt.syntax.files import File
+
+#: What a launch takes beside the parameters of its kernel (triton.runtime.jit).
+OPTIONS = frozenset(
+    "num_warps num_stages num_ctas maxnreg num_buffers_warp_spec num_consumer_groups reg_dec_producer "
+    "reg_inc_consumer enable_warp_specialization warmup stream grid device_type".split()
+)
+#: Wrappers of a kernel that are launched like itself.
+_WRAPPERS = frozenset({"torch.library.wrap_triton", "torch._library.wrap_triton", "torch._library.triton.wrap_triton"})
+
+
+@dataclass(slots=True, frozen=True)
+class Grid:
+    """The grid of a launch. `dimensions` are its expressions, None where they are not known.
+
+    `meta` is the parameter by which they read constexprs (`lambda meta: (n // meta["BLOCK"],)`); empty for a tuple.
+    """
+
+    node: ast.expr
+    dimensions: tuple[ast.expr, ...] | None
+    meta: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Launch:
+    """One launch. `arguments` are what parameters are given, by name; `options` those of the launch.
+
+    `complete` is False where `*args` or `**kwargs` hide some.
+    """
+
+    file: File
+    call: ast.Call
+    kernel: Kernel
+    grid: Grid | None
+    arguments: dict[str, ast.expr]
+    options: dict[str, ast.keyword]
+    complete: bool
+
+
+def launches_in(file: File, project: ProjectFacts) -> list[Launch]:
+    """The launches in a file of kernels that are known, by place; the kernels may be those of other files."""
+    return file.once(_launches_in, Asked(project))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A project as a key: the same object is the same project."""
+
+    project: ProjectFacts
+
+    def __hash__(self) -> int:
+        return id(self.project)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Asked) and other.project is self.project
+
+
+def _launches_in(file: File, asked: Asked) -> list[Launch]:
+    found = []
+    for call in file.scan.calls:
+        held = _launched(file, call)
+        if held is None:
+            continue
+        kernel = kernel_behind(file, held[0], asked.project)
+        if kernel is not None:
+            found.append(_launch(file, call, kernel, held[1]))
+    return sorted(found, key=lambda launch: (launch.call.lineno, launch.call.col_offset))
+
+
+def _launched(file: File, call: ast.Call) -> tuple[ast.expr, ast.expr | None] | None:
+    """What a call launches, and its grid: `kernel[grid](...)`, `held = kernel[grid]`, `kernel.run(grid=grid)`."""
+    func = behind(file, call.func)
+    if isinstance(func, ast.Subscript):
+        return func.value, func.slice
+    if isinstance(func, ast.Attribute) and func.attr in ("run", "warmup"):
+        grid = keyword_of(call, "grid")
+        return None if grid is None else (func.value, grid)
+    return None
+
+
+def kernel_behind(file: File, node: ast.expr, project: ProjectFacts) -> Kernel | None:
+    """The kernel that an expression is: its name in this file, or that of another file of the project."""
+    node = behind(file, node)
+    if isinstance(node, ast.Call) and node.args and file.names.qualified(node.func) in _WRAPPERS:
+        node = behind(file, node.args[0])
+    if isinstance(node, ast.Call) and node.args:  # kernel = triton.jit(function), autotune(...)(function)
+        node = behind(file, node.args[0])
+    if isinstance(node, ast.Name):
+        made = function_behind(file, node)
+        for kernel in kernels_in(file):
+            if kernel.node is made:
+                return kernel
+    full = file.names.qualified(node)
+    if full is None or not project.known:
+        return None
+    module, _, name = project.canonical(full).rpartition(".")
+    path = project.path_of(module)
+    other = programs_of(project).file(path) if path and path != file.path else None
+    if other is None:
+        return None
+    return next((each for each in kernels_in(other) if each.name == name), None)
+
+
+def _launch(file: File, call: ast.Call, kernel: Kernel, grid: ast.expr | None) -> Launch:
+    arguments: dict[str, ast.expr] = {}
+    complete = True
+    for parameter, value in zip(kernel.parameters, call.args, strict=False):
+        if isinstance(value, ast.Starred):
+            complete = False
+            break
+        arguments[parameter.name] = value
+    names = {each.name for each in kernel.parameters}
+    options: dict[str, ast.keyword] = {}
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            complete = False
+        elif keyword.arg in names:
+            arguments[keyword.arg] = keyword.value
+        else:
+            options[keyword.arg] = keyword
+    return Launch(file, call, kernel, None if grid is None else grid_of(file, grid), arguments, options, complete)
+
+
+def grid_of(file: File, node: ast.expr) -> Grid:
+    """What a grid is: a tuple, a number, or a function that gives one of them from the constexprs."""
+    value = behind(file, node)
+    made = function_behind(file, value)
+    if made is not None:
+        returns = [each for each in ast.walk(made) if isinstance(each, ast.Return)]
+        given = returns[0].value if len(returns) == 1 else None
+        meta = made.args.args[0].arg if made.args.args else ""
+        return Grid(node, None if given is None else _dimensions(file, given), meta)
+    if isinstance(value, ast.Lambda):
+        meta = value.args.args[0].arg if value.args.args else ""
+        return Grid(node, _dimensions(file, value.body), meta)
+    return Grid(node, _dimensions(file, value))
+
+
+def _dimensions(file: File, node: ast.expr) -> tuple[ast.expr, ...] | None:
+    value = behind(file, node)
+    if isinstance(value, (ast.Tuple, ast.List)):
+        starred = any(isinstance(each, ast.Starred) for each in value.elts)
+        return None if starred else tuple(value.elts)
+    if isinstance(value, (ast.BinOp, ast.Call, ast.Constant)) or value is not node:
+        return None if isinstance(value, (ast.Name, ast.IfExp)) else (value,)
+    return None
