@@ -151,7 +151,7 @@ class _Areas:
 def _bodies(source: Source, scan: Scan, starts: list[int]) -> list[Extent]:
     """What runs only where a condition that is reported itself has asked for CUDA."""
     found = []
-    for node in ast.walk(scan.tree) if starts else ():
+    for node in scan.ifs if starts else ():
         if isinstance(node, ast.If) and _asks_for_cuda(source.utf8[slice(*source.extent(node.test))]):
             start, end = source.extent(node.test)
             if bisect_left(starts, start) < bisect_left(starts, end):

@@ -210,12 +210,11 @@ def answered(source: Source, scan: Scan) -> list[tuple[int, int]]:
     if b"is_cuda" not in source.utf8 and b"is_torch_cuda" not in source.utf8:
         return []
     found = []
-    for node in ast.walk(scan.tree):
-        if isinstance(node, (ast.If, ast.IfExp)):
-            test = node.test.func if isinstance(node.test, ast.Call) else node.test
-            if isinstance(test, ast.Name) and _ANSWER.fullmatch(test.id):
-                body = node.body if isinstance(node, ast.If) else [node.body]
-                found += [source.extent(each) for each in body]
+    for node in scan.ifs:
+        test = node.test.func if isinstance(node.test, ast.Call) else node.test
+        if isinstance(test, ast.Name) and _ANSWER.fullmatch(test.id):
+            body = node.body if isinstance(node, ast.If) else [node.body]
+            found += [source.extent(each) for each in body]
     return found
 
 

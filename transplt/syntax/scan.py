@@ -43,6 +43,10 @@ class Scan:
     subscripts: list[ast.Subscript] = field(default_factory=list)
     returns: list[ast.Return] = field(default_factory=list)
     stores: list[ast.Attribute] = field(default_factory=list)  # attributes that are assigned to
+    texts: list[ast.Constant] = field(default_factory=list)  # all strings
+    ifs: list[ast.If | ast.IfExp] = field(default_factory=list)
+    assigns: list[ast.Assign] = field(default_factory=list)
+    dicts: list[ast.Dict] = field(default_factory=list)
     scopes: dict[ast.AST, Scope] = field(default_factory=dict)  # by the node that opens the scope
     declares_outward: bool = False  # the text holds `global` or `nonlocal`
     _bound: set[str] = field(default_factory=set)
@@ -123,7 +127,10 @@ def scan(source: Source, tree: ast.Module, path: str = "") -> Scan:
     found.scopes[tree] = root
     found.declares_outward = b"global" in source.utf8 or b"nonlocal" in source.utf8
     _link(tree, tree, root)
-    names, attributes, strings = found.names, found.attributes, found.strings
+    names, attributes, strings, texts = found.names, found.attributes, found.strings, found.texts
+    listed: dict[type[ast.AST], list[Any]] = {
+        ast.Call: found.calls, ast.If: found.ifs, ast.IfExp: found.ifs, ast.Assign: found.assigns, ast.Dict: found.dicts
+    }  # fmt: skip
     # Scopes are opened as their headers are met, but a nested scope's bindings never need an outer one to be complete
     # except through global and nonlocal: those declarations are read when a function is entered.
     stack: list[Step] = [(child, tree, root) for child in reversed(tree.body)]
@@ -143,12 +150,14 @@ def scan(source: Source, tree: ast.Module, path: str = "") -> Scan:
             continue
         if kind is ast.Constant:
             value = node.value
-            if type(value) is str and len(value) > 3:
-                lowered = value.lower()
-                for word in STRING_WORDS:
-                    if word in lowered:
-                        strings.append(node)
-                        break
+            if type(value) is str:
+                texts.append(node)
+                if len(value) > 3:
+                    lowered = value.lower()
+                    for word in STRING_WORDS:
+                        if word in lowered:
+                            strings.append(node)
+                            break
             continue
         if kind is ast.Attribute:
             attributes[node.attr].append(node)
@@ -156,8 +165,8 @@ def scan(source: Source, tree: ast.Module, path: str = "") -> Scan:
                 found.stores.append(node)
             push((node.value, node, scope))
             continue
-        if kind is ast.Call:
-            found.calls.append(node)
+        if kind in listed:
+            listed[kind].append(node)
         elif kind in _SPECIAL:
             _SPECIAL[kind](found, node, scope, push)
             continue

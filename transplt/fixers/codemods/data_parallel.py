@@ -167,11 +167,10 @@ def _names_of(work: Work, call: ast.Call) -> set[str]:
     """What the wrapper is called in the file: where it is stored, in what it is put, and as which parameter."""
     stored_by = statement(call)
     names = {ast.unparse(target) for target in stored_by.targets} if isinstance(stored_by, ast.Assign) else set()
-    assigned = [node for node in ast.walk(work.scan.tree) if isinstance(node, ast.Assign)]
     known = -1
     while known < len(names):
         known = len(names)
-        for node in assigned:
+        for node in work.scan.assigns:
             if any(_name_of(each) in names for each in (node.value, *parts_saved(work, node.value))):
                 for target in node.targets:
                     names.add(ast.unparse(target.value if isinstance(target, ast.Subscript) else target))

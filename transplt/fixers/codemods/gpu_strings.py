@@ -29,8 +29,8 @@ def devices_called_gpu(work: Work, tree: ast.Module) -> Finds:
     """Name the NPU where a string for a GPU is a device of torch."""
     if not any(word.encode() in work.source.utf8 for word in fixer.words):
         return
-    for node in ast.walk(tree):
-        if not (isinstance(node, ast.Constant) and isinstance(node.value, str) and _GPU.fullmatch(node.value)):
+    for node in work.scan.texts:
+        if not _GPU.fullmatch(str(node.value)):
             continue
         uses = _uses(work, node)
         if not uses or not all(_is_device(work, use) for use in uses) or not work.take(node):

@@ -16,7 +16,7 @@ from transplt.edits.work import Work
 from transplt.fixers.codemods.gpu_arguments import arguments, defaults, imported_packages, is_value, note_of
 from transplt.flow.reached import places
 from transplt.rules.gpu_words import KeyPlace, gpu_words
-from transplt.syntax.asks import last_name, string_of
+from transplt.syntax.asks import by_place, last_name, string_of
 from transplt.syntax.scan import parent
 from transplt.trees.literals import words_in_literal
 
@@ -73,7 +73,7 @@ def _strings(work: Work, tree: ast.Module, imported: set[str]) -> list[ast.Const
     wanted.update(place.key for place, _ in table.keys if not place.imports or not imported.isdisjoint(place.imports))
     if not any(f"{quote}{each}{quote}".encode() in text for each in wanted for quote in "\"'"):
         return []
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and string_of(node) in wanted]
+    return by_place(node for node in work.scan.texts if node.value in wanted)
 
 
 def _comparisons(work: Work, strings: list[ast.Constant]) -> Finds:

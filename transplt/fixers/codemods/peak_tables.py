@@ -14,7 +14,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.callees import PROSE_CALLS
-from transplt.syntax.asks import string_of
+from transplt.syntax.asks import by_place, string_of
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _PRODUCTS = tuple(
@@ -37,7 +37,7 @@ fixer = Fixer(__name__, code="NPU275", rank=320, needs=_PRODUCTS, words=("flops"
 @fixer.on(ast.Module)
 def tables_of_products(work: Work, tree: ast.Module) -> Finds:
     """Report tables and comparisons with names of products that lead to large numbers."""
-    for node in ast.walk(tree):
+    for node in by_place([*work.scan.dicts, *work.scan.ifs]):
         if isinstance(node, ast.Dict):
             found = _in_table(work, node)
         elif isinstance(node, ast.If) and not _is_elif(node):
