@@ -104,7 +104,7 @@ def _resources(recipe: Recipe, resources: Node) -> Finds:
             asked += [(key, value) for key, value in mapping.value if _RESOURCE.search(str(key.value))]
     if not asked:
         return
-    asked.sort(key=lambda item: item[0].start_mark.index)
+    asked.sort(key=lambda item: item[0].start)
     key, value = asked[0]
     number = str(value.value) if isinstance(value, ScalarNode) else ""
     extent = recipe.extent(key)[0], recipe.extent(asked[-1][1])[1]

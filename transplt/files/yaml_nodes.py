@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
 from transplt.base.text.source import Source
 from transplt.edits.edit import Extent
 from transplt.files.document import Document
+from transplt.files.yaml_reader import MappingNode, Node, NotYaml, ScalarNode, SequenceNode, compose
 
 #: What is longer is data: nothing is configured by it, and the parser takes its time.
 LONGEST = 300_000
@@ -35,7 +31,7 @@ class Pair:
 
     @property
     def name(self) -> str:
-        return str(self.key.value)
+        return self.key.value
 
 
 @dataclass(slots=True)
@@ -48,9 +44,8 @@ class Yaml:
 
     def extent(self, node: Node) -> Extent:
         """The bytes of a node, quotes and all; of a block without the line end behind it."""
-        start, end = node.start_mark.index, node.end_mark.index
-        text = self.text[start:end]
-        return self.offset(start), self.offset(start + len(text.rstrip()))
+        text = self.text[node.start : node.end]
+        return self.offset(node.start), self.offset(node.start + len(text.rstrip()))
 
     def offset(self, index: int) -> int:
         """The byte offset of a character."""
@@ -79,7 +74,7 @@ class Yaml:
                 for key, value in node.value:
                     if isinstance(key, ScalarNode):
                         yield Pair(key, value, above, node)
-                        inner.append((value, (*above, str(key.value))))
+                        inner.append((value, (*above, key.value)))
                 stack.extend(reversed(inner))
 
 
@@ -95,14 +90,10 @@ def _composed(utf8: bytes, is_json: bool) -> Yaml | None:
     text = read = utf8.decode()
     if is_json:
         read = _JSON.sub(_without_comments, text)
-    parser = YAML(typ="safe", pure=True)  # half the time of the one that keeps comments
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an anchor that is used again
-            roots = [node for node in parser.compose_all(read) if node is not None]
-    except (YAMLError, ValueError, RecursionError, AssertionError, AttributeError, IndexError, KeyError, TypeError):
-        return None  # the parser breaks in many ways over what is no YAML
-    return Yaml(text, roots)
+        return Yaml(text, compose(read))
+    except NotYaml:
+        return None
 
 
 def _without_comments(match: re.Match[str]) -> str:
@@ -146,7 +137,7 @@ def text_lines(document: Document, yaml: Yaml, node: ScalarNode) -> list[Extent]
         plain = b"\n" not in raw and b"\\" not in raw and b"''" not in inner
         return [(start + 1, end - 1)] if plain and inner.decode() == node.value else None
     if node.style == "|":
-        return _block(document.utf8, start, end, str(node.value))
+        return _block(document.utf8, start, end, node.value)
     if node.style == ">":
         return None
     return [(start, end)] if raw.decode() == node.value else None
@@ -159,7 +150,7 @@ def folded_lines(document: Document, yaml: Yaml, node: ScalarNode) -> tuple[Docu
     """
     start, end = yaml.extent(node)
     utf8 = document.utf8
-    if node.style not in (">", None, ""):
+    if node.style not in (">", ""):
         return None
     at = utf8.find(b"\n", start, end) + 1 if node.style == ">" else start
     lines: list[Extent] = []
@@ -176,7 +167,7 @@ def folded_lines(document: Document, yaml: Yaml, node: ScalarNode) -> tuple[Docu
         if joined[last - 2] == 13:
             joined[last - 2 : last - 1] = b" "
     read = b" ".join(utf8[first:last].rstrip(b"\r\n") for first, last in lines).decode()
-    if read.rstrip() != str(node.value).rstrip():
+    if read.rstrip() != node.value.rstrip():
         return None
     return replace(document, source=Source(bytes(joined))), lines
 

@@ -63,7 +63,7 @@ class _Reader:
                 continue
             if holder is not None and _is_inside(node, holder):
                 continue  # an alias of what it stands in
-            here = _Node(name, holder, isinstance(node, SequenceNode), _tag(node), node=node)
+            here = _Node(name, holder, isinstance(node, SequenceNode), node.tag, node=node)
             stack.extend(reversed(list(self._inside(node, here))))
 
     def _inside(self, node: Node, here: Holder) -> Iterator[tuple[Node, Holder, str, ScalarNode | None, str]]:
@@ -92,7 +92,7 @@ class _Reader:
         text = str(node.value)
         path = (*holder.path(), name)
         self.places.setdefault(path, id(node))
-        reference = _REFERENCE.fullmatch(text) if _tag(node).endswith("ref") else _INTERPOLATION.fullmatch(text)
+        reference = _REFERENCE.fullmatch(text) if node.tag.endswith("ref") else _INTERPOLATION.fullmatch(text)
         if reference is not None:
             self.readers.append((tuple(reference[1].split(".")), holder, name))
         elif WORD.search(text) or WORD.search(name):
@@ -131,9 +131,3 @@ def _is_inside(node: Node, holder: Holder | None) -> bool:
             return True
         holder = holder.above
     return False
-
-
-def _tag(node: Node) -> str:
-    """`new:pkg.Class` of `!new:pkg.Class`; empty for a node without a tag of its own."""
-    tag = str(node.tag or "")
-    return "" if tag.startswith("tag:yaml.org,2002:") and "python/" not in tag else tag.lstrip("!")
