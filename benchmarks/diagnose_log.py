@@ -44,7 +44,7 @@ def main() -> int:
                 file.write(block[:_MB])
             file.write(END)
         begin = time.monotonic()
-        command = [sys.executable, "-m", "transplt", "diagnose", "--json", str(log)]
+        command = [sys.executable, "-m", "transplt", "diagnose", "--format=json", str(log)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
         seconds = time.monotonic() - begin
         memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024

@@ -65,7 +65,7 @@ def project_cases(name: str, project: Path) -> Iterator[Case]:
     for mode, options in MODES.items():
         yield Case(f"{name}.{mode}", ("-i", str(project), "-o", "{out}/tree", "--jobs", "0", *options))
     yield Case(f"{name}.check", ("check", str(project), "--no-cache", "--verbose", "--jobs", "0"))
-    sarif = ("--output-format", "sarif", "--torch-version", "2.1", "--similar")
+    sarif = ("--format", "sarif", "--torch-version", "2.1", "--similar")
     yield Case(f"{name}.sarif", ("check", str(project), "--no-cache", "--jobs", "0", *sarif))
     yield Case(f"{name}.analyze", ("analyze", str(project), "-o", "{out}/tables"))
     for path in main_files(project):

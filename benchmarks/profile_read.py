@@ -67,7 +67,7 @@ def main() -> int:
             while written < options.megabytes * _MB:
                 written += file.write(row(number))
                 number += 1
-        command = [sys.executable, "-m", "transplt", "profile-read", "--exit-zero", "--json", str(path)]
+        command = [sys.executable, "-m", "transplt", "profile-read", "--exit-zero", "--format=json", str(path)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         print(f"{options.kind}: {options.megabytes} MB, {number} rows in {used.ru_utime:.1f} s of CPU, "

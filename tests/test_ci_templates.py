@@ -170,7 +170,7 @@ def echo(runner: dict[str, str]) -> dict[str, str]:
 def test_inputs_are_arguments_and_never_run(project: Path, echo: dict[str, str]) -> None:
     evil = "\"; touch made; $(touch made) `touch made` '*' #"
     done = act(project, echo, paths=evil, args=evil, since=evil, format="sarif", sarif_file=evil)
-    told = ["check", "--output-format", "sarif", "--output-file", evil, f"--since={evil}", evil, "--", evil]
+    told = ["check", "--format", "sarif", "--output-file", evil, f"--since={evil}", evil, "--", evil]
     assert done.stdout.splitlines() == told
     done = run_job(project, echo, TRANSPLT_PATHS=evil, TRANSPLT_ARGS=evil, CI_MERGE_REQUEST_DIFF_BASE_SHA=evil)
     assert done.stdout.splitlines()[-5:] == ["check", f"--since={evil}", evil, "--", evil]

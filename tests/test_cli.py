@@ -356,19 +356,19 @@ def test_the_list_of_codes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     assert code == 0
     assert f"NPU101 safe             2.1-{NEWEST}         A name of torch.cuda that torch.npu has too\n" in out
     assert re.search(r"^NPU501 manual \(\w+\) ", out, re.MULTILINE)
-    table = json.loads(call(monkeypatch, capsys, "rules", "--json")[1])
+    table = json.loads(call(monkeypatch, capsys, "rules", "--format=json")[1])
     assert [row["code"] for row in table] == [line.split()[0] for line in out.splitlines()]
     rename = next(row for row in table if row["code"] == "NPU101")
     assert rename["level"] == "safe" and rename["effort"] is None and rename["rules"] > 10
 
 
 def test_the_rules_have_versions(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    table = json.loads(call(monkeypatch, capsys, "rules", "list", "--json")[1])
+    table = json.loads(call(monkeypatch, capsys, "rules", "list", "--format=json")[1])
     synchronize = [row for row in table if row["old"] == "torch.cuda.synchronize"]
     assert [row["new"] for row in synchronize] == ["torch.npu.synchronize"]
     assert synchronize[0]["versions"] == list(TORCH_VERSIONS)
     assert any(len(row["versions"]) < len(TORCH_VERSIONS) for row in table)
-    one = json.loads(call(monkeypatch, capsys, "rules", "list", "--json", "--torch-version", "2.1")[1])
+    one = json.loads(call(monkeypatch, capsys, "rules", "list", "--format=json", "--torch-version", "2.1")[1])
     assert {tuple(row["versions"]) for row in one} == {("2.1",)}
 
 
@@ -376,11 +376,11 @@ def test_the_help_shows_what_people_need_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, told, _ = call(monkeypatch, capsys, "--help")
-    commands = told[told.index("Commands:") : told.index("Options:")].splitlines()[1:-1]
+    commands = told[told.index("Commands:") : told.index("Options of a command")].splitlines()[1:-1]
     assert [line.split()[0] for line in commands if line.startswith("  ") and line[2] != " "] == [
-        "check", "analyze", "survey", "plan", "distributed", "run", "prove", "instrument", "port", "loss", "compare",
-        "replay", "show", "watch", "convert", "diagnose", "profile-read", "doctor", "card-read", "mcp", "lsp",
-        "explain", "rules", "config", "cache",
+        "migrate", "check", "analyze", "survey", "plan", "distributed", "run", "prove", "instrument", "port", "loss",
+        "compare", "replay", "show", "anomalies", "convert", "diagnose", "profile-read", "doctor", "card-read", "mcp",
+        "lsp", "explain", "rules", "config", "cache",
     ]  # fmt: skip
     first = [told.index(f"transplt {words}") for words in ("check PROJECT", "-i PROJECT -o OUT", "run OUT")]
     assert first == sorted(first) and first[-1] < told.index("Commands:")
@@ -457,7 +457,7 @@ def test_streams_that_are_closed(tmp_path: Path) -> None:
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize(
-    "words", ["explain NPU201", "check a.py", "check a.py --output-format json", "rules", "--help"]
+    "words", ["explain NPU201", "check a.py", "check a.py --format json", "rules", "--help"]
 )
 def test_a_full_device(words: str, buffered: bool, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import torch\ntorch.cuda.synchronize()\n")

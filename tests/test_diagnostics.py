@@ -75,7 +75,7 @@ def settings_for(text: str, analysis: bool = False) -> Settings:
     return Settings(
         torch_version=version[1] if version else Settings().torch_version,
         analysis=analysis,
-        hardware="950DT" if "`--hardware 950DT`" in text else "A2",
+        hardware="950DT" if "`--card 950DT`" in text else "A2",
         similar="`-sim`" in text,
         texts="`--texts`" in text,
         unsafe_fixes="`--unsafe-fixes`" in text,

@@ -69,7 +69,7 @@ SCRIPTS_OPTIONS = (
 
 #: Those whose options stand in documents by themselves; "" is the migration.
 COMMANDS = (
-    "", "check", "run", "prove", "analyze", "config", "compare", "replay", "show", "watch", "loss", "convert",
+    "", "check", "run", "prove", "analyze", "config", "compare", "replay", "show", "anomalies", "loss", "convert",
     "diagnose", "profile-read", "doctor", "card-read", "lsp", "mcp", "survey", "distributed", "plan",
 )  # fmt: skip
 
@@ -129,8 +129,8 @@ complete -C "transplt {words}"
     ("words", "expected"),
     [
         ("che", "check"),
-        ("check --output-f", "--output-format"),
-        ("check --output-format sar", "sarif"),
+        ("check --for", "--format"),
+        ("check --format sar", "sarif"),
         ("--sty", "--style"),
         ("--amp nat", "native"),
         ("--tune fused-o", "fused-optimizer"),

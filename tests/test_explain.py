@@ -195,10 +195,10 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     newest = TORCH_VERSIONS[-1]
     first = f"# torch.cuda.amp.autocast\n\n## Rename\n\n- NPU103, torch 2.1-{newest}: becomes torch.npu.amp.autocast\n"
     assert out.startswith(first + "  Source: rules/amp.json\n")
-    code, out, _ = explained(monkeypatch, capsys, "--json", "CUDA_HOME")
+    code, out, _ = explained(monkeypatch, capsys, "--format=json", "CUDA_HOME")
     assert json.loads(out)["name"] == "CUDA_HOME"
     assert json.loads(out)["facts"][0]["topic"] == "Variable"
-    code, out, _ = explained(monkeypatch, capsys, "npu201", "--json")
+    code, out, _ = explained(monkeypatch, capsys, "npu201", "--format=json")
     assert (json.loads(out)["code"], json.loads(out)["level"]) == ("NPU201", "safe")
 
 

@@ -63,7 +63,7 @@ class Faces:
         self.checked: dict[str, Any] = json.loads(self.check("json"))
 
     def check(self, form: str, folder: str = ".") -> str:
-        return printed("check", folder, "--no-cache", "-q", "--output-format", form)
+        return printed("check", folder, "--no-cache", "-q", "--format", form)
 
     def open(self, table: dict[str, Any]) -> list[dict[str, Any]]:
         return [each for each in table["findings"] if each["level"] != "info" and not each["known"]]

@@ -127,7 +127,7 @@ def test_the_tree_is_migrated(tree: Place, migrated: Ran) -> None:
 @pytest.mark.parametrize("command", [
     ("-i", "{project}", "-o", "{out}", "--diff", "--jobs", "0"),
     ("check", "{project}"),
-    ("check", "{project}", "--output-format", "json", "--diff"),
+    ("check", "{project}", "--format", "json", "--diff"),
     ("analyze", "{project}"),
 ], ids=" ".join)  # fmt: skip
 def test_the_tree_is_looked_at(tree: Place, command: tuple[str, ...]) -> None:

@@ -127,7 +127,7 @@ def test_distributed(run: Run) -> None:
 
 def test_config(run: Run) -> None:
     settings = '[tool.transplt]\nsimilar = true\nexclude = ["z/"]\nper-file-ignores = {"*" = [], "y" = ["NPU3"]}\n'
-    code, out, err = run(settings, "config", "--json")
+    code, out, err = run(settings, "config", "--format=json")
     assert code == 0
     assert err.splitlines() == [
         "pyproject.toml: per-file-ignores switches off all codes for '*'; --isolated goes without",
@@ -135,7 +135,7 @@ def test_config(run: Run) -> None:
         "pyproject.toml: exclude leaves out 'z/'; --isolated goes without",
     ]
     assert json.loads(out)["similar"] == {"value": True, "source": "pyproject.toml"}
-    code, out, err = run(settings, "config", "--json", "--isolated")
+    code, out, err = run(settings, "config", "--format=json", "--isolated")
     assert (code, err) == (0, "")
     assert json.loads(out)["similar"] == {"value": False, "source": "default"}
 

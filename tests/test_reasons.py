@@ -60,7 +60,7 @@ def test_explain_knows_reasons(name: str) -> None:
     done = CliRunner().invoke(main, ["explain", name])
     assert done.exit_code == 0
     assert done.output.startswith(f"# {name}: ") and "## To check it" in done.output
-    table = json.loads(CliRunner().invoke(main, ["explain", name, "--json"]).output)
+    table = json.loads(CliRunner().invoke(main, ["explain", name, "--format=json"]).output)
     assert table["reason"] == name and table["doubt"] in ("high", "medium", "low")
 
 

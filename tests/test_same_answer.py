@@ -56,7 +56,7 @@ def blocking(findings: list[Finding]) -> set[str]:
 
 def checked(folder: Path, *options: str) -> tuple[int, set[str]]:
     """The exit code, and the codes of what no edit mends."""
-    exit_code, text = transplt("check", str(folder), "-q", "--output-format", "json", *options)
+    exit_code, text = transplt("check", str(folder), "-q", "--format", "json", *options)
     found = json.loads(text)["findings"]
     return exit_code, {each["code"] for each in found if each["edit"] is None and each["level"] != "info"}
 

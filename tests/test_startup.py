@@ -60,7 +60,7 @@ def heavy(modules: set[str]) -> list[str]:
 
 @pytest.mark.parametrize("form", ["text", "concise", "json", "sarif"])
 def test_common_edits_are_shown_without_heavy_modules(tmp_path: Path, form: str) -> None:
-    modules, out = imported(COMMON_EDITS, tmp_path, "check", "train.py", "--output-format", form)
+    modules, out = imported(COMMON_EDITS, tmp_path, "check", "train.py", "--format", form)
     assert heavy(modules) == []
     assert "npu" in out
 

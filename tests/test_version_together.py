@@ -301,14 +301,14 @@ def test_the_summary_the_log_and_check_say_what_was_weighed(tmp_path: Path) -> N
     out = tmp_path / "out" / "detector_msft"
     assert f"\n{line}\n" in (out / "msFmkTranspltlog.txt").read_text()
     assert message in (out / "report.html").read_text()
-    transplt("check", str(project), "--output-format", "json", "--output-file", "found.json", cwd=tmp_path)
+    transplt("check", str(project), "--format", "json", "--output-file", "found.json", cwd=tmp_path)
     table = json.loads((tmp_path / "found.json").read_text())
     assert table["summary"]["torch"][0]["weighed"] == [line]
     (found,) = [each for each in table["findings"] if each["code"] == "NPU846"]
     assert (found["path"], found["message"]) == ("detector/Dockerfile", message)
     settings = '[tool.transplt.per-file-ignores]\n"Dockerfile" = ["NPU846"]\n'
     (project / "pyproject.toml").write_text(settings)
-    transplt("check", str(project), "--output-format", "json", "--output-file", "found.json", cwd=tmp_path)
+    transplt("check", str(project), "--format", "json", "--output-file", "found.json", cwd=tmp_path)
     assert "NPU846" not in (tmp_path / "found.json").read_text()
     transplt("-i", str(project), "-o", str(tmp_path / "quiet"), cwd=tmp_path)
     assert "NPU846" not in (tmp_path / "quiet" / "detector_msft" / "report.html").read_text()

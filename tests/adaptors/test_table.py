@@ -58,7 +58,7 @@ def test_names_of_the_option() -> None:
 
 
 def test_rules_lists_them(tmp_path: Path) -> None:
-    done = transplt("rules", "--adaptors", "--json", cwd=tmp_path)
+    done = transplt("rules", "--adaptors", "--format=json", cwd=tmp_path)
     assert [row["name"] for row in json.loads(done.stdout)] == [*ADAPTORS]
     assert "timm" in transplt("rules", "--adaptors", cwd=tmp_path).stdout
 

@@ -53,8 +53,8 @@ def test_findings_with_their_source(project: Path, call: Call) -> None:
         (["check", "train.py"], True),
         (["check"], True),
         (["check", "-"], True),
-        (["check", "--output-format", "json"], True),
-        (["check", "--output-format", "json", "--statistics"], True),
+        (["check", "--format", "json"], True),
+        (["check", "--format", "json", "--statistics"], True),
         (["check", "--fix", "--style", "npu", "--allow-dirty"], False),
         (["check", "--diff"], False),
         (["check", "--fix", "--diff"], False),
@@ -84,7 +84,7 @@ def test_edits_are_shown_and_not_made_by_a_plain_check_only(
 
 def test_without_paths_the_current_folder_is_looked_at(project: Path, call: Call) -> None:
     (project / "run.sh").write_text("CUDA_VISIBLE_DEVICES=0 python train.py\n")
-    code, out, _ = call("check", "--output-format", "concise")
+    code, out, _ = call("check", "--format", "concise")
     assert code == 1
     assert {line.split(":")[0] for line in out.splitlines()} == {"train.py", "run.sh"}
 
@@ -108,7 +108,7 @@ def test_a_path_that_is_no_file(path: str, project: Path, call: Call) -> None:
 
 def test_a_file_that_python_cannot_read(project: Path, call: Call) -> None:
     (project / "old.py").write_text("print 'cuda'\n")
-    code, out, _ = call("check", "old.py", "--output-format", "concise")
+    code, out, _ = call("check", "old.py", "--format", "concise")
     assert code == 1
     assert out.startswith("old.py:1:1: NPU901 Python 2 code")
 
@@ -125,7 +125,7 @@ def test_fix_needs_a_style(project: Path, call: Call) -> None:
 
 def test_fix_writes_the_safe_edits_and_reports_the_rest_where_it_stands_now(project: Path, call: Call) -> None:
     (project / "pyproject.toml").write_text('[tool.transplt]\nstyle = "npu"\n')
-    code, out, err = call("check", "--fix", "--output-format", "concise")
+    code, out, err = call("check", "--fix", "--format", "concise")
     assert code == 1
     assert (project / "train.py").read_text() == FIXED
     assert out.startswith("train.py:9:12: NPU507 ")
@@ -218,7 +218,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(project: Path) -> None:
 
 
 def test_standard_input(project: Path, call: Call) -> None:
-    given = ("check", "-", "--stdin-filename", "sub/train.py", "--output-format", "concise")
+    given = ("check", "-", "--stdin-filename", "sub/train.py", "--format", "concise")
     code, out, _ = call(*given, stdin=TRAIN.encode())
     assert code == 1
     assert out.startswith("sub/train.py:2:1: NPU403")
@@ -268,9 +268,9 @@ def test_diff_of_a_folder_names_paths_from_here(project: Path, call: Call, monke
 
 
 def test_select_and_ignore_by_prefix(project: Path, call: Call) -> None:
-    _, out, _ = call("check", "--select", "NPU5", "--output-format", "concise")
+    _, out, _ = call("check", "--select", "NPU5", "--format", "concise")
     assert [line.split()[1] for line in out.splitlines()] == ["NPU507"]
-    _, out, _ = call("check", "--ignore", "NPU5,NPU4", "--output-format", "concise")
+    _, out, _ = call("check", "--ignore", "NPU5,NPU4", "--format", "concise")
     # The import goes with the edits that need it, whatever its own code.
     assert [line.split()[1] for line in out.splitlines()] == ["NPU403", "NPU201"]
     call("check", "--fix", "--style", "npu", "--ignore", "NPU201")
@@ -292,16 +292,16 @@ def test_statistics(project: Path, call: Call) -> None:
 
 
 def test_statistics_for_programs(project: Path, call: Call) -> None:
-    code, out, _ = call("check", "--statistics", "--output-format", "json")
+    code, out, _ = call("check", "--statistics", "--format", "json")
     rows = json.loads(out)
     assert code == 1
     assert {"code": "NPU201", "title": "A device string", "count": 1, "fixable": 1} in rows
     assert {"code": "NPU507", "title": "DataParallel over several cards", "count": 1, "fixable": 0} in rows
-    _, lines, _ = call("check", "--statistics", "--output-format", "json-lines")
+    _, lines, _ = call("check", "--statistics", "--format", "json-lines")
     assert [json.loads(line) for line in lines.splitlines()] == rows
-    _, text, _ = call("check", "--statistics", "--output-format", "concise")
+    _, text, _ = call("check", "--statistics", "--format", "concise")
     assert text == call("check", "--statistics")[1]
-    code, out, err = call("check", "--statistics", "--output-format", "sarif", "--fix", "--style", "npu")
+    code, out, err = call("check", "--statistics", "--format", "sarif", "--fix", "--style", "npu")
     assert (code, out) == (2, "")
     assert "--statistics has no form in sarif; it goes with text, concise, json, json-lines" in err
     assert (project / "train.py").read_text() == TRAIN
@@ -319,7 +319,7 @@ def test_settings_exclude_and_ignore(project: Path, call: Call) -> None:
     text = '[tool.transplt]\nexclude = ["old/"]\n[tool.transplt.per-file-ignores]\n"train.py" = ["NPU2", "NPU4"]\n'
     (project / "pyproject.toml").write_text(text)
     for paths in ((), ("train.py", "old/a.py")):
-        _, out, _ = call("check", "--output-format", "concise", *paths)
+        _, out, _ = call("check", "--format", "concise", *paths)
         assert [line[:16] for line in out.splitlines()] == ["train.py:8:12: N"]
 
 
@@ -329,10 +329,10 @@ def test_the_project_around_a_folder_is_known(project: Path, call: Call) -> None
     (project / "conf" / "__init__.py").write_text("")
     (project / "conf" / "base.py").write_text('NAME = "cuda"\n')
     (project / "use.py").write_text("import torch\nfrom conf.base import NAME\nx = torch.ones(1, device=NAME)\n")
-    known = call("check", "conf", "--output-format", "concise")[1]
+    known = call("check", "conf", "--format", "concise")[1]
     assert "conf/base.py:1:9: NPU201 [*]" in known
     assert "use.py" not in known
-    alone = call("check", "conf/base.py", "--output-format", "concise")[1]
+    alone = call("check", "conf/base.py", "--format", "concise")[1]
     assert "[*]" not in alone
 
 
@@ -346,7 +346,7 @@ def test_only_new_findings_fail(project: Path, call: Call) -> None:
     assert call("check", "--baseline", "base.json") == (0, "", nothing)
     moved = "# a line above\n\n" + TRAIN + "torch.cuda.synchronize()\n"
     (project / "train.py").write_text(moved)
-    code, out, err = call("check", "--baseline", "base.json", "--output-format", "concise")
+    code, out, err = call("check", "--baseline", "base.json", "--format", "concise")
     assert code == 1
     assert out == "train.py:11:7: NPU101 [*] torch.cuda.synchronize -> torch.npu.synchronize\n"
     assert err.startswith("found 1 finding in 1 file (3 files looked at), 3 more in the baseline\n")
@@ -356,7 +356,7 @@ def test_a_baseline_is_the_same_from_everywhere(project: Path, call: Call, monke
     call("check", "--baseline", "base.json", "--update-baseline")
     first = {row["fingerprint"] for row in json.loads((project / "base.json").read_text())["findings"]}
     monkeypatch.chdir(project.parent)
-    _, out, _ = call("check", "proj/train.py", "--output-format", "json-lines")
+    _, out, _ = call("check", "proj/train.py", "--format", "json-lines")
     assert {json.loads(line)["fingerprint"] for line in out.splitlines()} == first
 
 
@@ -379,7 +379,7 @@ def test_update_baseline_needs_a_file(project: Path, call: Call) -> None:
 
 
 def test_output_file(project: Path, call: Call) -> None:
-    code, out, _ = call("check", "--output-format", "json", "--output-file", "out.json", "train.py")
+    code, out, _ = call("check", "--format", "json", "--output-file", "out.json", "train.py")
     assert (code, out) == (1, "")
     assert json.loads((project / "out.json").read_text())["summary"]["findings"] == 3
     assert call("check", "--output-file", "no/such/folder")[0] == 3
@@ -393,7 +393,7 @@ def test_config_shows_what_is_in_force_and_where_from(project: Path, call: Call)
     assert 'style            = "portable"  # pyproject.toml\n' in out
     assert 'torch-version    = "2.8"  # requirements.txt asks for torch==2.8.0\n' in out
     assert "similar          = false  # default\n" in out
-    table = json.loads(call("config", "--json", "train.py")[1])
+    table = json.loads(call("config", "--format=json", "train.py")[1])
     assert table["style"] == {"value": "portable", "source": "pyproject.toml"}
     (project / "pyproject.toml").write_text('[tool.transplt]\nstile = "portable"\n')
     code, _, err = call("config")
@@ -406,7 +406,7 @@ def test_fix_removes_ignore_comments_that_ignore_nothing(project: Path, call: Ca
     source = first + 'import torch\nb = torch.device("cuda")  # transplt: ignore[NPU201, NPU507]\n'
     (project / "train.py").write_text(source)
     (project / "run.sh").write_text("echo hi  # transplt: ignore[NPU801]\n")
-    code, out, _ = call("check", "--output-format", "concise")
+    code, out, _ = call("check", "--format", "concise")
     assert code == 1
     assert out == (
         "run.sh:1:10: NPU612 this comment ignores nothing: no finding of this line has NPU801\n"
@@ -431,7 +431,7 @@ def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: C
     _, _, err = call("check", "train.py")
     assert err.startswith(f"looked at for torch {DEFAULT_TORCH_VERSION}: {says}\n  changed in torch 2.0: ")
     assert err.count("1.8.1") == 1
-    _, out, _ = call("check", "--output-format", "json")
+    _, out, _ = call("check", "--format", "json")
     row = {"version": DEFAULT_TORCH_VERSION, "why": says, "gap": True, "weighed": []}
     assert json.loads(out)["summary"]["torch"] == [row]
 

@@ -56,7 +56,7 @@ def test_odd_texts_can_be_written(name: str) -> None:
 def test_json_is_valid_and_gives_the_fixed_text(project: Path, call: Call) -> None:
     check = schema("docs/check.schema.json")
     check.validate(json.loads(render(odd_items(), "json")))
-    table = json.loads(call("check", "train.py", "--output-format", "json")[1])
+    table = json.loads(call("check", "train.py", "--format", "json")[1])
     check.validate(table)
     data = TRAIN.encode()
     for finding in reversed(table["findings"]):
@@ -67,8 +67,8 @@ def test_json_is_valid_and_gives_the_fixed_text(project: Path, call: Call) -> No
 
 
 def test_json_lines_are_the_findings(project: Path, call: Call) -> None:
-    table = json.loads(call("check", "--output-format", "json")[1])
-    lines = call("check", "--output-format", "json-lines")[1].splitlines()
+    table = json.loads(call("check", "--format", "json")[1])
+    lines = call("check", "--format", "json-lines")[1].splitlines()
     assert [json.loads(line) for line in lines] == table["findings"]
 
 
@@ -84,7 +84,7 @@ def test_the_example_of_the_document_is_valid() -> None:
 def test_sarif_is_valid_and_complete(project: Path, call: Call) -> None:
     check = schema("tests/data/sarif_subset.schema.json")
     check.validate(json.loads(render(odd_items(), "sarif")))
-    table = json.loads(call("check", "--output-format", "sarif")[1])
+    table = json.loads(call("check", "--format", "sarif")[1])
     check.validate(table)
     (run,) = table["runs"]
     rules = run["tool"]["driver"]["rules"]
@@ -107,7 +107,7 @@ def test_sarif_is_valid_against_the_official_schema() -> None:
 
 def test_fingerprints_stay_when_lines_move(project: Path, call: Call) -> None:
     def marks() -> list[str]:
-        run = json.loads(call("check", "--output-format", "sarif")[1])["runs"][0]
+        run = json.loads(call("check", "--format", "sarif")[1])["runs"][0]
         return [result["partialFingerprints"]["transplt/v1"] for result in run["results"]]
 
     before = marks()

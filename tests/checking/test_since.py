@@ -30,7 +30,7 @@ def codes(out: str) -> list[str]:
 
 
 def since(call: Call, *more: str, ref: str = "HEAD") -> tuple[int, list[str]]:
-    code, out, _ = call("check", "--since", ref, "--output-format", "concise", "-q", *more)
+    code, out, _ = call("check", "--since", ref, "--format", "concise", "-q", *more)
     return code, codes(out)
 
 

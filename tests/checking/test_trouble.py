@@ -174,7 +174,7 @@ def test_a_defect_in_one_file_does_not_stop_the_others(
 
     (project / "other.py").write_text(TRAIN)
     monkeypatch.setattr(engine, "migrate_source", fail)
-    code, out, _ = call("check", "--output-format", "concise", "--jobs", 0)
+    code, out, _ = call("check", "--format", "concise", "--jobs", 0)
     assert code == 1
     assert "train.py:1:1: NPU991 transplt could not work on this file" in out
     assert "other.py:4:24: NPU201 [*]" in out

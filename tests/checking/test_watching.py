@@ -60,7 +60,7 @@ def test_settings_are_read_anew_and_may_be_broken_for_a_while(
 
 def test_the_command_goes_on_until_it_is_interrupted(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import torch\ntorch.cuda.init()\n")
-    command = [sys.executable, "-m", "transplt", "check", str(tmp_path), "--watch", "--output-format", "concise"]
+    command = [sys.executable, "-m", "transplt", "check", str(tmp_path), "--watch", "--format", "concise"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as child:
         assert child.stdout is not None
         said = ""

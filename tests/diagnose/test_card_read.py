@@ -106,7 +106,7 @@ def test_what_does_not_hold_is_named(document: dict[str, Any], told: str, read: 
 
 
 def test_json_has_all_of_it(read: Read) -> None:
-    code, text = read(changed("operators", to=[tried("raised", "EZ1001")]), "--json")
+    code, text = read(changed("operators", to=[tried("raised", "EZ1001")]), "--format=json")
     document = json.loads(text[: text.rindex("}") + 1])
     assert code == 1 and document["left"] is True and document["taken_over"] == 1
     assert document["table"].endswith(FILE) and document["tried"][0]["message"] == "EZ1001"

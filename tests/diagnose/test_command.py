@@ -43,7 +43,7 @@ def test_json_and_project(call: Any, tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(LOG)
     (tmp_path / "net").mkdir()
     (tmp_path / "net" / "train.py").write_text("step(1)\n")
-    code, out, _ = call("diagnose", "a.log", "--project", "net", "--json")
+    code, out, _ = call("diagnose", "a.log", "--project", "net", "--format=json")
     document = json.loads(out)
     assert code == 1 and document["format"] == 1
     error = document["errors"][0]
@@ -57,12 +57,12 @@ def test_known_silent_errors_of_an_operator_that_a_failure_names(call: Any, tmp_
     (tmp_path / "a.log").write_text(LOG.replace("    step()", line))
     _, out, _ = call("diagnose", "a.log")
     assert "   silent    the mask is not applied to keys from position 512 on" in out and "(NPU736," in out
-    _, out, _ = call("diagnose", "a.log", "--json")
+    _, out, _ = call("diagnose", "a.log", "--format=json")
     told = json.loads(out)["errors"][0]["silent_errors"]
     assert told[0]["operators"] == ["torch_npu.npu_fused_infer_attention_score"]
     assert all(each["what"] and each["do"] and each["source"].startswith("https://") for each in told)
     (tmp_path / "a.log").write_text(LOG)
-    assert json.loads(call("diagnose", "a.log", "--json")[1])["errors"][0]["silent_errors"] == []
+    assert json.loads(call("diagnose", "a.log", "--format=json")[1])["errors"][0]["silent_errors"] == []
 
 
 def test_nothing_found(call: Any, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_explain_knows_codes_of_errors(call: Any) -> None:
     assert code == 0 and out.startswith("# EZ9999: An operator failed inside")
     assert call("explain", "ERR01002")[1].startswith("# ERR002: ")
     assert "NPU334" in call("explain", "107001")[1]
-    document = json.loads(call("explain", "EI0002", "--json")[1])
+    document = json.loads(call("explain", "EI0002", "--format=json")[1])
     assert (document["code"], document["kind"]) == ("EI0002", "consequence")
 
 
@@ -132,7 +132,8 @@ def test_explain_says_who_says_a_code_that_is_not_known(call: Any) -> None:
 
 def test_pages_of_findings_name_the_errors_that_they_foretell(call: Any) -> None:
     assert "- npu-out-of-memory: The card ran out of memory" in call("explain", "NPU792")[1]
-    assert {row["name"] for row in json.loads(call("explain", "NPU724", "--json")[1])["errors"]} >= {"npu-forked"}
+    foretold = json.loads(call("explain", "NPU724", "--format=json")[1])["errors"]
+    assert {row["name"] for row in foretold} >= {"npu-forked"}
 
 
 def test_the_page_of_all_errors_is_up_to_date() -> None:

@@ -197,6 +197,7 @@ def test_the_command() -> None:
     command = [sys.executable, "-m", "transplt", "doctor"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1) and "Traceback" not in done.stderr and "looked at with" in done.stdout
-    document = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=False).stdout)
+    as_json = subprocess.run([*command, "--format=json"], capture_output=True, text=True, check=False)
+    document = json.loads(as_json.stdout)
     assert document["format"] == 1 and {"what", "state", "text", "do"} == set(document["checks"][0])
     assert subprocess.run([*command, "--exit-zero"], capture_output=True, check=False).returncode == 0

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from transplt.faces.cli.anomalies import anomalies
 from transplt.faces.cli.compare import compare
-from transplt.faces.cli.watch import watch
 
 TRAIN = """\
 import torch
@@ -32,7 +32,7 @@ def test_the_first_operator_that_overflows_is_recorded_alone(transplt_run: Any, 
     assert code == 0 and [(each["code"], each["line"]) for each in report["findings"]] == [("NPU794", 6)]
     document = json.loads((tmp_path / "dump" / "step0" / "rank0" / "dump.json").read_text())
     assert (document["task"], [*document["data"]]) == ("overflow", ["Tensor.mul.0.forward"])
-    watched = CliRunner().invoke(watch, [dump, "--checks", "operator-overflow"], standalone_mode=False)
+    watched = CliRunner().invoke(anomalies, [dump, "--checks", "operator-overflow"], standalone_mode=False)
     assert watched.return_value == 1 and "Tensor.mul.0.forward output.0: infinite (inf to inf)" in watched.output
     compared = CliRunner().invoke(compare, [dump, dump], standalone_mode=False)
     assert compared.return_value == 0 and compared.output.startswith("no divergence: 1 operator in 1 step")

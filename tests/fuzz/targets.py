@@ -457,7 +457,7 @@ def dumps(data: bytes) -> None:
     with folder(**files, **bench) as top:
         hold_command("compare", top / "npu", top / "bench", "-o", top / "out")
         hold_command("show", top / "npu", "Functional.relu.0")
-        hold_command("watch", top / "npu")
+        hold_command("anomalies", top / "npu")
     with folder(a_dot_pkl=data, b_dot_pkl=seeds.DUMPS[3], n__a_dot_npy=data, m__a_dot_npy=seeds.DUMPS[4]) as top:
         hold_command("compare", top / "a.pkl", top / "b.pkl")
         hold_command("compare", top / "n", top / "m")
@@ -469,7 +469,7 @@ def logs(data: bytes) -> None:
     """A log of a training that stopped, as text and as JSON, with the sources that it names."""
     with folder(a_dot_log=data, b_dot_log=seeds.LOGS[0], src__train_dot_py=b"import torch\nx = 1\nx.npu()\n") as top:
         hold_command("diagnose", top / "a.log", top / "b.log", "--project", top / "src")
-        hold_command("diagnose", top / "a.log", "--json")
+        hold_command("diagnose", top / "a.log", "--format=json")
 
 
 # A whole run.

@@ -156,14 +156,14 @@ def test_the_text(logs: tuple[str, str]) -> None:
 
 
 def test_the_json(logs: tuple[str, str]) -> None:
-    document: dict[str, Any] = json.loads(call(*logs, "--json")[1])
+    document: dict[str, Any] = json.loads(call(*logs, "--format=json")[1])
     assert document["format"] == 1 and document["same"] is False and len(document["points"]) == 200
     assert document["first_divergence"]["step"] == 108 and document["points"][0] == [None, 1, 2.5, 2.5]
     assert document["first_fifth"]["aligned"] is True
 
 
 def test_the_page(logs: tuple[str, str], tmp_path: Path) -> None:
-    call(*logs, "--html", str(tmp_path / "o.html"))
+    call(*logs, "--report", str(tmp_path / "o.html"))
     page = (tmp_path / "o.html").read_text()
     assert page.count("<polyline") >= 3 and "first divergence at step 108" in page
     assert "http" not in page.replace("http-equiv", "")

@@ -100,7 +100,7 @@ def test_elements_beside_those_of_another_dump(tmp_path: Path) -> None:
     assert code == 1 and "largest absolute errors of 4 elements, 2 of them differ:" in out
     rows = [line.split() for line in out.splitlines() if "[1," in line]
     assert rows == [["2", "[1,", "0]", "3.5", "3", "0.5", "0.1667"], ["3", "[1,", "1]", "0.5", "0.25", "0.25", "1"]]
-    document = json.loads(call(one, RELU, "--bench", other, "--json")[1])
+    document = json.loads(call(one, RELU, "--bench", other, "--format=json")[1])
     beside = document["operators"][0]["beside"][1]
     assert beside["apart"] == 2 and beside["elements"][0] == [2, [1, 0], 3.5, 3.0, 0.5, pytest.approx(1 / 6)]
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from tests.precision.recorder import tensor, write_rank
 from transplt.base.errors import UsageError
-from transplt.faces.cli.watch import watch
+from transplt.faces.cli.anomalies import anomalies
 from transplt.precision.watch.points import POINTS
 
 NAN, INF = math.nan, math.inf
@@ -41,7 +41,7 @@ def put(data: dict[str, Any], row: str, group: str, place: int | str, entry: Any
 
 
 def call(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(watch, arguments, standalone_mode=False)
+    result = CliRunner().invoke(anomalies, arguments, standalone_mode=False)
     if result.exception is not None:
         raise result.exception
     return result.return_value, result.output
@@ -51,14 +51,14 @@ def hits(folder: Path, *steps: dict[str, Any], arguments: tuple[str, ...] = ("--
     """The hits by watch point."""
     for number, data in enumerate(steps):
         write_rank(folder / f"step{number}" / "rank", data)
-    document = json.loads(call(str(folder), "--json", *arguments)[1])
+    document = json.loads(call(str(folder), "--format=json", *arguments)[1])
     return {point["name"]: point["hits"] for point in document["points"] if point["hits"]}
 
 
 def test_a_sound_run_hits_none(tmp_path: Path) -> None:
     assert hits(tmp_path / "a", step(0), step(1), step(2)) == {}
     code, out = call(str(tmp_path / "a"))
-    assert code == 0 and out == "transplt watch: none of 9 watch points is hit in 3 steps of 1 rank\n"
+    assert code == 0 and out == "transplt anomalies: none of 9 watch points is hit in 3 steps of 1 rank\n"
 
 
 #: What is put into step 1 of a sound run, the watch point that it is for, and the tensor and figures that are named.
@@ -250,7 +250,7 @@ def test_ranks_stacks_and_bounds(tmp_path: Path) -> None:
     code, out = call(str(tmp_path / "a"), "--checks", "all-zero")
     assert code == 1
     assert out == (
-        "transplt watch: 1 watch point of 1 hit in 1 step of 2 ranks; the first in step 0\n\n"
+        "transplt anomalies: 1 watch point of 1 hit in 1 step of 2 ranks; the first in step 0\n\n"
         "all-zero (检查张量是否全为0): 1 time\n"
         "  all elements of an operator's output are 0\n"
         f"  step 0, rank 1: {SIGMOID} output.0: all 2 elements are 0, at /job/model.py:31 (forward)\n"

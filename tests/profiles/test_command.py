@@ -50,7 +50,7 @@ def test_an_operator_that_is_only_dear_changes_no_exit_code(tmp_path: Path) -> N
 
 
 def test_json(tmp_path: Path) -> None:
-    document = json.loads(read(run_folder(tmp_path), "--json").output)
+    document = json.loads(read(run_folder(tmp_path), "--format=json").output)
     [profile] = document["profiles"]
     assert document["format"] == 1 and profile["name"] == "host_1_20260101_ascend_pt" and profile["card_us"] == 1300.0
     copies = next(each for each in profile["findings"] if each["name"] == "copies")
@@ -62,7 +62,7 @@ def test_the_page_shows_kinds_operators_and_findings(tmp_path: Path, project: Pa
     hostile = kernel("<script>alert(1)</script>", "<b>\x1b[2J", "AI_CORE", 3000, 200)
     table = folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
     table.write_text(table.read_text() + hostile)
-    result = read(folder, "--html", tmp_path / "page.html", "--project", project)
+    result = read(folder, "--report", tmp_path / "page.html", "--project", project)
     page = (tmp_path / "page.html").read_text("utf-8")
     assert result.return_value == 1 and "&lt;b&gt;\\x1b[2J" in page and "<b>" not in page and "\x1b" not in page
     assert "<h3>By kind</h3>" in page and "TensorMove" in page and "Copies on the card" in page
@@ -136,12 +136,12 @@ def test_folders_that_say_nothing_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
-    assert "cannot write" in str(read(run_folder(tmp_path), "--html", tmp_path / "no" / "p.html").exception)
+    assert "cannot write" in str(read(run_folder(tmp_path), "--report", tmp_path / "no" / "p.html").exception)
 
 
 @in_browser
 def test_the_page_fits_a_narrow_screen_and_says_nothing_to_the_console(tmp_path: Path, project: Path) -> None:
-    read(run_folder(tmp_path / "out"), "--html", tmp_path / "page.html", "--project", project)
+    read(run_folder(tmp_path / "out"), "--report", tmp_path / "page.html", "--project", project)
     with browser(tmp_path) as page:
         page.open(tmp_path / "page.html")
         for width in (320, 1280):

@@ -122,7 +122,7 @@ def test_the_list(tmp_path: Path) -> None:
     assert "NPU750" in rows["fused-optimizer"]
     assert rows["max-steps"].startswith("max-steps=100 ")
     assert rows["step-time"].endswith("; by name only")
-    table = json.loads(transplt("rules", "--tunings", "--json", cwd=tmp_path).stdout)
+    table = json.loads(transplt("rules", "--tunings", "--format=json", cwd=tmp_path).stdout)
     assert [row["name"] for row in table] == list(TUNINGS)
     assert {row["name"] for row in table if row["all"]} == {name for name, _ in ALL}
     assert all(set(row["versions"]) <= set(TORCH_VERSIONS) for row in table)

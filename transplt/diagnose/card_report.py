@@ -58,7 +58,7 @@ def _operators(result: CardResult) -> Iterator[str]:
         for each in its[:_MOST]:
             yield f"  {state:<9} {_call(each)}: {each.message}"
         if len(its) > _MOST:
-            yield f"  and {len(its) - _MOST} more that {_FOUND[state]} (--json has all)"
+            yield f"  and {len(its) - _MOST} more that {_FOUND[state]} (--format json has all)"
     timed = sorted((each for each in result.tried if each.ms), key=lambda each: -each.ms[-1])[:_SLOWEST]
     if timed:
         yield "  slowest on the card (first call / next call, memory):"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -15,18 +15,33 @@ from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.text.regular_file import RECORDS, read_regular
 from transplt.faces.cli.command import DONE, EXECUTOR, EXIT_ZERO, ISOLATED, JOBS, LEFT, RULES, Command, to_stderr
 from transplt.faces.cli.completing import FILE
+from transplt.proof.launch.shared_options import CardName, card_option
+from transplt.render.spelling import QUIET, formerly
 from transplt.report.analysis_reports import DOCUMENT, RANKING
-from transplt.rules.card_limits import card_named, documented_as, documented_cards
+from transplt.rules.card_limits import documented_as, documented_cards
 
 _FORMATS = ("table", "json", "csv")
-#: The cards that the documentation of torch_npu tells apart, by its names and by those of `transplt run --card`.
-HARDWARE = click.option(
-    "--hardware",
-    type=click.Choice(tuple(dict.fromkeys((*documented_cards(), *map(card_named, documented_cards()))))),
-    default="A2",
-    callback=lambda _, __, name: documented_as(name),
-    help="The card: A2 and A3 are Atlas (A2).",
-)
+
+
+def _documented(name: str) -> str:
+    """The name that the documentation of torch_npu has for a card. ValueError for one that it does not tell apart."""
+    found = documented_as(name)
+    if found not in documented_cards():
+        known = ", ".join(documented_cards())
+        raise ValueError(f"the documentation of torch_npu says nothing of {name} by itself; it knows {known}")
+    return found
+
+
+_CARD = CardName(_documented)
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def card(function: _F) -> _F:
+    """`--card` of an analysis, for the parameter `hardware`; it was called `--hardware`."""
+    option = card_option(_CARD, "The card; the documentation tells A2, A3 and 950DT apart.", "hardware")
+    return option(formerly("--hardware", "--card", "hardware", type=_CARD)(function))
+
+
 #: Folders in which projects keep their packages: what lies in them is imported without their name.
 _LAYOUTS = ("src", "python", "lib")
 
@@ -34,7 +49,7 @@ _LAYOUTS = ("src", "python", "lib")
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("paths", nargs=-1, type=FILE, required=True, metavar="PATH...")
 @click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
-@HARDWARE
+@card
 @click.option("-o", "--output", "out", metavar="DIR", help="Write a workbook, CSV files and JSON there.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="table", help="What is printed (table).")
 @click.option("--library", metavar="DIR", multiple=True, help="A saved analysis (-o) of a library that is imported.")
@@ -44,7 +59,7 @@ _LAYOUTS = ("src", "python", "lib")
 @JOBS
 @EXECUTOR
 @EXIT_ZERO
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
+@QUIET
 def analyze(
     paths: tuple[str, ...],
     *,

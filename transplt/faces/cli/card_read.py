@@ -13,6 +13,7 @@ import click
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE
+from transplt.render.spelling import json_format
 
 if TYPE_CHECKING:
     from transplt.rules.own_card import Outcome
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("file", type=FILE, metavar="FILE")
-@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
+@json_format
 @EXIT_ZERO
 def card_read(file: str, *, as_json: bool, exit_zero: bool) -> int:
     """Say what held on the card, from the file that a card pack sent back, and keep what its operators did.

@@ -24,6 +24,7 @@ from transplt.faces.cli.command import (
     to_stderr,
 )
 from transplt.faces.cli.completing import FILE
+from transplt.render.spelling import QUIET, formerly
 
 if TYPE_CHECKING:
     from transplt.disk.cache_folder import Cache
@@ -52,7 +53,10 @@ _STDIN = "-"
 @click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline, and exit with 0.")
 @click.option("--select", metavar="CODES", multiple=True, help="Only codes with these prefixes (NPU2,NPU501).")
 @click.option("--ignore", metavar="CODES", multiple=True, help="No codes with these prefixes.")
-@click.option("--output-format", type=click.Choice(_FORMATS), default="text", help="How findings are written (text).")
+@click.option(
+    "--format", "output_format", type=click.Choice(_FORMATS), default="text", help="How findings are written (text)."
+)
+@formerly("--output-format", "--format", "output_format", type=click.Choice(_FORMATS))
 @click.option("--output-file", type=FILE, metavar="FILE", help="Write the findings there instead of to stdout.")
 @click.option("--statistics", is_flag=True, help="Print how many findings each code has.")
 @click.option(
@@ -68,7 +72,7 @@ _STDIN = "-"
 @EXIT_ZERO
 @click.option("--no-cache", is_flag=True, envvar="TRANSPLT_NO_CACHE", help="Neither read nor write the cache.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what is only worth knowing.")
-@click.option("-q", "--quiet", is_flag=True, help="No summary.")
+@QUIET
 def check(
     paths: tuple[str, ...],
     *,

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from transplt.faces.cli.completing import FILE
+from transplt.render.spelling import short_version, version_after_v
 
 #: Exit codes of every command.
 DONE, LEFT, USAGE, UNFINISHED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -44,38 +45,69 @@ EXIT_ZERO = click.option("--exit-zero", is_flag=True, help="Exit with 0 also whe
 #: Sub-commands that live in modules of their own, imported when they are called: name -> where, and the short help; in
 #: the order in which people need them.
 LAZY_COMMANDS = {
-    "check": ("transplt.faces.cli.check:check", "Say what is bound to CUDA; --fix edits files in place."),
-    "analyze": ("transplt.faces.cli.analyze:analyze", "Say what an NPU lacks, limits or does faster."),
-    "survey": ("transplt.faces.cli.survey:survey", "Analyse many repositories, and say what would unblock most."),
+    "migrate": ("transplt.faces.cli.migrate:migrate_command", "Write the project for NPUs: `transplt -i PROJECT`."),
+    "check": ("transplt.faces.cli.check:check", "List what is bound to CUDA; with --fix, edit files in place."),
+    "analyze": (
+        "transplt.faces.cli.analyze:analyze",
+        "List what a project uses that an NPU lacks, limits or does faster.",
+    ),
+    "survey": (
+        "transplt.faces.cli.survey:survey",
+        "Analyze many repositories, and rank what would unblock most of them.",
+    ),
     "plan": ("transplt.faces.cli.plan:plan_command", "Write the decisions of a port as a file to edit."),
     "distributed": ("transplt.faces.cli.distributed:distributed", "Migrate, and make a script run on many cards."),
     "run": ("transplt.proof.launch.command:run_command", "Run a migrated script without an NPU (emulated)."),
-    "prove": ("transplt.proof.prove.command:prove_command", "Run original and migrated program, and compare them."),
+    "prove": (
+        "transplt.proof.prove.command:prove_command",
+        "Run the original and the migrated program, and compare them.",
+    ),
     "instrument": (
         "transplt.faces.cli.instrument:instrument_command",
         "Copy a training that records what it computes.",
     ),
     "port": ("transplt.faces.cli.port:port_command", "Migrate as a branch of small commits in git."),
     "loss": ("transplt.faces.cli.loss:loss", "Compare the loss curves of two logs, of the NPU and of the GPU."),
-    "compare": ("transplt.faces.cli.compare:compare", "Say what diverged first between two dumps of a training."),
+    "compare": ("transplt.faces.cli.compare:compare", "Find what diverged first between two dumps of a training."),
     "replay": ("transplt.faces.cli.replay:replay", "Compute a dump's operators again: which one is wrong?"),
     "show": ("transplt.faces.cli.show:show", "Show one operator of a dump, or write a test of it."),
-    "watch": ("transplt.faces.cli.watch:watch", "Look for zeros, overflows, weights that stay, in a dump's steps."),
+    "anomalies": (
+        "transplt.faces.cli.anomalies:anomalies",
+        "Find zeros, overflows and weights that stay in a dump's steps.",
+    ),
     "convert": ("transplt.faces.cli.convert:convert", "Convert tensors of dumps to .npy and text; write acl.json."),
-    "diagnose": ("transplt.faces.cli.diagnose:diagnose", "Say what went wrong on the card, from logs of a training."),
+    "diagnose": ("transplt.faces.cli.diagnose:diagnose", "Find the cause of a failed training on NPUs from its logs."),
     "profile-read": (
         "transplt.faces.cli.profile_read:profile_read",
-        "Say where the time goes, from a profiler run or host logs.",
+        "Find where the time goes, from a profiler run or host logs.",
     ),
-    "doctor": ("transplt.faces.cli.doctor:doctor", "Say whether this host can train on NPUs; changes nothing."),
-    "card-read": ("transplt.faces.cli.card_read:card_read", "Say what held on the card, from what a pack sent back."),
+    "doctor": ("transplt.faces.cli.doctor:doctor", "Check whether this host can train on NPUs; changes nothing."),
+    "card-read": (
+        "transplt.faces.cli.card_read:card_read",
+        "Report what held on the card, from what a card pack sent back.",
+    ),
     "mcp": ("transplt.faces.cli.mcp:mcp", "Serve agents over MCP: check, migrate, prove."),
     "lsp": ("transplt.faces.cli.lsp:lsp", "Serve an editor over LSP: findings, fixes, pages."),
     "explain": ("transplt.faces.cli.explain:explain", "Explain a code, an API, a variable or a package."),
     "rules": ("transplt.faces.cli.rules:rules", "List codes and rules; write, try and check your own."),
     "config": ("transplt.faces.cli.config:config", "Show the settings in force and where they come from."),
-    "cache": ("transplt.faces.cli.cache:cache", "Say where results of checks are cached; clear them."),
+    "cache": ("transplt.faces.cli.cache:cache", "Show where results of checks are cached; clear them."),
 }
+
+#: The sections of a long help, by the names of parameters; what is in none of them comes last.
+SECTIONS = (
+    ("Input and output", "source out plan exclude force discard_edits copy_all diff report_only branch"),
+    ("What is edited", "style torch_version specify_device similar unsafe_fixes tune adapt texts docs inline "
+                       "torch_npu_import rules fixers fix allow_dirty targets entry check_ranks"),
+    ("Mixed precision", "amp amp_dtype opt_level loss_scale combine_ddp amp_flag"),
+    ("Proof on the emulated card", "prove command stubs data card_pack"),
+    ("Which findings", "select ignore since baseline update_baseline"),
+    ("What is reported", "output_format output_file statistics page analysis annotate verbose quiet exit_zero"),
+)  # fmt: skip
+#: Options from which on a help has sections.
+_LONG = 15
+#: Commands that have another name now: the old one works and says so.
+FORMER_COMMANDS = {"watch": "anomalies"}
 
 
 def to_stderr(line: str) -> None:
@@ -151,6 +183,19 @@ class Formatter(click.HelpFormatter):
         super().write_dl(rows, min(col_max, self.width * 2 // 5), col_spacing)
 
 
+def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """The options of a command, those of a long help by sections."""
+    options = (each for each in command.get_params(ctx) if isinstance(each, click.Option))
+    rows = {each.name: row for each in options if (row := each.get_help_record(ctx)) is not None}
+    if len(rows) >= _LONG:
+        for title, names in SECTIONS:
+            if found := [rows.pop(name) for name in names.split() if name in rows]:
+                with formatter.section(title):
+                    formatter.write_dl(found)
+    with formatter.section("Options"):
+        formatter.write_dl(list(rows.values()))
+
+
 class Context(click.Context):
     """The context of a command, whose help fits the terminal."""
 
@@ -167,6 +212,10 @@ class Command(click.Command):
             refuse_bundles(ctx, args)
         return super().parse_args(ctx, args)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options, by sections where they are many."""
+        write_options(self, ctx, formatter)
+
 
 class CommandGroup(click.Group):
     """The group; without a sub-command it migrates."""
@@ -179,6 +228,8 @@ class CommandGroup(click.Group):
             click.echo(self.beginning(ctx), err=True)
             ctx.exit(USAGE)
         refuse_bundles(ctx, args)
+        if version := version_after_v(args):
+            ctx.fail(f"-v is --verbose here; to migrate to torch {version}: --torch-version {short_version(version)}")
         return super().parse_args(ctx, args)
 
     def beginning(self, ctx: click.Context) -> str:
@@ -209,7 +260,7 @@ class CommandGroup(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The sub-commands, and the options below them."""
         self.format_commands(ctx, formatter)
-        click.Command.format_options(self, ctx, formatter)
+        write_options(self, ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of sub-commands, without importing them."""
@@ -226,6 +277,9 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if ctx.parent is None and args[0] in FORMER_COMMANDS:
+            former, args = args[0], [FORMER_COMMANDS[args[0]], *args[1:]]
+            to_stderr(f"transplt {former} is transplt {args[0]} now")
         if ctx.parent is None and args[0] not in self.list_commands(ctx):
             # What is there is a project rather than a mistyped command.
             near = [] if os.path.exists(args[0]) else get_close_matches(args[0], self.list_commands(ctx), 1, 0.75)

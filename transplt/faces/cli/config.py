@@ -15,13 +15,14 @@ from transplt.faces.cli.completing import FILE
 from transplt.project.checking.inputs import CheckedProject, open_project, real_path
 from transplt.project.kept_back import may_keep_back, settings_file
 from transplt.project.options import Options
+from transplt.render.spelling import json_format
 
 DEFAULT = "default"
 
 
 @click.command(cls=Command)
 @click.argument("path", type=FILE, default=".", metavar="[PATH]")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object: name -> value and source.")
+@json_format
 @ISOLATED
 def config(path: str, as_json: bool, isolated: bool) -> int:
     """Show the settings in force for a file or folder, and where each comes from."""

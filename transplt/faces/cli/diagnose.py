@@ -12,12 +12,13 @@ import click
 from transplt.base.errors import UsageError, reason, shown
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command
 from transplt.faces.cli.completing import FILE, FOLDER
+from transplt.render.spelling import json_format
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("logs", nargs=-1, type=FILE, metavar="LOG...")
 @click.option("--project", type=FOLDER, metavar="DIR", help="The sources that ran: errors are told with their lines.")
-@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
+@json_format
 @EXIT_ZERO
 def diagnose(logs: tuple[str, ...], *, project: str | None, as_json: bool, exit_zero: bool) -> int:
     """Say what went wrong in a training on NPUs, from its logs: output, tracebacks, plog, HCCL.

@@ -10,12 +10,13 @@ from pathlib import Path
 import click
 
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command
+from transplt.render.spelling import json_format
 
 FORMAT = 1
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
+@json_format
 @EXIT_ZERO
 def doctor(as_json: bool, exit_zero: bool) -> int:
     """Say whether this host can train on NPUs: what is installed, and whether it belongs together.

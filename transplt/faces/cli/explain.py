@@ -16,6 +16,7 @@ import click
 from transplt.base.errors import UsageError, shown
 from transplt.faces.cli.command import DONE, Command
 from transplt.faces.cli.completing import KnownName
+from transplt.render.spelling import json_format
 from transplt.rules.errors import (
     KnownError,
     error_called,
@@ -38,7 +39,7 @@ _MOST_CHARACTERS = 80
 
 @click.command(cls=Command)
 @click.argument("name", type=KnownName(), metavar="NAME")
-@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
+@json_format
 def explain(name: str, as_json: bool) -> int:
     """Print the page of a code such as NPU201, of a reason such as own-name, or of an error of torch_npu and CANN such
     as ERR00100, EZ9999 or 507015; or what is known of an API, an environment variable or a package, or of finding a

@@ -10,6 +10,7 @@ import click
 from transplt.base.errors import UsageError
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command
 from transplt.faces.cli.completing import FILE
+from transplt.render.spelling import formerly, json_format
 
 _MORE_THAN_ZERO = click.FloatRange(0)
 
@@ -22,8 +23,9 @@ _MORE_THAN_ZERO = click.FloatRange(0)
 @click.option("--abs", "absolute", type=_MORE_THAN_ZERO, metavar="X", help="Mean difference that is fine (1e-4).")
 @click.option("--share", type=_MORE_THAN_ZERO, metavar="X", help="Or fine as a share of the loss of B (0.01).")
 @click.option("--total", type=click.IntRange(1), metavar="N", help="Epochs (or steps) of the whole training.")
-@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
-@click.option("--html", type=FILE, metavar="FILE", help="Write a page with both curves, too.")
+@json_format
+@click.option("--report", "html", type=FILE, metavar="FILE.html", help="Write a page with both curves, too.")
+@formerly("--html", "--report", "html", type=FILE)
 @EXIT_ZERO
 def loss(
     a: str, b: str, *, name: str | None, pattern: str | None, absolute: float | None, share: float | None,

@@ -10,8 +10,20 @@ from typing import Any, TypeVar
 import click
 
 from transplt.base.errors import UsageError
-from transplt.faces.cli.command import DONE, EXECUTOR, EXIT_ZERO, FIXERS, ISOLATED, JOBS, LEFT, RULES, to_stderr
+from transplt.faces.cli.command import (
+    DONE,
+    EXECUTOR,
+    EXIT_ZERO,
+    FIXERS,
+    ISOLATED,
+    JOBS,
+    LEFT,
+    RULES,
+    Command,
+    to_stderr,
+)
 from transplt.faces.cli.completing import FILE, FOLDER, AdaptorNames, TuningNames
+from transplt.render.spelling import QUIET
 
 #: Of the migration and of `port`.
 CARD_PACK = click.option(
@@ -70,7 +82,7 @@ _EDITS = (
         "--unsafe-fixes", is_flag=True, default=None, help="Apply edits that may change what the program does."
     ),
     click.option(
-        "--texts", is_flag=True, default=None, help="Messages and help texts follow the code (nothing edits them else)."
+        "--texts", is_flag=True, default=None, help="Messages and help texts follow the code too."
     ),
     click.option("--docs", is_flag=True, default=None, help="Commands and code in documents (.md, .rst) follow too."),
     click.option(
@@ -111,22 +123,27 @@ _OUTPUT = (
     click.option("--annotate", is_flag=True, default=None, help="Mark what is left with a comment in the output."),
     EXIT_ZERO,
     click.option("-v", "--verbose", count=True, help="Say more."),
-    click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors."),
+    QUIET,
 )
+
+
+def _options(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
+    def decorate(function: _F) -> _F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
 
 
 def migrate_options(function: _F) -> _F:
     """The options of a migration, for the group and for the commands that migrate first."""
-    for option in reversed((*_PLACES, *_EDITS, *_OUTPUT)):
-        function = option(function)
-    return function
+    return _options(*_PLACES, *_EDITS, *_OUTPUT)(function)
 
 
 def edit_options(function: _F) -> _F:
     """Those that choose which edits are made, for commands that put them elsewhere."""
-    for option in reversed(_EDITS):
-        function = option(function)
-    return function
+    return _options(*_EDITS)(function)
 
 
 def migrate(
@@ -186,3 +203,16 @@ def migrate(
             to_stderr(f"card pack: {proving.pack}")
     failed = proof is not None and proof.verdict.word.value != "equal"
     return DONE if exit_zero else max(result.exit_code, LEFT if failed else DONE)
+
+
+@click.command(
+    "migrate", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
+@click.argument("project", type=FILE)
+@_options(*_PLACES[1:], *_EDITS, *_OUTPUT)
+def migrate_command(project: str, **given: Any) -> int:
+    """Write PROJECT (a folder or one .py file) for Ascend NPUs; PROJECT itself is never changed.
+
+    The same as `transplt -i PROJECT` with these options.
+    """
+    return migrate(source=project, **given)

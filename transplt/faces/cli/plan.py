@@ -12,6 +12,7 @@ from transplt.base.errors import UsageError, shown
 from transplt.faces.cli.command import DONE, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.faces.cli.migrate import edit_options
+from transplt.render.spelling import QUIET
 
 
 @click.command("plan", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -19,7 +20,7 @@ from transplt.faces.cli.migrate import edit_options
 @click.option("-o", "--output", "out", type=FILE, metavar="FILE", help="Where the plan goes (stdout).")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @edit_options
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@QUIET
 def plan_command(project: str, *, out: str | None, force: bool, quiet: bool, **given: Any) -> int:
     """Write the decisions of a port of PROJECT (a folder or one .py file) as a Markdown file to edit.
 

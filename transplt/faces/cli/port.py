@@ -10,6 +10,7 @@ from transplt.base.errors import UsageError
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.faces.cli.migrate import CARD_PACK, PLAN, edit_options
+from transplt.render.spelling import QUIET
 
 
 @click.command("port", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -28,7 +29,7 @@ from transplt.faces.cli.migrate import CARD_PACK, PLAN, edit_options
 @PLAN
 @edit_options
 @EXIT_ZERO
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@QUIET
 def port_command(
     project: str, *, branch: str, command: str, card_pack: str | None, exit_zero: bool, quiet: bool, **given: Any
 ) -> int:

@@ -11,13 +11,15 @@ import click
 from transplt.base.errors import UsageError, reason, shown
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE, FOLDER
+from transplt.render.spelling import formerly, json_format
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("path", type=FILE, metavar="DIR|FILE")
 @click.option("--project", type=FOLDER, metavar="DIR", help="The sources that ran: their lines are told.")
-@click.option("--html", type=FILE, metavar="FILE", help="Write a page as well: by kind, by operator, what to do.")
-@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
+@click.option("--report", "html", type=FILE, metavar="FILE.html", help="Write a page: by kind, operator; what to do.")
+@formerly("--html", "--report", "html", type=FILE)
+@json_format
 @EXIT_ZERO
 def profile_read(path: str, *, project: str | None, html: str | None, as_json: bool, exit_zero: bool) -> int:
     """Say where the time of a training on NPUs goes, from a profiler run, and what to do about it.

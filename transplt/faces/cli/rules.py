@@ -13,6 +13,7 @@ from transplt.base.errors import UsageError, reason, shown
 from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, Settings
 from transplt.faces.cli.command import DONE, LEFT, USAGE, CommandGroup, to_stderr
 from transplt.faces.cli.completing import FILE
+from transplt.render.spelling import json_format
 from transplt.rules.pages import all_codes, load
 from transplt.rules.versions import spans
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.group(cls=CommandGroup, invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="JSON: a list of codes with their facts.")
+@json_format
 @click.option("--tunings", is_flag=True, help="List what --tune takes instead.")
 @click.option("--adaptors", is_flag=True, help="List what --adapt takes instead.")
 @click.pass_context
@@ -113,7 +114,7 @@ def rule_table(versions: Iterable[str] = TORCH_VERSIONS) -> list[dict[str, Any]]
 
 @rules.command("list")
 @click.option("--torch-version", metavar="X.Y", help=f"The rules for this torch ({DEFAULT_TORCH_VERSION}).")
-@click.option("--json", "as_json", is_flag=True, help="JSON: the rules for all versions, with their versions.")
+@json_format
 def list_rules(torch_version: str | None, as_json: bool) -> int:
     """List the rules that stand in tables: code, level, kind, name, and what it becomes."""
     from transplt.project.torch_version import check_version

@@ -9,6 +9,7 @@ import click
 from transplt.base.errors import UsageError, shown
 from transplt.faces.cli.command import DONE, LEFT, Command
 from transplt.faces.cli.completing import FILE, FOLDER
+from transplt.render.spelling import json_format
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -19,7 +20,7 @@ from transplt.faces.cli.completing import FILE, FOLDER
 @click.option("--bench", type=FOLDER, metavar="DUMP", help="Hold it against the same operator of another dump.")
 @click.option("--top", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Elements shown.")
 @click.option("--case", type=FILE, metavar="OUT.py", help="Write a test (pytest) of this operator.")
-@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
+@json_format
 def show(
     dump: str, name: str, *, step: int | None, rank: int | None, bench: str | None, top: int, case: str | None,
     as_json: bool,

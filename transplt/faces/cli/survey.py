@@ -10,9 +10,10 @@ from typing import Any
 import click
 
 from transplt.base.errors import UsageError, shown
-from transplt.faces.cli.analyze import HARDWARE
+from transplt.faces.cli.analyze import card
 from transplt.faces.cli.command import DONE, EXIT_ZERO, ISOLATED, LEFT, RULES, Command, to_stderr
 from transplt.faces.cli.completing import FILE
+from transplt.render.spelling import QUIET
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -32,12 +33,12 @@ from transplt.faces.cli.completing import FILE
 @click.option("--memory-limit", default=4096, show_default=True, type=click.IntRange(256), help="MB a repository.")
 @click.option("--size-limit", default=2048, show_default=True, type=click.IntRange(1), help="MB of its files.")
 @click.option("--torch-version", metavar="X.Y", help="The torch to look at (what each project pins).")
-@HARDWARE
+@card
 @RULES
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
 @ISOLATED
 @EXIT_ZERO
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@QUIET
 def survey(
     paths: tuple[str, ...],
     *,

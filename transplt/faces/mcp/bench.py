@@ -45,8 +45,8 @@ class Bench:
         return ended
 
     async def check(self, path: Path, *options: str) -> dict[str, Any]:
-        """The document of `transplt check --output-format json`."""
-        ended = await self.run(["check", "--output-format", "json", "--quiet", *options, "--", str(path)])
+        """The document of `transplt check --format json`."""
+        ended = await self.run(["check", "--format", "json", "--quiet", *options, "--", str(path)])
         table: dict[str, Any] = json.loads(ended.out)
         return table
 

@@ -130,7 +130,7 @@ async def _in_place(bench: Bench, source: Path, options: list[str], given: Argum
     fixes = ("safe", "unsafe") if given.get("unsafe_fixes") else ("safe",)
     files = sorted({each["path"] for each in before["findings"] if each["fix"] in fixes and each["edit"]})
     after = await bench.run(
-        ["check", "--fix", "--output-format", "json", *options, *style, "--", str(source)], WRITE
+        ["check", "--fix", "--format", "json", *options, *style, "--", str(source)], WRITE
     )
     table = json.loads(after.out)
     left = work_orders(table, bench.folders.display(source))
@@ -150,7 +150,7 @@ async def _in_place(bench: Bench, source: Path, options: list[str], given: Argum
 async def _diagnose(bench: Bench, given: Arguments) -> Answer:
     logs = [str(bench.folders.inside(name)) for name in given["logs"]]
     project = ["--project", str(bench.folders.inside(given["project"]))] if "project" in given else []
-    ended = await bench.run(["diagnose", "--json", *project, "--", *logs])
+    ended = await bench.run(["diagnose", "--format=json", *project, "--", *logs])
     table = json.loads(ended.out)
     kept = ("title", "code", "log", "line", "who", "time", "times", "text", "means", "cause", "do", "own_source",
             "foretold_by")  # fmt: skip

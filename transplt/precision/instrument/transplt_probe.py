@@ -208,7 +208,7 @@ class _Msprobe:
         version = metadata.version("mindstudio-probe")
         if int(version.partition(".")[0]) < 26:
             return "overflow_check"
-        _say(f"msprobe {version} has no overflow_check: statistics are recorded, of which transplt watch tells it")
+        _say(f"msprobe {version} has no overflow_check: statistics are recorded, of which transplt anomalies tells it")
         return "statistics"
 
     def start(self, models: list[Any]) -> None:

@@ -1,1 +1,1 @@
-"""`transplt watch`: the watch points of the tuning guide over the steps of a dump."""
+"""`transplt anomalies`: the watch points of the tuning guide over the steps of a dump."""

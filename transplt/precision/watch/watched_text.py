@@ -20,10 +20,10 @@ def watch_text(watched: Watched, dumps: int) -> str:
         f" in {dumps} dumps" if dumps > 1 else ""
     )
     if not watched.hits:
-        head = f"transplt watch: none of {many(len(watched.points), 'watch point')} is hit in {looked}"
+        head = f"transplt anomalies: none of {many(len(watched.points), 'watch point')} is hit in {looked}"
     else:
         first = min((hits[0] for hits in watched.hits.values()), key=lambda hit: (hit.step, hit.rank))
-        head = f"transplt watch: {many(len(watched.hits), 'watch point')} of {len(watched.points)} hit in {looked}"
+        head = f"transplt anomalies: {many(len(watched.hits), 'watch point')} of {len(watched.points)} hit in {looked}"
         head += f"; the first in step {first.step}"
     lines = [head]
     for point in watched.points:
@@ -34,7 +34,7 @@ def watch_text(watched: Watched, dumps: int) -> str:
         lines += [f"  {_line(hit, dumps)}" for hit in hits[:_MOST_SHOWN]]
         if count > _MOST_SHOWN:
             names = {(hit.row, hit.tensor) for hit in hits}
-            lines.append(f"  and {count - _MOST_SHOWN} more, of {many(len(names), 'tensor')} in all (--json)")
+            lines.append(f"  and {count - _MOST_SHOWN} more, of {many(len(names), 'tensor')} in all (--format json)")
     if watched.remarks:
         lines += ["", *(f"note: {visible(remark)}" for remark in watched.remarks)]
     return "\n".join(lines) + "\n"

@@ -15,10 +15,10 @@ from transplt.base.settings import DEFAULT_TORCH_VERSION
 from transplt.disk.replace import write_asked_for
 from transplt.proof.launch.dumping import asked_for, folder_summary, with_dump_options
 from transplt.proof.launch.options import LIMITS, RunOptions, UsageError
-from transplt.proof.launch.shared_options import NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
+from transplt.proof.launch.shared_options import NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION, CardName, card_option
 from transplt.proof.launch.warm import Warm
 from transplt.render.verdict import Word
-from transplt.rules.card_limits import card_named, cards, documented_cards
+from transplt.rules.card_limits import card_named
 
 _HELP = """Run a migrated SCRIPT with ARGS on an emulated NPU, on the CPU of this machine.
 
@@ -46,14 +46,7 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
 )
 @click.option("-m", "--module", is_flag=True, help="SCRIPT is a module's dotted name, as with python -m.")
 @TORCH_VERSION
-@click.option(
-    "--card",
-    type=click.Choice(tuple(dict.fromkeys((*cards(), *documented_cards())))),
-    default=cards()[0],
-    callback=lambda _, __, name: card_named(name),
-    show_default=True,
-    help="The card whose limits hold: types that operators and HCCL refuse, memory.",
-)
+@card_option(CardName(card_named), "The card whose limits hold: types that operators and HCCL refuse, memory.")
 @NPUS
 @click.option("--nproc", type=click.IntRange(0, 64), default=0, metavar="N", help="Start N processes with torchrun.")
 @click.option(

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
+from transplt.rules.card_limits import cards, documented_cards
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def list_stubs(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -57,3 +62,24 @@ PYTHON = click.option(
 )
 #: What `--timeout` takes.
 SECONDS = click.FloatRange(min=0, min_open=True)
+
+
+class CardName(click.Choice):  # type: ignore[type-arg]  # generic since click 8.2
+    """The name of a card, of either kind; the value is what `meaning` makes of it. BadParameter where that raises."""
+
+    def __init__(self, meaning: Callable[[str], str]) -> None:
+        super().__init__(tuple(dict.fromkeys((*cards(), *documented_cards()))))
+        self._meaning = meaning
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The value for a name that was given."""
+        name = str(super().convert(value, param, ctx))
+        try:
+            return self._meaning(name)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def card_option(kind: CardName, text: str, name: str = "card") -> Callable[[_F], _F]:
+    """`--card`, for the parameter `name`."""
+    return click.option("--card", name, type=kind, default=cards()[0], show_default=True, help=text)

@@ -1,4 +1,4 @@
-"""`transplt watch`: parses options, looks through dumps, prints, returns the exit code."""
+"""`transplt anomalies`: parses options, looks through dumps, prints, returns the exit code."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 from transplt.base.errors import UsageError
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command
 from transplt.faces.cli.completing import FOLDER
+from transplt.render.spelling import json_format
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -17,9 +18,9 @@ from transplt.faces.cli.completing import FOLDER
 @click.option("--bound", "bounds", multiple=True, metavar="NAME=VALUE", help="Another bound of a watch point.")
 @click.option("--range", "between", metavar="LOW,HIGH", help="That of tensor-range (that of float16).")
 @click.option("--list", "listed", is_flag=True, help="List the watch points and their bounds.")
-@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
+@json_format
 @EXIT_ZERO
-def watch(
+def anomalies(
     dumps: tuple[str, ...], *, checks: str, bounds: tuple[str, ...], between: str | None, listed: bool, as_json: bool,
     exit_zero: bool,
 ) -> int:  # fmt: skip
