@@ -134,7 +134,8 @@ def check_value(operation: str, argument: str, value: Any) -> None:
         return
     shown = type_name(value) if hasattr(value, "name") else str(value)
     if shown not in known:
-        key = "triton atomic value" if operation.startswith("atomic") else "triton dot value"
+        of_dot = "triton dot precision" if argument in ("allow_tf32", "input_precision") else "triton dot value"
+        key = "triton atomic value" if operation.startswith("atomic") else of_dot
         refuse(
             key, place.line(), DoesNotFit, name=operation, argument=argument, value=shown, takes=" or ".join(sorted(known)),
         )  # fmt: skip
