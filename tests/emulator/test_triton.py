@@ -33,3 +33,14 @@ def test_every_planted_limit_is_found_in_its_line_and_nothing_else(transplt_run:
     assert len(planted(path)) >= 45
     assert sorted(found) == sorted(planted(path))
     assert code == 1
+
+
+@pytest.mark.parametrize("host", ["npu", "cuda"])
+def test_healthy_kernels_run_and_are_quiet(transplt_run: Run, host: str) -> None:
+    options = [] if host == "npu" else ["--host", "cuda", "--dump", "dump"]
+    code, report, errors = transplt_run(PROGRAMS / "triton_healthy.py", host, options=options)
+    told = report["stdout"].splitlines()
+    assert code == 0, errors
+    assert len([line for line in told if "True" in line]) == 10, told
+    assert "False" not in report["stdout"]
+    assert report["findings"] == [] and report["notes"] == []
