@@ -12,7 +12,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
+import triton.language as tl
 import triton.runtime.interpreter as interpreter
 from npu_emulator import DEVICE
 from npu_emulator.record import record
@@ -64,6 +66,9 @@ def _converted(value: Any, name: str) -> Any:
     if isinstance(value, tuple):
         parts = [_converted(each, f"{name}[{at}]") for at, each in enumerate(value)]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, float):  # float32 in a kernel, and no number of Python's, whose type would not count
+        handle = interpreter.TensorHandle(np.array([value], np.float32), tl.float32)
+        return tl.tensor(handle, tl.float32)
     return interpreter._implicit_cvt(value)
 
 

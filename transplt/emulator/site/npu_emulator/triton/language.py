@@ -7,12 +7,14 @@ newer versions of Triton no longer have, are made again: kernels for NPUs use th
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import triton.language as tl
 import triton.runtime.interpreter as interpreter
 from triton.language import core, math
@@ -127,6 +129,25 @@ def _where(plain: Callable[..., Any]) -> Callable[..., Any]:
     return where
 
 
+def device_range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Iterator[Any]:
+    """`range` and tl.range of a kernel: a device counts in a scalar of its own, which has a type and methods."""
+    given = (0, first, 1) if last is None else (first, last, 1 if step is None else step)
+    ends = [getattr(value, "value", value) for value in given]
+    long = any(isinstance(value, tl.tensor) and value.dtype.primitive_bitwidth > 32 for value in ends)
+    kind, numbers = (tl.int64, np.int64) if long else (tl.int32, np.int32)
+    for number in range(*[int(value.__index__()) for value in ends]):
+        yield tl.tensor(interpreter.TensorHandle(np.array([number]).astype(numbers), kind), kind)
+
+
+def _for(self: Any, node: ast.For) -> ast.For:
+    """ASTTransformer.visit_For: `range` of a kernel is the device's; its module goes on with Python's."""
+    self.generic_visit(node)
+    called = node.iter
+    if isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "range":
+        called.func.id = "device_range"
+    return node
+
+
 def _function(plain: Callable[..., Any]) -> Callable[..., Any]:
     """A function that Triton writes in its own language (tl.sort, tl.sum): its type is that of its first tensor."""
 
@@ -153,6 +174,9 @@ def install() -> None:
     _put("make_block_ptr", blocks.make_block_ptr)
     _put("advance", blocks.advance)
     _put("inline_asm_elementwise", _assembly)
+    _put("range", device_range)
+    interpreter.device_range = device_range  # where rewritten kernels look for it
+    interpreter.ASTTransformer.visit_For = _for
     core.tensor.to = _cast(core.tensor.to)
     core.tensor.advance = blocks.advance
     kind = interpreter.InterpretedFunction
