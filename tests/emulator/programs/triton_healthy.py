@@ -45,8 +45,10 @@ def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
     acc = tl.zeros((BM, BN), dtype=tl.float32)
     for k in range(0, tl.cdiv(K, BK)):
         inner = k * BK + tl.arange(0, BK)
-        left = tl.load(a + rows[:, None] * K + inner[None, :], mask=(rows[:, None] < M) & (inner[None, :] < K), other=0.0)
-        right = tl.load(b + inner[:, None] * N + columns[None, :], mask=(inner[:, None] < K) & (columns[None, :] < N), other=0.0)
+        mask = (rows[:, None] < M) & (inner[None, :] < K)
+        left = tl.load(a + rows[:, None] * K + inner[None, :], mask=mask, other=0.0)
+        mask = (inner[:, None] < K) & (columns[None, :] < N)
+        right = tl.load(b + inner[:, None] * N + columns[None, :], mask=mask, other=0.0)
         acc += tl.dot(left, right)
     tl.store(c + rows[:, None] * N + columns[None, :], acc.to(c.dtype.element_ty),
              mask=(rows[:, None] < M) & (columns[None, :] < N))
@@ -127,7 +129,8 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
     a, b = rand(64, 40, dtype=dtype), rand(40, 48, dtype=dtype)
     c = torch.empty(64, 48, dtype=dtype, device=DEVICE)
     matmul[lambda meta: (triton.cdiv(64, meta["BM"]) * triton.cdiv(48, meta["BN"]),)](a, b, c, 64, 48, 40)
-    print("matmul", dtype, near(c.float(), (a.float() @ b.float()).to(dtype).float(), 1e-5 if dtype == torch.float32 else 8e-3))
+    right = (a.float() @ b.float()).to(dtype).float()
+    print("matmul", dtype, near(c.float(), right, 1e-5 if dtype == torch.float32 else 8e-3))
 
 rows, n = 12, 100
 x, dy = rand(rows, n), rand(rows, n)

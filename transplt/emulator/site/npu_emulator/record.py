@@ -141,7 +141,7 @@ def _note_exception(kind: type[BaseException], error: BaseException, trace: Trac
         if is_user(filename):
             place = {"path": os.path.abspath(filename), "line": trace.tb_lineno}
         trace = trace.tb_next
-    message = _without_triton(error) or str(error)
+    message = _without_triton(error) or f"{error}{_absent_library(error)}"
     carried = _carried(message)
     record.exception = {
         "type": kind.__name__,
@@ -162,6 +162,13 @@ def _without_triton(error: BaseException) -> str:
         f"Triton is not installed in {sys.prefix}, and its kernels run in its own interpreter here: pip install triton "
         "there (Linux only), or name another interpreter with --python"
     )
+
+
+def _absent_library(error: BaseException) -> str:
+    """What stands for a library of kernels that a host with NPUs does not have; "" for other errors."""
+    if isinstance(error, ImportError) and (error.name or "").startswith("triton.language.extra.cuda"):
+        return ": triton-ascend has triton.language.extra.cann.libdevice"
+    return ""
 
 
 def _first_line(message: str) -> str:

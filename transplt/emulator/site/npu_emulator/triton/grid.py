@@ -16,9 +16,10 @@ import numpy as np
 import torch
 import triton.language as tl
 import triton.runtime.interpreter as interpreter
+from triton.tools.tensor_descriptor import TensorDescriptor
+
 from npu_emulator import DEVICE
 from npu_emulator.record import record
-from triton.tools.tensor_descriptor import TensorDescriptor
 
 from . import launch, limits, memory, tiles
 from .launch import Launch
@@ -80,7 +81,8 @@ def _place(function: Any) -> tuple[str, int]:
         lines, first = inspect.getsourcelines(plain)
     except OSError:
         return code.co_filename, line
-    return code.co_filename, next((first + at for at, text in enumerate(lines) if text.lstrip().startswith("def ")), line)
+    heads = (first + at for at, text in enumerate(lines) if text.lstrip().startswith("def "))
+    return code.co_filename, next(heads, line)
 
 
 def run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> None:
@@ -126,7 +128,7 @@ def _run_programs(function: Callable[..., Any], started: Launch, given: dict[str
     most = int(os.environ.get(MOST, "0") or 0)
     if most and started.programs > most:
         raise TooManyPrograms(
-            f"kernel {started.name}: {started.programs} programs, and {MOST} lets the interpreter run {most} of a launch"
+            f"kernel {started.name}: {started.programs} programs, and {MOST} lets the interpreter run {most}"
         )
     builder = interpreter.interpreter_builder
     builder.set_grid_dim(*started.grid)
@@ -162,7 +164,8 @@ def _tell_of_time(started: Launch, done: int, seconds: float) -> bool:
         return False
     left = seconds / done * (started.programs - done)
     if left > _SAY_IF:
-        text = f"kernel {started.name}: {started.programs} programs take about {(left + seconds) / 60:.0f} min in Triton's interpreter"
+        minutes = f"about {(left + seconds) / 60:.1f} min in Triton's interpreter"
+        text = f"kernel {started.name}: {started.programs} programs take {minutes}"
         print(f"transplt: {text}", file=sys.stderr, flush=True)
         record.note(text)
     return True

@@ -63,9 +63,10 @@ def _put(name: str, value: Any) -> None:
 def _load(plain: Callable[..., Any]) -> Callable[..., Any]:
     def load(
         pointer: Any, mask: Any = None, other: Any = None, boundary_check: Any = (), padding_option: Any = "",
-        cache_modifier: Any = "", eviction_policy: Any = "", volatile: Any = False, care_padding: Any = True, **rest: Any,
+        cache_modifier: Any = "", eviction_policy: Any = "", volatile: Any = False, care_padding: Any = True,
+        _semantic: Any = None,
     ) -> Any:  # fmt: skip
-        """tl.load, with `boundary_check` and `padding_option` of block pointers, and `care_padding` of triton-ascend."""
+        """tl.load, with `boundary_check` and `padding_option` of block pointers and triton-ascend's `care_padding`."""
         if isinstance(pointer, BlockPointer):
             pointer, mask, other = blocks.to_load(pointer, boundary_check, padding_option)
         return plain(pointer, mask, other)
@@ -76,7 +77,7 @@ def _load(plain: Callable[..., Any]) -> Callable[..., Any]:
 def _store(plain: Callable[..., Any]) -> Callable[..., Any]:
     def store(
         pointer: Any, value: Any, mask: Any = None, boundary_check: Any = (), cache_modifier: Any = "",
-        eviction_policy: Any = "", **rest: Any,
+        eviction_policy: Any = "", _semantic: Any = None,
     ) -> Any:  # fmt: skip
         """tl.store, with `boundary_check` of block pointers."""
         if isinstance(pointer, BlockPointer):
@@ -89,7 +90,7 @@ def _store(plain: Callable[..., Any]) -> Callable[..., Any]:
 def _dot(plain: Callable[..., Any]) -> Callable[..., Any]:
     def dot(
         input: Any, other: Any, acc: Any = None, input_precision: Any = None, allow_tf32: Any = None,
-        max_num_imprecise_acc: Any = None, out_dtype: Any = tl.float32, **rest: Any,
+        max_num_imprecise_acc: Any = None, out_dtype: Any = tl.float32, _semantic: Any = None,
     ) -> Any:  # fmt: skip
         """tl.dot; a card has no tf32, and computes in float32 (`ieee`) or hf32."""
         values = {"input_precision": input_precision, "allow_tf32": allow_tf32, "out_dtype": out_dtype}

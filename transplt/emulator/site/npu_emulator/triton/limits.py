@@ -135,9 +135,8 @@ def check_value(operation: str, argument: str, value: Any) -> None:
     if shown not in known:
         of_dot = "triton dot precision" if argument in ("allow_tf32", "input_precision") else "triton dot value"
         key = "triton atomic value" if operation.startswith("atomic") else of_dot
-        refuse(
-            key, place.line(), DoesNotFit, name=operation, argument=argument, value=shown, takes=" or ".join(sorted(known)),
-        )  # fmt: skip
+        takes = " or ".join(sorted(known))
+        refuse(key, place.line(), DoesNotFit, name=operation, argument=argument, value=shown, takes=takes)
 
 
 def check_launch(started: launch.Launch) -> None:

@@ -59,7 +59,8 @@ def _atomic(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         for at, argument in enumerate(("sem", "scope")):
-            limits.check_value(name, argument, kwargs.get(argument, args[behind + at] if len(args) > behind + at else None))
+            given = args[behind + at] if len(args) > behind + at else None
+            limits.check_value(name, argument, kwargs.get(argument, given))
         return typed(self, *args, **kwargs)
 
     return call
