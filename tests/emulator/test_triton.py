@@ -150,7 +150,8 @@ def test_the_original_runs_without_the_limits_of_a_card(transplt_run: Run, tmp_p
 
 def test_a_launch_may_be_too_long_to_be_run(transplt_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPLT_TRITON_PROGRAMS", "4")
-    code, report, _ = transplt_run(EQUAL.replace("import torch\n", "import torch, torch_npu\n", 1).replace("cuda", "npu"))
+    source = EQUAL.replace("import torch\n", "import torch, torch_npu\n", 1).replace("cuda", "npu")
+    code, report, _ = transplt_run(source)
     assert code == 1 and "TooManyPrograms: kernel halved: 5 programs" in report["sentence"]
 
 
