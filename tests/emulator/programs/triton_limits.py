@@ -369,6 +369,7 @@ for case in cases():
         assert "[NPU" in str(error) and "triton_limits.py" in str(error), error
     except Exception as error:  # on a card that is not known to refuse a type, Triton may
         print(error)
+row[(1,)](made(65536), made(65536), 30000, BLOCK=32768, multibuffer=False)
 os.environ["TRITON_ALL_BLOCKS_PARALLEL"] = "1"
 former = launch.run_in(lambda grid: [(0, 0, 0)])
 nothing[(65536,)](made(1), BLOCK=1)  # planted: NPU568 info

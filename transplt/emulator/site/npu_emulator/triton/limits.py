@@ -198,5 +198,6 @@ def check_buffer(found: tiles.Tiles) -> None:
     }  # fmt: skip
     if size > most * shares:
         refuse("triton buffer", frame, DoesNotFit, **values)
-    if 2 * size > most * shares:
+    options = launch.current.options if launch.current is not None else {}
+    if 2 * size > most * shares and options.get("multibuffer") is not False:
         tell("triton half buffer", frame, "warning", **values)
