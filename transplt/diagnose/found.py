@@ -17,7 +17,7 @@ from transplt.rules.errors import Kind, KnownError
 
 #: Lines of one failure are no further apart than that, in lines of the log.
 NEAR = 60
-_MOST_WHO, _MOST_LINES, _MOST_UNKNOWN = 64, 12, 50
+_MOST_WHO, _MOST_LINES, _MOST_UNKNOWN, _MOST_SAID = 64, 12, 50, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +40,34 @@ class Line:
         """
         if self.error is None:
             return Kind.WRAPPER + 0.5
-        return self.error.kind + (0.25 if self.error.code.isdigit() else 0.4 if self.error.code[:3] == "ERR" else 0.0)
+        if self.error.name.startswith("plog-"):
+            return Kind.WRAPPER + 0.6
+        general = 0.1 if self.error.area == "general" else 0.0
+        code = 0.25 if self.error.code.isdigit() else 0.4 if self.error.code[:3] == "ERR" else 0.0
+        return self.error.kind + code + general
 
 
 @dataclass(slots=True)
 class Block:
-    """The lines of one failure of one process; `frames` is its traceback, `operators` those that its lines name."""
+    """The lines of one failure of one process; `frames` is its traceback, `operators` those that its lines name,
+    `details` what CANN says behind a code."""
 
     lines: list[Line]
     frames: tuple[Frame, ...] = ()
     last: int = 0
     operators: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
 
     def head(self) -> Line:
         """The line that is nearest to the root."""
         return min(self.lines, key=lambda line: line.depth)
+
+    def said(self) -> list[str]:
+        """What else the failure says in words: exceptions that are no known error, and what CANN says behind a code."""
+        head = self.head()
+        found = [line.text for line in self.lines if line.error is None and line is not head]
+        found += [detail for detail in self.details if detail.rsplit(" (", 1)[0] not in head.text]
+        return list(dict.fromkeys(found))[:_MOST_SAID]
 
 
 @dataclass(slots=True)
@@ -115,7 +128,9 @@ class Collected:
         if head.who and len(failure.who) < _MOST_WHO:
             failure.who.add(head.who)
         failure.operators = with_operators(failure.operators, [*block.operators])
-        others = [line.error for line in block.lines if line.error and line.error != head.error]
+        # A line of a module without a code says nothing that can be looked up.
+        named = [line.error for line in block.lines if line.error and not line.error.name.startswith("plog-")]
+        others = [error for error in named if error != head.error]
         failure.beside |= {error.name: error for error in others}
 
     def failures(self) -> list[Failure]:

@@ -5,24 +5,32 @@ from __future__ import annotations
 from functools import cache
 
 from transplt.diagnose.anchors import CANN, LOGGED, NUMBER, TORCH_NPU, UNKNOWN
-from transplt.rules.errors import KnownError, Sign, errors_by_code, family_of, known_errors
+from transplt.rules.error_numbers import PLOG, error_of_module, general_error
+from transplt.rules.errors import KnownError, Sign, errors_by_code, known_errors
 
 
 def errors_in(text: str) -> list[KnownError]:
     """The known errors that a line shows: codes of CANN, words, codes of torch_npu, return codes."""
     by_code = errors_by_code()
-    found = [by_code[match[1]] for match in CANN.finditer(text) if match[1] in by_code]
+    found = _by_codes([match[1] for match in CANN.finditer(text)])
     found += [error for sign, error in _signs() if sign.literal in text and _fits(sign, text)]
-    codes = [f"ERR{match[2]}" for match in TORCH_NPU.finditer(text)] + [match[1] for match in NUMBER.finditer(text)]
+    codes = [f"ERR{match[2]}" for match in TORCH_NPU.finditer(text)]
     found += [by_code[code] for code in codes if code in by_code]
+    found += _by_codes([match[1] for match in NUMBER.finditer(text)])
+    if not found and (match := PLOG.search(text)):
+        found = [error_of_module(match[1])]
     return list({error.name: error for error in found if not _excepted(error, text)}.values())
 
 
 def unknown_in(text: str) -> bool:
     """True for a line that says that something is wrong in a form that errors have."""
-    if UNKNOWN.match(text) or LOGGED.search(text):
-        return True
-    return any(family_of(match[1]) and match[1] not in errors_by_code() for match in CANN.finditer(text))
+    return UNKNOWN.match(text) is not None or LOGGED.search(text) is not None
+
+
+def _by_codes(codes: list[str]) -> list[KnownError]:
+    """The errors of codes of CANN and numbers of acl; of those without a row of their own, what their part says."""
+    found = [errors_by_code().get(code) or general_error(code) for code in codes]
+    return [error for error in found if error is not None]
 
 
 def _fits(sign: Sign, text: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from transplt.diagnose.anchors import FRAME, TRACEBACK, Anchors, slow_or_harmless
+from transplt.diagnose.details import detail_in, with_details
 from transplt.diagnose.found import NEAR, Block, Collected, Line, added
 from transplt.diagnose.lines import MOST_BYTES, Moment, moment_of, named_by_file, named_in, parted, text_of
 from transplt.diagnose.operators import operators_in, with_operators
@@ -92,6 +93,7 @@ class LogScan:
         errors = errors_in(text)
         self._operators(stream, operators_in(text), number)
         if not errors and (self._unknown >= _MOST_UNKNOWN or not unknown_in(text)):
+            self._detail(stream, text, number)
             return
         moment = moment_of(text) or _moment_before(piece, begin)
         named = who or named_in(text) or self._who
@@ -104,6 +106,7 @@ class LogScan:
                 self._collected.remark(line)
             else:
                 self._take(stream, line)
+        self._detail(stream, text, number)
 
     def _operators(self, stream: _Stream, named: list[str], number: int) -> None:
         """Operators of a line go to the failure that is told of, or to the one that begins there."""
@@ -114,6 +117,11 @@ class LogScan:
             return
         known = stream.operators if number - stream.operators_at <= NEAR else ()
         stream.operators, stream.operators_at = with_operators(known, named), number
+
+    def _detail(self, stream: _Stream, text: str, number: int) -> None:
+        """What CANN says in a line goes to the failure that is told of."""
+        if stream.block and number - stream.block.last <= NEAR:
+            stream.block.details = with_details(stream.block.details, detail_in(text))
 
     def _take(self, stream: _Stream, line: Line) -> None:
         if stream.block and line.number - stream.block.last > NEAR:
