@@ -86,6 +86,16 @@ class Failure:
         """True where it only follows from another error."""
         return self.head.error is not None and self.head.error.kind in (Kind.CONSEQUENCE, Kind.AFTERMATH)
 
+    @property
+    def explains(self) -> bool:
+        """True where it says what is wrong, or which part failed."""
+        return self.head.error is not None and self.head.error.kind in (Kind.CAUSE, Kind.FAULT)
+
+    @property
+    def wrapper(self) -> bool:
+        """True where it only says that something below failed."""
+        return self.head.error is not None and self.head.error.kind is Kind.WRAPPER
+
 
 @dataclass(slots=True)
 class Remark:
@@ -134,9 +144,16 @@ class Collected:
         failure.beside |= {error.name: error for error in others}
 
     def failures(self) -> list[Failure]:
-        """What came first, first; what only follows from another error after what does not."""
-        found = sorted(self._failures.values(), key=lambda failure: self._place(failure.head))
-        return sorted(found, key=lambda failure: failure.consequence)
+        """What came first, first. What only says that something below failed comes after what is known to be wrong, and
+        what only follows from another error after that."""
+        every = [*self._failures.values()]
+        heads = [failure.head for failure in every]
+        if len({head.source for head in heads}) == 1 and any(head.moment is None for head in heads):
+            found = sorted(every, key=lambda failure: failure.head.number)
+        else:
+            found = sorted(every, key=lambda failure: self._place(failure.head))
+        known = any(failure.explains for failure in found)
+        return sorted(found, key=lambda failure: 2 if failure.consequence else int(known and failure.wrapper))
 
     def untimed(self) -> bool:
         """True where lines of several logs cannot be put in order because some have no time."""

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from transplt.diagnose.anchors import FRAME, TRACEBACK, Anchors, slow_or_harmless
 from transplt.diagnose.details import detail_in, with_details
 from transplt.diagnose.found import NEAR, Block, Collected, Line, added
-from transplt.diagnose.lines import MOST_BYTES, Moment, moment_of, named_by_file, named_in, parted, text_of
+from transplt.diagnose.lines import GOES_ON, MOST_BYTES, Moment, moment_of, named_by_file, named_in, parted, text_of
 from transplt.diagnose.operators import operators_in, with_operators
 from transplt.diagnose.pieces import pieces_of
 from transplt.diagnose.recognised import errors_in, unknown_in
@@ -19,6 +19,8 @@ from transplt.diagnose.stacks import Frame
 #: So far back a time is looked for that belongs to a line without one.
 _BACK = 3_000
 _MOST_FRAMES, _MOST_STREAMS, _MOST_UNKNOWN = 64, 512, 2_000
+#: So many lines later a line of CANN without a name still belongs to the message of the process that was named last.
+_GOES_ON = 8
 #: After an error, a traceback that begins so many lines later belongs to another failure.
 _ANOTHER = 6
 
@@ -48,6 +50,7 @@ class LogScan:
         self._anchors = Anchors()
         self._streams: dict[str, _Stream] = {}
         self._unknown = 0
+        self._last = "", -NEAR
 
     def scan(self, file: BinaryIO) -> None:
         """Reads the log to its end. UnreadableLog for what is compressed or is no text of single bytes."""
@@ -74,6 +77,10 @@ class LogScan:
 
     def _line(self, text: str, number: int, piece: bytes, begin: int, end: int) -> None:
         who, text = parted(text)
+        if who:
+            self._last = who, number
+        elif number - self._last[1] <= _GOES_ON and GOES_ON.match(text):
+            who, self._last = self._last[0], (self._last[0], number)
         stream = self._streams.get(who)
         if stream is None:
             stream = _Stream()
