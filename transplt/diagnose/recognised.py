@@ -19,7 +19,8 @@ def errors_in(text: str) -> list[KnownError]:
     found += _by_codes([match[1] for match in NUMBER.finditer(text)])
     if not found and (match := PLOG.search(text)):
         found = [error_of_module(match[1])]
-    return list({error.name: error for error in found if not _excepted(error, text)}.values())
+    found = list({error.name: error for error in found if not _excepted(error, text)}.values())
+    return [error for error in found if not error.alone] or found[:1]
 
 
 def unknown_in(text: str) -> bool:

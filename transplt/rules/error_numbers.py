@@ -67,6 +67,8 @@ def _of_cann(code: str) -> KnownError | None:
         return None
     table = _table()
     means = next((means for start, means in table["numbers"] if code[2:].startswith(start)), "the text says what it is")
+    if code in table["codes"]:
+        means = f"an operator refused its arguments: {table['codes'][code]}"
     module = table["logs"].get(code[:2], "")
     kind = Kind.WRAPPER if code[2:] in ("9999", "8888") else Kind.FAULT
     where = f" of {module}" if module else ""
