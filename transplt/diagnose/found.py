@@ -42,7 +42,7 @@ class Line:
             return Kind.WRAPPER + 0.5
         if self.error.name.startswith("plog-"):
             return Kind.WRAPPER + 0.6
-        general = 0.1 if self.error.area == "general" else 0.3 if self.error.alone else 0.0
+        general = 0.3 if self.error.alone else 0.1 if self.error.area == "general" or self.error.vague else 0.0
         code = 0.25 if self.error.code.isdigit() else 0.4 if self.error.code[:3] == "ERR" else 0.0
         return self.error.kind + code + general
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from transplt.diagnose.anchors import FRAME, TRACEBACK, Anchors, slow_or_harmless
-from transplt.diagnose.details import detail_in, with_details
+from transplt.diagnose.details import detail_in, with_details, with_rest
 from transplt.diagnose.found import NEAR, Block, Collected, Line, added
 from transplt.diagnose.lines import GOES_ON, MOST_BYTES, Moment, moment_of, named_by_file, named_in, parted, text_of
 from transplt.diagnose.operators import operators_in, with_operators
@@ -19,6 +20,8 @@ from transplt.diagnose.stacks import Frame
 #: So far back a time is looked for that belongs to a line without one.
 _BACK = 3_000
 _MOST_FRAMES, _MOST_STREAMS, _MOST_UNKNOWN = 64, 512, 2_000
+#: A frame of a module that is being imported, in an installed package: what is loaded there may be for CUDA.
+_AT_IMPORT = re.compile(r"-packages/.*, in (?:<module>|_load\w*)$")
 #: So many lines later a line of CANN without a name still belongs to the message of the process that was named last.
 _GOES_ON = 8
 #: After an error, a traceback that begins so many lines later belongs to another failure.
@@ -91,7 +94,8 @@ class LogScan:
             frame = Frame(match["path"], int(match["line"]), (match["function"] or "").strip(), source)
             stream.frames.append(frame)
             stream.frames_at = number
-            return
+            if not _AT_IMPORT.search(text):
+                return
         if TRACEBACK in text:
             if stream.block and number - stream.block.last > _ANOTHER:
                 self._close(stream)
@@ -106,9 +110,10 @@ class LogScan:
         named = who or named_in(text) or self._who
         # Around a line that is known nothing more needs to be shown.
         around = () if errors else _around(piece, begin, end)
+        said = with_rest(text.strip(), piece, end) if errors else text.strip()
         self._unknown += not errors
         for error in errors or (None,):
-            line = Line(error, text.strip(), self.name, number, moment, named, around)
+            line = Line(error, said, self.name, number, moment, named, around)
             if error is not None and slow_or_harmless(error.kind):
                 self._collected.remark(line)
             else:

@@ -19,7 +19,8 @@ _LOG = "~/ascend/log/debug/plog (ASCEND_PROCESS_LOG_PATH)"
 #: Numbers beside which no name says whose they are: in which lines they count.
 _HCCL = re.compile(
     r"(?:HCCL function error.*error code is |function error: Hccl\w+, error code is |hcclRet ?-> ?|"
-    r"\bHCCL\(.*\bret(?:urn)?(?:Code)?:? ?\[|errNo\[0x0{0,9}5[0-9a-f]{6})0{0,6}(\d{1,2})(?![\dxa-fA-F])"
+    r"\bHCCL\(.*\bret(?:urn)?(?:Code)?:? ?\[|HCCL (?:[Ee]rror )?[Cc]ode:? |hccl module\. ret = )"
+    r"(\d{1,2})(?![\dxa-fA-F])"
 )
 _ERR_NO = re.compile(r"errNo\[0x[0-9a-f]*?5([0-9a-f]{6})\]", re.IGNORECASE)
 _DRIVER = re.compile(r"(?:drvRetCode ?= ?|drv ?ret(?:Code)?[=:] ?|DRV\(.*\bret=)(\d{1,5})\b")
@@ -58,7 +59,49 @@ def readings(text: str) -> list[str]:
     numbers += [("HCCL", str(int(match[1], 16))) for match in _ERR_NO.finditer(text)]
     numbers += [("driver", match[1]) for match in _DRIVER.finditer(text)]
     found = [(part, number, table[part.lower()].get(number, "")) for part, number in numbers]
-    return list(dict.fromkeys(f"{part} {number}: {means}" for part, number, means in found if means))
+    said = [f"{part} {number}: {means}" for part, number, means in found if means]
+    return list(dict.fromkeys([*said, *_memory(text), *_symbol(text)]))
+
+
+_MEMORY = re.compile(
+    r"NPU out of memory\. Tried to allocate (?P<asked>[\d.]+ \w+).*?(?P<total>[\d.]+) GiB total capacity; "
+    r"(?P<used>[\d.]+) (?P<unit>\w)iB already allocated;.*?(?P<free>[\d.]+) (?P<free_unit>\w)iB free; "
+    r"(?P<reserved>[\d.]+) (?P<reserved_unit>\w)iB reserved"
+)
+_UNITS = {"G": 1.0, "M": 1 / 1024, "K": 1 / 1024**2, "T": 1024.0}
+
+
+def _memory(text: str) -> list[str]:
+    """Who holds the card's memory, by the numbers that torch_npu gives where it runs out."""
+    match = _MEMORY.search(text)
+    if match is None:
+        return []
+    total, used = float(match["total"]), float(match["used"]) * _UNITS.get(match["unit"], 1.0)
+    free = float(match["free"]) * _UNITS.get(match["free_unit"], 1.0)
+    reserved = float(match["reserved"]) * _UNITS.get(match["reserved_unit"], 1.0)
+    others = total - reserved - free
+    said = f"memory: {match['asked']} were asked for; of {total:.2f} GiB this process holds {used:.2f} GiB in tensors"
+    if others > 0.25 * total:
+        return [f"{said}; some {others:.1f} GiB are neither its own nor free: another process is on the card"]
+    if reserved - used > 0.2 * total:
+        return [f"{said} and {reserved - used:.2f} GiB more in pieces that it cannot use: fragmented"]
+    return [f"{said}: it fills the card itself, so that it has to want less"]
+
+
+_SYMBOL = re.compile(r"undefined symbol:? (_Z\w+)")
+
+
+def _symbol(text: str) -> list[str]:
+    """Which C++ ABI a symbol is of that was not found."""
+    match = _SYMBOL.search(text)
+    if match is None:
+        return []
+    own = "torch's own: torch._C._GLIBCXX_USE_CXX11_ABI"
+    if "__cxx11" in match[1]:
+        return [f"symbol: it takes strings of the new C++ ABI (__cxx11); {own}"]
+    if re.search(r"(?<=[A-Za-z\d])Ss(?=[A-Z]|$)|RKSs", match[1]):
+        return [f"symbol: it takes strings of the old C++ ABI (Ss); {own}"]
+    return []
 
 
 def _of_cann(code: str) -> KnownError | None:
