@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 
 from transplt.diagnose.anchors import CANN, LOGGED, NUMBER, TORCH_NPU, UNKNOWN
@@ -13,7 +14,7 @@ def errors_in(text: str) -> list[KnownError]:
     """The known errors that a line shows: codes of CANN, words, codes of torch_npu, return codes."""
     by_code = errors_by_code()
     found = _by_codes([match[1] for match in CANN.finditer(text)])
-    found += [error for sign, error in _signs() if sign.literal in text and _fits(sign, text)]
+    found += [error for literal in _literals_in(text) for sign, error in _signs()[literal] if _fits(sign, text)]
     codes = [f"ERR{match[2]}" for match in TORCH_NPU.finditer(text)]
     found += [by_code[code] for code in codes if code in by_code]
     found += _by_codes([match[1] for match in NUMBER.finditer(text)])
@@ -42,6 +43,32 @@ def _excepted(error: KnownError, text: str) -> bool:
     return error.unless is not None and error.unless.search(text) is not None
 
 
+def _literals_in(text: str) -> list[str]:
+    """The literals of signs that a text holds, in the order of the errors: looked for by two letters of each."""
+    pairs = _by_pair().keys() & {text[place : place + 2] for place in range(len(text) - 1)}
+    held = [row for pair in pairs for row in _by_pair()[pair] if row[1] in text]
+    return [literal for _, literal in sorted(held)]
+
+
 @cache
-def _signs() -> tuple[tuple[Sign, KnownError], ...]:
-    return tuple((sign, error) for error in known_errors() for sign in error.signs)
+def _by_pair() -> dict[str, list[tuple[int, str]]]:
+    """Each literal, with its place, by the two letters of it that are rarest in the texts of errors."""
+    often: Counter[str] = Counter()
+    for error in known_errors():
+        for text in (error.form, *(row[0] for row in error.seen)):
+            often.update(text[place : place + 2] for place in range(len(text) - 1))
+    found: dict[str, list[tuple[int, str]]] = {}
+    for number, literal in enumerate(_signs()):
+        pair = min((literal[place : place + 2] for place in range(len(literal) - 1)), key=lambda each: often[each])
+        found.setdefault(pair, []).append((number, literal))
+    return found
+
+
+@cache
+def _signs() -> dict[str, tuple[tuple[Sign, KnownError], ...]]:
+    """Each literal once, with the signs that have it, in the order of the errors."""
+    found: dict[str, list[tuple[Sign, KnownError]]] = {}
+    for error in known_errors():
+        for sign in error.signs:
+            found.setdefault(sign.literal, []).append((sign, error))
+    return {literal: tuple(signs) for literal, signs in found.items()}
