@@ -52,11 +52,8 @@ def _literals_in(text: str) -> list[str]:
 
 @cache
 def _by_pair() -> dict[str, list[tuple[int, str]]]:
-    """Each literal, with its place, by the two letters of it that are rarest in the texts of errors."""
-    often: Counter[str] = Counter()
-    for error in known_errors():
-        for text in (error.form, *(row[0] for row in error.seen)):
-            often.update(text[place : place + 2] for place in range(len(text) - 1))
+    """Each literal, with its place, by the two letters of it that are rarest in all of them."""
+    often = Counter(literal[place : place + 2] for literal in _signs() for place in range(len(literal) - 1))
     found: dict[str, list[tuple[int, str]]] = {}
     for number, literal in enumerate(_signs()):
         pair = min((literal[place : place + 2] for place in range(len(literal) - 1)), key=lambda each: often[each])
