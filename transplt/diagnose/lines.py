@@ -17,7 +17,10 @@ _PREFIX = re.compile(
 #: vllm and ray put their own format before the text: ERROR 09-03 03:02:37 [multiproc_executor.py:522] ...
 _FORMAT = re.compile(r"^(?:ERROR|WARNING|INFO) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+:\d+\] ?")
 #: A message of several lines has the name of its process at the first one alone, where a logger wrote it: these go on.
-GOES_ON = re.compile(r"E[0-9A-Z]\d{4}(?::|\[PID)|\[ERROR\] 20\d\d-.*\bERR\d{5}|\[Error\]: |\[PID: \d|\s+\S.*\[FUNC:")
+GOES_ON = re.compile(
+    r"E[0-9A-Z]\d{4}(?::|\[PID)|\[ERROR\] 20\d\d-.*\bERR\d{5}|\[Error\]: |\[PID: \d|\s+\S.*\[FUNC:|"
+    r"\s*(?:The error from device|The extend info|Kernel task happen|TraceBack|Aicore kernel execute)"
+)
 _RANK_ID = re.compile(r"RankID:(\d{1,5})\b")
 _PID = re.compile(r"(?:\[PID: ?|\(PID:|(?:^|\] )[A-Z_]{2,12}\()(\d{1,9})\b")
 _DATED = re.compile(r"(?<!\d)(20\d\d)-(\d\d)-(\d\d)[- T](\d\d:\d\d:\d\d)(?:[.,](\d{3})(?:\.(\d{3})|(\d{3}))?)?")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 
 from transplt.diagnose.anchors import CANN, LOGGED, NUMBER, TORCH_NPU, UNKNOWN
 from transplt.rules.error_numbers import PLOG, error_of_module, general_error
 from transplt.rules.errors import KnownError, Sign, errors_by_code, known_errors
+
+#: A logger's line that is no error: a form of message in it was met and dealt with.
+_NOTED = re.compile(r".{0,60}?\b(?:WARNING|WARN|INFO|DEBUG)\b")
 
 
 def errors_in(text: str) -> list[KnownError]:
@@ -21,7 +25,8 @@ def errors_in(text: str) -> list[KnownError]:
     if not found and (match := PLOG.search(text)):
         found = [error_of_module(match[1])]
     found = list({error.name: error for error in found if not _excepted(error, text)}.values())
-    return [error for error in found if not error.alone] or found[:1]
+    exact = [error for error in found if not error.alone]
+    return exact or ([] if _NOTED.match(text) else found[:1])
 
 
 def unknown_in(text: str) -> bool:
