@@ -44,7 +44,7 @@ FRAME = '  File "'
 _UNKNOWN_LITERALS = (
     "Error: ", "Error\n", "Error\r\n", "Exception: ", "StopIteration", "[ERROR]", "[CRITICAL]", "[FATAL]",
 )  # fmt: skip
-_CODES = (rb"ERR\d{5}", rb"E[0-9A-OZ]\d{4}")
+_CODES = (rb"ERR\d{5}", rb"E[0-9A-PZ]\d{4}")
 #: So often a place is looked at before it is left out.
 _OFTEN, _OFTEN_FRAMES = 2_000, 200_000
 
