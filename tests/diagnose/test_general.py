@@ -30,7 +30,9 @@ def test_a_code_without_a_row_is_read_by_its_part(text: str, name: str, means: s
     assert error is not None and means in error.means and error.do
 
 
-@pytest.mark.parametrize("text", ["error code is 123456", "E1234 is no code", "see XX1234: none", "step 507027 of 900000"])
+@pytest.mark.parametrize(
+    "text", ["error code is 123456", "E1234 is no code", "see XX1234: none", "step 507027 of 900000"]
+)
 def test_other_numbers_are_no_codes(text: str) -> None:
     assert diagnosed(text).named == set()
 
@@ -63,7 +65,8 @@ def test_numbers_of_other_parts_are_read(text: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["error code is 11", "retCode: 9 of the reader", "HCCL(9,): ret[0]", "undefined symbol: cadam32bit", "loss 5.0"]
+    "text",
+    ["error code is 11", "retCode: 9 of the reader", "HCCL(9,): ret[0]", "undefined symbol: cadam32bit", "loss 5.0"],
 )
 def test_numbers_that_are_nobody_s_are_not(text: str) -> None:
     assert readings(text) == []
@@ -101,7 +104,8 @@ def test_what_cann_says_behind_a_code_is_shown_once_and_without_what_hands_it_on
 
 
 def test_a_message_that_goes_on_in_the_next_lines_is_shown_with_them() -> None:
-    said = diagnosed("AclNN_Parameter_Error(EZ1001):\nThe group size of y is odd,\nexpected 64.\nERROR something else\n")
+    text = "AclNN_Parameter_Error(EZ1001):\nThe group size of y is odd,\nexpected 64.\nERROR something else\n"
+    said = diagnosed(text)
     assert said.failures[0].head.text == "AclNN_Parameter_Error(EZ1001): The group size of y is odd, expected 64."
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
+from transplt.base.text.regular_file import SOURCE, read_regular
+
 GPU, ASCEND = "triton", "triton-ascend"
 #: Files that differ between the two; of the last one only the size is compared, it is large.
 _TOLD_BY = ("triton/__init__.py", "triton/compiler/compiler.py", "triton/runtime/jit.py", "triton/_C/libtriton.so")
@@ -68,7 +70,7 @@ def _identity(path: Path, name: str) -> str:
     try:
         if name.endswith(".so"):
             return str(path.stat().st_size)
-        digest = hashlib.sha256(path.read_bytes()).digest()
+        digest = hashlib.sha256(read_regular(path, SOURCE)).digest()
     except OSError:
         return ""
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
