@@ -160,3 +160,36 @@ def test_a_package_for_cuda_is_named_by_the_frames_of_its_import_alone() -> None
     assert diagnosed(head + frame.format("transformer_engine/__init__.py", "<module>")).heads == ["cuda-package-frame"]
     assert diagnosed(head + frame.format("transformer_engine/layer.py", "forward")).heads == []
     assert diagnosed(head + frame.format("numpy/__init__.py", "<module>")).heads == []
+
+
+VLLM = "ERROR 10-11 11:32:59 [model_runner_v1.py:3556] "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{VLLM}The quux of the frobber is insufficient for this model.",
+        f"(Worker_TP11 pid=15618) {VLLM}Frobbing the quux has failed",
+        f"{VLLM}FrobError: no quux",
+        "2024-09-20 07:49:24,787 - lmdeploy - ERROR - Engine loop failed with error: no quux",
+    ],
+)
+def test_what_a_logger_says_as_an_error_is_shown_where_nobody_knows_it(text: str) -> None:
+    assert diagnosed(text).heads == ["?"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{VLLM}    raise FrobError('cannot frob')",
+        f'{VLLM}  File "/x/model_runner.py", line 3, in failed',
+        f"{VLLM}Traceback (most recent call last):",
+        f"{VLLM}Recommended solutions:",
+        f"{VLLM}                ^^^^^^^^^",
+        f"{VLLM}Dumping input data of the step that failed",
+        "INFO 10-11 11:32:59 [a.py:1] Nothing failed, retrying is not supported",
+        "The run of last week failed",
+    ],
+)
+def test_lines_of_a_traceback_and_of_a_list_are_no_errors_of_their_own(text: str) -> None:
+    assert diagnosed(text).heads == []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from transplt.diagnose.anchors import LOGGED, UNKNOWN
 from transplt.diagnose.lines import Moment
 from transplt.diagnose.operators import with_operators
 from transplt.diagnose.stacks import Frame
@@ -93,8 +94,10 @@ class Failure:
 
     @property
     def wrapper(self) -> bool:
-        """True where it only says that something below failed."""
-        return self.head.error is not None and self.head.error.kind is Kind.WRAPPER
+        """True where it only says that something failed: a wrapper, or a sentence of a logger that nobody knows."""
+        if self.head.error is None:
+            return UNKNOWN.match(self.head.text) is None and LOGGED.search(self.head.text) is None
+        return self.head.error.kind is Kind.WRAPPER
 
 
 @dataclass(slots=True)

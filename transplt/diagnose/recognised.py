@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from functools import cache
 
-from transplt.diagnose.anchors import CANN, LOGGED, NUMBER, TORCH_NPU, UNKNOWN
+from transplt.diagnose.anchors import CANN, COMPLAINT, LOGGED, NUMBER, TORCH_NPU, UNKNOWN
 from transplt.rules.error_numbers import PLOG, error_of_module, general_error
 from transplt.rules.errors import KnownError, Sign, errors_by_code, known_errors
 
@@ -14,8 +14,9 @@ from transplt.rules.errors import KnownError, Sign, errors_by_code, known_errors
 _NOTED = re.compile(r".{0,60}?\b(?:WARNING|WARN|INFO|DEBUG)\b")
 
 
-def errors_in(text: str) -> list[KnownError]:
-    """The known errors that a line shows: codes of CANN, words, codes of torch_npu, return codes."""
+def errors_in(text: str, whole: str = "") -> list[KnownError]:
+    """The known errors that a line shows: codes of CANN, words, codes of torch_npu, return codes. `whole` is the line
+    with what a logger puts before it."""
     by_code = errors_by_code()
     found = _by_codes([match[1] for match in CANN.finditer(text)])
     found += [error for literal in _literals_in(text) for sign, error in _signs()[literal] if _fits(sign, text)]
@@ -26,12 +27,15 @@ def errors_in(text: str) -> list[KnownError]:
         found = [error_of_module(match[1])]
     found = list({error.name: error for error in found if not _excepted(error, text)}.values())
     exact = [error for error in found if not error.alone]
-    return exact or ([] if _NOTED.match(text) else found[:1])
+    return exact or ([] if _NOTED.match(whole or text) else found[:1])
 
 
-def unknown_in(text: str) -> bool:
-    """True for a line that says that something is wrong in a form that errors have."""
-    return UNKNOWN.match(text) is not None or LOGGED.search(text) is not None
+def unknown_in(text: str, logged: str = "") -> bool:
+    """True for a line that says that something is wrong in a form that errors have; `logged` is what a logger wrote
+    as an error."""
+    if UNKNOWN.match(text) is not None or LOGGED.search(text) is not None:
+        return True
+    return bool(logged) and (UNKNOWN.match(logged) is not None or COMPLAINT.match(logged) is not None)
 
 
 def _by_codes(codes: list[str]) -> list[KnownError]:

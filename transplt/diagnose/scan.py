@@ -10,7 +10,17 @@ from typing import BinaryIO
 from transplt.diagnose.anchors import FRAME, TRACEBACK, Anchors, slow_or_harmless
 from transplt.diagnose.details import detail_in, with_details, with_rest
 from transplt.diagnose.found import NEAR, Block, Collected, Line, added
-from transplt.diagnose.lines import GOES_ON, MOST_BYTES, Moment, moment_of, named_by_file, named_in, parted, text_of
+from transplt.diagnose.lines import (
+    GOES_ON,
+    MOST_BYTES,
+    Moment,
+    logged_error,
+    moment_of,
+    named_by_file,
+    named_in,
+    parted,
+    text_of,
+)
 from transplt.diagnose.operators import operators_in, with_operators
 from transplt.diagnose.pieces import pieces_of
 from transplt.diagnose.recognised import errors_in, unknown_in
@@ -79,7 +89,8 @@ class LogScan:
         self.lines += piece.count(b"\n")
 
     def _line(self, text: str, number: int, piece: bytes, begin: int, end: int) -> None:
-        who, text = parted(text)
+        whole = text
+        who, text = parted(whole)
         if who:
             self._last = who, number
         elif number - self._last[1] <= _GOES_ON and GOES_ON.match(text):
@@ -101,12 +112,12 @@ class LogScan:
                 self._close(stream)
             stream.frames.clear()
             return
-        errors = errors_in(text)
+        errors = errors_in(text, whole)
         self._operators(stream, operators_in(text), number)
-        if not errors and (self._unknown >= _MOST_UNKNOWN or not unknown_in(text)):
+        if not errors and (self._unknown >= _MOST_UNKNOWN or not unknown_in(text, logged_error(whole))):
             self._detail(stream, text, number)
             return
-        moment = moment_of(text) or _moment_before(piece, begin)
+        moment = moment_of(text) or moment_of(whole) or _moment_before(piece, begin)
         named = who or named_in(text) or self._who
         # Around a line that is known nothing more needs to be shown.
         around = () if errors else _around(piece, begin, end)
