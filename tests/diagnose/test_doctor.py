@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from transplt.diagnose import npu_smi
 from transplt.diagnose.advice import Check, State, checks_of
 from transplt.diagnose.host import Host, examine
+from transplt.diagnose.triton import Triton, installed_triton
 from transplt.rules.tables import read_table
 
 HOME = "/usr/local/Ascend/ascend-toolkit/latest"
@@ -66,7 +70,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def looked(root: Path, packages: dict[str, str] = PACKAGES, smi: str = "", **environ: str) -> dict[str, Check]:
-    host = examine(root, {**ENVIRONMENT, **environ}, lambda name: packages.get(name, ""), lambda: smi)
+    host = examine(root, {**ENVIRONMENT, **environ}, lambda name: packages.get(name, ""), lambda: smi, Triton)
     host.python = "3.10.14"
     return {check.what: check for check in checks_of(host)}
 
@@ -84,7 +88,7 @@ def test_a_host_on_which_all_is_well(root: Path) -> None:
 
 
 def test_a_host_with_nothing(tmp_path: Path) -> None:
-    host = examine(tmp_path, {}, lambda name: "")
+    host = examine(tmp_path, {}, lambda name: "", triton=Triton)
     assert {check.what for check in checks_of(host) if check.state is State.MISSING} == {
         "torch", "torch_npu", "CANN", "driver", "cards",
     }  # fmt: skip
@@ -201,3 +205,69 @@ def test_the_command() -> None:
     document = json.loads(as_json.stdout)
     assert document["format"] == 1 and {"what", "state", "text", "do"} == set(document["checks"][0])
     assert subprocess.run([*command, "--exit-zero"], capture_output=True, check=False).returncode == 0
+
+
+#: A host with torch_npu, a card 910B and CANN 9.0.
+NPU = {"torch_npu": "2.7.1", "cann": "9.0.0", "cards": [0], "smi": "| 0     910B3               | OK            |"}
+
+
+@pytest.mark.parametrize(
+    ("found", "host", "state", "said"),
+    [
+        (Triton("3.2.0", "3.2.1", "triton"), NPU, State.WRONG, "those for GPUs are in force"),
+        (Triton("3.5.0", "3.2.1", "mixed"), NPU, State.WRONG, "files of both"),
+        (Triton("3.2.0", "3.2.1", "triton-ascend"), NPU, State.FINE, "those of triton-ascend are in force"),
+        (Triton("3.2.0", "3.2.1", ""), NPU, State.NOTE, "could not be seen"),
+        (Triton("3.5.0", "", "triton"), NPU, State.NOTE, "0 active drivers"),
+        (Triton("3.5.0", "", "triton"), {}, State.FINE, "for GPUs"),
+        (Triton("", "3.2.1", "triton-ascend"), NPU, State.FINE, "triton-ascend 3.2.1"),
+        (Triton("", "3.2.1", "triton-ascend"), {**NPU, "cann": "8.5.0"}, State.NOTE, "goes with CANN 9.0"),
+        (Triton("", "3.2.1", "triton-ascend"), {**NPU, "smi": "| 4     310P3     | OK |"}, State.NOTE, "310P"),
+    ],
+)
+def test_triton_for_gpus_and_for_npus(found: Triton, host: dict[str, Any], state: State, said: str) -> None:
+    checks = {check.what: check for check in checks_of(Host(python="3.11.9", triton=found, **host))}
+    assert checks["Triton"].state is state and said in checks["Triton"].text
+
+
+def test_without_triton_nothing_is_said_of_it() -> None:
+    assert "Triton" not in {check.what for check in checks_of(Host(python="3.11.9", **NPU))}
+
+
+def installed(folder: Path, name: str, version: str, files: dict[str, str]) -> None:
+    """Installs a package as pip does: its files, and the list of them with their sums."""
+    rows = []
+    for file, text in files.items():
+        put(folder, file, text)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+        rows.append(f"{file},sha256={digest},{len(text)}")
+    place = f"{name.replace('-', '_')}-{version}.dist-info"
+    put(folder, f"{place}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    put(folder, f"{place}/RECORD", "\n".join(rows) + "\n")
+
+
+OF_GPU = {"triton/__init__.py": "gpu", "triton/_C/libtriton.so": "g" * 50, "triton/runtime/jit.py": "same"}
+OF_ASCEND = {"triton/__init__.py": "ascend", "triton/_C/libtriton.so": "a" * 70, "triton/runtime/jit.py": "same"}
+
+
+@pytest.mark.parametrize(
+    ("order", "in_force"),
+    [(("triton", "triton-ascend"), "triton-ascend"), (("triton-ascend", "triton"), "triton"), (("triton",), "triton"),
+     (("triton-ascend",), "triton-ascend"), ((), "")],
+)  # fmt: skip
+def test_the_triton_that_was_installed_last_is_in_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: tuple[str, ...], in_force: str
+) -> None:
+    for name in order:
+        installed(tmp_path, name, "3.2.0", OF_GPU if name == "triton" else OF_ASCEND)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    found = installed_triton()
+    assert found.in_force == in_force and bool(found.triton) == ("triton" in order)
+
+
+def test_files_of_both_tritons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(tmp_path, "triton", "3.5.0", OF_GPU)
+    installed(tmp_path, "triton-ascend", "3.2.0", OF_ASCEND)
+    put(tmp_path, "triton/__init__.py", "gpu")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert installed_triton().in_force == "mixed"

@@ -117,6 +117,11 @@ def test_public_texts_that_were_set_aside(part: str, wrong: str) -> None:
     assert missed == [f"https://github.com/vllm-project/vllm-ascend/{wrong}"]
 
 
+@pytest.mark.parametrize("row", PUBLIC["shown"], ids=[f"{row['head']}-{n}" for n, row in enumerate(PUBLIC["shown"])])
+def test_public_texts_with_the_facts_that_a_diagnosis_must_name(row: dict[str, str]) -> None:
+    assert diagnosed(row["text"]).first == row["head"]
+
+
 def test_texts_that_were_held_back() -> None:
     """The figure of the first run, before anything was changed for them, stands in the file; it may not fall."""
     right = [row["where"] for row in HELD_BACK["texts"] if diagnosed(row["text"]).first == row["head"]]

@@ -38,6 +38,7 @@ def checks_of(host: Host) -> list[Check]:
     """All that was looked at, in the order of an installation."""
     found = [_python(host), _torch(host), _torch_npu(host), _cann(host)]
     found += [_kernels(host)] if host.kernels else []
+    found += [_triton(host)] if host.triton.triton or host.triton.ascend else []
     found += [_driver(host), _devices(host)]
     if host.cann:
         found.append(_sourced(host))
@@ -107,6 +108,39 @@ def _cann(host: Host) -> Check:
 def _kernels(host: Host) -> Check:
     # Kernels may count their versions in another way than the toolkit, so that the two are not compared.
     return Check("kernels", State.FINE, host.kernels)
+
+
+#: CANN that a triton-ascend goes with (its installation guide, 2026).
+_TRITON_CANN = {"3.2.0": "8.5.0", "3.2.1": "9.0.0", "3.2.2": "9.1.0"}
+
+
+def _triton(host: Host) -> Check:
+    """triton and triton-ascend share one folder: since 3.2.1 the second installs the first and writes over it."""
+    here = host.triton
+    both = f"triton {here.triton} and triton-ascend {here.ascend} lie in one folder"
+    exact = f"=={here.ascend}" if here.ascend else ""
+    again = f"pip uninstall -y triton triton-ascend; pip install triton-ascend{exact}"
+    if not here.ascend:
+        if not (host.torch_npu or host.cards):
+            return Check("Triton", State.FINE, f"triton {here.triton}, for GPUs")
+        text = f"triton {here.triton} is for GPUs; kernels fail on NPUs (0 active drivers)"
+        return Check("Triton", State.NOTE, text, f"where the program has Triton kernels: {again}")
+    if here.triton and here.in_force in ("triton", "mixed"):
+        whose = "those for GPUs are in force" if here.in_force == "triton" else "files of both are there"
+        do = f"{again}; what installs triton later breaks it again"
+        return Check("Triton", State.WRONG, f"{both}, and {whose}", do)
+    wanted = _TRITON_CANN.get(here.ascend.split("+")[0], "")
+    if host.cann and _older(host.cann, wanted):
+        text = f"triton-ascend {here.ascend} goes with CANN {wanted[:3]}, and {host.cann} is older"
+        return Check("Triton", State.NOTE, text, "versions of one row of triton-ascend's installation guide")
+    if re.search(r"^\|\s*\d+\s+(?:Ascend)?310P", host.smi, re.MULTILINE):
+        text = f"triton-ascend {here.ascend}; it compiles no kernels for a 310P"
+        return Check("Triton", State.NOTE, text, "operators of torch in place of Triton kernels")
+    if here.triton:
+        state = State.FINE if here.in_force == "triton-ascend" else State.NOTE
+        whose = "those of triton-ascend are in force" if here.in_force else "which files are in force could not be seen"
+        return Check("Triton", state, f"{both}; {whose}", "" if here.in_force else again)
+    return Check("Triton", State.FINE, f"triton-ascend {here.ascend}")
 
 
 def _driver(host: Host) -> Check:

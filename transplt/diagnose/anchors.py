@@ -38,13 +38,22 @@ UNKNOWN = re.compile(
     r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Failure|Failed):?(?: .*)?$"
 )
 LOGGED = re.compile(r"^\[?(?:ERROR|CRITICAL|EXCEPTION|FATAL)\]? ?[\w.]*[(:\]]| \[(?:ERROR|CRITICAL|FATAL)\] ")
+#: A sentence that complains, in a line that a logger wrote as an error: not a line of a traceback or of a list.
+COMPLAINT = re.compile(
+    r"(?=(?-i:[A-Z])[\w'-]* [a-z])"
+    r"(?!Dumping |File |Traceback|During handling|The above exception|Note: |Since the operator)"
+    r".*\b(?:fail\w*|error|insufficient|cannot|could not|can't|unable|unsupported|not supported|invalid|mismatch\w*|"
+    r"missing|not found|refused|denied|exceed\w*|timed? ?out|too (?:large|small|long|many))\b",
+    re.IGNORECASE,
+)
 
 TRACEBACK = "Traceback (most recent call last)"
 FRAME = '  File "'
 _UNKNOWN_LITERALS = (
     "Error: ", "Error\n", "Error\r\n", "Exception: ", "StopIteration", "[ERROR]", "[CRITICAL]", "[FATAL]",
+    "ERROR ", " ERROR - ", "CRITICAL ",
 )  # fmt: skip
-_CODES = (rb"ERR\d{5}", rb"E[0-9A-OZ]\d{4}")
+_CODES = (rb"ERR\d{5}", rb"E[0-9A-PZ]\d{4}")
 #: So often a place is looked at before it is left out.
 _OFTEN, _OFTEN_FRAMES = 2_000, 200_000
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from transplt.diagnose.anchors import LOGGED, UNKNOWN
 from transplt.diagnose.lines import Moment
 from transplt.diagnose.operators import with_operators
 from transplt.diagnose.stacks import Frame
@@ -17,7 +18,7 @@ from transplt.rules.errors import Kind, KnownError
 
 #: Lines of one failure are no further apart than that, in lines of the log.
 NEAR = 60
-_MOST_WHO, _MOST_LINES, _MOST_UNKNOWN = 64, 12, 50
+_MOST_WHO, _MOST_LINES, _MOST_UNKNOWN, _MOST_SAID = 64, 12, 50, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +41,34 @@ class Line:
         """
         if self.error is None:
             return Kind.WRAPPER + 0.5
-        return self.error.kind + (0.25 if self.error.code.isdigit() else 0.4 if self.error.code[:3] == "ERR" else 0.0)
+        if self.error.name.startswith("plog-"):
+            return Kind.WRAPPER + 0.6
+        general = 0.3 if self.error.alone else 0.1 if self.error.area == "general" or self.error.vague else 0.0
+        code = 0.25 if self.error.code.isdigit() else 0.4 if self.error.code[:3] == "ERR" else 0.0
+        return self.error.kind + code + general
 
 
 @dataclass(slots=True)
 class Block:
-    """The lines of one failure of one process; `frames` is its traceback, `operators` those that its lines name."""
+    """The lines of one failure of one process; `frames` is its traceback, `operators` those that its lines name,
+    `details` what CANN says behind a code."""
 
     lines: list[Line]
     frames: tuple[Frame, ...] = ()
     last: int = 0
     operators: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
 
     def head(self) -> Line:
         """The line that is nearest to the root."""
         return min(self.lines, key=lambda line: line.depth)
+
+    def said(self) -> list[str]:
+        """What else the failure says in words: exceptions that are no known error, and what CANN says behind a code."""
+        head = self.head()
+        found = [line.text for line in self.lines if line.error is None and line is not head]
+        found += [detail for detail in self.details if detail.rsplit(" (", 1)[0] not in head.text]
+        return list(dict.fromkeys(found))[:_MOST_SAID]
 
 
 @dataclass(slots=True)
@@ -72,6 +86,18 @@ class Failure:
     def consequence(self) -> bool:
         """True where it only follows from another error."""
         return self.head.error is not None and self.head.error.kind in (Kind.CONSEQUENCE, Kind.AFTERMATH)
+
+    @property
+    def explains(self) -> bool:
+        """True where it says what is wrong, or which part failed."""
+        return self.head.error is not None and self.head.error.kind in (Kind.CAUSE, Kind.FAULT)
+
+    @property
+    def wrapper(self) -> bool:
+        """True where it only says that something failed: a wrapper, or a sentence of a logger that nobody knows."""
+        if self.head.error is None:
+            return UNKNOWN.match(self.head.text) is None and LOGGED.search(self.head.text) is None
+        return self.head.error.kind is Kind.WRAPPER
 
 
 @dataclass(slots=True)
@@ -115,13 +141,22 @@ class Collected:
         if head.who and len(failure.who) < _MOST_WHO:
             failure.who.add(head.who)
         failure.operators = with_operators(failure.operators, [*block.operators])
-        others = [line.error for line in block.lines if line.error and line.error != head.error]
+        # A line of a module without a code says nothing that can be looked up.
+        named = [line.error for line in block.lines if line.error and not line.error.name.startswith("plog-")]
+        others = [error for error in named if error != head.error]
         failure.beside |= {error.name: error for error in others}
 
     def failures(self) -> list[Failure]:
-        """What came first, first; what only follows from another error after what does not."""
-        found = sorted(self._failures.values(), key=lambda failure: self._place(failure.head))
-        return sorted(found, key=lambda failure: failure.consequence)
+        """What came first, first. What only says that something below failed comes after what is known to be wrong, and
+        what only follows from another error after that."""
+        every = [*self._failures.values()]
+        heads = [failure.head for failure in every]
+        if len({head.source for head in heads}) == 1 and any(head.moment is None for head in heads):
+            found = sorted(every, key=lambda failure: failure.head.number)
+        else:
+            found = sorted(every, key=lambda failure: self._place(failure.head))
+        known = any(failure.explains for failure in found)
+        return sorted(found, key=lambda failure: 2 if failure.consequence else int(known and failure.wrapper))
 
     def untimed(self) -> bool:
         """True where lines of several logs cannot be put in order because some have no time."""

@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from transplt.base.text.regular_file import SETTINGS, read_regular
+from transplt.diagnose.triton import Triton, installed_triton
 from transplt.rules.environment import variables
 
 #: Libraries that a training loads, and the package that brings each.
@@ -65,6 +66,7 @@ class Host:
     libraries: dict[str, str] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
     cuda_variables: dict[str, str] = field(default_factory=dict)
+    triton: Triton = field(default_factory=Triton)
 
 
 def installed(name: str) -> str:
@@ -80,9 +82,11 @@ def examine(
     environ: Mapping[str, str],
     package: Callable[[str], str] = installed,
     smi: Callable[[], str] | None = None,
+    triton: Callable[[], Triton] = installed_triton,
 ) -> Host:
     """Looks at a host whose files lie below `root`. `smi` gives what npu-smi info prints, empty for nothing."""
     host = Host(python=".".join(map(str, sys.version_info[:3])), torch=package("torch"), torch_npu=package("torch_npu"))
+    host.triton = triton()
     _cann(host, root, environ)
     _driver(host, root)
     _devices(host, root)

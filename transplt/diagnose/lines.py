@@ -16,6 +16,16 @@ _PREFIX = re.compile(
 )
 #: vllm and ray put their own format before the text: ERROR 09-03 03:02:37 [multiproc_executor.py:522] ...
 _FORMAT = re.compile(r"^(?:ERROR|WARNING|INFO) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+:\d+\] ?")
+#: Formats of loggers that say of a line that it is an error: vllm's, `2024-09-20 07:49:24,787 - name - ERROR - `.
+_AS_ERROR = re.compile(
+    r"(?:^|[)\]:] )(?:(?:ERROR|CRITICAL) \d\d-\d\d [\d:]{8} \[[^\]]{1,80}\] ?|"
+    r"\[?\d{4}-\d\d-\d\d[ T][\d:,.]{8,15}\]?(?: - [\w. ]{1,60})? - (?:ERROR|CRITICAL) - )(?P<said>.*)"
+)
+#: A message of several lines has the name of its process at the first one alone, where a logger wrote it: these go on.
+GOES_ON = re.compile(
+    r"E[0-9A-Z]\d{4}(?::|\[PID)|\[ERROR\] 20\d\d-.*\bERR\d{5}|\[Error\]: |\[PID: \d|\s+\S.*\[FUNC:|"
+    r"\s*(?:The error from device|The extend info|Kernel task happen|TraceBack|Aicore kernel execute)"
+)
 _RANK_ID = re.compile(r"RankID:(\d{1,5})\b")
 _PID = re.compile(r"(?:\[PID: ?|\(PID:|(?:^|\] )[A-Z_]{2,12}\()(\d{1,9})\b")
 _DATED = re.compile(r"(?<!\d)(20\d\d)-(\d\d)-(\d\d)[- T](\d\d:\d\d:\d\d)(?:[.,](\d{3})(?:\.(\d{3})|(\d{3}))?)?")
@@ -52,7 +62,13 @@ def parted(text: str) -> tuple[str, str]:
         rank = match["rank"] or match["named"]
         who = f"rank {rank}" if rank else match["worker"] or match["actor"]
         text = _FORMAT.sub("", text[match.end() :])
-    return who, text
+    return who, _FORMAT.sub("", text)
+
+
+def logged_error(text: str) -> str:
+    """What a whole line says that a logger wrote as an error; empty for other lines."""
+    match = _AS_ERROR.search(text[:400])
+    return text[match.start("said") :] if match else ""
 
 
 def named_in(text: str) -> str:

@@ -15,6 +15,7 @@ _NAME = r"(\w{2,80}?)"
 _FORMS = (
     ("working operator name is ", r"working operator name is (\w{2,80})"),
     ("call aclnn", r"call (aclnn\w{2,80}) failed"),
+    ("failed, error code", r"(?<!call )\b(aclnn\w{2,80}) failed, error code"),
     ("GetWorkspaceSize failed", r"(aclnn\w{2,80}?)GetWorkspaceSize failed"),
     ("OPS function error: ", r"OPS function error: (?!Hccl)(\w{2,80}), error code"),
     ("Operation setup failed", r"(\w{2,80}Operation) setup failed"),

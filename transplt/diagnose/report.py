@@ -9,6 +9,7 @@ from typing import Any
 from transplt.diagnose.found import Collected, Failure, Line
 from transplt.diagnose.stacks import Frame, Project, own_frame
 from transplt.render.cell import labelled, many, shortened, visible
+from transplt.rules.error_numbers import readings
 from transplt.rules.errors import LATE, KnownError
 from transplt.rules.pages import load
 from transplt.rules.silent_errors import CODE, SilentError, errors_named_in
@@ -74,10 +75,14 @@ def _failure(number: int, failure: Failure, project: Project | None) -> Iterator
         yield f"{number}. {error.title}  [{error.code or error.name}]{after}"
     yield from labelled("where", _where(failure))
     yield from labelled("says", shortened(head.text, _MOST_TEXT))
+    for index, text in enumerate(failure.first.said()):
+        yield from labelled("detail" if index == 0 else "", f"- {shortened(text, _MOST_TEXT)}")
     if error is None:
         for text in head.around:
             yield " " * _MARGIN + "| " + visible(text)
     else:
+        for index, text in enumerate(_numbers(failure)):
+            yield from labelled("numbers" if index == 0 else "", text)
         yield from labelled("means", error.means)
         yield from labelled("cause", error.cause)
         for index, step in enumerate(error.do):
@@ -97,6 +102,12 @@ def _failure(number: int, failure: Failure, project: Project | None) -> Iterator
     if failure.beside:
         beside = ", ".join(each.code or each.name for each in failure.beside.values())
         yield from labelled("with it", f"{beside} (transplt explain says more)")
+
+
+def _numbers(failure: Failure) -> list[str]:
+    """What the return codes of HCCL and of the driver mean that the failure names."""
+    said = [line.text for line in failure.first.lines] + [*failure.first.details]
+    return list(dict.fromkeys(reading for text in said for reading in readings(text)))
 
 
 def _silent(failure: Failure) -> tuple[SilentError, ...]:
@@ -155,6 +166,8 @@ def _failure_table(failure: Failure, project: Project | None) -> dict[str, Any]:
         "do": [*error.do] if error else [],
         "asynchronous": bool(error and error.asynchronous),
         "operators": [*map(visible, failure.operators)],
+        "details": [shortened(text, _MOST_TEXT) for text in failure.first.said()],
+        "numbers": _numbers(failure),
         "foretold_by": [*error.predicted_by] if error else [],
         "own_source": None if frame is None else {
             "path": visible(frame.path), "line": frame.line, "function": visible(frame.function),

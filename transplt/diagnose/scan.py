@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from transplt.diagnose.anchors import FRAME, TRACEBACK, Anchors, slow_or_harmless
+from transplt.diagnose.details import detail_in, with_details, with_rest
 from transplt.diagnose.found import NEAR, Block, Collected, Line, added
-from transplt.diagnose.lines import MOST_BYTES, Moment, moment_of, named_by_file, named_in, parted, text_of
+from transplt.diagnose.lines import (
+    GOES_ON,
+    MOST_BYTES,
+    Moment,
+    logged_error,
+    moment_of,
+    named_by_file,
+    named_in,
+    parted,
+    text_of,
+)
 from transplt.diagnose.operators import operators_in, with_operators
 from transplt.diagnose.pieces import pieces_of
 from transplt.diagnose.recognised import errors_in, unknown_in
@@ -18,6 +30,10 @@ from transplt.diagnose.stacks import Frame
 #: So far back a time is looked for that belongs to a line without one.
 _BACK = 3_000
 _MOST_FRAMES, _MOST_STREAMS, _MOST_UNKNOWN = 64, 512, 2_000
+#: A frame of a module that is being imported, in an installed package: what is loaded there may be for CUDA.
+_AT_IMPORT = re.compile(r"-packages/.*, in (?:<module>|_load\w*)$")
+#: So many lines later a line of CANN without a name still belongs to the message of the process that was named last.
+_GOES_ON = 8
 #: After an error, a traceback that begins so many lines later belongs to another failure.
 _ANOTHER = 6
 
@@ -47,6 +63,7 @@ class LogScan:
         self._anchors = Anchors()
         self._streams: dict[str, _Stream] = {}
         self._unknown = 0
+        self._last = "", -NEAR
 
     def scan(self, file: BinaryIO) -> None:
         """Reads the log to its end. UnreadableLog for what is compressed or is no text of single bytes."""
@@ -72,7 +89,12 @@ class LogScan:
         self.lines += piece.count(b"\n")
 
     def _line(self, text: str, number: int, piece: bytes, begin: int, end: int) -> None:
-        who, text = parted(text)
+        whole = text
+        who, text = parted(whole)
+        if who:
+            self._last = who, number
+        elif number - self._last[1] <= _GOES_ON and GOES_ON.match(text):
+            who, self._last = self._last[0], (self._last[0], number)
         stream = self._streams.get(who)
         if stream is None:
             stream = _Stream()
@@ -83,27 +105,31 @@ class LogScan:
             frame = Frame(match["path"], int(match["line"]), (match["function"] or "").strip(), source)
             stream.frames.append(frame)
             stream.frames_at = number
-            return
+            if not _AT_IMPORT.search(text):
+                return
         if TRACEBACK in text:
             if stream.block and number - stream.block.last > _ANOTHER:
                 self._close(stream)
             stream.frames.clear()
             return
-        errors = errors_in(text)
+        errors = errors_in(text, whole)
         self._operators(stream, operators_in(text), number)
-        if not errors and (self._unknown >= _MOST_UNKNOWN or not unknown_in(text)):
+        if not errors and (self._unknown >= _MOST_UNKNOWN or not unknown_in(text, logged_error(whole))):
+            self._detail(stream, text, number)
             return
-        moment = moment_of(text) or _moment_before(piece, begin)
+        moment = moment_of(text) or moment_of(whole) or _moment_before(piece, begin)
         named = who or named_in(text) or self._who
         # Around a line that is known nothing more needs to be shown.
         around = () if errors else _around(piece, begin, end)
+        said = with_rest(text.strip(), piece, end) if errors else text.strip()
         self._unknown += not errors
         for error in errors or (None,):
-            line = Line(error, text.strip(), self.name, number, moment, named, around)
+            line = Line(error, said, self.name, number, moment, named, around)
             if error is not None and slow_or_harmless(error.kind):
                 self._collected.remark(line)
             else:
                 self._take(stream, line)
+        self._detail(stream, text, number)
 
     def _operators(self, stream: _Stream, named: list[str], number: int) -> None:
         """Operators of a line go to the failure that is told of, or to the one that begins there."""
@@ -114,6 +140,11 @@ class LogScan:
             return
         known = stream.operators if number - stream.operators_at <= NEAR else ()
         stream.operators, stream.operators_at = with_operators(known, named), number
+
+    def _detail(self, stream: _Stream, text: str, number: int) -> None:
+        """What CANN says in a line goes to the failure that is told of."""
+        if stream.block and number - stream.block.last <= NEAR:
+            stream.block.details = with_details(stream.block.details, detail_in(text))
 
     def _take(self, stream: _Stream, line: Line) -> None:
         if stream.block and line.number - stream.block.last > NEAR:

@@ -11,6 +11,8 @@ has
 - `seen`: texts in which it was seen, each with where and, third, the other errors that the same text rightly shows, the
   nearest to the root first where that is another one; `form`: a message made after the definition of the vendor, where
   no text of somebody's log is known;
+- `alone`: a general reading of a form of message; a line shows it only where it shows no other error;
+- `vague`: another error of its kind in the same failure says more;
 - `asynchronous`: the line and stack at which it is reported may come later than the call that failed.
 """
 
@@ -65,6 +67,8 @@ class KnownError:
     form: str
     asynchronous: bool
     area: str
+    alone: bool = False
+    vague: bool = False
 
     def text(self) -> str:
         """The page that `transplt explain` prints, Markdown."""
@@ -176,6 +180,7 @@ def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownErro
         tuple(map(_sign, row.get("signs", ()))), unless, row["means"], row["cause"], tuple(row["do"]),
         tuple(row["predicted_by"]),
         sources.get(row["source"], row["source"]), seen, row.get("form", ""), row.get("asynchronous", False), area,
+        row.get("alone", False), row.get("vague", False),
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ _ON_CARD = _PACKAGE / "emulator" / "on_card"
 #: Modules of this package that a pack brings along as text, each with what it imports of the others; and their tables.
 HOST_MODULES = (
     "base/settings", "base/decided", "base/text/regular_file", "rules/tables", "rules/versions", "rules/environment",
-    "diagnose/host", "diagnose/advice", "diagnose/npu_smi", "base/finding",
+    "diagnose/host", "diagnose/triton", "diagnose/advice", "diagnose/npu_smi", "base/finding",
 )  # fmt: skip
 _TABLES = ("schema.json", "support/env_vars.json", "support/versions.json")
 _README = """\
