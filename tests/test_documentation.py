@@ -49,3 +49,14 @@ def test_the_changelog_begins_with_the_version_of_the_package() -> None:
     assert versions == sorted(set(versions), reverse=True)
     assert headings[0].startswith(f"{__version__} - ")
     assert not any("unreleased" in each for each in headings[1:])
+
+
+def test_no_file_holds_both_sides_of_a_merge() -> None:
+    """A marker that a merge left behind is read by people, and by nothing that would stop."""
+    suffixes = {".py", ".md", ".json", ".sh", ".toml", ".txt", ".yml", ".yaml"}
+    marker = re.compile(r"^(?:<{7}|>{7}) \S", re.M)
+    folders = ("docs", "rules", "transplt", "scripts", "skills", "tests", "samples", "benchmarks")
+    files = [path for name in folders for path in (ROOT / name).rglob("*") if path.suffix in suffixes and path.is_file()]
+    files += [path for path in ROOT.glob("*") if path.suffix in suffixes]
+    held = [path for path in files if "corpus" not in path.parts and marker.search(path.read_text("utf-8", "replace"))]
+    assert len(files) > 1000 and not held
