@@ -34,18 +34,17 @@ def unread_locals(work: Work, gone: Iterable[ast.Name]) -> Iterator[tuple[str, l
 
 
 def _statements(work: Work, name: str, owner: Scope, gone: set[int]) -> list[ast.stmt]:
-    doomed: set[ast.stmt] = set()
     for use in work.scan.names.get(name, ()):
         held = work.names.lookup(name, work.scan.scope_of(use))
-        if held is None or held[0] is not owner or id(use) in gone:
-            continue
-        set_by = statement(use)
-        plain = isinstance(set_by, ast.Assign) and set_by.targets == [use] and work.scan.scope_of(use) is owner
+        if held is not None and held[0] is owner and id(use) not in gone:
+            return []
+    doomed: set[ast.stmt] = set()
+    for binding in owner.bindings.get(name, ()):
+        set_by = statement(binding.node)
+        plain = isinstance(set_by, ast.Assign) and set_by.targets == [binding.node]
         if not plain or not isinstance(set_by, ast.Assign) or not _computes(work, set_by.value):
             return []
         doomed.add(set_by)
-    if any(binding.kind != "assign" for binding in owner.bindings.get(name, ())):
-        return []
     tops: dict[int, ast.stmt] = {}
     for each in doomed:
         top = each

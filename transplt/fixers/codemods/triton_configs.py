@@ -90,13 +90,15 @@ class Configs:
 
     def edits(self, code: str) -> Iterator[Edit]:
         """The edits of lists and comprehensions."""
-        what = " and ".join(self.names[:2])
+        lost = {id(parent(call)): " and ".join(names) for call, names in self.dropped}
         for display, places in self._displays.items():
             if self.work.take(display):
-                yield Edit(display, code, _SAME.format(what), without_elements(places), api="triton.Config")
+                message = _SAME.format(lost[id(display)])
+                yield Edit(display, code, message, without_elements(places), api="triton.Config")
         for comprehension, parts in self._parts.items():
             if parts and self.work.take(comprehension):
-                yield Edit(comprehension, code, _SAME.format(what), without_generators(parts), api="triton.Config")
+                message = _SAME.format(lost[id(comprehension)])
+                yield Edit(comprehension, code, message, without_generators(parts), api="triton.Config")
 
     def notes(self) -> Finds:
         """What is left to a person."""
