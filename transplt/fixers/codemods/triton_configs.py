@@ -53,7 +53,8 @@ class Configs:
                 self._left.append((call, _DIFFER, names))
             else:
                 self._parts[above] = parts
-                self.gone += [above.generators[part].iter for part in parts]
+                for part in parts:
+                    self.gone += [above.generators[part].iter, *above.generators[part].ifs]
                 self.dropped.append((call, names))
         elif any(self._varies(name) for name in read):
             self._left.append((call, _DIFFER, names))
@@ -113,13 +114,18 @@ def _parts_for(comprehension: ast.ListComp, read: set[ast.Name]) -> set[int] | N
     """The `for` of a comprehension that only give what some names read; None where one of them gives more."""
     found: set[int] = set()
     wanted = {name.id for name in read}
+    every = (each for part in comprehension.generators for each in ast.walk(part.target))
+    given = {each.id for each in every if isinstance(each, ast.Name)}
     for index, part in enumerate(comprehension.generators):
         targets = {each.id for each in ast.walk(part.target) if isinstance(each, ast.Name)}
         if not targets & wanted:
             continue
+        conditions = {each for test in part.ifs for each in ast.walk(test) if isinstance(each, ast.Name)}
         names = (each for each in ast.walk(comprehension) if isinstance(each, ast.Name))
-        others = (each for each in names if isinstance(each.ctx, ast.Load))
-        if part.ifs or has_effects(part.iter) or any(each.id in targets and each not in read for each in others):
+        others = (each for each in names if isinstance(each.ctx, ast.Load) and each not in conditions)
+        if any(map(has_effects, (part.iter, *part.ifs))) or {each.id for each in conditions} & given - targets:
+            return None
+        if any(each.id in targets and each not in read for each in others):
             return None
         found.add(index)
     return found

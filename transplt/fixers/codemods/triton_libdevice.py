@@ -12,6 +12,7 @@ import ast
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.flow.optional_imports import can_fail
 from transplt.rules.triton_names import MATH, Libdevice, cuda_functions, libdevice_for, math_functions
 from transplt.trees.names import dotted, modules_imported, names_imported
 from transplt.trees.transform import New
@@ -96,10 +97,8 @@ def _functions(work: Work, statement: ast.ImportFrom) -> Finds:
     names = [each.name for each in statement.names]
     if statement.module == MATH and not (set(names) & cuda_functions() - math_functions()):
         return
-    module = next(
-        (module for module, has in ((MATH, math_functions()), (known.module, known.functions)) if has.issuperset(names)),
-        "",
-    )  # fmt: skip
+    modules = ((MATH, math_functions()), (known.module, known.functions))
+    module = next((module for module, has in modules if has.issuperset(names)), "")
     if module == statement.module:
         return
     if module and work.take(statement):
@@ -107,7 +106,8 @@ def _functions(work: Work, statement: ast.ImportFrom) -> Finds:
     elif not module and work.take(statement):
         lacking = sorted({*names} - known.functions)
         what = ", ".join(lacking) if lacking and lacking != ["*"] else "all of these"
-        yield work.note(statement, fixer.code, _LACKS.format(what), api=_API, help=_INSTEAD, blocks="import")
+        yield work.note(statement, fixer.code, _LACKS.format(what), api=_API, help=_INSTEAD,
+                        blocks="later" if can_fail(statement) else "import")  # fmt: skip
 
 
 def _named(work: Work, statement: ast.ImportFrom) -> Finds:
