@@ -56,7 +56,7 @@ def properties(work: Work, node: ast.Subscript) -> Finds:
         return
     cores = key in _CORES
     yield work.note(
-        node, "NPU568" if cores else fixer.code,
+        node, fixer.code,
         f"Triton's driver for NPUs has no {key} among its properties, and a KeyError is raised",
         api="triton.runtime.driver.active.utils.get_device_properties", blocks="first step",
         help=_HELP if cores else 'it has "num_aicore", "num_vectorcore" and "max_shared_mem" (which is 1)',
