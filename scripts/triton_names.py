@@ -1,4 +1,4 @@
-"""Reads which names triton-ascend has: `python scripts/triton_names.py CLONE` writes scripts/facts/triton_libdevice.json.
+"""Writes scripts/facts/triton_libdevice.json, the names that triton-ascend has: `python scripts/triton_names.py CLONE`.
 
 CLONE is a clone of github.com/triton-lang/triton-ascend with its release branches: functions of libdevice and of
 tl.math, and the options that a launch takes. What is read is parsed, not imported.

@@ -35,8 +35,8 @@ def conditions(work: Work, tree: ast.Module) -> Finds:
                     node.test, fixer.code, f"{kernel.name} asks in one condition whether {name} is there and for what "
                     "is only known when it runs: what reads the pointer is compiled even where it is None",
                     api=name, blocks="first step",
-                    help="ask whether the pointer is there in an if of its own, around the other one: triton-ascend 3.2 "
-                    "computes both sides of and and or",
+                    help="ask whether the pointer is there in an if of its own, around the other one: triton-ascend "
+                    "3.2 computes both sides of and and or",
                 )  # fmt: skip
 
 

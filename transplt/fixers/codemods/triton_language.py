@@ -48,8 +48,8 @@ def kernels(work: Work, tree: ast.Module) -> Finds:
             more = f" (in {len(descriptors)} places)" if len(descriptors) > 1 else ""
             yield work.note(
                 descriptors[0].func, _POINTERS, f"{kernel.name} loads and stores by tensor descriptors{more}, which "
-                "are the copies of a GPU's own engine", api="triton.language.make_tensor_descriptor", help=_POINTER_HELP,
-                effort=Effort.MEDIUM, blocks="first step",
+                "are the copies of a GPU's own engine", api="triton.language.make_tensor_descriptor",
+                help=_POINTER_HELP, effort=Effort.MEDIUM, blocks="first step",
             )  # fmt: skip
 
 
