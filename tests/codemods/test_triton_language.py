@@ -1,4 +1,4 @@
-"""What kernels in Triton ask of a GPU alone (NPU564, NPU565, NPU567, NPU569), and loops that are written out (NPU566)."""
+"""What kernels in Triton ask of a GPU alone (NPU564, NPU565, NPU567, NPU569), and loops written out (NPU566)."""
 
 from __future__ import annotations
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from tests.files.shell_pairs import TARGET
 from tests.harness import check_noop, check_rewrite
 from transplt.base.settings import Settings
 from transplt.files.kind import kind_of
 from transplt.files.other_file import migrate_other
+from transplt.flow.facts import ProjectFacts
 
 
 def migrated(path: str, text: str, **settings: str) -> tuple[str, set[str]]:
     """The text, and the codes of what is said of triton."""
-    result = migrate_other(text.encode(), path, kind_of(path, text.encode()), Settings(**settings))  # type: ignore[arg-type]
+    chosen = Settings(**settings)  # type: ignore[arg-type]
+    result, _ = migrate_other(text.encode(), path, kind_of(path, text.encode()), chosen, TARGET, ProjectFacts())
     return result.data.decode(), {each.code for each in result.findings if "triton" in each.message}
 
 
@@ -21,7 +24,7 @@ def migrated(path: str, text: str, **settings: str) -> tuple[str, set[str]]:
     [
         ("requirements.txt", "numpy\ntriton\n", "numpy\ntriton-ascend\n"),
         ("requirements.txt", "triton>=2.1,<4  # kernels\n", "triton-ascend  # kernels\n"),
-        ("requirements.txt", "Triton == 3.1.0 ; sys_platform == 'linux'\n", "triton-ascend ; sys_platform == 'linux'\n"),
+        ("requirements.txt", "Triton == 3.1 ; sys_platform == 'linux'\n", "triton-ascend ; sys_platform == 'linux'\n"),
         (
             "pyproject.toml",
             '[project]\ndependencies = ["numpy", "triton>=3"]\n',

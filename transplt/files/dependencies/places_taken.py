@@ -36,7 +36,7 @@ def renamed(each: Requirement, asked: Sequence[Requirement], text: str) -> list[
     help_ = str(row["note"]) if row is not None else ""
     message = f"{each.name} -> {other}, which takes its place in the same folder"
     if is_row(each) and not is_element(text, each):
-        return _of_a_row(each, other, message, help_)
+        return [] if "{" in text[each.end : each.clauses[0]] else _of_a_row(each, other, message, help_)
     return [Edit((each.start, each.clauses[1]), REPLACED, message, other, api=each.name, help=help_)]
 
 

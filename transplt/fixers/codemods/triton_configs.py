@@ -14,8 +14,8 @@ from transplt.syntax.scan import parent
 from transplt.trees.displays import without_elements, without_generators
 
 _SAME = "the configurations are the same without {}: one is enough"
-_DIFFER = "the configurations differ in {}, which means nothing on an NPU: each is compiled and measured once more"
-_PRUNED = "{} means nothing on an NPU, and this file chooses configurations by it"
+_DIFFER = "the configurations differ in {}, without a meaning on an NPU: each is compiled and measured once more"
+_PRUNED = "this file chooses configurations by {}, without a meaning on an NPU"
 
 
 @dataclass(slots=True)
