@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from transplt.program.triton.tiles import Model
 from transplt.program.triton.values import WIDTHS, Kind, Value
 from transplt.syntax.asks import last_name
+from transplt.syntax.scan import statement
 
 _Names = frozenset[str]
 _NOTHING: _Names = frozenset()
@@ -44,6 +45,18 @@ class Lives:
         body = self.model.kernel.node.body
         self._back(body, _NOTHING)
         self._steps = list(_in_order(body, 0))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The constexprs that the tiles are as large as."""
+        found: set[str] = set()
+        for node, _ in self._steps:
+            for each in _expressions(node):
+                for part in ast.walk(each):
+                    value = self.model.of(part) if isinstance(part, ast.expr) else None
+                    size = value.count if value is not None and value.is_tile and value.data else None
+                    found.update(size.names if size is not None else ())
+        return frozenset(found)
 
     def peak(self, sizes: Mapping[str, int]) -> Peak:
         """The most bytes that live at the same time, for the values of constexprs; what is not known counts nothing."""
@@ -93,6 +106,10 @@ class Lives:
             reused = reused or left >= mine > 0
         # An elementwise operation writes over a part that nobody else reads.
         return mine, max(most, held + (0 if reused else mine))
+
+    def after(self, node: ast.stmt) -> _Names:
+        """The variables that are read after a statement, before they are set again."""
+        return self._after.get(id(node), _NOTHING)
 
     # --- lives -------------------------------------------------------------------------------------------------------
 
@@ -160,6 +177,24 @@ def _parts(node: ast.expr) -> list[ast.expr]:
         receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
         return [*receiver, *node.args, *(each.value for each in node.keywords)]
     return [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+
+
+def read_again(model: Model) -> list[tuple[ast.stmt, str]]:
+    """Products whose left operand is a variable that is read after them, with its name, by place."""
+    dots = [each for each in model.operations if each.name == "dot"]
+    if not dots:
+        return []
+    lives = Lives(model)
+    found = []
+    for each in dots:
+        left = each.nodes.get("input")
+        if isinstance(left, ast.Name) and each.given["input"].is_tile:
+            node = statement(each.node)
+            again = sum(isinstance(part, ast.Name) and part.id == left.id for part in ast.walk(node))
+            stored = left.id in {target.id for target in _targets(node)}
+            if (left.id in lives.after(node) and not stored) or again > 1 + stored:
+                found.append((node, left.id))
+    return found
 
 
 def _outside(model: Model) -> set[str]:

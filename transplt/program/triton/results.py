@@ -16,6 +16,7 @@ from transplt.program.triton.values import (
     Shape,
     Size,
     Value,
+    axes,
     broadcast,
     difference,
     number,
@@ -87,7 +88,7 @@ def binary(one: Value, other: Value, *, divides: bool = False) -> Value:
             return replace(
                 pointer,
                 shape=broadcast(pointer.shape, beside.shape),
-                scattered=pointer.scattered or beside.scattered,
+                scattered=pointer.scattered | beside.scattered,
             )
     kinds = {one.kind, other.kind}
     if Kind.UNKNOWN in kinds or not kinds <= {Kind.SCALAR, Kind.TILE, Kind.CONSTEXPR, Kind.ARGUMENT}:
@@ -106,7 +107,7 @@ def binary(one: Value, other: Value, *, divides: bool = False) -> Value:
         dtype,
         shape,
         data=any(each.data for each in tiles) or dtype in FLOATS,
-        scattered=any(each.scattered for each in tiles),
+        scattered=one.scattered | other.scattered,
         compared=one.compared | other.compared,
     )
 
@@ -130,7 +131,8 @@ def _read(pointer: Value) -> Value:
     if pointer.kind not in (Kind.POINTER, Kind.BLOCK_POINTER):
         return UNKNOWN
     found = tile(pointer.shape, pointer.dtype)
-    return replace(found, scattered=found.kind is Kind.TILE and pointer.dtype not in FLOATS)
+    whole = found.kind is Kind.TILE and pointer.dtype not in FLOATS
+    return replace(found, scattered=axes(found.shape)) if whole else found
 
 
 def _load(given: dict[str, Value], call: ast.Call) -> Value:
@@ -258,7 +260,7 @@ def _where(given: dict[str, Value], call: ast.Call) -> Value:
         found.dtype,
         shape,
         data=found.data or condition.data,
-        scattered=found.scattered or condition.scattered,
+        scattered=found.scattered | condition.scattered,
     )
 
 

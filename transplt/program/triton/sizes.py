@@ -53,13 +53,35 @@ class Setting:
 def settings_of(kernel: Kernel, project: ProjectFacts) -> list[Setting]:
     """The sizes that a kernel runs with: by launch, and by configuration of the autotuner."""
     found = []
-    for launch in launches_of(kernel, project) or [None]:
+    launches: list[Launch | None] = [*launches_of(kernel, project)]
+    for launch in launches or [None]:
         given = _given(kernel, launch)
         if not kernel.configs:
-            found.append(Setting(given, kernel.file if launch is None else launch.file, launch.call if launch else None))
+            at = (kernel.file, None) if launch is None else (launch.file, launch.call)
+            found.append(Setting(given, *at))
         for config in kernel.configs:
-            found += [Setting({**given, **sizes}, kernel.file, config.call) for sizes in _of_config(kernel.file, config)]
+            every = _of_config(kernel.file, config)
+            found += [Setting({**given, **sizes}, kernel.file, config.call) for sizes in every]
     return found
+
+
+def constants_of(kernel: Kernel, node: ast.expr, project: ProjectFacts) -> set[object]:
+    """The constants that an expression of a kernel is known to be: a constant of the file, or a constexpr by what
+    launches, configurations and its default give it."""
+    if not isinstance(node, ast.Name):
+        return set()
+    given: list[tuple[File, ast.expr]] = []
+    parameter = next((each for each in kernel.parameters if each.name == node.id), None)
+    if parameter is None:
+        given.append((kernel.file, node))
+    else:
+        launches = launches_of(kernel, project)
+        given += [(each.file, each.arguments[node.id]) for each in launches if node.id in each.arguments]
+        given += [(kernel.file, each.values[node.id]) for each in kernel.configs if node.id in each.values]
+        if parameter.default is not None and any(node.id not in each.arguments for each in launches):
+            given.append((kernel.file, parameter.default))
+    values = [behind(file, each) for file, each in given]
+    return {each.value for each in values if isinstance(each, ast.Constant)}
 
 
 def _given(kernel: Kernel, launch: Launch | None) -> dict[str, Range]:

@@ -35,7 +35,7 @@ from transplt.program.triton.values import (
     scalar,
     with_shape,
 )
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import begins, last_name
 
 #: Calls of functions in functions up to which they are read.
 _DEEPEST = 4
@@ -92,8 +92,7 @@ class _Reading:
     def read(self, given: dict[str, Value]) -> Model:
         self.variables = dict(given)
         self._block(self.kernel.node.body)
-        place = lambda each: (each.node.lineno, each.node.col_offset)  # noqa: E731
-        self.model.operations = sorted(self._operations.values(), key=place)
+        self.model.operations = sorted(self._operations.values(), key=lambda each: begins(each.node))
         return self.model
 
     # --- statements --------------------------------------------------------------------------------------------------
@@ -275,7 +274,8 @@ class _Reading:
             if found.kind is Kind.UNKNOWN:
                 return found
             lines = found.compared | (frozenset({node.lineno}) if compares_integers(left, other) else frozenset())
-            found = replace(found, dtype="bool", compared=lines, scattered=False, data=any(each.is_tile and each.data for each in (left, other)))
+            data = any(each.is_tile and each.data for each in (left, other))
+            found = replace(found, dtype="bool", compared=lines, scattered=frozenset(), data=data)
             name = OPERATORS.get(type(op), "")
             self._note(name, node, {"input": left, "other": other}, {"input": node.left, "other": right}, found)
             left = other
@@ -305,16 +305,20 @@ class _Reading:
             return UNKNOWN
         if held.shape is None:
             return with_shape(held, None)
-        rest = list(held.shape)
-        shape: list[Size | None] = []
+        rest = list(enumerate(held.shape))
+        shape: list[tuple[int | None, Size | None]] = []
         for each in given:
             if isinstance(each, ast.Constant) and each.value is None:
-                shape.append(ONE)
+                shape.append((None, ONE))
             elif isinstance(each, ast.Slice) and rest:
                 shape.append(rest.pop(0))
             else:
                 return UNKNOWN
-        return with_shape(held, (*shape, *rest))
+        shape += rest
+        # The axes that were scattered are so where they stand now.
+        places = {at: index - len(shape) for index, (at, _) in enumerate(shape)}
+        scattered = frozenset(places[axis + len(held.shape)] for axis in held.scattered)
+        return replace(with_shape(held, tuple(size for _, size in shape)), scattered=scattered)
 
     # --- calls -------------------------------------------------------------------------------------------------------
 
@@ -333,9 +337,6 @@ class _Reading:
             return self._called_function(node)
         nodes = nodes_of(name, node, first)
         given = {each: self.value(argument) for each, argument in nodes.items()}
-        for argument in node.args:
-            if isinstance(argument, ast.Starred):
-                self.value(argument.value)
         found = result_of(name, given, node)
         self._note(name, node, given, nodes, found, method=first is not None)
         return found

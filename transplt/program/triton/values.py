@@ -93,7 +93,8 @@ class Value:
     number that a constexpr is, `items` are those of a tuple. `base` is the parameter that a pointer starts at.
 
     Of tiles and scalars: `data` says that it was read or computed, and is no position alone (`pid * BLOCK + arange`);
-    `scattered` that it, or the positions of a pointer, come from a tile that was read. `compared` are the lines of the
+    `scattered` are the axes, from the last one (-1), along which it comes from a tile that was read (of a pointer its
+    positions do). `compared` are the lines of the
     comparisons of integers that a mask is made of; `weak` is a number of Python that gives way to the type beside it.
     """
 
@@ -104,7 +105,7 @@ class Value:
     items: tuple[Value, ...] = ()
     base: str = ""
     data: bool = False
-    scattered: bool = False
+    scattered: frozenset[int] = frozenset()
     compared: frozenset[int] = frozenset()
     weak: bool = False
 
@@ -127,6 +128,7 @@ class Value:
 
 
 UNKNOWN = Value()
+LAST = frozenset({-1})
 NONE = Value(Kind.NONE)
 
 WIDTHS = {
@@ -205,7 +207,7 @@ def merged(one: Value, other: Value) -> Value:
         items,
         one.base if one.base == other.base else "",
         one.data or other.data,
-        one.scattered and other.scattered,
+        one.scattered & other.scattered,
         one.compared | other.compared,
         one.weak and other.weak,
     )
@@ -237,8 +239,15 @@ def broadcast(one: Shape | None, other: Shape | None) -> Shape | None:
     return tuple(found)
 
 
+def axes(shape: Shape | None) -> frozenset[int]:
+    """The axes that a shape has, from the last one; those of length 1 are none."""
+    return frozenset(at - len(shape) for at, each in enumerate(shape) if each != ONE) if shape is not None else LAST
+
+
 def with_shape(value: Value, shape: Shape | None) -> Value:
     """The same value in another shape."""
+    if value.scattered and shape != value.shape:
+        value = replace(value, scattered=axes(shape))
     if value.kind in (Kind.SCALAR, Kind.CONSTEXPR, Kind.ARGUMENT, Kind.TILE):
         kind = Kind.SCALAR if shape == () else Kind.TILE
         return replace(value, kind=kind, shape=shape, size=None, weak=False)
