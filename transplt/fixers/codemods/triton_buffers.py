@@ -10,11 +10,11 @@ from __future__ import annotations
 import ast
 
 from transplt.base.finding import Effort, Level
-from transplt.edits.edit import Finds, Note
+from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.program.programs import programs_of
-from transplt.program.triton.fitting import Overflow, overflow_of
+from transplt.program.triton.fitting import Overflow, overflow_of, passed_over
 from transplt.program.triton.kernels import Kernel, kernels_in
 from transplt.program.triton.live import Lives
 from transplt.program.triton.refused import lines
@@ -35,29 +35,45 @@ def buffers(work: Work, tree: ast.Module) -> Finds:
     room = unified_buffer(work.settings.hardware)
     for kernel in kernels_in(own):
         model = model_of(kernel, work.project)
-        found = overflow_of(Lives(model), work.project, room) if room else None
-        if found is not None:
-            yield _overflow(work, kernel, found, room)
+        if room:
+            yield from _overflows(work, kernel, Lives(model), room)
         yield from _narrow(work, kernel, model)
 
 
-def _overflow(work: Work, kernel: Kernel, found: Overflow, room: int) -> Note:
-    if found.sizes:
-        sizes = " and ".join(f"{name} = {size}" for name, size in found.sizes.items())
-        when = f"at least {found.bytes} bytes with {sizes}"
-    else:
-        each = f"{int(found.each)} bytes for each of {' * '.join(found.names)} elements"
-        when = f"at least {each}, too many from {' * '.join(found.names)} = {found.least} on"
-    return work.note(
-        found.node,
-        fixer.code,
-        f"the tiles of kernel {kernel.name} that live here take {when}: a core has {room} bytes",
-        api="triton",
-        level=Level.MANUAL if found.sure else Level.INFO,
-        effort=Effort.MEDIUM if found.sure else None,
-        help="go through the block in a loop over smaller parts (BLOCK_SUB), or take a smaller block; leave a third of "
-        "it free for what the compiler adds",
-    )
+def _overflows(work: Work, kernel: Kernel, lives: Lives, room: int) -> Finds:
+    found = overflow_of(lives, work.project, room)
+    if found is not None:
+        yield work.note(
+            found.node,
+            fixer.code,
+            f"the tiles of kernel {kernel.name} that live here take at least {_when(found)}: a core has {room} bytes",
+            api="triton",
+            level=Level.MANUAL if found.sure else Level.INFO,
+            effort=Effort.MEDIUM if found.sure else None,
+            help="go through the block in a loop over smaller parts (BLOCK_SUB), or take a smaller block; leave a "
+            "third of the buffer free for what the compiler adds",
+        )
+        return
+    for setting, over in passed_over(lives, work.project, room):
+        if setting.node is not None:
+            yield work.note(
+                setting.node,
+                fixer.code,
+                f"kernel {kernel.name} takes at least {_when(over)}: a core has {room} bytes, and the autotuner passes "
+                "over this configuration",
+                api="triton.Config",
+                level=Level.INFO,
+                help="leave it out, and add smaller blocks",
+            )
+
+
+def _when(found: Overflow) -> str:
+    sizes = " and ".join(f"{name} = {size}" for name, size in sorted(found.sizes.items()))
+    if not found.names:
+        return f"{found.bytes} bytes with {sizes}"
+    names = " * ".join(found.names)
+    given = f" (with {sizes})" if sizes else ""
+    return f"{int(found.each)} bytes for each of {names} elements{given}, too many from {names} = {found.least} on"
 
 
 def _narrow(work: Work, kernel: Kernel, model: Model) -> Finds:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from itertools import count
 
 from transplt.flow.facts import ProjectFacts
 from transplt.program.triton.live import Lives
@@ -12,15 +11,17 @@ from transplt.program.triton.sizes import ANY, Range, Setting, settings_of
 
 #: A size with which the growth of a peak is looked at: large enough that small tiles do not count.
 _LARGE = 1 << 14
+#: A size that rows of data often have: blocks that are too large from there on are not taken for unlikely.
+_USUAL = 1 << 14
 #: The largest tile that Triton takes (TRITON_MAX_TENSOR_NUMEL).
 _LARGEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """A kernel that needs more than there is: at `node`, with `sizes`, or `each` bytes for each element of a product of
-    `names`, which is too much from `least` on. `sure`: it happens with the sizes that the program has, or it depends
-    on the data alone.
+    """A kernel that needs more than there is at `node`: `bytes` with `sizes`, or `each` bytes for each element of a
+    product of `names`, which is too much from `least` on. `sure`: it happens with the sizes that the program has, or
+    depends on the data alone.
     """
 
     node: ast.stmt
@@ -33,71 +34,94 @@ class Overflow:
 
 
 def overflow_of(lives: Lives, project: ProjectFacts, room: int) -> Overflow | None:
-    """How a kernel overflows `room` bytes; None where it does not, or nothing is known of its sizes."""
-    settings = settings_of(lives.model.kernel, project)
-    found = [each for each in (_with(lives, setting, room) for setting in settings) if each is not None]
+    """How a kernel overflows `room` bytes; None where it does not, or nothing is known of its sizes.
+
+    Of several configurations the one that takes least counts: triton-ascend's autotuner passes over those that do not
+    compile (third_party/ascend/backend/runtime/autotuner.py).
+    """
+    if not lives.names:
+        return None
+    by_launch: dict[int, dict[tuple[Range, ...], Setting]] = {}
+    for setting in settings_of(lives.model.kernel, project):
+        key = tuple(setting.sizes.get(name, ANY) for name in sorted(lives.names))
+        by_launch.setdefault(id(setting.launch), {}).setdefault(key, setting)
+    found = []
+    for settings in by_launch.values():
+        every = [_with(lives, setting, room) for setting in settings.values()]
+        over = [each for each in every if each is not None]
+        if len(over) == len(every):
+            found.append(max(over, key=lambda each: (not each.sizes, each.least, -each.bytes)))
     found.sort(key=lambda each: (not each.sure, not each.sizes, each.least))
     return found[0] if found else None
 
 
+def passed_over(lives: Lives, project: ProjectFacts, room: int) -> list[tuple[Setting, Overflow]]:
+    """The configurations of an autotuner that do not fit, where others may."""
+    found: dict[int, tuple[Setting, Overflow]] = {}
+    for setting in settings_of(lives.model.kernel, project) if lives.names and lives.model.kernel.configs else ():
+        over = _with(lives, setting, room)
+        if over is not None and over.sizes and setting.node is not None:
+            found.setdefault(id(setting.node), (setting, over))
+    return [*found.values()]
+
+
 def _with(lives: Lives, setting: Setting, room: int) -> Overflow | None:
-    known = {name: size.known for name, size in setting.sizes.items() if size.known is not None}
-    names = [name for name in sorted(lives.names) if name not in known]
+    known = {
+        name: size.known
+        for name, size in setting.sizes.items()
+        if size.known is not None and name in lives.names
+    }
+    names = sorted(lives.names - set(known))
     if not names:
         peak = lives.peak(known)
-        if peak.bytes <= room or peak.node is None:
-            return None
-        return Overflow(peak.node, True, peak.bytes, {name: known[name] for name in sorted(lives.names & set(known))})
+        fits = peak.bytes <= room or peak.node is None
+        return None if fits or peak.node is None else Overflow(peak.node, True, peak.bytes, known)
     ranges = {name: setting.sizes.get(name, ANY) for name in names}
-    most = {name: each.most for name, each in ranges.items()}
-    bounded = {name: size for name, size in most.items() if size is not None}
-    if len(bounded) == len(most) and lives.peak({**known, **bounded}).bytes <= room:
+    bounded = {name: each.most for name, each in ranges.items() if each.most is not None}
+    if len(bounded) == len(names) and lives.peak({**known, **bounded}).bytes <= room:
         return None
-    large = dict.fromkeys(names, _LARGE)
-    before = lives.peak({**known, **large}).bytes
-    # What adds little counts as 1: the rest is the product that the tiles grow with, or nothing is said.
-    growing = [name for name in names if _doubles(lives, {**known, **large}, name, before)]
-    known |= {name: max(1, ranges[name].least) for name in names if name not in growing}
-    names, large = growing, dict.fromkeys(growing, _LARGE)
-    peak = lives.peak({**known, **large})
-    if not names or peak.node is None or not all(
-        _doubles(lives, {**known, **large}, name, peak.bytes) for name in names
-    ):
+    # The product that the tiles grow with; where they are a sum, each of its parts, as if the others were 1.
+    together = {**known, **dict.fromkeys(names, _LARGE)}
+    growing = [name for name in names if _doubles(lives, together, name)]
+    found = [_growing(lives, known, ranges, each, room) for each in ([growing] if growing else [[n] for n in names])]
+    return min((each for each in found if each is not None), key=lambda each: each.least, default=None)
+
+
+def _growing(
+    lives: Lives, known: dict[str, int], ranges: dict[str, Range], growing: list[str], room: int
+) -> Overflow | None:
+    """From where on the product of some names is too large."""
+    least = {name: max(1, each.least) for name, each in ranges.items() if name not in growing}
+    large = {**known, **least, **dict.fromkeys(growing, _LARGE)}
+    peak = lives.peak(large)
+    if peak.node is None or not all(_doubles(lives, large, name) for name in growing):
         return None
-    if len(names) == 1:
-        least = _least(lives, known, names[0], room)
-    else:
-        least = _power_over(room * _LARGE ** len(names) / peak.bytes)
     limit = 1
-    for name in names:
-        limit *= most.get(name) or _LARGEST
-    if not least or least > min(limit, _LARGEST):
+    for name in growing:
+        limit *= ranges[name].most or _LARGEST
+    start = _from(lives, {**known, **least}, growing, peak.bytes, room)
+    if not start or start > min(limit, _LARGEST):
         return None
-    sure = any(_grows(ranges[name]) for name in names) and (len(names) == 1 or all(_grows(ranges[n]) for n in names))
-    return Overflow(peak.node, sure, names=tuple(names), each=peak.bytes / _LARGE ** len(names), least=least)
+    grows = all(ranges[name].grows for name in growing)
+    sure = grows and (start <= _USUAL or all(ranges[name].most is not None for name in growing))
+    each = peak.bytes / _LARGE ** len(growing)
+    return Overflow(peak.node, sure, sizes=known, names=tuple(growing), each=each, least=start)
 
 
-def _grows(each: Range) -> bool:
-    return each.grows
-
-
-def _doubles(lives: Lives, sizes: dict[str, int], name: str, before: int) -> bool:
-    after = lives.peak({**sizes, name: 2 * sizes[name]}).bytes
-    return before > 0 and 1.9 < after / before < 2.1
-
-
-def _least(lives: Lives, known: dict[str, int], name: str, room: int) -> int:
-    for exponent in count():
+def _from(lives: Lives, known: dict[str, int], growing: list[str], bytes: int, room: int) -> int:
+    """The power of 2 from which on a product of names is too large; 0 where it never is."""
+    for exponent in range(_LARGEST.bit_length()):
         size = 1 << exponent
-        if size > _LARGEST:
-            return 0
-        if lives.peak({**known, name: size}).bytes > room:
+        if len(growing) == 1:
+            over = lives.peak({**known, growing[0]: size}).bytes > room
+        else:
+            over = size * bytes > room * _LARGE ** len(growing)
+        if over:
             return size
     return 0
 
 
-def _power_over(number: float) -> int:
-    size = 1
-    while size < number:
-        size *= 2
-    return size
+def _doubles(lives: Lives, sizes: dict[str, int], name: str) -> bool:
+    before = lives.peak(sizes).bytes
+    after = lives.peak({**sizes, name: 2 * sizes[name]}).bytes
+    return before > 0 and 1.9 < after / before < 2.1

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from transplt.program.triton.tiles import Model
-from transplt.program.triton.values import WIDTHS, Kind, Value
+from transplt.program.triton.values import WIDTHS, Size
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import statement
 
@@ -31,87 +31,122 @@ class Peak:
     node: ast.stmt | None = None
 
 
-@dataclass(slots=True, eq=False)
-class Lives:
-    """The statements of a kernel with the variables that live through them."""
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A part of an expression: its elements and the bytes of each (0: not in the buffer), and the parts in it."""
 
-    model: Model
-    _after: dict[int, _Names] = field(default_factory=dict)
-    _outside: _Names = _NOTHING  # variables that do not lie in the unified buffer
-    _steps: list[tuple[ast.stmt, int]] = field(default_factory=list)
+    count: Size | None
+    width: int
+    parts: tuple[_Held, ...] = ()
 
-    def __post_init__(self) -> None:
-        self._outside = frozenset(_outside(self.model))
-        body = self.model.kernel.node.body
-        self._back(body, _NOTHING)
-        self._steps = list(_in_order(body, 0))
+    def bytes(self, sizes: Mapping[str, int]) -> int:
+        number = None if self.count is None else self.count.value(sizes)
+        return 0 if number is None else int(number * self.width)
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The constexprs that the tiles are as large as."""
-        found: set[str] = set()
-        for node, _ in self._steps:
-            for each in _expressions(node):
-                for part in ast.walk(each):
-                    value = self.model.of(part) if isinstance(part, ast.expr) else None
-                    size = value.count if value is not None and value.is_tile and value.data else None
-                    found.update(size.names if size is not None else ())
-        return frozenset(found)
-
-    def peak(self, sizes: Mapping[str, int]) -> Peak:
-        """The most bytes that live at the same time, for the values of constexprs; what is not known counts nothing."""
-        held: dict[str, int] = {}
-        most = Peak(0)
-        for node, depth in self._steps:
-            after = self._after.get(id(node), _NOTHING)
-            inside = 0
-            for each in _expressions(node):
-                inside = max(inside, self._inside(each, sizes)[1])
-            now = sum(size for name, size in held.items() if name in after or name in _reads(node))
-            stored = dict(self._stored(node, sizes, depth))
-            fresh = sum(max(0, size - held.get(name, 0)) for name, size in stored.items() if name in after)
-            here = now + max(inside, fresh)
-            if here > most.bytes:
-                most = Peak(here, node)
-            held |= stored
-        return most
-
-    def _stored(self, node: ast.stmt, sizes: Mapping[str, int], depth: int) -> Iterator[tuple[str, int]]:
-        for target in _targets(node):
-            value = self.model.of(target)
-            twice = depth > 0 and isinstance(node, ast.Assign) and self._is_read(node.value)
-            yield target.id, 0 if target.id in self._outside else self._bytes(value, sizes) * (2 if twice else 1)
-
-    def _is_read(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and last_name(node.func) == "load"
-
-    def _bytes(self, value: Value, sizes: Mapping[str, int]) -> int:
-        count = value.count if value.kind is Kind.TILE and value.data else None
-        number = None if count is None else count.value(sizes)
-        return 0 if number is None else int(number * WIDTHS.get(value.dtype, 2))
-
-    def _inside(self, node: ast.expr, sizes: Mapping[str, int]) -> tuple[int, int]:
-        """The bytes of what an expression leaves behind, and the most that it holds on to on the way."""
-        if isinstance(node, ast.Name):
-            return 0, 0  # lives in its variable
-        held, most = 0, 0
+    def needs(self, sizes: Mapping[str, int]) -> tuple[int, int]:
+        """The bytes of what it leaves behind, and the most that it holds on to on the way."""
+        mine = self.bytes(sizes)
+        held = most = 0
         reused = False
-        mine = self._bytes(self.model.of(node), sizes)
-        if isinstance(node, ast.Call) and last_name(node.func) in ("load", "dot", "dot_scaled"):
-            return (0, 0) if last_name(node.func) != "load" else (mine, mine)
-        for each in _parts(node):
-            left, inside = self._inside(each, sizes)
+        for each in self.parts:
+            left, inside = each.needs(sizes)
             most = max(most, held + inside)
             held += left
             reused = reused or left >= mine > 0
         # An elementwise operation writes over a part that nobody else reads.
         return mine, max(most, held + (0 if reused else mine))
 
+
+_EMPTY = _Held(None, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A statement: what it holds while it is computed, what it stores, and the variables that live then."""
+
+    node: ast.stmt
+    inside: tuple[_Held, ...]
+    stored: tuple[tuple[str, _Held], ...]
+    reads: _Names
+    after: _Names
+
+
+class Lives:
+    """The statements of a kernel with the variables that live through them."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._after: dict[int, _Names] = {}
+        self._outside = frozenset(_outside(model))  # variables that do not lie in the unified buffer
+        body = model.kernel.node.body
+        self._back(body, _NOTHING)
+        self._steps = [self._step(node, depth) for node, depth in _in_order(body, 0)]
+        self._peaks: dict[tuple[tuple[str, int], ...], Peak] = {}
+        self.names = frozenset(self._names())
+
+    def _step(self, node: ast.stmt, depth: int) -> _Step:
+        stored = []
+        for target in _targets(node):
+            twice = depth > 0 and isinstance(node, ast.Assign) and _is_read(node.value)
+            held = _EMPTY if target.id in self._outside else self._held(target)
+            stored.append((target.id, _Held(held.count, held.width * (2 if twice else 1))))
+        inside = tuple(found for each in _expressions(node) if (found := self._tree(each)) is not None)
+        return _Step(node, inside, tuple(stored), _reads(node), self.after(node))
+
+    def _held(self, node: ast.expr) -> _Held:
+        value = self.model.of(node)
+        if not value.is_tile or not value.data:
+            return _EMPTY
+        return _Held(value.count, WIDTHS.get(value.dtype, 2))
+
+    def _tree(self, node: ast.expr) -> _Held | None:
+        """What an expression holds on to; None for nothing."""
+        if isinstance(node, ast.Name):
+            return None  # lives in its variable
+        mine = self._held(node)
+        name = last_name(node.func) if isinstance(node, ast.Call) else ""
+        if name in ("dot", "dot_scaled"):
+            return None
+        if name == "load":
+            return mine if mine.width else None
+        parts = tuple(found for each in _parts(node) if (found := self._tree(each)) is not None)
+        return _Held(mine.count, mine.width, parts) if mine.width or parts else None
+
+    def _names(self) -> Iterator[str]:
+        """The constexprs that the tiles are as large as."""
+        trees = [each for step in self._steps for each in (*step.inside, *(held for _, held in step.stored))]
+        while trees:
+            each = trees.pop()
+            trees += each.parts
+            if each.width and each.count is not None:
+                yield from each.count.names
+
+    def peak(self, sizes: Mapping[str, int]) -> Peak:
+        """The most bytes that live at the same time, for the values of constexprs; what is not known counts nothing."""
+        key = tuple((name, sizes[name]) for name in sorted(self.names) if name in sizes)
+        if key not in self._peaks:
+            self._peaks[key] = self._peak(sizes)
+        return self._peaks[key]
+
+    def _peak(self, sizes: Mapping[str, int]) -> Peak:
+        held: dict[str, int] = {}
+        most = Peak(0)
+        for step in self._steps:
+            inside = max((each.needs(sizes)[1] for each in step.inside), default=0)
+            now = sum(size for name, size in held.items() if name in step.after or name in step.reads)
+            stored = {name: each.bytes(sizes) for name, each in step.stored}
+            fresh = sum(max(0, size - held.get(name, 0)) for name, size in stored.items() if name in step.after)
+            here = now + max(inside, fresh)
+            if here > most.bytes:
+                most = Peak(here, step.node)
+            held |= stored
+        return most
+
+    # --- lives -------------------------------------------------------------------------------------------------------
+
     def after(self, node: ast.stmt) -> _Names:
         """The variables that are read after a statement, before they are set again."""
         return self._after.get(id(node), _NOTHING)
-
-    # --- lives -------------------------------------------------------------------------------------------------------
 
     def _back(self, body: list[ast.stmt], after: _Names) -> _Names:
         for node in reversed(body):
@@ -132,6 +167,10 @@ class Lives:
             return self._back(node.body, after) | _reads(node)
         whole = frozenset(each.id for each in _targets(node)) if not isinstance(node, ast.AugAssign) else _NOTHING
         return (after - whole) | _reads(node)
+
+
+def _is_read(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) == "load"
 
 
 def _in_order(body: list[ast.stmt], depth: int) -> Iterator[tuple[ast.stmt, int]]:

@@ -48,6 +48,7 @@ class Setting:
     sizes: dict[str, Range]
     file: File
     node: ast.expr | None
+    launch: Launch | None = None
 
 
 def settings_of(kernel: Kernel, project: ProjectFacts) -> list[Setting]:
@@ -57,11 +58,11 @@ def settings_of(kernel: Kernel, project: ProjectFacts) -> list[Setting]:
     for launch in launches or [None]:
         given = _given(kernel, launch)
         if not kernel.configs:
-            at = (kernel.file, None) if launch is None else (launch.file, launch.call)
-            found.append(Setting(given, *at))
+            file, call = (kernel.file, None) if launch is None else (launch.file, launch.call)
+            found.append(Setting(given, file, call, launch))
         for config in kernel.configs:
             every = _of_config(kernel.file, config)
-            found += [Setting({**given, **sizes}, kernel.file, config.call) for sizes in every]
+            found += [Setting({**given, **sizes}, kernel.file, config.call, launch) for sizes in every]
     return found
 
 
