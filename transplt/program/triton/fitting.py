@@ -103,6 +103,8 @@ def _growing(
     if not start or start > min(limit, _LARGEST):
         return None
     grows = all(ranges[name].grows for name in growing)
+    if not grows and start > _USUAL and any(ranges[name].most is None for name in growing):
+        return None  # nobody says that it is ever so large
     sure = grows and (start <= _USUAL or all(ranges[name].most is not None for name in growing))
     each = peak.bytes / _LARGE ** len(growing)
     return Overflow(peak.node, sure, sizes=known, names=tuple(growing), each=each, least=start)

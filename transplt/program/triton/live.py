@@ -229,9 +229,11 @@ def read_again(model: Model) -> list[tuple[ast.stmt, str]]:
         left = each.nodes.get("input")
         if isinstance(left, ast.Name) and each.given["input"].is_tile:
             node = statement(each.node)
-            again = sum(isinstance(part, ast.Name) and part.id == left.id for part in ast.walk(node))
-            stored = left.id in {target.id for target in _targets(node)}
-            if (left.id in lives.after(node) and not stored) or again > 1 + stored:
+            inside = {id(part) for part in ast.walk(each.node)}
+            names = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == left.id]
+            again = any(id(part) not in inside and isinstance(part.ctx, ast.Load) for part in names)
+            stored = any(isinstance(part.ctx, ast.Store) for part in names)
+            if again or (left.id in lives.after(node) and not stored):
                 found.append((node, left.id))
     return found
 
