@@ -15,7 +15,8 @@ OWN = ("NPU570", "NPU571", "NPU572", "NPU573", "NPU574", "NPU575", "NPU576", "NP
 
 
 def kernel(body: str, parameters: str = "x_ptr, o_ptr, n, BLOCK: tl.constexpr", rest: str = "") -> str:
-    return f"{HEAD}@triton.jit\ndef k({parameters}):\n{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n\n\n{rest}\n"
+    inside = textwrap.indent(textwrap.dedent(body).strip(), "    ")
+    return f"{HEAD}@triton.jit\ndef k({parameters}):\n{inside}\n\n\n{rest}\n"
 
 
 def said(source: str, **settings: Any) -> list[tuple[str, int, str]]:
@@ -41,9 +42,8 @@ LAUNCH = "def run(x, o, n):\n    {}\n    k[(1,)](x, o, n, BLOCK=1024)"
 )
 def test_a_tensor_that_a_kernel_cannot_read(made: str, dtype: str) -> None:
     source = kernel(LOAD + "tl.store(o_ptr + at, x)", rest=LAUNCH.format(made))
-    assert ("NPU570", 9, f"tl.load takes no {dtype} on Ascend 910B (Atlas A2): kernel k, {dtype} of x_ptr in line 9") in said(
-        source
-    )
+    message = f"tl.load takes no {dtype} on Ascend 910B (Atlas A2): kernel k, {dtype} of x_ptr in line 9"
+    assert ("NPU570", 9, message) in said(source)
 
 
 def test_a_tensor_that_a_kernel_cannot_write() -> None:
@@ -58,8 +58,8 @@ def test_a_block_pointer_to_a_type_that_is_refused() -> None:
     tl.store(o_ptr + tl.arange(0, BLOCK), x)
     """
     found = said(kernel(body, rest=LAUNCH.format("x = torch.ones(n, dtype=torch.float64)")))
-    message = "tl.make_block_ptr and tl.load take no float64 on Ascend 910B (Atlas A2): kernel k, float64 of x_ptr in lines 8 and 9"
-    assert found == [("NPU570", 8, message)]
+    message = "tl.make_block_ptr and tl.load take no float64 on Ascend 910B (Atlas A2)"
+    assert found == [("NPU570", 8, f"{message}: kernel k, float64 of x_ptr in lines 8 and 9")]
 
 
 def test_launches_that_differ_are_named_themselves() -> None:
@@ -121,9 +121,9 @@ def test_an_atomic_on_a_tensor_of_a_launch() -> None:
     [
         ("c = tl.dot(a.to(tl.float64), a.to(tl.float64))", "tl.dot takes no float64"),
         ("c = tl.dot(a.to(tl.float8e5), a.to(tl.float8e5))", "tl.dot takes no float8e5"),
-        ("c = tl.dot(a, a, tl.zeros((64, 64), dtype=tl.float16))", "tl.dot adds up in float32 or int32 on an NPU, not in float16"),
+        ("c = tl.dot(a, a, tl.zeros((64, 64), dtype=tl.float16))", "tl.dot adds up in float32 or int32 on an NPU"),
         ("c = tl.dot(a, a, out_dtype=tl.float16)", "tl.dot gives float32 or int32 on an NPU, not float16"),
-        ("c = tl.dot_scaled(a, a, 'e2m1', a, a, 'e2m1')", "tl.dot_scaled takes bf16 and fp16 on Ascend 910B (Atlas A2), not e2m1"),
+        ("c = tl.dot_scaled(a, a, 'e2m1', a, a, 'e2m1')", "tl.dot_scaled takes bf16 and fp16 on Ascend 910B"),
     ],
 )
 def test_products(line: str, message: str) -> None:
