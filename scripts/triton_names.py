@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import fact_store  # noqa: E402
+import fact_store
 
 #: The releases, with their branch and the folders of libdevice and of the back end there.
 RELEASES = {
