@@ -41,6 +41,16 @@ def test_triton_is_asked_for_by_the_name_it_has_on_npus(path: str, before: str, 
     assert migrated(path, before) == (after, {"NPU847"})
 
 
+@pytest.mark.parametrize(("versions", "said"), [("", False), (">=2.1", False), ("<4", False), (">=3.4", True)])
+def test_a_newer_interface_is_told_of(versions: str, said: bool) -> None:
+    text = f"triton{versions}\n"
+    result, _ = migrate_other(
+        text.encode(), "requirements.txt", kind_of("requirements.txt", text.encode()), Settings(), TARGET
+    )
+    (finding,) = [each for each in result.findings if each.code == "NPU847"]
+    assert ("triton-ascend has the interface of 3.2.0" in finding.message) is said
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [
