@@ -32,6 +32,7 @@ def said(launch: str, *, body: str = "pass", tuned: bool = False, before: str = 
         ("kernel[lambda meta: (triton.cdiv(n, meta['B']),)](x, n)", "from n > 4,194,240 on"),
         ("kernel[(triton.cdiv(n, 64), 4)](x, n)", "from n > 1,048,512 on"),
         ("kernel[(x.shape[0],)](x, n)", "from x.shape[0] > 65,535 on"),
+        ("kernel[(triton.cdiv(dim, 64), batch, H)](x, n)", "has cdiv(dim, 64) * batch * H programs"),
         ("kernel[(T * H, triton.cdiv(n, 64))](x, n)", "has T * H * cdiv(n, 64) programs: an NPU takes no more than"),
     ],
 )
@@ -56,6 +57,8 @@ def test_a_name_for_the_grid_is_followed() -> None:
     "launch",
     [
         "kernel[(H,)](x, n)",  # heads are few
+        "kernel[(num_heads, batch)](x, n)",
+        "kernel[(batch, triton.cdiv(hidden_dim, 64))](x, n)",
         "kernel[(n // 2 + 1, 3)](x, n)",
         "kernel[(triton.cdiv(n, block_of(n)),)](x, n)",
         "kernel[(triton.cdiv(n, 65536),)](x, n)",  # not with tensors that there are
