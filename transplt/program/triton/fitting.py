@@ -16,6 +16,8 @@ _Peaks = Callable[[Mapping[str, int]], Peak]
 _LARGE = 1 << 14
 #: A size that rows of data often have: blocks that are too large from there on are not taken for unlikely.
 _USUAL = 1 << 14
+#: The longest rows that kernels for GPUs take at once (MAX_FUSED_SIZE of many).
+_LONG = 1 << 16
 #: The largest tile that Triton takes (TRITON_MAX_TENSOR_NUMEL).
 _LARGEST = 1 << 20
 
@@ -107,9 +109,10 @@ def _growing(
     if not start or start > min(limit, _LARGEST):
         return None
     grows = all(ranges[name].grows for name in growing)
-    if not grows and start > _USUAL and any(ranges[name].most is None for name in growing):
+    bounded = all(ranges[name].most is not None for name in growing)
+    if not bounded and start > (_LONG if grows else _USUAL):
         return None  # nobody says that it is ever so large
-    sure = grows and (start <= _USUAL or all(ranges[name].most is not None for name in growing))
+    sure = grows and (start <= _USUAL or bounded)
     each = peak.bytes / _LARGE ** len(growing)
     return Overflow(peak.node, sure, sizes=known, names=tuple(growing), each=each, least=start)
 

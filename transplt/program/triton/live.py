@@ -4,8 +4,9 @@ Of the unified buffer of a vector core: tiles that are read or computed, from th
 one that reads them; inside of a statement what its expression holds on to. A tile that is read in a loop counts twice:
 the next one is read while this one is computed with (multibuffer, on by default; triton-ascend,
 docs/en/programming_guide.md). Positions, masks and pointers are not counted, the compiler folds them into the access;
-nor what tl.dot is given or adds up alone, which has memory of its own. A type that is not known counts as 2 bytes. So
-this is a lower end: a kernel that needs more than a core has does not compile.
+nor what tl.dot is given or adds up alone, which has memory of its own; of a kernel with tl.dot half counts, two vector
+cores share the work of one cube core. A type that is not known counts as 2 bytes. So this is a lower end: a kernel that
+needs more than a core has does not compile.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ class Lives:
         self.model = model
         self._after: dict[int, _Names] = {}
         self._outside = frozenset(_outside(model))  # variables that do not lie in the unified buffer
+        self._cores = 2 if any(each.name in ("dot", "dot_scaled") for each in model.operations) else 1
         body = model.kernel.node.body
         self._back(body, _NOTHING)
         self._steps = [self._step(node, depth) for node, depth in _in_order(body, 0)]
@@ -146,7 +148,7 @@ class Lives:
             if here > most.bytes:
                 most = Peak(here, step.node)
             held |= stored
-        return most
+        return Peak(most.bytes // self._cores, most.node)
 
     # --- lives -------------------------------------------------------------------------------------------------------
 
