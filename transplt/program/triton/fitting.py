@@ -119,15 +119,19 @@ def _growing(
 
 def _from(peak_of: _Peaks, known: dict[str, int], growing: list[str], bytes: int, room: int) -> int:
     """The power of 2 from which on a product of names is too large; 0 where it never is."""
-    for exponent in range(_LARGEST.bit_length()):
-        size = 1 << exponent
-        if len(growing) == 1:
-            over = peak_of({**known, growing[0]: size}).bytes > room
+    if len(growing) > 1:
+        size = 1
+        while size <= _LARGEST and size * bytes <= room * _LARGE ** len(growing):
+            size *= 2
+        return size if size <= _LARGEST else 0
+    low, high = 0, _LARGEST.bit_length()  # what is too large stays so
+    while low < high:
+        middle = (low + high) // 2
+        if peak_of({**known, growing[0]: 1 << middle}).bytes > room:
+            high = middle
         else:
-            over = size * bytes > room * _LARGE ** len(growing)
-        if over:
-            return size
-    return 0
+            low = middle + 1
+    return 1 << low if low < _LARGEST.bit_length() else 0
 
 
 def _doubles(peak_of: _Peaks, sizes: dict[str, int], name: str) -> bool:
