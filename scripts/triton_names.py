@@ -7,13 +7,15 @@ tl.math, and the options that a launch takes. What is read is parsed, not import
 from __future__ import annotations
 
 import ast
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-OUT = Path(__file__).resolve().parent / "facts" / "triton_libdevice.json"
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import fact_store
+
 #: The releases, with their branch and the folders of libdevice and of the back end there.
 RELEASES = {
     "3.2.0": ("release/3.2.x", "ascend/language/ascend", "ascend/backend"),
@@ -42,7 +44,7 @@ def main(clone: Path) -> None:
         "cuda": sorted(_defined(_read(clone, newest, "third_party/nvidia/language/cuda/libdevice.py"))),
         "options": sorted(options),
     }
-    OUT.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    fact_store.write("triton_libdevice", facts)
 
 
 def _functions(clone: Path, branch: str, folder: str) -> set[str]:

@@ -12,7 +12,8 @@ TUNED = "@triton.autotune(configs=[triton.Config({'B': 64}), triton.Config({'B':
 
 
 def said(launch: str, *, body: str = "pass", tuned: bool = False, before: str = "") -> list[tuple[str, str]]:
-    source = f"{HEAD}{TUNED if tuned else ''}{KERNEL.format(body)}\n\ndef run(x, n, T, H, grid=None):\n{before}    {launch}\n"
+    kernel = f"{HEAD}{TUNED if tuned else ''}{KERNEL.format(body)}"
+    source = f"{kernel}\n\ndef run(x, n, T, H, grid=None):\n{before}    {launch}\n"
     found = migrate(source).findings
     return [(each.code, each.message) for each in found if each.code in ("NPU560", "NPU568")]
 
@@ -27,11 +28,12 @@ def said(launch: str, *, body: str = "pass", tuned: bool = False, before: str = 
         ("kernel[(n // 1024,)](x, n)", "from n > 67,108,863 on"),
         ("kernel[((n + 1023) // 1024,)](x, n)", "from n > 67,107,840 on"),
         ("kernel[lambda meta: (triton.cdiv(n, meta['B']),)](x, n, B=2048)", "from n > 134,215,680 on"),
-        ("kernel[lambda meta: (triton.cdiv(n, meta['B']),)](x, n, B=min(512, triton.next_power_of_2(n)))", "n > 33,553,920"),
+        ("kernel[lambda m: (triton.cdiv(n, m['B']),)](x, n, B=min(512, triton.next_power_of_2(n)))", "n > 33,553,920"),
         ("kernel[lambda meta: (triton.cdiv(n, meta['B']),)](x, n)", "from n > 4,194,240 on"),
         ("kernel[(triton.cdiv(n, 64), 4)](x, n)", "from n > 1,048,512 on"),
         ("kernel[(x.shape[0],)](x, n)", "from x.shape[0] > 65,535 on"),
-        ("kernel[(T * H, triton.cdiv(n, 64))](x, n)", "has T * H * cdiv(n, 64) programs: an NPU takes no more than 65,535"),
+        ("kernel[(triton.cdiv(dim, 64), batch, H)](x, n)", "has cdiv(dim, 64) * batch * H programs"),
+        ("kernel[(T * H, triton.cdiv(n, 64))](x, n)", "has T * H * cdiv(n, 64) programs: an NPU takes no more than"),
     ],
 )
 def test_from_which_size_on_a_grid_is_too_large(launch: str, when: str) -> None:
@@ -55,6 +57,8 @@ def test_a_name_for_the_grid_is_followed() -> None:
     "launch",
     [
         "kernel[(H,)](x, n)",  # heads are few
+        "kernel[(num_heads, batch)](x, n)",
+        "kernel[(batch, triton.cdiv(hidden_dim, 64))](x, n)",
         "kernel[(n // 2 + 1, 3)](x, n)",
         "kernel[(triton.cdiv(n, block_of(n)),)](x, n)",
         "kernel[(triton.cdiv(n, 65536),)](x, n)",  # not with tensors that there are

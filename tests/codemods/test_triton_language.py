@@ -1,4 +1,4 @@
-"""What kernels in Triton ask of a GPU alone (NPU564, NPU565, NPU567, NPU569), and loops that are written out (NPU566)."""
+"""What kernels in Triton ask of a GPU alone (NPU564, NPU565, NPU567, NPU569), and loops written out (NPU566)."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def kernel(body: str, parameters: str = "", above: str = "") -> str:
     [
         ("NPU564", "y = tl.inline_asm_elementwise('add', '=r,r', [x], dtype=tl.int32, is_pure=True, pack=1)"),
         ("NPU564", "t = tl.extra.cuda.globaltimer()"),
+        ("NPU564", "from triton.language.extra.cuda import gdc_wait"),
         ("NPU565", "d = tl.make_tensor_descriptor(x, [n], [1], [B])\nd = tl.make_tensor_descriptor(x, [n], [1], [B])"),
         ("NPU569", "if out is not None and tl.program_id(0) < n:\n    tl.store(out, 1)"),
         ("NPU569", "i = tl.program_id(0)\nif i < n and (not out is None):\n    tl.store(out, 1)"),

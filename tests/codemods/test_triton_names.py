@@ -37,6 +37,11 @@ def test_the_module_goes_by_the_cann_of_the_target() -> None:
     check_rewrite(before, after, torch_version="2.6", open_codes=["NPU512"])
 
 
+def test_in_portable_style_libdevice_is_reported() -> None:
+    source = f"{HEAD}from triton.language.extra import libdevice\n"
+    check_noop(source, style="portable", open_codes=["NPU512", "NPU563"])
+
+
 @pytest.mark.parametrize(
     "line",
     [

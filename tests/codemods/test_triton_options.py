@@ -43,6 +43,11 @@ def test_the_layout_stays() -> None:
     check_rewrite(before, after, open_codes=["NPU512"])
 
 
+def test_a_comment_of_another_argument_stays() -> None:
+    before = launched("\n        BLOCK=8,  # rows\n        num_warps=4,\n    ")
+    check_rewrite(before, launched("\n        BLOCK=8,  # rows\n    "), open_codes=["NPU512"])
+
+
 def test_a_local_variable_that_only_the_option_read_goes() -> None:
     set_ = "    num_warps = 4\n    if n > 1024:\n        num_warps = 8\n    elif n > 2048:\n        num_warps = 16\n"
     check_rewrite(launched("BLOCK=8, num_warps=num_warps", set_), launched("BLOCK=8"), open_codes=["NPU512"])
@@ -152,8 +157,10 @@ def test_hints_for_a_cache_go() -> None:
     check_rewrite(KERNEL.replace("mask=i < n)", "mask=i < n, volatile=False)", 1), KERNEL, open_codes=["NPU512"])
 
 
-def test_a_load_behind_which_a_program_waits_is_reported() -> None:
-    check_noop(KERNEL.replace("mask=i < n)", "mask=i < n, volatile=True)", 1), open_codes=["NPU512", "NPU561"])
+def test_a_load_by_which_a_program_waits_is_reported() -> None:
+    waits = "    while tl.load(x, volatile=True) == 0:\n        pass\n"
+    check_noop(KERNEL + waits, open_codes=["NPU512", "NPU561"])
+    check_rewrite(KERNEL.replace("mask=i < n)", "mask=i < n, volatile=True)", 1), KERNEL, open_codes=["NPU512"])
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from tests.files.shell_pairs import TARGET
 from tests.harness import check_noop, check_rewrite
 from transplt.base.settings import Settings
 from transplt.files.kind import kind_of
 from transplt.files.other_file import migrate_other
+from transplt.flow.facts import ProjectFacts
 
 
 def migrated(path: str, text: str, **settings: str) -> tuple[str, set[str]]:
     """The text, and the codes of what is said of triton."""
-    result = migrate_other(text.encode(), path, kind_of(path, text.encode()), Settings(**settings))  # type: ignore[arg-type]
+    chosen = Settings(**settings)  # type: ignore[arg-type]
+    result, _ = migrate_other(text.encode(), path, kind_of(path, text.encode()), chosen, TARGET, ProjectFacts())
     return result.data.decode(), {each.code for each in result.findings if "triton" in each.message}
 
 
@@ -21,7 +24,7 @@ def migrated(path: str, text: str, **settings: str) -> tuple[str, set[str]]:
     [
         ("requirements.txt", "numpy\ntriton\n", "numpy\ntriton-ascend\n"),
         ("requirements.txt", "triton>=2.1,<4  # kernels\n", "triton-ascend  # kernels\n"),
-        ("requirements.txt", "Triton == 3.1.0 ; sys_platform == 'linux'\n", "triton-ascend ; sys_platform == 'linux'\n"),
+        ("requirements.txt", "Triton == 3.1 ; sys_platform == 'linux'\n", "triton-ascend ; sys_platform == 'linux'\n"),
         (
             "pyproject.toml",
             '[project]\ndependencies = ["numpy", "triton>=3"]\n',
@@ -36,6 +39,16 @@ def migrated(path: str, text: str, **settings: str) -> tuple[str, set[str]]:
 )
 def test_triton_is_asked_for_by_the_name_it_has_on_npus(path: str, before: str, after: str) -> None:
     assert migrated(path, before) == (after, {"NPU847"})
+
+
+@pytest.mark.parametrize(("versions", "said"), [("", False), (">=2.1", False), ("<4", False), (">=3.4", True)])
+def test_a_newer_interface_is_told_of(versions: str, said: bool) -> None:
+    text = f"triton{versions}\n"
+    result, _ = migrate_other(
+        text.encode(), "requirements.txt", kind_of("requirements.txt", text.encode()), Settings(), TARGET
+    )
+    (finding,) = [each for each in result.findings if each.code == "NPU847"]
+    assert ("triton-ascend has the interface of 3.2.0" in finding.message) is said
 
 
 @pytest.mark.parametrize(

@@ -187,8 +187,8 @@ def _moves(document: Document, asked: list[Requirement], text: str, releases: Re
                 message = f"{each.name} -> {other}, which needs CANN 8.5 or newer, and an Ascend 910B or 910C"
                 yield Edit((each.start, each.clauses[1]), package.code, message, other, api=each.name)
             continue
-        if not document.project.portable and (other := renamed(each, asked, text)):
-            yield from other
+        if not document.project.portable and (new_name := renamed(each, asked, text)):
+            yield from new_name
             continue
         if name not in TORCH and goes(each):
             gone = without_element(text, each, going) if is_element(text, each) else None

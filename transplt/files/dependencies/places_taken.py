@@ -13,7 +13,7 @@ from transplt.base.text.requirement import Requirement, normalised
 from transplt.edits.edit import Edit
 from transplt.files.dependencies.codes import REPLACED
 from transplt.files.dependencies.places import is_element, is_row
-from transplt.rules.packages import in_its_place, package_installed_as
+from transplt.rules.packages import in_its_place, naming, package_installed_as
 
 #: A text that may ask for such a package.
 MAY_BE = re.compile(r"(?<![\w.-])(?:pytorch-)?triton(?![\w-])", re.I)
@@ -34,9 +34,9 @@ def renamed(each: Requirement, asked: Sequence[Requirement], text: str) -> list[
         return []
     row = package_installed_as(each.name)
     help_ = str(row["note"]) if row is not None else ""
-    message = f"{each.name} -> {other}, which takes its place in the same folder"
+    message = naming(each.name, each.specifier)
     if is_row(each) and not is_element(text, each):
-        return _of_a_row(each, other, message, help_)
+        return [] if "{" in text[each.end : each.clauses[0]] else _of_a_row(each, other, message, help_)
     return [Edit((each.start, each.clauses[1]), REPLACED, message, other, api=each.name, help=help_)]
 
 

@@ -13,7 +13,7 @@ from transplt.base.text.requirement import Requirement, normalised, requirement_
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place
+from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place, naming
 from transplt.rules.releases import release_of
 
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
@@ -50,7 +50,7 @@ def _named(work: Work, call: ast.Call, node: ast.Constant, asked: Requirement, o
     if work.settings.style == "portable" or asked.address or "[" in value or other in named or not plain:
         return None
     marker = f"; {asked.marker}" if asked.marker else ""
-    message = f"{asked.name} -> {other}, which takes its place in the same folder"
+    message = naming(asked.name, asked.specifier)
     new = f"{text[0]}{other}{marker}{text[0]}"
     return Edit(node, REPLACED, message, new, api=asked.name) if work.take(node) else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from transplt.edits.edit import Edit, Finds
@@ -14,8 +14,8 @@ from transplt.syntax.scan import parent
 from transplt.trees.displays import without_elements, without_generators
 
 _SAME = "the configurations are the same without {}: one is enough"
-_DIFFER = "the configurations differ in {}, which means nothing on an NPU: each is compiled and measured once more"
-_PRUNED = "{} means nothing on an NPU, and this file chooses configurations by it"
+_DIFFER = "the configurations differ in {}, without a meaning on an NPU: each is compiled and measured once more"
+_PRUNED = "this file chooses configurations by {}, without a meaning on an NPU"
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ def _parts_for(comprehension: ast.ListComp, read: set[ast.Name]) -> set[int] | N
     return found
 
 
-def _text(call: ast.Call, without: Iterable[str]) -> str:
+def _text(call: ast.Call, without: Collection[str]) -> str:
     kept = [each for each in call.keywords if each.arg not in without]
     return ast.dump(ast.Call(call.func, call.args, kept))
 

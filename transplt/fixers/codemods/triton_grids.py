@@ -13,7 +13,14 @@ from transplt.base.finding import Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.program.triton.grids import MOST, Dimension, dimensions_of, loops_over_programs, with_products
+from transplt.program.triton.grids import (
+    MOST,
+    Dimension,
+    dimensions_of,
+    loops_over_programs,
+    stays_small,
+    with_products,
+)
 from transplt.program.triton.launches import launches_in
 
 fixer = Fixer(__name__, code="NPU560", needs=(b"triton",), words=("triton",))
@@ -57,7 +64,7 @@ def _too_large(dimensions: list[Dimension]) -> str:
     open_ = [each for each in dimensions if each.count is None]
     if not open_:
         return f"{counts:,} programs: an NPU takes {MOST:,}" if counts > MOST else ""
-    if not all(each.known for each in open_) or all(each.small for each in open_):
+    if not all(each.known for each in open_) or stays_small(open_):
         return ""
     if MOST * prod(each.block or 1 for each in open_) >= counts * _ENTRIES:
         return ""

@@ -9,16 +9,18 @@ from __future__ import annotations
 import ast
 
 from transplt.base.finding import Effort
-from transplt.edits.edit import Finds
+from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.flow.optional_imports import can_fail
 from transplt.program.triton.kernels import LANGUAGE, Kernel, kernels_in
 from transplt.syntax.asks import keyword_of
+from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU564", needs=(b"triton",), words=("triton",))
 
 _POINTERS = "NPU565"
-_INTRINSICS = ("triton.language.extra.cuda.", "triton.language.extra.hip.")
+_OF_GPUS = ("triton.language.extra.cuda", "triton.language.extra.hip")
 _DESCRIPTORS = ("make_tensor_descriptor", "_experimental_make_tensor_descriptor", "_experimental_descriptor_load",
                 "_experimental_descriptor_store")  # fmt: skip
 _ON_HOSTS = frozenset({
@@ -62,13 +64,31 @@ def _assembly(work: Work, kernel: Kernel, call: ast.Call) -> Finds:
         )  # fmt: skip
 
 
-@fixer.on(ast.Attribute, last=("globaltimer", "smid", "num_threads", "num_warps", "gdc_wait", "gdc_launch_dependents"))
+@fixer.on(ast.Attribute, last=("cuda", "hip"))
 def intrinsics(work: Work, node: ast.Attribute) -> Finds:
-    """Functions that only the module of a GPU has."""
-    full = work.names.qualified(node) or ""
-    if full.startswith(_INTRINSICS) and work.take(node):
-        name = full.removeprefix(LANGUAGE)
-        yield work.note(node, fixer.code, f"tl.{name} asks a GPU", api=full, help="leave it out", effort=Effort.MEDIUM)
+    """Functions that only the module of a GPU has; those of libdevice are in one of triton-ascend too."""
+    above = parent(node)
+    if not isinstance(above, ast.Attribute) or above.attr == "libdevice" or work.names.qualified(node) not in _OF_GPUS:
+        return
+    if work.take(above):
+        yield _intrinsic(work, above, f"{work.names.qualified(node)}.{above.attr}")
+
+
+@fixer.on(ast.Import)
+def intrinsics_imported(work: Work, statement: ast.Import | ast.ImportFrom) -> Finds:
+    """The same, taken from that module by name."""
+    if not isinstance(statement, ast.ImportFrom) or statement.level or statement.module not in _OF_GPUS:
+        return
+    names = [each.name for each in statement.names if each.name != "libdevice"]
+    if names and work.take(statement):
+        blocks = "later" if can_fail(statement) else "import"
+        yield _intrinsic(work, statement, f"{statement.module}.{names[0]}", blocks)
+
+
+def _intrinsic(work: Work, node: ast.expr | ast.stmt, full: str, blocks: str = "") -> Note:
+    name = full.removeprefix(LANGUAGE)
+    return work.note(node, fixer.code, f"tl.{name} is a function of a GPU alone", api=full, effort=Effort.MEDIUM,
+                     help="leave it out, or write what it computes with operations of tl", blocks=blocks)  # fmt: skip
 
 
 @fixer.on(ast.Call, name=_ON_HOSTS)
@@ -91,14 +111,13 @@ def _order(work: Work, kernel: Kernel, call: ast.Call) -> Finds:
         return
     ones = [index for index, each in enumerate(strides.elts) if isinstance(each, ast.Constant) and each.value == 1]
     first = order.elts[0] if order.elts else None
-    plain = isinstance(first, ast.Constant) and type(first.value) is int
-    if len(ones) != 1 or not plain or len(order.elts) != len(strides.elts) or len(strides.elts) < 2:
+    number = first.value if isinstance(first, ast.Constant) else None
+    if len(ones) != 1 or len(order.elts) != len(strides.elts) or len(strides.elts) < 2:
         return
-    assert isinstance(first, ast.Constant)
-    if first.value != ones[0]:
+    if isinstance(number, int) and number != ones[0]:
         wanted = (ones[0], *(each for each in reversed(range(len(strides.elts))) if each != ones[0]))
         yield work.note(
             order, _POINTERS, f"the block pointer of {kernel.name} has its stride of 1 in dimension {ones[0]}, and an "
-            f"order that begins with {first.value}: on an NPU only the order says what is transposed",
+            f"order that begins with {number}: on an NPU only the order says what is transposed",
             api="triton.language.make_block_ptr", help=f"order={wanted}", blocks="first step",
         )  # fmt: skip

@@ -21,6 +21,7 @@ from transplt.fixers.codemods.triton_configs import Configs
 from transplt.program.triton.kernels import kernels_in
 from transplt.program.triton.launches import OPTIONS, launches_in
 from transplt.rules.triton_names import launch_options
+from transplt.syntax.scan import chain
 from transplt.trees.calls import one_after_the_other, without_keyword
 
 fixer = Fixer(__name__, code="NPU561", needs=(b"triton",), words=("triton",))
@@ -93,14 +94,16 @@ def _hints(work: Work) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:
         for call, name in kernel.calls():
             if name in ("load", "store"):
                 given = {each.arg: each.value for each in call.keywords}
-                names = tuple(name for name in _HINTS if name in given and not _waits(name, given[name]))
+                names = tuple(name for name in _HINTS if name in given and not _waits(call, name, given[name]))
                 if names:
                     yield call, names
 
 
-def _waits(name: str, value: ast.expr) -> bool:
-    """True for `volatile=True`: the kernel may wait for what another program writes."""
-    return name == "volatile" and not (isinstance(value, ast.Constant) and not value.value)
+def _waits(call: ast.Call, name: str, value: ast.expr) -> bool:
+    """True for `volatile=True` in a `while`: the kernel waits for what another program writes."""
+    if name != "volatile" or (isinstance(value, ast.Constant) and not value.value):
+        return False
+    return any(isinstance(above, ast.While) for above in chain(call))
 
 
 def _refused(work: Work) -> Finds:
@@ -128,10 +131,10 @@ def _refused(work: Work) -> Finds:
                         given[option], fixer.code, f"tl.range of triton-ascend 3.2 takes no {option}: {kernel.name} "
                         "does not compile", api="triton.language.range", help="leave it out", blocks="first step",
                     )  # fmt: skip
-            elif operation == "load" and "volatile" in given and _waits("volatile", given["volatile"].value):
+            elif operation == "load" and "volatile" in given and _waits(call, "volatile", given["volatile"].value):
                 yield work.note(
-                    given["volatile"], fixer.code, f"volatile has no effect on an NPU: {kernel.name} may read what "
-                    "was there before", api="triton.language.load", blocks="numbers",
-                    help="programs that wait for one another on an NPU wait for ever where they run one after "
-                    "another: split the kernel where it waits, else leave volatile out",
+                    given["volatile"], fixer.code, f"{kernel.name} waits for another program by volatile, which has no "
+                    "effect on an NPU", api="triton.language.load", blocks="first step",
+                    help="programs that the cores cannot take at once run one after another, and one that waits for a "
+                    "later one never ends: split the kernel where it waits",
                 )  # fmt: skip

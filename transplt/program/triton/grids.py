@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transplt.program.triton.kernels import behind
@@ -21,12 +22,13 @@ _CDIV = frozenset({"triton.cdiv", "triton.language.cdiv", "triton.runtime.cdiv",
 _CORES = re.compile(
     r"(?i)(?:^|_)(?:num_?)?(?:sms?|cores?|aicore|vectorcore|multiprocessors?|programs|ctas)(?:_|$|s$)|processor_count"
 )
-#: Sizes that are small in any model.
+#: Sizes that are small in any model, and those of features: of two such sizes no grid is too large.
 _SMALL = re.compile(
-    r"(?i)^(?:b|z|n?h|h[qkv]|hkv|g|bs|bsz|batch(?:_?size)?|heads?|groups?|split_k|\w*nheads\w*|"
+    r"(?i)^(?:b|z|n?h|h[qkv]|hkv|g|bs|bsz|\w*batch(?:_?size)?|heads?|groups?|split_k|\w*nheads\w*|"
     r"(?:n|num|active)_?(?:q_?|kv_?|qk_?)?(?:heads?|groups?|experts?|chunks?|splits?|requests?|sequences?|seqs?|slots?|"
-    r"layers?)(?:_\w+)?)$"
+    r"layers?|blocks?|programs?|tiles?)(?:_\w+)?)$"
 )
+_FEATURES = re.compile(r"(?i)^(?:\w*dim\w*|hidden\w*|\w*channels?|state_\w+|d|d_\w+|headdim|chunk_size)$")
 
 
 @dataclass(slots=True, frozen=True)
@@ -55,8 +57,12 @@ class Dimension:
         """True for a number, and for a size that is small in any model, such as the heads of attention."""
         if self.count is not None:
             return True
-        parts = [part.strip(" ()") for part in self.size.split("*")]
-        return self.block == 1 and all(_SMALL.match(part.rpartition(".")[2]) for part in parts)
+        return self.block == 1 and all(map(_SMALL.match, self.factors))
+
+    @property
+    def factors(self) -> list[str]:
+        """What its size is a product of, by the last names."""
+        return [part.strip(" ()").rpartition(".")[2] for part in self.size.split("*")]
 
     def first_size(self, others: int) -> int:
         """The size from which on (beyond it) the grid is too large, with `others` programs in the other dimensions."""
@@ -170,6 +176,14 @@ def _number(launch: Launch, node: ast.expr, depth: int = 4) -> int | None:
         numbers = [found for each in value.args if (found := _number(launch, each, depth - 1)) is not None]
         return min(numbers) if numbers else None
     return None
+
+
+def stays_small(dimensions: Sequence[Dimension]) -> bool:
+    """True for dimensions whose product no model makes large: all small, or two of small sizes and features."""
+    if all(each.small for each in dimensions):
+        return True
+    factors = [factor for each in dimensions if each.count is None for factor in each.factors]
+    return len(factors) <= 2 and all(_SMALL.match(each) or _FEATURES.match(each) for each in factors)
 
 
 def loops_over_programs(launch: Launch) -> bool:
