@@ -154,6 +154,14 @@ def test_a_precision_that_a_launch_gives() -> None:
     assert said(no) == []
 
 
+def test_precisions_are_joined() -> None:
+    body = MATRIX + "c = tl.dot(a, a, input_precision=P)\nc += tl.dot(a, a, input_precision=P)\ntl.store(o_ptr + at, c)"
+    source = kernel(body, "x_ptr, o_ptr").replace("@triton.jit", "P = tl.constexpr('tf32')\n\n\n@triton.jit")
+    found = [each for each in migrate(source).findings if each.code == "NPU572"]
+    message = "tl.dot computes tf32 as hf32 on an NPU: kernel k, lines 13 and 14"
+    assert [(each.message, each.level) for each in found] == [(message, Level.INFO)]
+
+
 def test_a_block_that_grows_with_the_data() -> None:
     rest = "def run(x, o, n):\n    k[(1,)](x, o, n, BLOCK=triton.next_power_of_2(n))"
     found = said(kernel(LOAD + "y = x.to(tl.float32)\ntl.store(o_ptr + at, y * tl.exp(y) + y)", rest=rest))
@@ -209,7 +217,7 @@ def test_a_tile_with_short_rows() -> None:
 @pytest.mark.parametrize(
     ("body", "line"),
     [
-        ("at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)\ntl.store(o_ptr + at, tl.load(x_ptr + at))", 8),
+        ("at = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)\ntl.store(o_ptr + at, tl.load(x_ptr + at))", 8),
         (LOAD + "x = tl.where(at < n, x, 0.0)\ntl.store(o_ptr + at, x)", 10),
     ],
 )

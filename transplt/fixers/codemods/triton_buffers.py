@@ -16,7 +16,7 @@ from transplt.edits.work import Work
 from transplt.program.programs import programs_of
 from transplt.program.triton.fitting import Overflow, overflow_of, passed_over
 from transplt.program.triton.kernels import Kernel, kernels_in
-from transplt.program.triton.live import Lives
+from transplt.program.triton.live import Lives, lives_of
 from transplt.program.triton.refused import lines
 from transplt.program.triton.tiles import Model, model_of
 from transplt.program.triton.values import ONE, WIDTHS
@@ -36,7 +36,7 @@ def buffers(work: Work, tree: ast.Module) -> Finds:
     for kernel in kernels_in(own):
         model = model_of(kernel, work.project)
         if room:
-            yield from _overflows(work, kernel, Lives(model), room)
+            yield from _overflows(work, kernel, lives_of(model), room)
         yield from _narrow(work, kernel, model)
 
 

@@ -34,6 +34,17 @@ _FORMATS = ("bf16", "fp16")
 _API = "triton.language.dot"
 _NO_TF32 = "tl.dot raises for allow_tf32=True on an NPU: without it, it computes in float32"
 _NO_IMPRECISE = "max_num_imprecise_acc has no effect on an NPU: tl.dot adds up in float32"
+_ALLOWED = "tl.dot raises for allow_tf32=True on an NPU, and {} is"
+_PERHAPS = "tl.dot raises on an NPU where {} is True (allow_tf32)"
+_TF32X3 = "tl.dot takes ieee and hf32 on an NPU, and {} may be tf32x3"
+_HF32 = "tl.dot computes tf32 as hf32 on an NPU"
+_LEAVE = "leave allow_tf32 out: it computes in float32; input_precision='hf32' is less precise and faster"
+_SAID = {
+    _ALLOWED: (Level.MANUAL, _LEAVE),
+    _PERHAPS: (Level.INFO, _LEAVE),
+    _TF32X3: (Level.MANUAL, "give it ieee: tf32x3 stands for float32 on a GPU"),
+    _HF32: (Level.INFO, "give it ieee where results have to be those of float32"),
+}
 
 
 @fixer.on(ast.Module)
@@ -47,8 +58,7 @@ def dots(work: Work, tree: ast.Module) -> Finds:
         if types_hold_for(card):
             yield from _types(work, kernel, found, card)
             yield from _scaled(work, kernel, model, card)
-        for each in found:
-            yield from _precision(work, kernel, each)
+        yield from _precisions(work, kernel, found)
         yield from _read_again(work, kernel, model)
 
 
@@ -77,36 +87,38 @@ def _types(work: Work, kernel: Kernel, found: list[Operation], card: str) -> Fin
         )  # fmt: skip
 
 
-def _precision(work: Work, kernel: Kernel, each: Operation) -> Finds:
-    call = each.node
-    if not isinstance(call, ast.Call):
-        return
-    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
-    allowed, precision = keywords.get("allow_tf32"), each.nodes.get("input_precision")
-    if isinstance(allowed, ast.Constant) and allowed.value:
-        yield from _without(work, call, "allow_tf32", _NO_TF32)
-    elif allowed is not None and not isinstance(allowed, ast.Constant):
-        given = constants_of(kernel, allowed, work.project)
-        if True in given or not given:
-            when = "raises for allow_tf32=True on an NPU" if not given else "raises on an NPU: allow_tf32 is True"
-            yield work.note(
-                call, fixer.code, f"tl.dot {when} ({ast.unparse(allowed)} in kernel {kernel.name})", api=_API,
-                help="leave allow_tf32 out: it computes in float32; input_precision='hf32' is less precise and faster",
-            )  # fmt: skip
-    if string_of(precision) == "tf32x3" and precision is not None:
-        yield from _ieee(work, precision)
-    elif precision is not None and "tf32x3" in constants_of(kernel, precision, work.project):
+def _precisions(work: Work, kernel: Kernel, found: list[Operation]) -> Finds:
+    """Arguments that say how precise a product has to be; what is to be done by hand is joined."""
+    groups: dict[tuple[str, str], list[ast.expr | ast.stmt]] = {}
+    for each in found:
+        call = each.node
+        if not isinstance(call, ast.Call):
+            continue
+        keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+        allowed, precision = keywords.get("allow_tf32"), each.nodes.get("input_precision")
+        if isinstance(allowed, ast.Constant) and allowed.value:
+            yield from _without(work, call, "allow_tf32", _NO_TF32)
+        elif allowed is not None and not isinstance(allowed, ast.Constant):
+            given = constants_of(kernel, allowed, work.project)
+            if True in given or not given:
+                groups.setdefault((_ALLOWED if given else _PERHAPS, ast.unparse(allowed)), []).append(call)
+        if "max_num_imprecise_acc" in keywords:
+            yield from _without(work, call, "max_num_imprecise_acc", _NO_IMPRECISE)
+        if precision is None:
+            continue
+        values = {string_of(precision), *constants_of(kernel, precision, work.project)}
+        if string_of(precision) == "tf32x3":
+            yield from _ieee(work, precision)
+        elif "tf32x3" in values:
+            groups.setdefault((_TF32X3, ast.unparse(precision)), []).append(call)
+        elif "tf32" in values:
+            groups.setdefault((_HF32, ""), []).append(call)
+    for (say, name), nodes in groups.items():
+        level, do = _SAID[say]
         yield work.note(
-            call, fixer.code, f"tl.dot takes ieee and hf32 on an NPU: {ast.unparse(precision)} of kernel {kernel.name} "
-            "may be tf32x3", api=_API, help="give it ieee: tf32x3 stands for float32 on a GPU",
+            nodes[0], fixer.code, f"{say.format(name)}: kernel {kernel.name}, {lines(nodes)}", api=_API, help=do,
+            level=level, blocks="numbers" if say == _HF32 else "",
         )  # fmt: skip
-    if precision is not None and "tf32" in {string_of(precision), *constants_of(kernel, precision, work.project)}:
-        yield work.note(
-            precision, fixer.code, f"tl.dot computes tf32 as hf32 on an NPU: kernel {kernel.name}", api=_API,
-            level=Level.INFO, blocks="numbers", help="give it ieee where results have to be those of float32",
-        )  # fmt: skip
-    if "max_num_imprecise_acc" in keywords:
-        yield from _without(work, call, "max_num_imprecise_acc", _NO_IMPRECISE)
 
 
 def _without(work: Work, call: ast.Call, name: str, message: str) -> Finds:

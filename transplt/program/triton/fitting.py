@@ -16,6 +16,8 @@ _Peaks = Callable[[Mapping[str, int]], Peak]
 _LARGE = 1 << 14
 #: A size that rows of data often have: blocks that are too large from there on are not taken for unlikely.
 _USUAL = 1 << 14
+#: The longest rows that kernels for GPUs take at once (MAX_FUSED_SIZE of many).
+_LONG = 1 << 16
 #: The largest tile that Triton takes (TRITON_MAX_TENSOR_NUMEL).
 _LARGEST = 1 << 20
 
@@ -107,24 +109,29 @@ def _growing(
     if not start or start > min(limit, _LARGEST):
         return None
     grows = all(ranges[name].grows for name in growing)
-    if not grows and start > _USUAL and any(ranges[name].most is None for name in growing):
+    bounded = all(ranges[name].most is not None for name in growing)
+    if not bounded and start > (_LONG if grows else _USUAL):
         return None  # nobody says that it is ever so large
-    sure = grows and (start <= _USUAL or all(ranges[name].most is not None for name in growing))
+    sure = grows and (start <= _USUAL or bounded)
     each = peak.bytes / _LARGE ** len(growing)
     return Overflow(peak.node, sure, sizes=known, names=tuple(growing), each=each, least=start)
 
 
 def _from(peak_of: _Peaks, known: dict[str, int], growing: list[str], bytes: int, room: int) -> int:
     """The power of 2 from which on a product of names is too large; 0 where it never is."""
-    for exponent in range(_LARGEST.bit_length()):
-        size = 1 << exponent
-        if len(growing) == 1:
-            over = peak_of({**known, growing[0]: size}).bytes > room
+    if len(growing) > 1:
+        size = 1
+        while size <= _LARGEST and size * bytes <= room * _LARGE ** len(growing):
+            size *= 2
+        return size if size <= _LARGEST else 0
+    low, high = 0, _LARGEST.bit_length()  # what is too large stays so
+    while low < high:
+        middle = (low + high) // 2
+        if peak_of({**known, growing[0]: 1 << middle}).bytes > room:
+            high = middle
         else:
-            over = size * bytes > room * _LARGE ** len(growing)
-        if over:
-            return size
-    return 0
+            low = middle + 1
+    return 1 << low if low < _LARGEST.bit_length() else 0
 
 
 def _doubles(peak_of: _Peaks, sizes: dict[str, int], name: str) -> bool:

@@ -79,6 +79,15 @@ class Kernel:
         return first <= node.lineno <= last
 
 
+def nodes_in(kernel: Kernel) -> list[ast.AST]:
+    """All nodes of a kernel, worked out once."""
+    return kernel.file.once(_nodes_in, kernel)
+
+
+def _nodes_in(_file: File, kernel: Kernel) -> list[ast.AST]:
+    return [*ast.walk(kernel.node)]
+
+
 def operation(file: File, func: ast.AST) -> str:
     """The operation of Triton's language that a callee is (`load`, `math.exp`), empty for anything else."""
     full = file.names.qualified(func) or ""

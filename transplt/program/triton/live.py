@@ -4,8 +4,9 @@ Of the unified buffer of a vector core: tiles that are read or computed, from th
 one that reads them; inside of a statement what its expression holds on to. A tile that is read in a loop counts twice:
 the next one is read while this one is computed with (multibuffer, on by default; triton-ascend,
 docs/en/programming_guide.md). Positions, masks and pointers are not counted, the compiler folds them into the access;
-nor what tl.dot is given or adds up alone, which has memory of its own. A type that is not known counts as 2 bytes. So
-this is a lower end: a kernel that needs more than a core has does not compile.
+nor what tl.dot is given or adds up alone, which has memory of its own; of a kernel with tl.dot half counts, two vector
+cores share the work of one cube core. A type that is not known counts as 2 bytes. So this is a lower end: a kernel that
+needs more than a core has does not compile.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from transplt.program.triton.kernels import nodes_in
 from transplt.program.triton.tiles import Model
 from transplt.program.triton.values import WIDTHS, Size
 from transplt.syntax.asks import last_name
@@ -72,13 +74,23 @@ class _Step:
     after: _Names
 
 
+def lives_of(model: Model) -> Lives:
+    """The lives of a kernel's tiles, worked out once."""
+    if model.lives is None:
+        model.lives = Lives(model)
+    assert isinstance(model.lives, Lives)
+    return model.lives
+
+
 class Lives:
     """The statements of a kernel with the variables that live through them."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
+        self._read: dict[int, _Names] = {}
         self._after: dict[int, _Names] = {}
         self._outside = frozenset(_outside(model))  # variables that do not lie in the unified buffer
+        self._cores = 2 if any(each.name in ("dot", "dot_scaled") for each in model.operations) else 1
         body = model.kernel.node.body
         self._back(body, _NOTHING)
         self._steps = [self._step(node, depth) for node, depth in _in_order(body, 0)]
@@ -92,7 +104,7 @@ class Lives:
             held = _EMPTY if target.id in self._outside else self._held(target)
             stored.append((target.id, held, twice))
         inside = tuple(found for each in _expressions(node) if (found := self._tree(each)) is not None)
-        return _Step(node, inside, tuple(stored), _reads(node), self.after(node))
+        return _Step(node, inside, tuple(stored), self.reads(node), self.after(node))
 
     def _held(self, node: ast.expr) -> _Held:
         value = self.model.of(node)
@@ -146,7 +158,7 @@ class Lives:
             if here > most.bytes:
                 most = Peak(here, step.node)
             held |= stored
-        return most
+        return Peak(most.bytes // self._cores, most.node)
 
     # --- lives -------------------------------------------------------------------------------------------------------
 
@@ -162,17 +174,24 @@ class Lives:
     def _before(self, node: ast.stmt, after: _Names) -> _Names:
         self._after[id(node)] = self._after.get(id(node), _NOTHING) | after
         if isinstance(node, ast.If):
-            return self._back(node.body, after) | self._back(node.orelse, after) | _reads(node)
+            return self._back(node.body, after) | self._back(node.orelse, after) | self.reads(node)
         if isinstance(node, (ast.For, ast.While)):
-            around = after | _reads(node)
+            around = after | self.reads(node)
             for _turn in range(2):
                 around |= self._back(node.body, around)
             self._after[id(node)] |= around
             return around
         if isinstance(node, ast.With):
-            return self._back(node.body, after) | _reads(node)
+            return self._back(node.body, after) | self.reads(node)
         whole = frozenset(each.id for each in _targets(node)) if not isinstance(node, ast.AugAssign) else _NOTHING
-        return (after - whole) | _reads(node)
+        return (after - whole) | self.reads(node)
+
+    def reads(self, node: ast.stmt) -> _Names:
+        """The variables that a statement itself reads."""
+        found = self._read.get(id(node))
+        if found is None:
+            found = self._read[id(node)] = _reads(node)
+        return found
 
 
 def _is_read(node: ast.expr) -> bool:
@@ -229,7 +248,7 @@ def read_again(model: Model) -> list[tuple[ast.stmt, str]]:
     dots = [each for each in model.operations if each.name == "dot"]
     if not dots:
         return []
-    lives = Lives(model)
+    lives = lives_of(model)
     found = []
     for each in dots:
         left = each.nodes.get("input")
@@ -250,16 +269,12 @@ def _outside(model: Model) -> set[str]:
     if not dots:
         return set()
     fed = {id(part) for each in dots for node in each.nodes.values() for part in ast.walk(node)}
-    elsewhere: set[str] = set()
-    every: set[str] = set()
-    for node in ast.walk(model.kernel.node):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            every.add(node.id)
-            if id(node) not in fed:
-                elsewhere.add(node.id)
-    found = every - elsewhere
-    ids = {id(each.node) for each in dots}
-    for node in ast.walk(model.kernel.node):
-        if isinstance(node, (ast.Assign, ast.AugAssign)) and any(id(part) in ids for part in ast.walk(node.value)):
-            found |= {each.id for each in _targets(node)}
+    loads = [
+        node
+        for node in nodes_in(model.kernel)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    ]
+    found = {node.id for node in loads} - {node.id for node in loads if id(node) not in fed}
+    for each in dots:
+        found |= {target.id for target in _targets(statement(each.node))}
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.program.triton.kernels import Kernel, operation
+from transplt.program.triton.kernels import Kernel, nodes_in, operation
 from transplt.program.triton.operations import ATOMICS
 from transplt.syntax.asks import keyword_of
 
@@ -23,12 +23,11 @@ def pointer_parameters(kernel: Kernel) -> set[str]:
     stores = _stores(kernel)
     found: set[str] = set()
     seen: set[str] = set()
+    calls = ((each, operation(kernel.file, each.func)) for each in nodes_in(kernel) if isinstance(each, ast.Call))
     starts = [
-        call.args[0] if call.args else keyword_of(call, _THROUGH[name])
-        for call, name in kernel.calls()
-        if name in _THROUGH
+        call.args[0] if call.args else keyword_of(call, _THROUGH[name]) for call, name in calls if name in _THROUGH
     ]
-    for each in ast.walk(kernel.node):
+    for each in nodes_in(kernel):
         # A pointer says of which type its elements are: `x.dtype.element_ty`.
         if isinstance(each, ast.Attribute) and each.attr == "element_ty" and isinstance(each.value, ast.Attribute):
             starts.append(each.value.value)
@@ -60,7 +59,7 @@ def whole_constexprs(kernel: Kernel) -> set[str]:
     }
     given = ((name, value) for config in kernel.configs for name, value in config.values.items())
     found |= {name for name, value in given if isinstance(value, ast.Constant) and type(value.value) is int}
-    for node in ast.walk(kernel.node):
+    for node in nodes_in(kernel):
         holders: list[ast.expr] = []
         if isinstance(node, ast.Call):
             name = operation(kernel.file, node.func)
@@ -94,7 +93,7 @@ def _first(kernel: Kernel, node: ast.expr) -> str:
 def _stores(kernel: Kernel) -> dict[str, list[ast.expr]]:
     """What variables are given, by their names."""
     found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(kernel.node):
+    for node in nodes_in(kernel):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Name):

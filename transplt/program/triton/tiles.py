@@ -51,6 +51,7 @@ class Model:
     values: dict[int, Value] = field(default_factory=dict)
     operations: list[Operation] = field(default_factory=list)
     returned: Value | None = None
+    lives: object = None  # see live.py
 
     def of(self, node: ast.expr) -> Value:
         """What an expression gives; UNKNOWN where nothing is known of it."""
