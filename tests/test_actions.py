@@ -213,6 +213,16 @@ def sources_of(*paths: str) -> list[Finding]:
     return [line_of(path, 3, "NPU806", "cuda.h") for path in paths]
 
 
+def test_what_the_kernels_of_a_file_need_is_one_port() -> None:
+    grid, assembly = at("a.py", 4, "NPU560"), at("a.py", 9, "NPU564")
+    (port,) = actions_of([grid, assembly, at("a.py", 12, "NPU560")])
+    assert port.title == "Port the Triton kernels in a.py"
+    assert (port.blocks, port.count) == ("first step", 3)
+    assert "write assembly in Triton kernels as operations of tl" in port.how
+    alone = actions_of([grid, at("b.py", 4, "NPU560"), at("c.py", 1, "NPU512", "triton")])
+    assert titles(alone) == [load("NPU512").action.replace("{name}", "triton"), load("NPU560").action]
+
+
 def test_all_sources_of_an_extension_are_one_action_with_its_build_and_its_imports() -> None:
     found = sources_of("csrc/scan/fwd.cu", "csrc/scan/bwd.cu", "csrc/scan/scan.cpp", "csrc/scan/scan.h")
     found += [

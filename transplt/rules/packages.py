@@ -53,6 +53,27 @@ def package_installed_as(name: str) -> dict[str, Any] | None:
     return rows.get(wanted) or rows.get(_CUDA_VERSION.sub("", wanted))
 
 
+def in_its_place(name: str) -> str:
+    """The distribution that is installed on an NPU in the place of one, under the same imports; empty for others."""
+    row = package_installed_as(name)
+    return str(row["replacement"]) if row is not None and row.get("takes_place") else ""
+
+
+def naming(name: str, specifier: str) -> str:
+    """What is said where a requirement gets the name of `in_its_place`; also where it asks for a newer interface."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    row = package_installed_as(name)
+    assert row is not None
+    message = f"{name} -> {row['replacement']}, which takes its place in the same folder"
+    try:
+        allowed = SpecifierSet(specifier).contains(row["takes_place"], prereleases=True)
+    except InvalidSpecifier:
+        allowed = True
+    newer = f"{name}{specifier} is asked for, and {row['replacement']} has the interface of {row['takes_place']}"
+    return message if allowed else f"{message}; {newer}"
+
+
 def package_imported_as(module: str) -> dict[str, Any] | None:
     """The row of a module by its whole name; None where nothing is known."""
     return _by_import().get(module)

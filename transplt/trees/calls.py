@@ -132,12 +132,21 @@ def without_keyword(name: str) -> Transform:
         call = cst.ensure_type(node, cst.Call)
         kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != name]
         if kept and kept[-1] is not call.args[-1]:
-            kept[-1] = kept[-1].with_changes(
-                comma=call.args[-1].comma, whitespace_after_arg=call.args[-1].whitespace_after_arg
-            )
+            kept[-1] = _as_last(kept[-1], call.args[-1])
         return call.with_changes(args=kept)
 
     return transform
+
+
+def _as_last(arg: cst.Arg, last: cst.Arg) -> cst.Arg:
+    """An argument with the layout of the last one; a comment behind it stays."""
+    between = arg.comma.whitespace_after if isinstance(arg.comma, cst.Comma) else None
+    if not isinstance(between, cst.ParenthesizedWhitespace) or between.first_line.comment is None:
+        return arg.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    end = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else None
+    if isinstance(end, cst.ParenthesizedWhitespace):
+        between = end.with_changes(first_line=between.first_line)
+    return arg.with_changes(comma=cst.Comma(whitespace_after=between))
 
 
 def without_any_argument(node: cst.CSTNode) -> cst.CSTNode:

@@ -25,7 +25,7 @@ _MOST_NAMES = 3
 #: What joins when there is much: the same code told apart by names, or what is left of words in files that run nothing.
 _LEFTOVER = "leftovers"
 _LEFTOVERS = ("NPU801", "NPU802", "NPU804", "NPU805")
-_JOINED = frozenset({"sources", "build"})
+_JOINED = frozenset({"sources", "build", "triton"})
 _LEFTOVER_TITLE = "Look at mentions of CUDA in scripts, configurations and recipes"
 
 

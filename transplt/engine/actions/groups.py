@@ -28,6 +28,8 @@ _OWN_DEVICE, _LEADS = "NPU273", "NPU272"
 _DEVICE_OF = re.compile(r" is the device of (\w+), not one of torch")
 _LEADS_TO = re.compile(r"leads to code that needs CUDA \((\w+)")
 _GATES = (_GATE, "NPU279")
+#: What kernels in Triton say to a GPU: where a file holds several such things, they are one port of its kernels.
+_OF_KERNELS = ("NPU56", "NPU57")
 _EXTENSIONS = ("NPU551", _TOOLKIT, *_GATES)
 _IMPORTED = "NPU553"
 #: Codes of kernels that stop the import of a file, where the finding says that it fails: imported, or compiled there.
@@ -95,6 +97,10 @@ class Groups:
         #: By file and option: what an extra of the requirements is called after, and is there for.
         self._named_extras = {(each.path, each.option): each for each in known if each.code == _REQUIRED and each.open
                               and each.option == f"the extra {each.api}" and _under(each) != _EXTRA}  # fmt: skip
+        self._triton: dict[str, set[str]] = {}
+        for each in known:
+            if each.open and each.edit is None and each.code.startswith(_OF_KERNELS):
+                self._triton.setdefault(each.path, set()).add(each.code)
         self._gates = {(each.path, each.span.line): each for each in known if each.code in _GATES and each.open}
 
     def of(self, finding: Finding) -> Group:
@@ -129,6 +135,8 @@ class Groups:
             return same
         if finding.code.startswith(_OTHER_FILES):
             return _other_file(finding)
+        if len(codes := self._triton.get(finding.path, ())) > 1 and finding.code in codes:
+            return _of_triton(finding, codes)
         return self._by_page(finding)
 
     def _source(self, finding: Finding) -> Group:
@@ -192,6 +200,14 @@ class Groups:
         blocks = "import" if stops else "first step"
         how = f"{_KERNEL_HOW}; {binds}" if binds else _KERNEL_HOW
         return Group(title, "kernel", str(unit), blocks, how, Effort.HIGH, unit.parts)
+
+
+def _of_triton(finding: Finding, codes: Iterable[str]) -> Group:
+    """The kernels of a file: what its findings ask for is done in one go, and tried by `transplt prove`."""
+    actions = [page.action for page in map(_page, sorted(codes)) if page.action]
+    how = "; ".join(f"{action[0].lower()}{action[1:]}" for action in actions)
+    title = f"Port the Triton kernels in {finding.path}"
+    return Group(title, "triton", finding.path, _blocks(finding, _page(finding.code)), how)
 
 
 def _substitution(finding: Finding) -> Group | None:
