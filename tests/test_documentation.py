@@ -56,7 +56,7 @@ def test_no_file_holds_both_sides_of_a_merge() -> None:
     suffixes = {".py", ".md", ".json", ".sh", ".toml", ".txt", ".yml", ".yaml"}
     marker = re.compile(r"^(?:<{7}|>{7}) \S", re.M)
     folders = ("docs", "rules", "transplt", "scripts", "skills", "tests", "samples", "benchmarks")
-    files = [path for name in folders for path in (ROOT / name).rglob("*") if path.suffix in suffixes and path.is_file()]
-    files += [path for path in ROOT.glob("*") if path.suffix in suffixes]
+    every = (path for top in (*(ROOT.joinpath(name).rglob("*") for name in folders), ROOT.glob("*")) for path in top)
+    files = [path for path in every if path.suffix in suffixes and path.is_file()]
     held = [path for path in files if "corpus" not in path.parts and marker.search(path.read_text("utf-8", "replace"))]
     assert len(files) > 1000 and not held
