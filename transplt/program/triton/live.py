@@ -98,7 +98,8 @@ class Lives:
         counts = [*self._counts()]
         #: The constexprs that the tiles are as large as, and those that are a row of each tile they are in.
         self.names = frozenset(name for each in counts for name in each.names)
-        self.rows = self.names - {name for each in counts if len(each.names) > 1 for name in each.names}
+        beside = (each for each in counts if len(each.names) > 1 or each.number > 2)
+        self.rows = self.names - {name for each in beside for name in each.names}
 
     def _step(self, node: ast.stmt, depth: int) -> _Step:
         stored = []
