@@ -175,6 +175,18 @@ def test_a_block_that_grows_with_the_data() -> None:
     ]
 
 
+def test_features_beside_another_axis_are_seldom_so_many() -> None:
+    body = """
+    at = tl.arange(0, 16)[:, None] * n + tl.arange(0, BLOCK)[None, :]
+    x = tl.load(x_ptr + at).to(tl.float32)
+    tl.store(o_ptr + at, x * tl.exp(x))
+    """
+    rest = "def run(x, o, n):\n    k[(1,)](x, o, n, BLOCK=triton.next_power_of_2(n))"
+    found = [each for each in migrate(kernel(body, rest=rest)).findings if each.code == "NPU574"]
+    assert [each.level for each in found] == [Level.INFO]
+    assert "128 bytes for each of BLOCK elements, too many from BLOCK = 2048 on" in found[0].message
+
+
 def test_a_block_that_is_too_large() -> None:
     rest = "def run(x, o, n):\n    k[(1,)](x, o, n, BLOCK=65536)"
     found = said(kernel(LOAD + "y = x.to(tl.float32)\ntl.store(o_ptr + at, y)", rest=rest))
@@ -339,3 +351,10 @@ def test_a_portable_program_keeps_what_a_gpu_needs() -> None:
     result = migrate(source, style="portable")
     assert result.data.decode() == source
     assert [(each.code, each.level) for each in result.findings if each.code in OWN] == [("NPU572", Level.MANUAL)]
+
+
+def test_files_without_kernels_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has no kernel costs nothing: no values are worked out."""
+    monkeypatch.setattr("transplt.program.triton.tiles._Reading", None)
+    source = "import torch\nimport triton\n\nx = torch.ones(triton.cdiv(3, 2))\n"
+    assert said(source) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from transplt.flow.facts import ProjectFacts
@@ -16,6 +16,7 @@ _Peaks = Callable[[Mapping[str, int]], Peak]
 _LARGE = 1 << 14
 #: A size that rows of data often have: blocks that are too large from there on are not taken for unlikely.
 _USUAL = 1 << 14
+_BESIDE = 1 << 9
 #: The longest rows that kernels for GPUs take at once (MAX_FUSED_SIZE of many).
 _LONG = 1 << 16
 #: The largest tile that Triton takes (TRITON_MAX_TENSOR_NUMEL).
@@ -90,7 +91,11 @@ def _with(lives: Lives, setting: Setting, room: int) -> Overflow | None:
     together = {**known, **dict.fromkeys(names, _LARGE)}
     growing = [name for name in names if _doubles(peak_of, together, name)]
     found = [_growing(peak_of, known, ranges, each, room) for each in ([growing] if growing else [[n] for n in names])]
-    return min((each for each in found if each is not None), key=lambda each: each.least, default=None)
+    over = min((each for each in found if each is not None), key=lambda each: each.least, default=None)
+    if over is None or not over.sure or all(ranges[name].most is not None for name in over.names):
+        return over
+    # Rows of data are long where they are tiles of their own; beside another axis they are features of a head.
+    return replace(over, sure=over.least <= (_USUAL if lives.rows.issuperset(over.names) else _BESIDE))
 
 
 def _growing(
@@ -112,9 +117,8 @@ def _growing(
     bounded = all(ranges[name].most is not None for name in growing)
     if not bounded and start > (_LONG if grows else _USUAL):
         return None  # nobody says that it is ever so large
-    sure = grows and (start <= _USUAL or bounded)
     each = peak.bytes / _LARGE ** len(growing)
-    return Overflow(peak.node, sure, sizes=known, names=tuple(growing), each=each, least=start)
+    return Overflow(peak.node, grows, sizes=known, names=tuple(growing), each=each, least=start)
 
 
 def _from(peak_of: _Peaks, known: dict[str, int], growing: list[str], bytes: int, room: int) -> int:

@@ -95,7 +95,11 @@ class Lives:
         self._back(body, _NOTHING)
         self._steps = [self._step(node, depth) for node, depth in _in_order(body, 0)]
         self._peaks: dict[tuple[object, ...], Peak] = {}
-        self.names = frozenset(self._names())
+        counts = [*self._counts()]
+        #: The constexprs that the tiles are as large as, and those that are a row of each tile they are in.
+        self.names = frozenset(name for each in counts for name in each.names)
+        beside = (each for each in counts if len(each.names) > 1 or each.number > 2)
+        self.rows = self.names - {name for each in beside for name in each.names}
 
     def _step(self, node: ast.stmt, depth: int) -> _Step:
         stored = []
@@ -125,14 +129,14 @@ class Lives:
         parts = tuple(found for each in _parts(node) if (found := self._tree(each)) is not None)
         return _Held(mine.count, mine.width, parts) if mine.width or parts else None
 
-    def _names(self) -> Iterator[str]:
-        """The constexprs that the tiles are as large as."""
+    def _counts(self) -> Iterator[Size]:
+        """How many elements the tiles have."""
         trees = [each for step in self._steps for each in (*step.inside, *(held for _, held, _ in step.stored))]
         while trees:
             each = trees.pop()
             trees += each.parts
             if each.width and each.count is not None:
-                yield from each.count.names
+                yield each.count
 
     def peak(self, sizes: Mapping[str, int], *, single: bool = False) -> Peak:
         """The most bytes that live at the same time, for the values of constexprs; what is not known counts nothing.
