@@ -1,0 +1,195 @@
+"""python -m npu_emulator.kernels.recording CALLS SCRIPT ARGS: runs a script, and writes the calls of its kernels.
+
+A call is that of the Python function that launches, with its arguments; or, where those are no plain values (a method,
+a script's own lines), the launch itself. A script whose name is one of pytest's (`test_*.py`, `*_test.py`) is run by
+pytest. The file is written even where the script stops.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import sys
+import types
+from typing import Any
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import torch
+import triton  # noqa: F401
+
+from . import hosts, programs
+from .values import Describer, Unrecordable
+
+FORMAT = 1
+#: So many different calls of a function or kernel are kept; more say little more.
+MOST = 8
+_TESTS = ("test_*.py", "*_test.py")
+
+
+class Recorder:
+    """The calls by what they are called with, and what was launched and could not be kept."""
+
+    def __init__(self, root: str, most: int) -> None:
+        self._root, self._most = os.path.realpath(root), most
+        self.calls: dict[str, dict[str, Any]] = {}
+        self.left: dict[str, dict[str, Any]] = {}
+        self.others: set[str] = set()
+        self.counts: dict[tuple[str, str], int] = {}
+        self._inputs: dict[int, Any] = {}
+
+    def inside(self, path: str) -> str:
+        """The path below the folder of the project; "" for a library's."""
+        real = os.path.realpath(path)
+        return os.path.relpath(real, self._root).replace(os.sep, "/") if real.startswith(self._root + os.sep) else ""
+
+    def begins(self, call: hosts.Call) -> None:
+        """A function that launches is called."""
+        if not self.inside(call.function.__code__.co_filename):
+            return
+        try:
+            if "<locals>" in call.function.__qualname__:
+                raise Unrecordable("a function within another")
+            describer = Describer()
+            call.data = {name: describer.describe(value) for name, value in call.arguments.items()}
+        except Unrecordable as error:
+            call.data = str(error)
+
+    def launched(self, launch: programs.Launch) -> None:
+        """A kernel is about to run."""
+        kernel = self.kernel_of(launch)
+        if kernel is None:
+            self.others.add(launch.kernel.__name__)
+            return
+        call = hosts.innermost()
+        describer = Describer()
+        told: Any
+        try:
+            told = {name: describer.describe(value) for name, value in launch.arguments.items()}
+        except Unrecordable as error:
+            told = str(error)
+        if call is not None:
+            call.launches.append((launch, kernel, told))
+        else:
+            self._inputs[id(launch)] = told
+
+    def launched_behind(self, launch: programs.Launch) -> None:
+        """All programs of a launch ran, and its grid is known."""
+        told = self._inputs.pop(id(launch), None)
+        kernel = self.kernel_of(launch)
+        if kernel is not None and told is not None:
+            self._alone(launch, kernel, told, "")
+
+    def ends(self, call: hosts.Call) -> None:
+        """It has ended: a call if it launched anything."""
+        if not call.launches:
+            return
+        kernels = [kernel for _, kernel, _ in call.launches]
+        if isinstance(call.data, dict):
+            code = call.function.__code__
+            self._keep(
+                {
+                    "kind": "function", "module": call.function.__module__, "name": call.function.__qualname__,
+                    "path": self.inside(code.co_filename), "line": code.co_firstlineno, "arguments": call.data,
+                    "kernels": kernels, "gradients": torch.is_grad_enabled(),
+                }
+            )  # fmt: skip
+        many = [launch.programs > self._most > 0 for launch, _, _ in call.launches]
+        for place, (launch, kernel, told) in enumerate(call.launches):
+            if not isinstance(call.data, dict) or any(many[:place]):
+                self._alone(launch, kernel, told, call.data if isinstance(call.data, str) else "many programs")
+
+    def _alone(self, launch: programs.Launch, kernel: dict[str, Any], told: Any, why: str) -> None:
+        if not launch.ran:
+            return
+        if not isinstance(told, dict) or "<locals>" in kernel["name"]:
+            kept = self.left.setdefault(f"{kernel['path']}:{kernel['name']}", {**kernel, "why": ""})
+            kept["why"] = told if isinstance(told, str) else "a kernel within a function"
+            return
+        self._keep({"kind": "launch", **kernel, "arguments": told, "grid": list(launch.grid), "why": why,
+                    "kernels": [kernel]})  # fmt: skip
+
+    def _keep(self, call: dict[str, Any]) -> None:
+        key = json.dumps([call["module"], call["name"], _shape(call["arguments"]), call.get("grid")])
+        whose = (call["module"], call["name"])
+        if key in self.calls:
+            self.calls[key]["count"] += 1
+        else:
+            self.counts[whose] = self.counts.get(whose, 0) + 1
+            if self.counts[whose] <= MOST:
+                self.calls[key] = {**call, "count": 1}
+
+    def kernel_of(self, launch: programs.Launch) -> dict[str, Any] | None:
+        """Where a kernel stands; None for one of a library."""
+        code = launch.kernel.__code__
+        path = self.inside(code.co_filename)
+        if not path:
+            return None
+        module = launch.kernel.__globals__.get("__name__", "")
+        return {"module": module, "name": launch.kernel.__name__, "path": path, "line": code.co_firstlineno}
+
+    def as_json(self) -> dict[str, Any]:
+        """What is written."""
+        paths = [os.path.relpath(os.path.realpath(each or "."), self._root) for each in sys.path if self._is_below(each)]
+        more = [{"module": m, "name": n, "different": c} for (m, n), c in self.counts.items() if c > MOST]
+        return {
+            "format": FORMAT, "paths": [*dict.fromkeys(paths)], "calls": list(self.calls.values()), "more": more,
+            "left": list(self.left.values()), "libraries": sorted(self.others),
+        }  # fmt: skip
+
+    def _is_below(self, path: str) -> bool:
+        real = os.path.realpath(path or ".")
+        return real == self._root or real.startswith(self._root + os.sep)
+
+
+def _shape(told: Any) -> Any:
+    """The arguments without the values of tensors."""
+    if isinstance(told, dict):
+        if "tensor" in told and isinstance(told["tensor"], dict):
+            return [told["tensor"][name] for name in ("dtype", "shape", "stride", "offset", "storage")]
+        return {name: _shape(value) for name, value in told.items()}
+    return [_shape(each) for each in told] if isinstance(told, list) else told
+
+
+def run(script: str, arguments: list[str]) -> int:
+    """Run it as the main program, or its tests; the exit status."""
+    folder = os.path.dirname(os.path.abspath(script))
+    sys.path[0] = folder
+    name = os.path.basename(script)
+    if any(fnmatch.fnmatch(name, pattern) for pattern in _TESTS):
+        import pytest
+
+        return int(pytest.main([script, *arguments, "-p", "no:cacheprovider"]))
+    sys.argv = [script, *arguments]
+    main = types.ModuleType("__main__")
+    main.__file__ = script
+    sys.modules["__main__"] = main
+    with open(script, "rb") as file:
+        exec(hosts.compiled(file.read(), os.path.abspath(script)), vars(main))
+    return 0
+
+
+def main() -> None:
+    """The command."""
+    target, most, seed, script, *arguments = sys.argv[1:]
+    sys.dont_write_bytecode = True
+    torch.manual_seed(int(seed))
+    root = os.getcwd()
+    recorder = Recorder(root, int(most))
+    hosts.install(root)
+    programs.install()
+    hosts.begins.append(recorder.begins)
+    hosts.ends.append(recorder.ends)
+    programs.before.append(recorder.launched)
+    programs.behind.append(recorder.launched_behind)
+    try:
+        status = run(script, arguments)
+    finally:
+        with open(target, "w", encoding="utf-8") as file:
+            json.dump(recorder.as_json(), file)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()
