@@ -88,7 +88,7 @@ class _Judge:
             if shapes and shapes not in result.shapes:
                 result.shapes.append(shapes)
         self._count(kernels, found["launches"])
-        self._limits(mine, migrated["findings"] or [])
+        self._limits(mine, migrated["findings"] or [], (migrated["error"] or {}).get("reason", ""))
         if original["skipped"] or original["error"]:
             why = original["skipped"] or f"the original itself stops: {_reason(original['error'])}"
             _each(mine, Verdict(Word.RUNS, why))
@@ -111,10 +111,10 @@ class _Judge:
             if launch["programs"] >= result.programs:
                 result.programs, result.ran = launch["programs"], launch["ran"]
 
-    def _limits(self, mine: list[KernelResult], findings: list[dict[str, Any]]) -> None:
-        """Findings of the card of a kernel's file stand with that kernel."""
+    def _limits(self, mine: list[KernelResult], findings: list[dict[str, Any]], stopped: str) -> None:
+        """Findings of the card of a kernel's file stand with that kernel; what `stopped` it is told as such."""
         for each in findings:
-            if each["level"] == "info":
+            if each["level"] == "info" or f"[{each['code']}]" in stopped:
                 continue
             told = f"{each['code']} {each['path']}:{each['line']}: {each['message']}"
             owner = next((r for r in mine if r.kernel.path == each["path"]), mine[0] if mine else None)

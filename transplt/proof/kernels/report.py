@@ -86,7 +86,7 @@ def as_text(proof: KernelProof) -> str:
         lines.append(f"  {'  '.join(cells)}".rstrip())
     for each in proof.kernels:
         said = [] if each.verdict.word is Word.EQUAL else [each.verdict.sentence]
-        also = [str(other) for other in each.differences if str(other) not in each.verdict.sentence]
+        also = [str(other) for other in each.differences if other.what not in each.verdict.sentence]
         said += [f"also: {other}" for other in dict.fromkeys(also[:_SHOWN])]
         said += [f"limit: {limit}" for limit in each.limits[:_SHOWN]] + each.remarks
         if each.verdict.word is Word.EQUAL and each.largest:
@@ -98,7 +98,7 @@ def as_text(proof: KernelProof) -> str:
 
 def _row(result: KernelResult) -> tuple[str, ...]:
     programs = f"{result.ran:,} of {result.programs:,}" if result.sampled else f"{result.programs:,}"
-    largest = "none" if result.compared and not result.largest else "-"
+    largest = "none" if result.compared and not result.differences else "-"
     if result.largest:
         largest = f"{figure(result.largest, 3)} ({figure(result.share, 2)} of the largest)"
     return (

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from transplt.proof.kernels.asked import Asked
 from transplt.proof.kernels.calls import Calls
 from transplt.proof.launch import runner
 from transplt.proof.launch.options import RunOptions, UsageError
@@ -23,16 +24,6 @@ _PACKAGE = "npu_emulator.kernels"
 _COMPARING = runner.SITE / "npu_emulator" / "kernels" / "comparing.py"
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How much is run: so many `programs` of a launch at most; floats may differ by the share `tolerance` of the
-    largest number of their tensor (0: as roundings make them, where something was changed that moves them)."""
-
-    programs: int = 512
-    tolerance: float = 0.0
-    seed: int = 1234
-
-
 @dataclass
 class Kernels:
     """Two programs and how they are run. `seconds` is what the runs took."""
@@ -40,7 +31,8 @@ class Kernels:
     original: Project
     migrated: Project
     options: RunOptions
-    limits: Limits
+    asked: Asked
+    seed: int
     seconds: float = 0.0
 
     def record(self, announce: Callable[[str], None]) -> Calls:
@@ -52,7 +44,7 @@ class Kernels:
         with tempfile.TemporaryDirectory(prefix="transplt-kernels-", ignore_cleanup_errors=True) as folder:
             root = self.original.copy_to(Path(folder))
             target = Path(folder) / "calls.json"
-            given = (str(target), str(self.limits.programs), str(self.limits.seed), self.original.main)
+            given = (str(target), str(self.asked.programs), str(self.seed), self.original.main)
             done = self._start("recording", (*given, *self.options.arguments), root, "cuda")
             stop = stop_of(done, root)
             why = str(stop) if stop is not None else ""
@@ -78,7 +70,7 @@ class Kernels:
             begun = time.monotonic()
             command = [
                 self.options.python, str(_COMPARING), str(told), str(Path(folder) / "cuda"), str(Path(folder) / "npu"),
-                str(target), str(self.limits.tolerance),
+                str(target), str(self.asked.tolerance),
             ]  # fmt: skip
             variables = {**os.environ, "PYTHONSAFEPATH": "1"}
             done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
@@ -95,7 +87,7 @@ class Kernels:
             root = project.copy_to(Path(folder))
             first = 0
             while first < count:
-                given = (str(calls), str(results), str(first), host, str(self.limits.programs), str(self.limits.seed))
+                given = (str(calls), str(results), str(first), host, str(self.asked.programs), str(self.seed))
                 done = self._start("replaying", (*given, project.main), root, host)
                 begun = [int(path.stem) for path in results.glob("*.begun")]
                 last = max(begun, default=-1)

@@ -14,10 +14,10 @@ import sys
 import types
 from typing import Any
 
-os.environ["TRITON_INTERPRET"] = "1"
-
 import torch
 import triton  # noqa: F401
+
+from npu_emulator.triton.launch import Launch
 
 from . import hosts, programs
 from .values import Describer, Unrecordable
@@ -56,30 +56,29 @@ class Recorder:
         except Unrecordable as error:
             call.data = str(error)
 
-    def launched(self, launch: programs.Launch) -> None:
-        """A kernel is about to run."""
-        kernel = self.kernel_of(launch)
+    def launched(self, ran: programs.Ran) -> None:
+        """A kernel is about to run: what it gets is told before it writes."""
+        kernel = self.kernel_of(ran.started)
         if kernel is None:
-            self.others.add(launch.kernel.__name__)
+            self.others.add(ran.started.name)
+            return
+        describer = Describer()
+        try:
+            values = {**ran.started.arguments, **ran.started.constexprs}
+            self._inputs[id(ran)] = {name: describer.describe(value) for name, value in values.items()}
+        except Unrecordable as error:
+            self._inputs[id(ran)] = str(error)
+
+    def has_run(self, ran: programs.Ran) -> None:
+        """All programs of a launch ran."""
+        told, kernel = self._inputs.pop(id(ran), None), self.kernel_of(ran.started)
+        if kernel is None or told is None:
             return
         call = hosts.innermost()
-        describer = Describer()
-        told: Any
-        try:
-            told = {name: describer.describe(value) for name, value in launch.arguments.items()}
-        except Unrecordable as error:
-            told = str(error)
         if call is not None:
-            call.launches.append((launch, kernel, told))
+            call.launches.append((ran.started, kernel, told))
         else:
-            self._inputs[id(launch)] = told
-
-    def launched_behind(self, launch: programs.Launch) -> None:
-        """All programs of a launch ran, and its grid is known."""
-        told = self._inputs.pop(id(launch), None)
-        kernel = self.kernel_of(launch)
-        if kernel is not None and told is not None:
-            self._alone(launch, kernel, told, "")
+            self._alone(ran.started, kernel, told, "")
 
     def ends(self, call: hosts.Call) -> None:
         """It has ended: a call if it launched anything."""
@@ -100,9 +99,7 @@ class Recorder:
             if not isinstance(call.data, dict) or any(many[:place]):
                 self._alone(launch, kernel, told, call.data if isinstance(call.data, str) else "many programs")
 
-    def _alone(self, launch: programs.Launch, kernel: dict[str, Any], told: Any, why: str) -> None:
-        if not launch.ran:
-            return
+    def _alone(self, launch: Launch, kernel: dict[str, Any], told: Any, why: str) -> None:
         if not isinstance(told, dict) or "<locals>" in kernel["name"]:
             kept = self.left.setdefault(f"{kernel['path']}:{kernel['name']}", {**kernel, "why": ""})
             kept["why"] = told if isinstance(told, str) else "a kernel within a function"
@@ -120,14 +117,13 @@ class Recorder:
             if self.counts[whose] <= MOST:
                 self.calls[key] = {**call, "count": 1}
 
-    def kernel_of(self, launch: programs.Launch) -> dict[str, Any] | None:
+    def kernel_of(self, launch: Launch) -> dict[str, Any] | None:
         """Where a kernel stands; None for one of a library."""
-        code = launch.kernel.__code__
-        path = self.inside(code.co_filename)
+        path = self.inside(launch.path)
         if not path:
             return None
-        module = launch.kernel.__globals__.get("__name__", "")
-        return {"module": module, "name": launch.kernel.__name__, "path": path, "line": code.co_firstlineno}
+        return {"module": launch.kernel.__module__, "name": launch.kernel.__qualname__, "path": path,
+                "line": launch.line}  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
         """What is written."""
@@ -182,7 +178,7 @@ def main() -> None:
     hosts.begins.append(recorder.begins)
     hosts.ends.append(recorder.ends)
     programs.before.append(recorder.launched)
-    programs.behind.append(recorder.launched_behind)
+    programs.behind.append(recorder.has_run)
     try:
         status = run(script, arguments)
     finally:

@@ -17,8 +17,6 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
-os.environ["TRITON_INTERPRET"] = "1"
-
 import torch
 import triton  # noqa: F401
 
@@ -78,7 +76,7 @@ class Replayer:
     def _made(self, number: int, call: dict[str, Any], order: str, shake: float = 0.0) -> dict[str, Any]:
         """Make the call once, with floats that are off by `shake` roundings."""
         self._launches = []
-        before = sum(each["count"] for each in record.findings.values())
+        before = {key: each["count"] for key, each in record.findings.items()}
         maker = Maker(self._device, self._seed * 7919 + number, shake)
         begun = torch.is_grad_enabled()
         result: dict[str, Any] = {"launches": self._launches, "returned": None}
@@ -147,22 +145,23 @@ class Replayer:
                 record.note(f"{self._script} ended early when it was loaded without being the main program")
         return sys.modules[_MAIN]
 
-    def launched(self, launch: programs.Launch) -> None:
+    def launched(self, ran: programs.Ran) -> None:
         """A launch of the call has ended."""
-        tensors = {name: each for name, each in launch.arguments.items() if isinstance(each, torch.Tensor)}
-        code = launch.kernel.__code__
+        launch = ran.started
+        values = {**launch.arguments, **launch.constexprs}
+        tensors = {name: each for name, each in values.items() if isinstance(each, torch.Tensor)}
         self._launches.append(
             {
-                "kernel": {"name": launch.kernel.__name__, "path": os.path.relpath(code.co_filename),
-                           "line": code.co_firstlineno},
-                "body": _body(launch.kernel), "grid": list(launch.grid), "programs": launch.programs, "ran": launch.ran, "adds": launch.adds,
-                "options": {name: repr(_plain(each)) for name, each in launch.arguments.items()
-                            if not isinstance(each, torch.Tensor)},
+                "kernel": {"name": launch.name, "path": os.path.relpath(os.path.realpath(launch.path)),
+                           "line": launch.line},
+                "body": _body(launch.kernel), "grid": list(launch.grid), "programs": launch.programs, "ran": ran.ran,
+                "adds": ran.adds,
+                "options": {name: repr(_plain(each)) for name, each in values.items() if name not in tensors},
                 "tensors": {name: each.detach().cpu().clone() for name, each in tensors.items()},
-                "written": {name: programs.written(launch, name, each) for name, each in tensors.items()},
+                "written": {name: programs.written(ran, each) for name, each in tensors.items()},
             }
         )  # fmt: skip
-        if launch.sampled:
+        if ran.sampled:
             raise Enough
 
 
@@ -246,14 +245,14 @@ def _different(one: dict[str, Any], two: dict[str, Any]) -> Iterator[dict[str, A
         yield {"argument": name, "what": gap["what"]}
 
 
-def _findings(before: int) -> list[dict[str, Any]]:
-    """What the emulated card found since."""
-    if sum(each["count"] for each in record.findings.values()) == before:
-        return []
+def _findings(before: dict[Any, int]) -> list[dict[str, Any]]:
+    """What the emulated card found since, its places relative to the project."""
+    new = [each for key, each in record.findings.items() if each["count"] > before.get(key, 0)]
     return [
-        {name: each[name] for name in ("path", "line", "code", "message", "help", "level")}
-        for each in record.findings.values()
-    ]
+        {"path": os.path.relpath(os.path.realpath(each["path"])) if each["path"] else "",
+         **{name: each[name] for name in ("line", "code", "message", "help", "level")}}
+        for each in new
+    ]  # fmt: skip
 
 
 def _told(error: BaseException) -> dict[str, Any]:
@@ -264,8 +263,9 @@ def _told(error: BaseException) -> dict[str, Any]:
     places = [frame for frame in traceback.extract_tb(inner.__traceback__) if is_user(frame.filename)]
     first = next((line for line in str(inner).splitlines() if line.strip()), "")
     last = places[-1] if places else None
+    told = first if first.startswith("[emulated npu]") else f"{type(inner).__name__}: {first}".rstrip(": ")
     return {
-        "reason": f"{type(inner).__name__}: {first}".rstrip(": "),
+        "reason": told.removeprefix("[emulated npu] "),
         "path": os.path.relpath(os.path.realpath(last.filename)) if last is not None else "",
         "line": last.lineno if last is not None else 0,
     }

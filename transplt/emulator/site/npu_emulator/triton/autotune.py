@@ -19,8 +19,10 @@ _REFUSED = (AssertionError, limits.DoesNotFit)
 
 def _options(config: Any) -> dict[str, Any]:
     """The arguments of a configuration, without what every one has where nothing was asked for."""
-    given = {name: value for name, value in config.all_kwargs().items() if _USUAL.get(name, config) != value}
-    return {name: value for name, value in given.items() if value is not None or name in config.kwargs}
+    return {
+        name: value for name, value in config.all_kwargs().items()
+        if name in config.kwargs or (name in _USUAL and value != _USUAL[name])
+    }  # fmt: skip
 
 
 def _run(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -132,8 +132,9 @@ def _function(plain: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(plain)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.fn.__module__ == "triton.language.standard" and args and isinstance(args[0], tl.tensor):
-            limits.check_type(self.fn.__name__, args[0].dtype)
+        if self.fn.__module__ == "triton.language.standard" and args:
+            typed = args[1] if self.fn.__name__ == "zeros" and len(args) > 1 else args[0]
+            limits.check_type(self.fn.__name__, getattr(typed, "dtype", typed))
         return self.rewrite()(*args, **kwargs)
 
     return call
