@@ -102,7 +102,7 @@ class _Judge:
             self._stops(self.results[kernels[reached]], migrated["error"])
             return
         self._compared(call, kernels, found["compared"])
-        self._orders(original["orders"] or [], migrated["orders"] or [])
+        self._orders(mine, original["orders"] or [], migrated["orders"] or [])
 
     def _count(self, kernels: list[Kernel], sides: list[list[dict[str, Any]]]) -> None:
         for kernel, launch in zip(kernels, sides[0], strict=False):
@@ -112,14 +112,14 @@ class _Judge:
                 result.programs, result.ran = launch["programs"], launch["ran"]
 
     def _limits(self, mine: list[KernelResult], findings: list[dict[str, Any]], stopped: str) -> None:
-        """Findings of the card of a kernel's file stand with that kernel; what `stopped` it is told as such."""
+        """Findings of the card that name a kernel; what `stopped` it is told as such."""
         for each in findings:
             if each["level"] == "info" or f"[{each['code']}]" in stopped:
                 continue
             told = f"{each['code']} {each['path']}:{each['line']}: {each['message']}"
-            owner = next((r for r in mine if r.kernel.path == each["path"]), mine[0] if mine else None)
-            if owner is not None and told not in owner.limits:
-                owner.limits.append(told)
+            for result in mine:
+                if each["message"].startswith(f"kernel {result.kernel.name}:") and told not in result.limits:
+                    result.limits.append(told)
 
     def _stops(self, result: KernelResult, error: dict[str, Any]) -> None:
         place = Place(error["path"], error["line"]) if error["path"] else None
@@ -127,29 +127,40 @@ class _Judge:
         result.verdicts.append(Verdict(Word.STOPS, _reason(error)))
 
     def _compared(self, call: dict[str, Any], kernels: list[Kernel], compared: dict[str, Any]) -> None:
+        """What the function gives back decides where it launches otherwise than the original: sums of parts, a row for
+        each program, are then others rightly. Where it launches alike, so do the tensors behind each launch."""
         launches, returned = compared["launches"], compared["returned"]
-        wrong = False
+        wrong = _wrong(returned["gaps"]) if returned is not None else []
+        decides = returned is not None and returned["results"] > 0
+        if not compared["paired"]:
+            if returned is None:
+                _each([self.results[each] for each in kernels], Verdict(Word.RUNS, "it launches other kernels"))
+                return
+            for kernel in dict.fromkeys(kernels):
+                self._by_result(self.results[kernel], call, returned)
+            return
+        told = False
         for kernel, launch in zip(kernels, launches, strict=False):
             result = self.results[kernel]
             result.migrated = Place(launch["migrated"]["path"], launch["migrated"]["line"])
             if not launch["compared"]:
                 result.reasons.append("of the programs that ran, no two wrote the same elements")
-                continue
-            wrong |= self._gaps(result, launch["gaps"], launch["reasons"], "argument ")
-        if wrong or returned is None:
-            return
-        last = self.results[kernels[-1]]
-        if compared["paired"]:
-            self._gaps(last, returned["gaps"], returned["reasons"], "", counts=False, whose=call["name"])
-            return
-        for kernel in dict.fromkeys(kernels):
-            remark = f"compared by what {call['name']} gives back: it launches otherwise than the original"
-            self._gaps(self.results[kernel], returned["gaps"], returned["reasons"], "", whose=call["name"])
-            if remark not in self.results[kernel].remarks:
-                self.results[kernel].remarks.append(remark)
+            elif _wrong(launch["gaps"]) and launch["changed"] and decides:
+                self._by_result(result, call, returned)
+                told = True
+            else:
+                told |= self._gaps(result, launch["gaps"], launch["reasons"], "argument ")
+        if wrong and not told:
+            self._gaps(self.results[kernels[-1]], returned["gaps"], returned["reasons"], "", False, call["name"])
+
+    def _by_result(self, result: KernelResult, call: dict[str, Any], returned: dict[str, Any]) -> None:
+        remark = f"compared by what {call['name']} gives back, since it launches otherwise than the original"
+        if remark not in result.remarks:
+            result.remarks.append(remark)
+        self._gaps(result, returned["gaps"], returned["reasons"], "", True, call["name"])
 
     def _gaps(
-        self, result: KernelResult, gaps: list[dict[str, Any]], reasons: list[str], noun: str, *, counts: bool = True,
+        self, result: KernelResult, gaps: list[dict[str, Any]], reasons: list[str], noun: str, counts: bool = True,
         whose: str = "",
     ) -> bool:  # fmt: skip
         """Whether there is a gap that no rounding explains."""
@@ -174,16 +185,17 @@ class _Judge:
             return True
         return False
 
-    def _orders(self, original: list[dict[str, Any]], migrated: list[dict[str, Any]]) -> None:
+    def _orders(
+        self, mine: list[KernelResult], original: list[dict[str, Any]], migrated: list[dict[str, Any]]
+    ) -> None:  # fmt: skip
         """What depends on the order of programs: of the migrated kernels alone, a difference."""
         before = {each["kernel"] for each in original}
         for side, found in (("original", original), ("migrated", migrated)):
             for each in found:
-                result = next((r for r in self.results.values() if r.kernel.name == each["kernel"]), None)
-                if result is None:
-                    continue
+                result = next((r for r in mine if r.kernel.name == each["kernel"]), mine[-1])
                 order = _ORDERS[each["order"]]
-                told = f"depends on the order of programs: run {order}, argument {each['argument']}{each['what']}"
+                what = f"argument {each['argument']}{each['what']}" if each["argument"] else f"it {each['what']}"
+                told = f"depends on the order of programs: run {order}, {what}"
                 if side == "original":
                     result.verdicts.append(Verdict(Word.RUNS, f"the original itself {told}"))
                 elif each["kernel"] not in before:
@@ -205,6 +217,11 @@ def judge(calls: Calls, found: Iterable[dict[str, Any]]) -> list[KernelResult]:
         if result.reasons and not result.compared and not result.verdicts:
             result.verdicts.append(Verdict(Word.RUNS, result.reasons[0]))
     return sorted(results.values(), key=lambda each: each.place)
+
+
+def _wrong(gaps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The gaps that no rounding explains."""
+    return [each for each in gaps if not each["within"]]
 
 
 def _each(results: list[KernelResult], verdict: Verdict) -> None:

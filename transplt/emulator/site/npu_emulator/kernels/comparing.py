@@ -100,7 +100,10 @@ class Comparison:
         reasons = _reasons(one, other)
         names = [name for name in one["tensors"] if name in other["tensors"]]
         compared, found = 0, []
+        changed = one["grid"] != other["grid"] or one["options"] != other["options"]
         for name in names:
+            if one["tensors"][name].shape != other["tensors"][name].shape:
+                changed = True  # such as partial sums, a row for each program
             mask = _both(one["written"][name], other["written"][name])
             if mask is not None and not bool(mask.any()):
                 continue
@@ -110,7 +113,7 @@ class Comparison:
         kernel = one["kernel"]
         return {
             "kernel": kernel, "migrated": other["kernel"], "compared": compared, "gaps": found, "reasons": reasons,
-            "programs": [one["programs"], other["programs"]], "ran": [one["ran"], other["ran"]],
+            "changed": changed, "programs": [one["programs"], other["programs"]], "ran": [one["ran"], other["ran"]],
         }  # fmt: skip
 
     def _returned(self, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
@@ -130,7 +133,9 @@ class Comparison:
                 found.append(_other(name, "is missing" if theirs is None else f"is {theirs!r}, not a tensor"))
             elif value != theirs and not (value != value and theirs != theirs) and not name.startswith("argument ctx."):
                 found.append(_other(name, f"is {theirs!r}, not {value!r}"))
-        return {"compared": compared, "gaps": found, "reasons": reasons}
+        results = [name for name, value in one["returned"].items()
+                   if isinstance(value, torch.Tensor) and (name.startswith("the result") or ".saved_tensors" in name)]
+        return {"compared": compared, "results": len(results), "gaps": found, "reasons": reasons}
 
     def _gap(
         self, name: str, one: torch.Tensor, other: torch.Tensor, mask: torch.Tensor | None, reasons: list[str],
