@@ -1,4 +1,4 @@
-"""Autotuned kernels in the interpreter: the first configuration that a device would take, since nothing can be timed."""
+"""Autotuned kernels in the interpreter: the first configuration that a device would take, as nothing can be timed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 import triton.runtime.autotuner as autotuner
+
 from npu_emulator.record import record
 
 from . import limits

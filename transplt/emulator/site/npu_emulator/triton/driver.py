@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from npu_emulator import DEVICE
-from npu_emulator.record import record
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver as _config
+
+from npu_emulator import DEVICE
+from npu_emulator.record import record
 
 from . import limits
 
@@ -31,7 +32,8 @@ class _Utils:
         """`num_vectorcore` and `num_aicore` of a card, as triton-ascend; those of an A100 on the stand-in."""
         if not limits.ENFORCED:
             return dict(_GPU)
-        return {"max_shared_mem": 1, "num_aicore": self.get_aicore_num(), "num_vectorcore": self.get_aivector_core_num()}
+        cores = {"num_aicore": self.get_aicore_num(), "num_vectorcore": self.get_aivector_core_num()}
+        return {"max_shared_mem": 1, **cores}
 
     def get_aicore_num(self) -> int:
         return _cores("cube_cores")

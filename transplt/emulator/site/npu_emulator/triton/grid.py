@@ -12,11 +12,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
+import triton.language as tl
 import triton.runtime.interpreter as interpreter
+from triton.tools.tensor_descriptor import TensorDescriptor
+
 from npu_emulator import DEVICE
 from npu_emulator.record import record
-from triton.tools.tensor_descriptor import TensorDescriptor
 
 from . import launch, limits, memory, tiles
 from .launch import Launch
@@ -64,6 +67,9 @@ def _converted(value: Any, name: str) -> Any:
     if isinstance(value, tuple):
         parts = [_converted(each, f"{name}[{at}]") for at, each in enumerate(value)]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, float):  # float32 in a kernel, and no number of Python's, whose type would not count
+        handle = interpreter.TensorHandle(np.array([value], np.float32), tl.float32)
+        return tl.tensor(handle, tl.float32)
     return interpreter._implicit_cvt(value)
 
 
@@ -75,7 +81,8 @@ def _place(function: Any) -> tuple[str, int]:
         lines, first = inspect.getsourcelines(plain)
     except OSError:
         return code.co_filename, line
-    return code.co_filename, next((first + at for at, text in enumerate(lines) if text.lstrip().startswith("def ")), line)
+    heads = (first + at for at, text in enumerate(lines) if text.lstrip().startswith("def "))
+    return code.co_filename, next(heads, line)
 
 
 def run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> None:
@@ -121,7 +128,7 @@ def _run_programs(function: Callable[..., Any], started: Launch, given: dict[str
     most = int(os.environ.get(MOST, "0") or 0)
     if most and started.programs > most:
         raise TooManyPrograms(
-            f"kernel {started.name}: {started.programs} programs, and {MOST} lets the interpreter run {most} of a launch"
+            f"kernel {started.name}: {started.programs} programs, and {MOST} lets the interpreter run {most}"
         )
     builder = interpreter.interpreter_builder
     builder.set_grid_dim(*started.grid)
@@ -161,7 +168,8 @@ def _tell_of_time(started: Launch, done: int, seconds: float) -> bool:
         return False
     left = seconds / done * (started.programs - done)
     if left > _SAY_IF:
-        text = f"kernel {started.name}: {started.programs} programs take about {(left + seconds) / 60:.0f} min in Triton's interpreter"
+        minutes = f"about {(left + seconds) / 60:.1f} min in Triton's interpreter"
+        text = f"kernel {started.name}: {started.programs} programs take {minutes}"
         print(f"transplt: {text}", file=sys.stderr, flush=True)
         record.note(text)
     return True

@@ -7,12 +7,14 @@ newer versions of Triton no longer have, are made again: kernels for NPUs use th
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import triton.language as tl
 import triton.runtime.interpreter as interpreter
 from triton.language import core, math
@@ -61,9 +63,10 @@ def _put(name: str, value: Any) -> None:
 def _load(plain: Callable[..., Any]) -> Callable[..., Any]:
     def load(
         pointer: Any, mask: Any = None, other: Any = None, boundary_check: Any = (), padding_option: Any = "",
-        cache_modifier: Any = "", eviction_policy: Any = "", volatile: Any = False, care_padding: Any = True, **rest: Any,
+        cache_modifier: Any = "", eviction_policy: Any = "", volatile: Any = False, care_padding: Any = True,
+        _semantic: Any = None,
     ) -> Any:  # fmt: skip
-        """tl.load, with `boundary_check` and `padding_option` of block pointers, and `care_padding` of triton-ascend."""
+        """tl.load, with `boundary_check` and `padding_option` of block pointers and triton-ascend's `care_padding`."""
         if isinstance(pointer, BlockPointer):
             pointer, mask, other = blocks.to_load(pointer, boundary_check, padding_option)
         return plain(pointer, mask, other)
@@ -74,7 +77,7 @@ def _load(plain: Callable[..., Any]) -> Callable[..., Any]:
 def _store(plain: Callable[..., Any]) -> Callable[..., Any]:
     def store(
         pointer: Any, value: Any, mask: Any = None, boundary_check: Any = (), cache_modifier: Any = "",
-        eviction_policy: Any = "", **rest: Any,
+        eviction_policy: Any = "", _semantic: Any = None,
     ) -> Any:  # fmt: skip
         """tl.store, with `boundary_check` of block pointers."""
         if isinstance(pointer, BlockPointer):
@@ -87,7 +90,7 @@ def _store(plain: Callable[..., Any]) -> Callable[..., Any]:
 def _dot(plain: Callable[..., Any]) -> Callable[..., Any]:
     def dot(
         input: Any, other: Any, acc: Any = None, input_precision: Any = None, allow_tf32: Any = None,
-        max_num_imprecise_acc: Any = None, out_dtype: Any = tl.float32, **rest: Any,
+        max_num_imprecise_acc: Any = None, out_dtype: Any = tl.float32, _semantic: Any = None,
     ) -> Any:  # fmt: skip
         """tl.dot; a card has no tf32, and computes in float32 (`ieee`) or hf32."""
         values = {"input_precision": input_precision, "allow_tf32": allow_tf32, "out_dtype": out_dtype}
@@ -127,6 +130,25 @@ def _where(plain: Callable[..., Any]) -> Callable[..., Any]:
     return where
 
 
+def device_range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Iterator[Any]:
+    """`range` and tl.range of a kernel: a device counts in a scalar of its own, which has a type and methods."""
+    given = (0, first, 1) if last is None else (first, last, 1 if step is None else step)
+    ends = [getattr(value, "value", value) for value in given]
+    long = any(isinstance(value, tl.tensor) and value.dtype.primitive_bitwidth > 32 for value in ends)
+    kind, numbers = (tl.int64, np.int64) if long else (tl.int32, np.int32)
+    for number in range(*[int(value.__index__()) for value in ends]):
+        yield tl.tensor(interpreter.TensorHandle(np.array([number]).astype(numbers), kind), kind)
+
+
+def _for(self: Any, node: ast.For) -> ast.For:
+    """ASTTransformer.visit_For: `range` of a kernel is the device's; its module goes on with Python's."""
+    self.generic_visit(node)
+    called = node.iter
+    if isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "range":
+        called.func.id = "device_range"
+    return node
+
+
 def _function(plain: Callable[..., Any]) -> Callable[..., Any]:
     """A function that Triton writes in its own language (tl.sort, tl.sum): its type is that of its first tensor."""
 
@@ -153,6 +175,9 @@ def install() -> None:
     _put("make_block_ptr", blocks.make_block_ptr)
     _put("advance", blocks.advance)
     _put("inline_asm_elementwise", _assembly)
+    _put("range", device_range)
+    interpreter.device_range = device_range  # where rewritten kernels look for it
+    interpreter.ASTTransformer.visit_For = _for
     core.tensor.to = _cast(core.tensor.to)
     core.tensor.advance = blocks.advance
     kind = interpreter.InterpretedFunction

@@ -11,15 +11,14 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import triton.language as tl
 import triton.runtime.interpreter as interpreter
-from triton.language import math
 from triton.language import extra as _extra
+from triton.language import math
 
 from . import floats, limits, numeric, place
 from .language import with_semantic
@@ -95,23 +94,13 @@ def library(name: str) -> ModuleType:
     return module
 
 
-class _Absent:
-    """Finds no modules that a host with triton-ascend does not have."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name.startswith(_FOREIGN):
-            raise ModuleNotFoundError(
-                f"No module named {name!r}: triton-ascend has triton.language.extra.cann.libdevice", name=name
-            )
-        return None
-
-
 def _forget_foreign() -> None:
+    """Let the modules of CUDA and HIP be absent, as on a host with triton-ascend."""
     for name in [name for name in sys.modules if name.startswith(_FOREIGN)]:
         del sys.modules[name]
     for name in _FOREIGN:
         _extra.__dict__.pop(name.rpartition(".")[2], None)
-    sys.meta_path.insert(0, _Absent())
+    _extra.__path__ = []
 
 
 def _refused(name: str) -> Callable[..., Any]:

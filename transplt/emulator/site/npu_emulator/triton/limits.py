@@ -10,13 +10,12 @@ import contextlib
 import os
 from collections.abc import Iterator
 from functools import cache
-from types import FrameType
 from typing import Any, NoReturn
 
 from npu_emulator import DEVICE, limits
 from npu_emulator.config import config
 from npu_emulator.names import read_table
-from npu_emulator.record import record
+from npu_emulator.record import Place, record
 from npu_emulator.user_code import nearest
 
 from . import launch, place, tiles
@@ -99,7 +98,7 @@ def _said(key: str, values: dict[str, Any]) -> tuple[limits.Limit, str, str]:
     return text, text.message.format(**values), text.help.format(**values)
 
 
-def refuse(key: str, frame: FrameType | place.Kept | None, kind: type[Refused] = Refused, **values: Any) -> NoReturn:
+def refuse(key: str, frame: Place | None, kind: type[Refused] = Refused, **values: Any) -> NoReturn:
     """Note the finding `key` of the texts at the line of `frame`, and raise it."""
     text, message, advice = _said(key, values)
     if not (_trials and kind is DoesNotFit):
@@ -111,7 +110,7 @@ def refuse(key: str, frame: FrameType | place.Kept | None, kind: type[Refused] =
     raise kind(f"[emulated npu] {words + '. ' if words else ''}{message}{at}: {advice} [{text.code}]")
 
 
-def tell(key: str, frame: FrameType | place.Kept | None, level: str = "info", **values: Any) -> None:
+def tell(key: str, frame: Place | None, level: str = "info", **values: Any) -> None:
     """Note a finding that does not stop the program: `warning`, or `info` for what is only slow, or without effect."""
     text, message, advice = _said(key, values)
     record.finding(frame, text.code, message, advice, level)
@@ -134,10 +133,10 @@ def check_value(operation: str, argument: str, value: Any) -> None:
         return
     shown = type_name(value) if hasattr(value, "name") else str(value)
     if shown not in known:
-        key = "triton atomic value" if operation.startswith("atomic") else "triton dot value"
-        refuse(
-            key, place.line(), DoesNotFit, name=operation, argument=argument, value=shown, takes=" or ".join(sorted(known)),
-        )  # fmt: skip
+        of_dot = "triton dot precision" if argument in ("allow_tf32", "input_precision") else "triton dot value"
+        key = "triton atomic value" if operation.startswith("atomic") else of_dot
+        takes = " or ".join(sorted(known))
+        refuse(key, place.line(), DoesNotFit, name=operation, argument=argument, value=shown, takes=takes)
 
 
 def check_launch(started: launch.Launch) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import triton.language as tl
-import triton.runtime.interpreter as interpreter
 from triton.language.semantic import TritonSemantic
 
 from . import limits, place, tiles
@@ -59,7 +59,8 @@ def _atomic(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         for at, argument in enumerate(("sem", "scope")):
-            limits.check_value(name, argument, kwargs.get(argument, args[behind + at] if len(args) > behind + at else None))
+            given = args[behind + at] if len(args) > behind + at else None
+            limits.check_value(name, argument, kwargs.get(argument, given))
         return typed(self, *args, **kwargs)
 
     return call
@@ -76,6 +77,26 @@ def _full(method: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return full
+
+
+def _arange(method: Callable[..., Any]) -> Callable[..., Any]:
+    """tl.arange, of any length: an NPU needs no power of two (triton-ascend: docs/zh/triton_api, arange)."""
+
+    @functools.wraps(method)
+    def arange(self: Any, start: int, end: int, **rest: Any) -> Any:
+        if not isinstance(start, int) or not isinstance(end, int) or end <= start:
+            return method(self, start, end, **rest)
+        kind = tl.block_type(tl.int32, [end - start])
+        return tl.tensor(self.builder.create_make_range(kind, start, end), kind)
+
+    return arange
+
+
+def _numel(shape: Any) -> int:
+    """The elements of a tile of that shape, whose sizes are any numbers."""
+    if not all(isinstance(size, int) for size in shape):
+        raise TypeError(f"the sizes of a tile are constants, and these are not: {shape}")
+    return math.prod(shape)
 
 
 def _axis(tensor: Any, whole: int) -> None:
@@ -118,4 +139,6 @@ def install() -> None:
             setattr(TritonSemantic, name, (_atomic if name.startswith("atomic") else _typed)(name, method))
     TritonSemantic.full = _full(TritonSemantic.full)
     TritonSemantic.load = _load(TritonSemantic.load)
-    assert interpreter.interpreter_semantic is not None
+    if limits.ENFORCED:
+        TritonSemantic.arange = _arange(TritonSemantic.arange)
+        tl.core.validate_block_shape = _numel

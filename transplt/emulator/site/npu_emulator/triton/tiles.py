@@ -36,7 +36,7 @@ _STORES = frozenset("create_store create_masked_store create_descriptor_store cr
 class _Tile:
     born: int
     size: int
-    where: Any
+    where: place.Kept | None
     #: `load`, `dot` or `vector`: what made it; the first two need no unified buffer by themselves.
     made: str
     last: int = 0
@@ -95,7 +95,7 @@ class Tiles:
         handle.tile = len(self.tiles)
         self.tiles.append(_Tile(self.time, (size * bits + 7) // 8, where, made, self.time))
 
-    def most(self) -> tuple[int, Any, list[int]]:
+    def most(self) -> tuple[int, place.Kept | None, list[int]]:
         """The most bytes live at once, the line of the tile that made it so many, and the sizes of the tiles then."""
         events: list[tuple[int, int, int]] = []
         for number, tile in enumerate(self.tiles):
