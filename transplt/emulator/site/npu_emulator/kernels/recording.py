@@ -171,6 +171,7 @@ def main() -> None:
     target, most, seed, script, *arguments = sys.argv[1:]
     sys.dont_write_bytecode = True
     torch.manual_seed(int(seed))
+    torch.use_deterministic_algorithms(True, warn_only=True)  # new tensors are filled: what is drawn later is as they
     root = os.getcwd()
     recorder = Recorder(root, int(most))
     hosts.install(root)
