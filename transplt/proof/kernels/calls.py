@@ -1,4 +1,4 @@
-"""The calls of kernels that a run of the original recorded: a file that can be kept, and made again without that run."""
+"""The calls of kernels that a run of the original recorded: a file that can be kept, and used without that run."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from transplt.base.errors import shown
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import UnreadableSource
 from transplt.disk.replace import write_asked_for
+from transplt.program.triton.kernels import kernels_in
 from transplt.proof.kernels.asked import Asked
 from transplt.proof.kernels.calls import Calls, Kernel, read_calls
 from transplt.proof.kernels.judged import judge
@@ -25,7 +26,6 @@ from transplt.proof.prove.page import render_page
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.record import Setup, setup
 from transplt.proof.run_section import add_proof
-from transplt.program.triton.kernels import kernels_in
 from transplt.render.cell import visible
 from transplt.render.proofs import Seen
 from transplt.render.verdict import Word
@@ -83,7 +83,7 @@ def _setup(
 
 
 def _never(project: Project, calls: Calls) -> list[str]:
-    """The kernels of the original that were not launched, without functions that kernels call: `softmax (ops.py:12)`."""
+    """The kernels of the original that were not launched, without those that kernels call: `softmax (ops.py:12)`."""
     launched = set(calls.kernels())
     found = []
     for path, place in sorted(project.copied()):

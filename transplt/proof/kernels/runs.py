@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from transplt.base.text.regular_file import RECORDS, read_regular
 from transplt.proof.kernels.asked import Asked
 from transplt.proof.kernels.calls import Calls
 from transplt.proof.launch import runner
@@ -50,7 +48,7 @@ class Kernels:
             why = str(stop) if stop is not None else ""
             if not target.is_file():
                 raise UsageError(f"the calls of the kernels cannot be recorded: {why or 'the script left no record'}.")
-            calls = Calls(json.loads(target.read_text(encoding="utf-8")), why)
+            calls = Calls(json.loads(read_regular(target, RECORDS)), why)
         if not calls.calls and not calls.told["left"]:
             ended = f" before it stopped: {why}" if why else ""
             raise UsageError(f"{self.original.main} launched no Triton kernel of this project{ended}.")
@@ -67,18 +65,16 @@ class Kernels:
                 (Path(folder) / host).mkdir()
                 self._replay(project, host, told, Path(folder) / host, len(calls.calls))
             announce("what both computed")
-            begun = time.monotonic()
-            command = [
-                self.options.python, str(_COMPARING), str(told), str(Path(folder) / "cuda"), str(Path(folder) / "npu"),
-                str(target), str(self.asked.tolerance),
-            ]  # fmt: skip
-            variables = {**os.environ, "PYTHONSAFEPATH": "1"}
-            done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-            self.seconds += time.monotonic() - begun
-            if done.returncode:
-                last = [line for line in done.stderr.splitlines() if line.strip()]
-                raise RuntimeError(f"comparing the results failed: {last[-1] if last else done.returncode}")
-            found: list[dict[str, Any]] = json.loads(target.read_text(encoding="utf-8"))
+            given = str(told), str(Path(folder) / "cuda"), str(Path(folder) / "npu"), str(target)
+            options = replace(
+                self.options, script=str(_COMPARING), arguments=(*given, str(self.asked.tolerance)), folder=folder,
+                trace=None, stubs=(),
+            )  # fmt: skip
+            done = runner.start(options, capture=True, echo=False, host="cpu")
+            self.seconds += done.seconds
+            if done.code or not target.is_file():
+                raise RuntimeError(f"comparing the results ended with {done.code}: {done.output[-300:]}")
+            found: list[dict[str, Any]] = json.loads(read_regular(target, RECORDS))
             return found
 
     def _replay(self, project: Project, host: str, calls: Path, results: Path, count: int) -> None:

@@ -1,6 +1,7 @@
 """Runs the programs of a launch in a chosen order, all or a sample of them, and notes what they write.
 
-One behind the other, programs show no race. Here they also run backwards, and interleaved: each in a thread of its own, of which one runs at a time and hands on before every access to memory.
+One behind the other, programs show no race. Here they also run backwards, and interleaved: each in a thread of its own,
+of which one runs at a time and hands on before every access to memory.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
+
 from npu_emulator.triton import launch
 from npu_emulator.triton.launch import Launch, Program
 

@@ -127,7 +127,8 @@ class Recorder:
 
     def as_json(self) -> dict[str, Any]:
         """What is written."""
-        paths = [os.path.relpath(os.path.realpath(each or "."), self._root) for each in sys.path if self._is_below(each)]
+        below = [each for each in sys.path if self._is_below(each)]
+        paths = [os.path.relpath(os.path.realpath(each or "."), self._root) for each in below]
         more = [{"module": m, "name": n, "different": c} for (m, n), c in self.counts.items() if c > MOST]
         return {
             "format": FORMAT, "paths": [*dict.fromkeys(paths)], "calls": list(self.calls.values()), "more": more,

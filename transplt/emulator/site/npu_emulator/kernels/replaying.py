@@ -63,7 +63,8 @@ class Replayer:
         for order in (programs.REVERSE, programs.INTERLEAVED):
             other = self._made(number, call, order)
             if "error" in other:
-                found.append({"order": order, "what": f"stops: {other['error']['reason']}", "kernel": "", "argument": ""})
+                what = f"stops: {other['error']['reason']}"
+                found.append({"order": order, "what": what, "kernel": "", "argument": ""})
                 continue
             for one, two in zip(first["launches"], other["launches"], strict=False):
                 different = next(_different(one, two), None)
@@ -190,7 +191,8 @@ def _kernel(found: Any) -> Any:
 def _called(function: Any, arguments: dict[str, Any]) -> Any:
     """Call with the arguments by their names, those of a `*rest` and the positional ones in their places."""
     signature = inspect.signature(function)
-    bound = inspect.BoundArguments(signature, {name: arguments[name] for name in signature.parameters if name in arguments})
+    given = {name: arguments[name] for name in signature.parameters if name in arguments}
+    bound = inspect.BoundArguments(signature, given)  # type: ignore[arg-type,unused-ignore]
     return function(*bound.args, **bound.kwargs)
 
 

@@ -59,7 +59,7 @@ class Describer:
 
     def describe(self, value: Any) -> Any:
         """The value as JSON. Raises Unrecordable."""
-        if value is None or isinstance(value, (bool, int, str)) and type(value) in (bool, int, str):
+        if value is None or (isinstance(value, (bool, int, str)) and type(value) in (bool, int, str)):
             return value
         if isinstance(value, float):
             return value if math.isfinite(value) else {"float": repr(value)}
@@ -105,7 +105,7 @@ class Describer:
     def _tensor(self, value: torch.Tensor) -> dict[str, Any]:
         if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.layout is not torch.strided:
             raise Unrecordable(f"a tensor of {type(value).__name__}")
-        if value.is_quantized or value.is_complex() and value.is_conj():
+        if value.is_quantized or (value.is_complex() and value.is_conj()):
             raise Unrecordable("a tensor that is quantized or conjugated")
         place = value.untyped_storage().data_ptr()
         found: dict[str, Any] = {
@@ -226,7 +226,8 @@ class Maker:
             kept = [float(each) if isinstance(each, str) else each for each in told["values"]]
             exact = torch.float64 if dtype.is_floating_point else torch.int64
             made = torch.tensor(kept, dtype=exact)
-            return (made if made.numel() == math.prod(shape) else made.expand(math.prod(shape))).reshape(shape).to(dtype)
+            size = math.prod(shape)
+            return (made if made.numel() == size else made.expand(size)).reshape(shape).to(dtype)
         self._drawn += 1
         generator = torch.Generator().manual_seed(self._seed * 1000003 + self._drawn)
         low, high = told["low"], told["high"]
