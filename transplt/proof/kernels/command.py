@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from transplt.proof.run_section import add_proof
 from transplt.render.cell import visible
 from transplt.render.proofs import Seen
 from transplt.render.verdict import Word
+from transplt.syntax.asks import last_name
 from transplt.syntax.files import File
 
 
@@ -84,23 +84,21 @@ def _setup(
 
 def _never(project: Project, calls: Calls) -> list[str]:
     """The kernels of the original that were not launched, without those that kernels call: `softmax (ops.py:12)`."""
-    launched = set(calls.kernels())
-    found = []
+    launched, called = set(calls.kernels()), set[str]()
+    kernels: list[tuple[str, int, str]] = []
     for path, place in sorted(project.copied()):
         if not path.endswith(".py"):
             continue
         try:
             data = read_regular(Path(place), SOURCE)
-            kernels = kernels_in(File.of(path, data)) if b"triton" in data else []
+            file = File.of(path, data) if b"triton" in data else None
         except (OSError, UnreadableSource):
             continue
-        called = {name for kernel in kernels for name in _called(kernel.file)}
-        for kernel in kernels:
-            if Kernel(kernel.name, path) not in launched and kernel.name not in called:
-                found.append(f"{kernel.name} ({shown(path)}:{kernel.node.lineno})")
-    return found
-
-
-def _called(file: File) -> set[str]:
-    """The names that are called in a file without a grid: kernels among them are functions of other kernels."""
-    return {call.func.id for call in file.scan.calls if isinstance(call.func, ast.Name)}
+        if file is not None:
+            called |= {last_name(call.func) for call in file.scan.calls}
+            kernels += [(path, kernel.node.lineno, kernel.name) for kernel in kernels_in(file)]
+    return [
+        f"{name} ({shown(path)}:{line})"
+        for path, line, name in kernels
+        if Kernel(name, path) not in launched and name not in called
+    ]

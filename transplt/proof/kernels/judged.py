@@ -14,6 +14,8 @@ from transplt.render.verdict import Verdict, Word, gravest
 
 #: Tensors of a launch whose shapes are told; of more the first.
 _SHAPES = 4
+#: Reasons for which a call is not made that are no fault of the migrated program.
+_NOTHING_SAID = ("has no parameter", "did not end in time")
 _ORDERS = {"reverse": "backwards", "interleaved": "interleaved"}
 
 
@@ -94,7 +96,7 @@ class _Judge:
             _each(mine, Verdict(Word.RUNS, why))
             return
         if migrated["skipped"]:
-            word = Word.RUNS if "parameter" in migrated["skipped"] else Word.NOT_RUN
+            word = Word.RUNS if any(each in migrated["skipped"] for each in _NOTHING_SAID) else Word.NOT_RUN
             _each(mine, Verdict(word, f"the migrated program: {migrated['skipped']}"))
             return
         if migrated["error"]:

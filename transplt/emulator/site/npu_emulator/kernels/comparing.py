@@ -219,7 +219,8 @@ def _read(folder: str, number: int) -> dict[str, Any]:
         if os.path.exists(stopped):
             with open(stopped, encoding="utf-8") as file:
                 told = json.load(file)
-            why = told["reason"] if number >= told["from"] else why
+            if number >= told["from"]:
+                return {"skipped": told["reason"], "launches": [], "returned": None, "orders": []}
         return {"error": {"reason": why, "path": "", "line": 0}, "launches": [], "returned": None, "orders": []}
     result: dict[str, Any] = torch.load(path, weights_only=True)
     return result
