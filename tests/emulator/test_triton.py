@@ -105,3 +105,68 @@ def test_observers_see_launches_and_programs_run_in_another_order(transplt_run: 
     (note,) = report["notes"]
     assert note.startswith("kernel last_writer: configuration BLOCK: 65536") and "ub overflow" in note
     assert report["findings"] == []
+
+
+def test_another_card_has_other_limits(transplt_run: Run) -> None:
+    """What types a 950 refuses is not known; its unified buffer is larger, and its grid as large."""
+    _, report, errors = transplt_run(PROGRAMS / "triton_limits.py", options=["--card", "950"])
+    told = {(each["code"], each["level"]) for each in report["findings"] if each["level"] != "info"}
+    of_all = {(code, "error") for code in ("NPU560", "NPU563", "NPU564", "NPU796")}
+    assert told == {*of_all, ("NPU574", "warning")}, errors
+
+
+EQUAL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def halved(x, o, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + at, mask=at < n).to(tl.float64)
+    tl.store(o + at, (values * values * 0.5).to(tl.float32), mask=at < n)
+
+
+torch.manual_seed(0)
+x = torch.rand(300, device="cuda")
+o = torch.empty_like(x)
+halved[(triton.cdiv(300, 64),)](x, o, 300, BLOCK=64, num_warps=8)
+print(o.sum().item())
+"""
+
+
+def test_the_original_runs_without_the_limits_of_a_card(transplt_run: Run, tmp_path: Path) -> None:
+    """As the reference, on the device that "cuda" means there; and compared with what was migrated."""
+    original = tmp_path / "original.py"
+    original.write_text(EQUAL, encoding="utf-8")
+    migrated = EQUAL.replace("import torch\n", "import torch\nimport torch_npu\n").replace('"cuda"', '"npu"')
+    options = ["--reference", str(original)]
+    code, report, errors = transplt_run(migrated.replace(".to(tl.float64)", ""), options=options)
+    assert (code, report["verdict"]) == (0, "equal"), errors
+    code, report, _ = transplt_run(migrated, options=options)
+    assert (code, report["verdict"]) == (1, "stops") and "tl.cast takes no float64" in report["sentence"]
+
+
+BRAINS = """
+import torch, torch_npu, triton, triton.language as tl
+
+@triton.jit
+def compute(x, y, o, s, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a, b = tl.load(x + at), tl.load(y + at)
+    tl.store(o + at, a * b + a - tl.maximum(a, b))
+    tl.store(s, tl.sum((a > b).to(tl.int32)))
+    tl.atomic_add(s + 1, (tl.max(a, 0) * 4).to(tl.int32))
+
+x, y = (torch.rand(64, dtype=torch.bfloat16, device="npu") + 0.5 for _ in range(2))
+o, s = torch.empty_like(x), torch.zeros(2, dtype=torch.int32, device="npu")
+compute[(1,)](x, y, o, s, BLOCK=64)
+print(torch.equal(o, x * y + x - torch.maximum(x, y)), s.tolist() == [int((x > y).sum()), int(x.max() * 4)])
+"""
+
+
+def test_bfloat16_is_computed_as_torch_does(transplt_run: Run) -> None:
+    """Triton's own interpreter computes with the bits."""
+    code, report, errors = transplt_run(BRAINS)
+    assert (code, report["stdout"]) == (0, "True True\n"), errors

@@ -10,6 +10,7 @@ import torch_npu
 import triton
 import triton.language as tl
 from npu_emulator.triton import launch
+from npu_emulator.triton.limits import Refused
 from triton.language.extra import libdevice
 
 
@@ -351,8 +352,10 @@ print(torch_npu.__name__, sum(1 for _ in cases()))
 for case in cases():
     try:
         case()
-    except RuntimeError as error:
+    except Refused as error:
         assert "[NPU" in str(error) and "triton_limits.py" in str(error), error
+    except Exception as error:  # on a card that is not known to refuse a type, Triton may
+        print(error)
 os.environ["TRITON_ALL_BLOCKS_PARALLEL"] = "1"
 former = launch.run_in(lambda grid: [(0, 0, 0)])
 nothing[(65536,)](made(1), BLOCK=1)  # planted: NPU568 info

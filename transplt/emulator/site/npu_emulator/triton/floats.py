@@ -114,6 +114,7 @@ def _sum(self: Any, given: Any) -> Any:
 def install() -> None:
     """Let the interpreter compute bfloat16, and on an NPU add up float16 in float32."""
     builder = interpreter.InterpreterBuilder
+    builder.get_bf16 = lambda self, value: _Handle(encode(np.array([value])), tl.bfloat16)  # older versions have none
     for names, around in ((_COMPUTE, _computing), (_CASTS, _casting)):
         for name in names:
             method = getattr(builder, f"create_{name}", None)

@@ -5,6 +5,7 @@ In place of the interpreter's own executor, which copies every tensor to the CPU
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import sys
@@ -175,11 +176,23 @@ def _tell_of_time(started: Launch, done: int, seconds: float) -> bool:
     return True
 
 
+def _without_own_run(init: Callable[..., None]) -> Callable[..., None]:
+    """In older versions each function of the interpreter has a `run` of its own."""
+
+    @functools.wraps(init)
+    def make(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        vars(self).pop("run", None)
+
+    return make
+
+
 def install() -> None:
     """Be the executor of Triton's interpreter."""
     from . import autotune
 
     kind = interpreter.InterpretedFunction
     kind.run = run
+    kind.__init__ = _without_own_run(kind.__init__)
     kind.__getitem__ = lambda self, grid: lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
     autotune.install()

@@ -178,6 +178,7 @@ def install() -> None:
     _put("range", device_range)
     interpreter.device_range = device_range  # where rewritten kernels look for it
     interpreter.ASTTransformer.visit_For = _for
+    core.tensor.__index__ = lambda self: int(self.handle.data.item())
     core.tensor.to = _cast(core.tensor.to)
     core.tensor.advance = blocks.advance
     kind = interpreter.InterpretedFunction

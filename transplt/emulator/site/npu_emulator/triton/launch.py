@@ -31,7 +31,8 @@ class Launch:
         return x * y * z
 
 
-#: Called as (launch) before its programs run; what they return, if anything, is called after the last one.
+#: Called as (launch) before its programs run; what they return, if anything, is called after the last one, and not
+#: where the launch is refused. An autotuned kernel launches each configuration that it tries.
 observers: list[Callable[[Launch], Callable[[], None] | None]] = []
 
 

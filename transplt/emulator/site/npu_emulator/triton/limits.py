@@ -69,7 +69,8 @@ def refused_types(operation: str) -> frozenset[str]:
 def taken(operation: str, argument: str) -> frozenset[str]:
     """What `argument` of `tl.operation` may be on the card; empty for anything."""
     row = _table()["values"].get(argument, {"of": (), "takes": ()})
-    return frozenset(row["takes"]) if ENFORCED and operation in row["of"] else frozenset()
+    known = ENFORCED and config.card in _table()["typed_cards"]
+    return frozenset(row["takes"]) if known and operation in row["of"] else frozenset()
 
 
 def type_name(dtype: Any) -> str:
