@@ -190,13 +190,15 @@ def test_what_cannot_be_compared_is_told(tmp_path: Path) -> None:
     main = MAIN + "from ops import count\ncount(x)\nraise ValueError('no data')\n"
     written(tmp_path, "old", main, OPS)
     changed = OPS.replace("def sum_of", "def sum_in").replace("def more(x", "def more(source")
+    changed = changed.replace("mask=i < columns, other", "mask=i < columns + 1, other")
     written(tmp_path, "new", main.replace("cuda", "npu"), changed)
     code, told = prove(tmp_path, "--kernels", "old", "new", "--json", "k.json")
     assert code == 1
     found = kernels_of(tmp_path / "k.json")
     assert {name: each["verdict"] for name, each in found.items()} == {
-        "scale": "equal", "rows": "equal", "total": "not run", "more": "runs", "shared": "runs",
+        "scale": "equal", "rows": "stops", "total": "not run", "more": "runs", "shared": "runs",
     }, told  # fmt: skip
+    assert re.search(r"  rows: ops.py:18: .*reads 1 elements outside of x, which has 600: from 600 to 600 at ops.py:18", told)
     assert "more: the migrated program: it has no parameter x any more" in told
     assert "total: the migrated program: there is no sum_of in ops.py" in told
     assert "shared: the original itself depends on the order of programs" in told
