@@ -204,7 +204,8 @@ def triton_table(rules: Path) -> dict[str, Any]:
     """The table of what an NPU refuses of Triton's operations, without its sources."""
     table: dict[str, Any] = json.loads((rules / "support" / "triton_types.json").read_bytes())
     del table["_meta"]
-    for row in (table["grid"], *(row for part in ("cards", "values", "operations") for row in table[part].values())):
+    rows = [row for part in ("cards", "values", "operations") for row in table[part].values()]
+    for row in (table["grid"], table["cdiv"], *rows):
         del row["source"]
     return table
 

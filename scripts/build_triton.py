@@ -44,11 +44,12 @@ def table(facts: Row) -> Row:
             "operation, as in `tl.NAME` (`make_block_ptr`: a load or store by a block pointer); `refused` are types "
             "that it has on a GPU alone, `on_neither` those that its page crosses out for a GPU too. `values`: what an "
             "argument of that name takes. `cards`: bytes of the unified buffer and the cores of a card (0: not known); "
-            "the types hold for `typed_cards`. `grid`: the largest product of a grid. An operation or type that is not "
-            "here is not known to be refused.",
+            "the types hold for `typed_cards`. `grid`: the largest product of a grid; `cdiv`: the largest number that "
+            "it divides. An operation or type that is not here is not known to be refused.",
         },
         "typed_cards": facts["typed cards"].split(),
         "grid": {"most": facts["grid"]["most"], "source": _source(facts["grid"]["page"])},
+        "cdiv": {"most": facts["cdiv"]["most"], "source": _source(facts["cdiv"]["page"])},
         "cards": facts["cards"],
         "values": values,
         "operations": operations,

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.planted.planting import prove
+
 pytestmark = [
     pytest.mark.torch,
     pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs pip install 'transplt[triton]'"),
@@ -148,6 +150,13 @@ def test_the_original_runs_without_the_limits_of_a_card(transplt_run: Run, tmp_p
     assert (code, report["verdict"]) == (1, "stops") and "tl.cast takes no float64" in report["sentence"]
 
 
+def test_a_launch_may_be_too_long_to_be_run(transplt_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPLT_TRITON_PROGRAMS", "4")
+    source = EQUAL.replace("import torch\n", "import torch, torch_npu\n", 1).replace("cuda", "npu")
+    code, report, _ = transplt_run(source)
+    assert code == 1 and "TooManyPrograms: kernel halved: 5 programs" in report["sentence"]
+
+
 BRAINS = """
 import torch, torch_npu, triton, triton.language as tl
 
@@ -170,3 +179,65 @@ def test_bfloat16_is_computed_as_torch_does(transplt_run: Run) -> None:
     """Triton's own interpreter computes with the bits."""
     code, report, errors = transplt_run(BRAINS)
     assert (code, report["stdout"]) == (0, "True True\n"), errors
+
+
+TRAINING = """
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra.cuda.libdevice import tanh
+
+
+@triton.jit
+def forward(x, o, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + at, mask=at < n)
+    tl.store(o + at, values * tanh(values), mask=at < n)
+
+
+@triton.jit
+def backward(x, given, o, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + at, mask=at < n)
+    bent = tanh(values)
+    tl.store(o + at, tl.load(given + at, mask=at < n) * (bent + values * (1 - bent * bent)), mask=at < n)
+
+
+class Bent(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        o = torch.empty_like(x)
+        forward[(triton.cdiv(x.numel(), 64),)](x, o, x.numel(), BLOCK=64, num_warps=8)
+        return o
+
+    @staticmethod
+    def backward(ctx, given):
+        (x,) = ctx.saved_tensors
+        o = torch.empty_like(x)
+        backward[(triton.cdiv(x.numel(), 64),)](x, given.contiguous(), o, x.numel(), BLOCK=64)
+        return o
+
+
+torch.manual_seed(1)
+model = torch.nn.Linear(16, 32).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    loss = Bent.apply(model(torch.full((8, 16), 0.1 + step, device="cuda"))).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("planted_edit", "verdict"), [("", "equal"), ("1 - bent", "differs")])
+def test_a_proof_compares_what_kernels_compute(tmp_path: Path, planted_edit: str, verdict: str) -> None:
+    port = TRAINING.replace("extra.cuda", "extra.cann").replace("import torch\n", "import torch\nimport torch_npu\n", 1)
+    port = port.replace(".cuda()", ".npu()").replace('"cuda"', '"npu"')
+    if planted_edit:
+        port = port.replace("1 - bent * bent", planted_edit)
+    for name, written in (("original", TRAINING), ("migrated", port)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.py").write_text(written, encoding="utf-8")
+    found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1", "--steps", "3")
+    assert found.verdict == verdict, found.output

@@ -288,6 +288,17 @@ def narrow_rows(x, o, M: tl.constexpr, N: tl.constexpr):
 
 
 @triton.jit
+def shifted_by_tile(x, o, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(o + at, tl.load(x + at) << (at % 8))  # planted: NPU579 error
+
+
+@triton.jit
+def blocks_of(o, n, BLOCK: tl.constexpr):
+    tl.store(o, tl.cdiv(n, BLOCK))  # planted: NPU573 warning
+
+
+@triton.jit
 def nothing(o, BLOCK: tl.constexpr):
     tl.store(o + tl.program_id(0) * 0, 1.0)
 
@@ -342,6 +353,8 @@ def cases():
     yield lambda: of_no_library[(1,)](floats, floats, BLOCK=64)
     yield lambda: assembly[(1,)](floats, floats, BLOCK=64)
     yield lambda: narrow_rows[(1,)](made(16, 2), made(16, 2), M=16, N=2)
+    yield lambda: shifted_by_tile[(1,)](whole, whole, BLOCK=64)
+    yield lambda: blocks_of[(1,)](whole, 20_000_000, BLOCK=64)
     yield lambda: copy[(62,)](made(980), made(980), 980, BLOCK=16)  # planted: NPU568 info
     yield lambda: nothing[(4, 4)](floats, BLOCK=1)  # planted: NPU568 info
     yield lambda: copy[(1,)](floats, floats, 64, BLOCK=64, num_warps=8)  # planted: NPU561 info
@@ -356,6 +369,7 @@ for case in cases():
         assert "[NPU" in str(error) and "triton_limits.py" in str(error), error
     except Exception as error:  # on a card that is not known to refuse a type, Triton may
         print(error)
+row[(1,)](made(65536), made(65536), 30000, BLOCK=32768, multibuffer=False)
 os.environ["TRITON_ALL_BLOCKS_PARALLEL"] = "1"
 former = launch.run_in(lambda grid: [(0, 0, 0)])
 nothing[(65536,)](made(1), BLOCK=1)  # planted: NPU568 info

@@ -12,15 +12,25 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from npu_emulator.record import record
+
 _installed = False
 
 
 def install(triton: ModuleType) -> None:
-    """Triton was imported: nothing of it has run yet."""
+    """Triton was imported: nothing of it has run yet. A version that is too old or too new for this goes on without."""
     global _installed
     if _installed:
         return
     _installed = True
+    try:
+        _install()
+    except (AttributeError, ImportError, TypeError) as error:
+        version = getattr(triton, "__version__", "")
+        record.note(f"Triton {version}, and not 3.4 to 3.9: its kernels cannot be run ({error})")
+
+
+def _install() -> None:
     from . import builder, cann, driver, floats, grid, language, libdevice, semantic
 
     floats.install()

@@ -157,6 +157,8 @@ def _function(plain: Callable[..., Any]) -> Callable[..., Any]:
         if self.fn.__module__ == "triton.language.standard" and args:
             typed = args[1] if self.fn.__name__ == "zeros" and len(args) > 1 else args[0]
             limits.check_type(self.fn.__name__, getattr(typed, "dtype", typed))
+            if self.fn.__name__ == "cdiv":
+                limits.check_division(args[0])
         return self.rewrite()(*args, **kwargs)
 
     return call

@@ -58,19 +58,22 @@ def card() -> dict[str, Any]:
 
 
 @cache
+def documented() -> bool:
+    """Whether the limits of operations hold: those of triton-ascend's documentation are of the A2 and the A3."""
+    return ENFORCED and config.card in _table()["typed_cards"]
+
+
+@cache
 def refused_types(operation: str) -> frozenset[str]:
     """Names of types (`float64`) that `tl.operation` does not take on the chosen card."""
-    if not ENFORCED or config.card not in _table()["typed_cards"]:
-        return frozenset()
-    return frozenset(_table()["operations"].get(operation, {}).get("refused", ()))
+    return frozenset(_table()["operations"].get(operation, {}).get("refused", ()) if documented() else ())
 
 
 @cache
 def taken(operation: str, argument: str) -> frozenset[str]:
     """What `argument` of `tl.operation` may be on the card; empty for anything."""
     row = _table()["values"].get(argument, {"of": (), "takes": ()})
-    known = ENFORCED and config.card in _table()["typed_cards"]
-    return frozenset(row["takes"]) if known and operation in row["of"] else frozenset()
+    return frozenset(row["takes"]) if documented() and operation in row["of"] else frozenset()
 
 
 def type_name(dtype: Any) -> str:
@@ -124,6 +127,16 @@ def check_type(operation: str, dtype: Any) -> None:
         frame = place.written_line()
         if frame is not None:
             refuse(_TEXTS.get(operation, "triton operation"), frame, DoesNotFit, name=operation, dtype=name)
+
+
+def check_division(number: Any) -> None:
+    """Warn of tl.cdiv of a number beyond those that a card divides exactly."""
+    most = int(_table()["cdiv"]["most"])
+    if documented() and hasattr(number, "handle"):
+        largest = int(number.handle.data.max())
+        frame = place.written_line() if largest > most else None
+        if frame is not None:
+            tell("triton cdiv", frame, "warning", value=largest, most=most)
 
 
 def check_value(operation: str, argument: str, value: Any) -> None:
@@ -185,5 +198,6 @@ def check_buffer(found: tiles.Tiles) -> None:
     }  # fmt: skip
     if size > most * shares:
         refuse("triton buffer", frame, DoesNotFit, **values)
-    if 2 * size > most * shares:
+    options = launch.current.options if launch.current is not None else {}
+    if 2 * size > most * shares and options.get("multibuffer") is not False:
         tell("triton half buffer", frame, "warning", **values)

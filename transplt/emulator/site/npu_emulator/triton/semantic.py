@@ -24,10 +24,24 @@ _OPERATIONS = {
     "atomic_min": "atomic_min", "atomic_or": "atomic_or", "atomic_xchg": "atomic_xchg", "atomic_xor": "atomic_xor",
     "store": "store", "fdiv": "fdiv", "umulhi": "umulhi",
 }  # fmt: skip
-#: Operations whose first operand is no number that is computed with.
-_SHAPES = ("expand_dims", "cat", "join", "split", "permute", "reshape")
+_SHIFTS = ("shl", "ashr", "lshr")
 #: Bytes that the last axis of a tile should be a multiple of (triton-ascend, migrate_from_gpu.md).
 _VECTOR_BYTES, _CUBE_BYTES = 32, 512
+
+
+def _shift(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """A tile is shifted by a number (triton-ascend: docs/zh/triton_api, lshift and rshift)."""
+    typed = _typed(name, method)
+
+    @functools.wraps(method)
+    def call(self: Any, first: Any, second: Any, *rest: Any) -> Any:
+        if limits.documented() and isinstance(second, tl.tensor) and second.type.is_block():
+            frame = place.written_line()
+            if frame is not None:
+                limits.refuse("triton shift", frame, limits.DoesNotFit, name=_OPERATIONS[name])
+        return typed(self, first, second, *rest)
+
+    return call
 
 
 def _typed(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,7 +150,8 @@ def install() -> None:
     for name in _OPERATIONS:
         method = getattr(TritonSemantic, name, None)
         if method is not None:
-            setattr(TritonSemantic, name, (_atomic if name.startswith("atomic") else _typed)(name, method))
+            around = _atomic if name.startswith("atomic") else _shift if name in _SHIFTS else _typed
+            setattr(TritonSemantic, name, around(name, method))
     TritonSemantic.full = _full(TritonSemantic.full)
     TritonSemantic.load = _load(TritonSemantic.load)
     if limits.ENFORCED:
