@@ -198,7 +198,7 @@ def test_what_cannot_be_compared_is_told(tmp_path: Path) -> None:
     assert {name: each["verdict"] for name, each in found.items()} == {
         "scale": "equal", "rows": "stops", "total": "not run", "more": "runs", "shared": "runs",
     }, told  # fmt: skip
-    assert re.search(r"  rows: ops.py:18: .*reads 1 elements outside of x, which has 600: .* at ops.py:18", told)
+    assert re.search(r"  rows: ops.py:17: .*reads 1 elements outside of x, which has 600: .* at ops.py:17", told)
     assert "more: the migrated program: it has no parameter x any more" in told
     assert "total: the migrated program: there is no sum_of in ops.py" in told
     assert "shared: the original itself depends on the order of programs" in told

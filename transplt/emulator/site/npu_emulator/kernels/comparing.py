@@ -186,7 +186,10 @@ def _reasons(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
 
 
 def _grid(launch: dict[str, Any]) -> str:
-    return "x".join(map(str, launch["grid"]))
+    sizes = launch["grid"]
+    while len(sizes) > 1 and sizes[-1] == 1:
+        sizes = sizes[:-1]
+    return "x".join(map(str, sizes))
 
 
 def main() -> None:
