@@ -181,6 +181,29 @@ def test_bfloat16_is_computed_as_torch_does(transplt_run: Run) -> None:
     assert (code, report["stdout"]) == (0, "True True\n"), errors
 
 
+LIBRARY = """
+import torch, triton, triton.language as tl
+from triton.language.extra.cuda import libdevice as of
+
+@triton.jit
+def compute(x, o, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    v = tl.load(x + at)
+    a = of.erf(v) + of.pow(v, 2.0) + of.rsqrt(v) + of.fast_dividef(v, v) + of.log1p(v)
+    tl.store(o + at, a + of.float2int_rn(v) + tl.where(of.isinf(v), 1.0, 0.0))
+
+x = torch.rand(64, device="cuda") + 0.1
+o = torch.empty_like(x)
+compute[(1,)](x, o, BLOCK=64)
+print(bool((o - (x.erf() + x**2 + x.rsqrt() + 1 + x.log1p() + x.round())).abs().max() < 1e-5))
+"""
+
+
+def test_libraries_of_cuda_are_there_for_an_original(transplt_run: Run) -> None:
+    code, report, errors = transplt_run(LIBRARY, options=["--host", "cuda", "--dump", "dump"])
+    assert (code, report["stdout"]) == (0, "True\n"), errors
+
+
 TRAINING = """
 import torch
 import triton

@@ -42,7 +42,7 @@ def _symbol_name(symbol: str) -> str:
     """`tanh` of `__nv_tanhf`, `__hmf_tanh_fp32`, `__ocml_tanh_f32`."""
     for prefix in _PREFIXES:
         symbol = symbol.removeprefix(prefix)
-    for suffix in ("_fp32", "_fp16", "_f32", "_f64", "_f16", "Dh", "Db", "ff"):
+    for suffix in ("_fp32", "_fp16", "_f32", "_f64", "_f16", "Dh", "Db"):
         symbol = symbol.removesuffix(suffix)
     return {"isinff": "isinf", "isnand": "isnan", "isinfd": "isinf", "isnanf": "isnan"}.get(symbol, symbol)
 

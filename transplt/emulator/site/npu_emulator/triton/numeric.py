@@ -65,12 +65,21 @@ UNARY: dict[str, Callable[..., Any]] = {
     "fast_tanhf": np.tanh, "float_as_int": lambda x: _bits(x, np.int32), "int_as_float": lambda x: _bits(x, np.float32),
     "sqrt_rn": np.sqrt, "popc": lambda x: np.vectorize(lambda n: bin(int(n) & 0xFFFFFFFF).count("1"))(x),
 }  # fmt: skip
+UNARY.update(dict.fromkeys(("fsqrt_rn", "dsqrt_rn"), np.sqrt))
+UNARY.update(dict.fromkeys(("frcp_rn", "drcp_rn"), UNARY["reciprocal"]))
+for _source in ("float", "double"):
+    for _target in ("int", "uint", "ll", "ull"):
+        for _way, _rounded in (("rn", np.rint), ("rz", np.trunc), ("rd", np.floor), ("ru", np.ceil)):
+            UNARY[f"{_source}2{_target}_{_way}"] = _rounded
+            UNARY[f"{_target}2{_source}_{_way}"] = np.asarray
 BINARY: dict[str, Callable[..., Any]] = {
     "atan2": np.arctan2, "copysign": np.copysign, "fdim": lambda x, y: np.maximum(x - y, 0), "fmod": np.fmod,
     "hypot": np.hypot, "nextafter": np.nextafter, "pow": np.power, "fast_powf": np.power, "remainder": np.remainder,
     "max": np.fmax, "min": np.fmin, "fmax": np.fmax, "fmin": np.fmin, "ldexp": np.ldexp, "scalbn": np.ldexp,
     "fast_dividef": np.divide, "fdiv": np.divide, "add_rn": np.add, "sub_rn": np.subtract, "mul_rn": np.multiply,
-    **dict.fromkeys(("div_rn", "div_rz", "div_rd", "div_ru"), np.divide),
+    **dict.fromkeys(("div_rn", "div_rz", "div_rd", "div_ru", "fdividef", "fast_fdividef"), np.divide),
+    "fdiv_rn": np.divide, "ddiv_rn": np.divide, "fadd_rn": np.add, "dadd_rn": np.add, "fmul_rn": np.multiply,
+    "dmul_rn": np.multiply, "fsub_rn": np.subtract, "dsub_rn": np.subtract,
 }  # fmt: skip
 TERNARY: dict[str, Callable[..., Any]] = {"fma": lambda x, y, z: x * y + z, "fma_rn": lambda x, y, z: x * y + z}
 
