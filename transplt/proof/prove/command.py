@@ -12,6 +12,7 @@ import click
 from transplt.base.errors import shown
 from transplt.base.settings import DEFAULT_TORCH_VERSION
 from transplt.disk.replace import write_asked_for
+from transplt.proof.kernels.asked import Asked
 from transplt.proof.launch.options import RunOptions, Trace, UsageError
 from transplt.proof.launch.shared_options import CARD_PACK, DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
 
@@ -92,6 +93,39 @@ Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 intern
     help="Write a page with the curves, and put the result into report.html of the migrated folder.",
 )
 @CARD_PACK
+@click.option(
+    "--kernels",
+    is_flag=True,
+    help="Compare the Triton kernels alone: those that the script launches in ORIGINAL are launched alike in both.",
+)
+@click.option(
+    "--calls",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --kernels: the calls of FILE, which --save-calls wrote, in place of a run of the script.",
+)
+@click.option(
+    "--save-calls",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --kernels: write the recorded calls.",
+)
+@click.option(
+    "--programs",
+    type=click.IntRange(0),
+    default=512,
+    show_default=True,
+    metavar="N",
+    help="With --kernels: of a larger grid the first, the last and a sample of N programs in all; 0: all.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0),
+    default=0.0,
+    metavar="SHARE",
+    help="With --kernels: how far floats may be apart, as a share of the largest of their tensor (default: not at all, "
+    "and by roundings where a kernel or its launch was changed).",
+)
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
 @click.argument("original", type=click.Path(exists=True, path_type=Path))
 @click.argument("migrated", type=click.Path(exists=True, path_type=Path))
@@ -114,6 +148,11 @@ def prove_command(
     json_path: Path | None,
     html_path: Path | None,
     card_pack: Path | None,
+    kernels: bool,
+    calls: Path | None,
+    save_calls: Path | None,
+    programs: int,
+    tolerance: float,
     exit_zero: bool,
     original: Path,
     migrated: Path,
@@ -127,6 +166,12 @@ def prove_command(
 
     try:
         again = command_line(context)
+        if kernels:
+            asked = Asked(calls, save_calls, programs, tolerance)
+            code = kernels_alone(original, migrated, options, again, data, asked, json_path, html_path, card_pack)
+            return 0 if exit_zero and code == 1 else code
+        if calls is not None or save_calls is not None or tolerance:
+            raise UsageError("--calls, --save-calls and --tolerance are for --kernels.")
         code = prove(
             original, migrated, options, _worlds(nproc), again, data, json_path, html_path, card_pack, no_cache=no_cache
         )
@@ -188,6 +233,25 @@ def prove(
         written = write_pack(after, options, pack, lambda text: say(f"transplt prove: {text} ..."), torchrun=torchrun)
         say(f"card pack: {written}")
     return 0 if proof.verdict.word is Word.EQUAL else 1
+
+
+def kernels_alone(
+    original: Path, migrated: Path, options: RunOptions, command: str, data: tuple[str, ...], asked: Asked,
+    json_path: Path | None, html_path: Path | None, card_pack: Path | None,
+) -> int:  # fmt: skip
+    """`--kernels`: as `prove`, with the Triton kernels that the script launches."""
+    from transplt.proof.kernels.command import prove_kernels
+    from transplt.proof.prove.projects import find_projects
+
+    for path in (json_path, html_path, asked.save):
+        if path is not None and not path.resolve().parent.is_dir():
+            raise UsageError(f"no such folder for the report: {shown(path.parent)}.")
+    if card_pack is not None:
+        raise UsageError("--kernels makes no card pack: prove the whole program for that.")
+    before, after = find_projects(original, migrated, options.script, data)
+    options, versions = for_output(options, after.root)
+    given = str(original), str(migrated)
+    return prove_kernels(before, after, given, options, versions, asked, command, json_path, html_path)
 
 
 def _seen(proof: Proof) -> list[Seen]:

@@ -19,7 +19,7 @@ from transplt.proof.launch.options import RunOptions
 from transplt.proof.prove.projects import Project, hash_of
 
 #: Options that say where a report goes and not what is compared.
-_REPORTS = ("json_path", "html_path", "card_pack", "exit_zero", "no_cache")
+_REPORTS = ("json_path", "html_path", "card_pack", "save_calls", "exit_zero", "no_cache")
 
 
 @dataclass(frozen=True)

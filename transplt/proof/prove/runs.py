@@ -155,7 +155,7 @@ class Runner:
         outcome, root = told
         self.seconds += outcome.seconds
         return Run(
-            read_trainings(outcome.traces, root), _stop(outcome, root), outcome, world, _lines(outcome, root),
+            read_trainings(outcome.traces, root), stop_of(outcome, root), outcome, world, _lines(outcome, root),
             sum(sum(process["operators"].values()) for process in outcome.processes),
             [_finding(each, root) for process in outcome.processes for each in process["findings"]],
             collective_faults(outcome.traces, root, hung=outcome.hung, read=self._source(root)),
@@ -205,7 +205,7 @@ def _wants_torchrun(reason: str) -> bool:
     return any(name in reason for name in _OF_TORCHRUN) and ("KeyError" in reason or "environment variable" in reason)
 
 
-def _stop(outcome: ScriptRun, root: Path) -> Stop | None:
+def stop_of(outcome: ScriptRun, root: Path) -> Stop | None:
     """The first error: of a rank rather than of the launcher, and rather than a lost connection to another rank."""
     if not outcome.code and not outcome.timed_out and not outcome.hung:
         return None

@@ -133,6 +133,10 @@ def _run_programs(function: Callable[..., Any], started: Launch, given: dict[str
         )
     builder = interpreter.interpreter_builder
     builder.set_grid_dim(*started.grid)
+    if launch.side_by_side is not None:
+        programs = list(launch.order(started.grid))
+        launch.side_by_side(programs, lambda program: builder.set_grid_idx(*program), lambda: function(**given))
+        return
     ends = {(0, 0, 0), tuple(size - 1 for size in started.grid)} if limits.ENFORCED else set()
     cube, begun, told = False, time.monotonic(), False
     handles = tuple(value.handle for value in given.values() if hasattr(value, "handle"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +53,9 @@ def reverse(grid: Program) -> Iterable[Program]:
 
 #: The order in which the programs of the launches from here on run, and which of them; change it with `run_in`.
 order: Callable[[Program], Iterable[Program]] = forward
+#: What runs the programs of the launches from here on, given them, what makes one the program that runs, and what runs
+#: it: for programs that take turns. None: one behind the other.
+side_by_side: Callable[[Sequence[Program], Callable[[Program], None], Callable[[], None]], None] | None = None
 #: The launch whose programs run now.
 current: Launch | None = None
 

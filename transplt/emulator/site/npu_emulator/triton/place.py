@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy
 import triton
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _TRITON = os.path.dirname(os.path.abspath(triton.__file__)) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
 #: Files of Triton that an operation goes through on its way from the kernel: they decide nothing by themselves.

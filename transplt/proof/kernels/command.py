@@ -1,0 +1,104 @@
+"""`transplt prove --kernels`: from the options to the verdict."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from transplt.base.errors import shown
+from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.base.text.source import UnreadableSource
+from transplt.disk.replace import write_asked_for
+from transplt.program.triton.kernels import kernels_in
+from transplt.proof.kernels.asked import Asked
+from transplt.proof.kernels.calls import Calls, Kernel, read_calls
+from transplt.proof.kernels.judged import judge
+from transplt.proof.kernels.report import KernelProof, as_json, as_text
+from transplt.proof.kernels.runs import Kernels
+from transplt.proof.launch.interpreter import Versions
+from transplt.proof.launch.options import RunOptions, UsageError
+from transplt.proof.prove.page import render_page
+from transplt.proof.prove.projects import Project
+from transplt.proof.prove.record import Setup, setup
+from transplt.proof.run_section import add_proof
+from transplt.render.cell import visible
+from transplt.render.proofs import Seen
+from transplt.render.verdict import Word
+from transplt.syntax.asks import last_name
+from transplt.syntax.files import File
+
+
+def prove_kernels(
+    original: Project, migrated: Project, given: tuple[str, str], options: RunOptions, versions: Versions, asked: Asked,
+    command: str, json_path: Path | None, html_path: Path | None,
+) -> int:  # fmt: skip
+    """Compare the kernels, report, and return the exit code. UsageError where there is nothing to compare."""
+    if not any(each.startswith(("triton-", "triton_")) for each in versions.installed):
+        raise UsageError("--kernels needs Triton beside PyTorch: pip install triton (it runs in its interpreter).")
+    assert options.trace is not None
+    kernels = Kernels(original, migrated, options, asked, options.trace.seed)
+    made = _setup(command, options, versions, given, (original, migrated), asked)
+    calls = read_calls(asked.calls) if asked.calls is not None else kernels.record(_announce)
+    if asked.save is not None:
+        write_asked_for(asked.save, calls.as_bytes())
+    found = kernels.compare(calls, _announce)
+    proof = KernelProof.of(judge(calls, found), calls, _never(original, calls), kernels.seconds)
+    text, record = as_text(proof), as_json(proof, made)
+    click.echo(text)  # before files that may not be written
+    if json_path is not None:
+        write_asked_for(json_path, f"{json.dumps(record, indent=1)}\n".encode())
+    if html_path is not None:
+        write_asked_for(html_path, render_page(proof, record))
+        told = f"$ {visible(command)}\n{text}"
+        add_proof(migrated.root, str(proof.verdict.word), proof.verdict.sentence, told, _seen(proof))
+    return 0 if proof.verdict.word is Word.EQUAL else 1
+
+
+def _announce(text: str) -> None:
+    click.echo(f"transplt prove: {text} ...", err=True)
+
+
+def _seen(proof: KernelProof) -> list[Seen]:
+    found = [each for kernel in proof.kernels for each in kernel.differences]
+    return [Seen(each.place.path, each.place.line, each.what) for each in found if each.place is not None]
+
+
+def _setup(
+    command: str, options: RunOptions, versions: Versions, given: tuple[str, str], projects: tuple[Project, Project],
+    asked: Asked,
+) -> Setup:  # fmt: skip
+    """The setup of a proof, with the settings that count for kernels."""
+    made = setup(command, options, versions, (1,), given, projects)
+    triton = next((each for each in versions.installed if each.startswith(("triton-", "triton_"))), "")
+    settings: dict[str, Any] = {
+        "programs": asked.programs, "tolerance": asked.tolerance, "seed": made.settings["seed"],
+        "timeout": options.timeout, "stubs": list(options.stubs),
+    }  # fmt: skip
+    version = triton.rpartition(".")[0].partition("-")[2]
+    return replace(made, settings=settings, versions={**made.versions, "triton": version})
+
+
+def _never(project: Project, calls: Calls) -> list[str]:
+    """The kernels of the original that were not launched, without those that kernels call: `softmax (ops.py:12)`."""
+    launched, called = set(calls.kernels()), set[str]()
+    kernels: list[tuple[str, int, str]] = []
+    for path, place in sorted(project.copied()):
+        if not path.endswith(".py"):
+            continue
+        try:
+            data = read_regular(Path(place), SOURCE)
+            file = File.of(path, data) if b"triton" in data else None
+        except (OSError, UnreadableSource):
+            continue
+        if file is not None:
+            called |= {last_name(call.func) for call in file.scan.calls}
+            kernels += [(path, kernel.node.lineno, kernel.name) for kernel in kernels_in(file)]
+    return [
+        f"{name} ({shown(path)}:{line})"
+        for path, line, name in kernels
+        if Kernel(name, path) not in launched and name not in called
+    ]
