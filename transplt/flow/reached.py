@@ -16,7 +16,7 @@ from transplt.flow.other_devices import handed_to
 from transplt.flow.place import Path, Place, Up, Ways
 from transplt.flow.slots import Slots
 from transplt.flow.stores import inside, is_map_location, store_slots, stored
-from transplt.syntax.asks import index_in, last_name, string_of
+from transplt.syntax.asks import index_in, last_name, last_starred_at, starred_at, string_of
 from transplt.syntax.scan import parent
 
 #: Methods of strings whose answer is still the device that the string was.
@@ -81,10 +81,9 @@ def _sequence(slots: Slots, above: ast.expr, current: ast.AST, path: Path) -> Wa
 def _index(above: ast.Tuple, current: ast.AST) -> int | None:
     """The place in a tuple; behind a `*some` that is assigned it counts from the end, elsewhere it is not known."""
     index = index_in(above, "elts", current)
-    starred = [isinstance(each, ast.Starred) for each in above.elts]
-    if not any(starred[:index]):
+    if starred_at(above) >= index:
         return index
-    assigned = isinstance(parent(above), ast.Assign) and not any(starred[index:])
+    assigned = isinstance(parent(above), ast.Assign) and last_starred_at(above) < index
     return index - len(above.elts) if assigned else None
 
 
