@@ -69,10 +69,11 @@ class _Behind:
     options: Mapping[str, Option] = field(init=False)
     taken: frozenset[str] = field(init=False)  # names that other files import from this one; `*` for all of them
     stored: frozenset[str] = field(init=False)
+    texts: frozenset[object] = field(init=False)
     _known: dict[int, str] = field(default_factory=dict)
     _busy: set[int] = field(default_factory=set)
-    _nested: int = 0
     _above: dict[int, str] = field(default_factory=dict)
+    _nested: int = 0
     _before: InOrder = field(default_factory=InOrder)
 
     def __post_init__(self) -> None:
@@ -80,6 +81,7 @@ class _Behind:
         self.options = {each.name: each for each in options_in(self.scan.source.utf8)}
         self.taken = self.project.aside.taken.get(self.scan.path, frozenset())
         self.stored = frozenset(each.attr for each in self.scan.stores)
+        self.texts = frozenset(each.value for each in self.scan.strings)
 
     def option_at(self, at: int, api: str = "") -> str:
         """The option behind which a byte offset stands; empty where it is met without one. The import of a part of
@@ -201,7 +203,7 @@ class _Behind:
         return found
 
     def _is_exported(self, name: str) -> bool:
-        return any(each.value == name for each in self.scan.strings)
+        return name in self.texts
 
     def _is_started(self) -> bool:
         return b"__main__" in self.scan.source.utf8

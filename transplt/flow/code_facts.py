@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from transplt.base.text.marks import Texts
@@ -32,7 +32,7 @@ from transplt.flow.slots import Slots
 from transplt.flow.stores import store_slots
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.asks import is_property, last_name
-from transplt.syntax.conditions import Atom, implied, implies
+from transplt.syntax.conditions import Atom, Sides, implied, implies
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent
 
@@ -58,6 +58,7 @@ class FileCode:
     stored: list[Stored] = field(default_factory=list)
     passed: list[ast.expr] = field(default_factory=list)  # arguments of calls
     _stored_in: list[list[str]] = field(default_factory=list)  # the slots of `stored`
+    _deciding: list[tuple[Guard, list[Stored]]] | None = None
     _constants: dict[bool, dict[str, list[Stored]]] = field(default_factory=dict)
     _walked: dict[tuple[int, State], tuple[State, list[Step]]] = field(default_factory=dict)  # by statement
 
@@ -100,13 +101,17 @@ class FileCode:
         reached: list[Step] = []
         here = State()
         for node in nodes:
-            known = self._walked.get((id(node), here))
-            if known is None:
-                walk = Walk(self.code, tries=False)
-                known = self._walked[id(node), here] = walk.alone(node, here), walk.reached
-            here, steps = known
+            here, steps = self.walked(node, here)
             reached += steps
         return reached
+
+    def walked(self, node: ast.AST, here: State) -> tuple[State, list[Step]]:
+        """The state behind a statement that is met in another one, and what it reaches."""
+        known = self._walked.get((id(node), here))
+        if known is None:
+            walk = Walk(self.code, tries=False)
+            known = self._walked[id(node), here] = walk.alone(node, here), walk.reached
+        return known
 
     def _walk(self, name: str, body: Iterable[ast.AST]) -> None:
         walk = Walk(self.code)
@@ -128,13 +133,21 @@ class FileCode:
             if implies(value, way, Atom(atom, truth)):
                 yield from (self.code.guard(slot, way) for slot in _carried_to(slots, value))
 
-    def guards_set_in(self, nodes: Iterable[ast.AST]) -> Iterator[Guard]:
-        """The guards that hold only if some code ran: of constants that only it returns or stores."""
-        ids = {id(node) for node in nodes}
-        for truth in (True, False) if ids else ():
-            for slot, stores in self._constant_stores(truth).items():
-                if all(_stands_in(each.statement, ids) for each in stores):
-                    yield self.code.guard(slot, truth)
+    def guards_set_in(self, sides: Sides, decides: Callable[[Guard], bool]) -> Iterator[Guard]:
+        """The guards that hold only if some code ran: of constants that only it returns or stores. Those that decide
+        nothing (always the same ones) are left out.
+        """
+        if self._deciding is None:
+            self._deciding = [
+                (guard, stores)
+                for truth in (True, False)
+                for slot, stores in self._constant_stores(truth).items()
+                if decides(guard := self.code.guard(slot, truth))
+            ]
+        ids = {id(node) for node in sides.this} if self._deciding else set()
+        for guard, stores in self._deciding if ids else ():
+            if all(_stands_in(each.statement, ids) for each in stores):
+                yield guard
 
     def set_only_in(self, nodes: Iterable[ast.AST]) -> set[str]:
         """The slots that are None, or false, unless some statements ran."""
