@@ -34,7 +34,7 @@ from transplt.rules.rule_set import RuleSet
 from transplt.syntax.asks import is_property, last_name
 from transplt.syntax.conditions import Atom, Sides, implied, implies
 from transplt.syntax.modules import import_base
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, ancestor, parent
 
 #: What marks a file whose functions end in kernels of its own, and the functions that do by their names.
 _KERNELS = Texts(
@@ -45,6 +45,7 @@ _NAMED_KERNEL = re.compile(r"(?:^|_)cuda(?:$|_|\d)|Cuda[A-Z]|CUDA[A-Z]|(?:^|_)tr
 _EXTENSIONS = Texts(*b"CUDAExtension cuda_ext create_extension".split())
 #: Values that are no answer of a gate, and read no variable.
 _NO_ANSWERS = frozenset({ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.BinOp})
+_SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
 #: What makes a kernel of a function.
 KERNEL_DECORATORS = ("triton.jit", "triton.autotune", "triton.heuristics", "numba.cuda.jit", "cupy.fuse")
 
@@ -356,13 +357,8 @@ def _truth(value: ast.expr | None) -> str:
 
 def function_around(node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """The function in whose own statements a node stands."""
-    while not isinstance(node, ast.Module):
-        node = parent(node)
-        if isinstance(node, FUNCTIONS):
-            return node
-        if isinstance(node, (ast.ClassDef, ast.Lambda)):
-            return None
-    return None
+    found = node if isinstance(node, ast.Module) else ancestor(node, _SCOPES, "_around")
+    return found if isinstance(found, FUNCTIONS) else None
 
 
 def _names_a_card(guard: Guard) -> bool:

@@ -176,7 +176,7 @@ def _comparison(slots: Slots, above: ast.Compare, current: ast.AST, path: Path) 
     if membership and not path and current is above.left and _is_key_of(slots, current, above.comparators[0]):
         yield Place("key", other=above.comparators[0])
         return
-    for other in (above.left, *above.comparators):
+    for other in _operands(above):
         if other is current:
             continue
         if isinstance(other, (ast.Tuple, ast.List)) and path and isinstance(path[-1], int) and not membership:
@@ -188,6 +188,24 @@ def _comparison(slots: Slots, above: ast.Compare, current: ast.AST, path: Path) 
                     yield Place("compare", "in", element)
         else:
             yield Place("compare", "in" if path else "", other)
+
+
+def _operands(comparison: ast.Compare) -> list[ast.expr]:
+    """The operands of a comparison; of equal constants two, of which each of 8,000 operands has another one."""
+    if len(comparison.comparators) < 3:
+        return [comparison.left, *comparison.comparators]
+    known: list[ast.expr] | None = comparison.__dict__.get("_operands")
+    if known is None:
+        seen: dict[tuple[object, object], int] = {}
+        known = comparison.__dict__["_operands"] = []
+        for each in (comparison.left, *comparison.comparators):
+            if isinstance(each, ast.Constant):
+                key = type(each.value), each.value
+                seen[key] = seen.get(key, 0) + 1
+                if seen[key] > 2:
+                    continue
+            known.append(each)
+    return known
 
 
 def _is_key_of(slots: Slots, word: ast.AST, mapping: ast.expr) -> bool:

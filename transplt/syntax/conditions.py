@@ -141,7 +141,8 @@ class Sides(NamedTuple):
     @classmethod
     def of(cls, runs: list[Run], other: list[Run], value: ast.expr | None) -> Sides:
         """The sides with the runs that are not empty."""
-        return cls(*([run for run in each if run[1] < len(run[0])] for each in (runs, other)), value)
+        held, not_held = ([run for run in each if run[1] < len(run[0])] for each in (runs, other))
+        return cls(held, not_held, value)
 
 
 def sides_of(node: ast.expr, truth: bool = True) -> Sides:
