@@ -228,21 +228,24 @@ class FileCode:
             for piece, steps in self.pieces.items()
             if not (isinstance(piece, Guard) and piece.slot.kind == "local" and piece not in gates)
         }
-        while True:
-            empty = {piece for piece, steps in pieces.items() if not steps} | defined
-            gone = 0
-            for piece, steps in pieces.items():
-                kept = {step: None for step in steps if not self._leads_nowhere(step.ref, pieces, empty, with_bases)}
-                gone += len(steps) - len(kept)
-                pieces[piece] = kept
-            if not gone:
-                return {piece: tuple(steps) for piece, steps in pieces.items() if steps}
+        users: dict[Reference, list[tuple[Piece | Guard, Step]]] = {}
+        for piece, steps in pieces.items():
+            for step in [*steps]:
+                if isinstance(step.ref, Held) and step.ref not in pieces:
+                    if self._is_lost(step.ref, pieces, with_bases):
+                        del steps[step]
+                else:
+                    users.setdefault(step.ref, []).append((piece, step))
+        empty: list[object] = [*(piece for piece, steps in pieces.items() if not steps), *defined]
+        while empty:  # what leads there alone leads nowhere, too
+            for piece, step in users.pop(empty.pop(), ()):  # type: ignore[call-overload]
+                del pieces[piece][step]
+                if not pieces[piece]:
+                    empty.append(piece)
+        return {piece: tuple(steps) for piece, steps in pieces.items() if steps}
 
-    def _leads_nowhere(
-        self, ref: Reference, pieces: Collection[Piece | Guard], empty: Collection[object], with_bases: Collection[str]
-    ) -> bool:
-        if not isinstance(ref, Held) or ref in pieces:
-            return ref in empty
+    def _is_lost(self, ref: Held, pieces: Collection[Piece | Guard], with_bases: Collection[str]) -> bool:
+        """True for a value that nothing is stored in, as far as its own file says."""
         slot = ref.slot
         if slot.kind == "attribute":
             return slot.name.rpartition(".")[0] not in with_bases and Definition(slot.name) not in pieces

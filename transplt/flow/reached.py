@@ -17,7 +17,7 @@ from transplt.flow.place import Path, Place, Up, Ways
 from transplt.flow.slots import Slots
 from transplt.flow.stores import inside, is_map_location, store_slots, stored
 from transplt.syntax.asks import index_in, last_name, last_starred_at, starred_at, string_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import outermost, parent
 
 #: Methods of strings whose answer is still the device that the string was.
 _STRING_METHODS = frozenset({"format", "lower", "upper", "strip", "rstrip", "lstrip", "encode", "casefold"})
@@ -38,6 +38,7 @@ def _places(slots: Slots, node: ast.expr) -> list[Place]:
     stack = [Up(node, ())]
     while stack:
         current, path = stack.pop()
+        current = outermost(current, _carries, "_carried")
         above = parent(current)
         step = _STEPS.get(type(above))
         if step is None:
@@ -49,6 +50,13 @@ def _places(slots: Slots, node: ast.expr) -> list[Place]:
             else:
                 found.append(way)
     return found
+
+
+def _carries(above: ast.AST, node: ast.AST) -> bool:
+    """True where the value of a sum, or of a conditional expression, may be that of a node in it."""
+    if isinstance(above, ast.BinOp):
+        return isinstance(above.op, (ast.Add, ast.Mod, ast.BitOr))
+    return isinstance(above, ast.IfExp) and node is not above.test
 
 
 def _up(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Ways:

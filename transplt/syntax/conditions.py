@@ -101,11 +101,24 @@ def _parts(node: ast.expr, wanted: bool, perhaps: bool) -> _Parts | None:
 def leaves(body: list[ast.stmt]) -> bool:
     """True for a block behind whose last statement nothing of its own block runs."""
     last = body[-1]
+    passed: list[ast.If] = []  # of a chain of `elif` each asks for all behind it
+    while isinstance(last, ast.If) and last.orelse and (known := last.__dict__.get("_leaves")) is None:
+        passed.append(last)
+        if not leaves(last.body):
+            known = False
+            break
+        last = last.orelse[-1]
+    else:
+        known = known if isinstance(last, ast.If) and last.orelse else _ends(last)
+    for each in passed:
+        each.__dict__["_leaves"] = known
+    return bool(known)
+
+
+def _ends(last: ast.stmt) -> bool:
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         return last_name(last.value.func) in _EXITS
-    return isinstance(last, _LEAVES) or (
-        isinstance(last, ast.If) and bool(last.orelse) and leaves(last.body) and leaves(last.orelse)
-    )
+    return isinstance(last, _LEAVES)
 
 
 def following(node: ast.stmt) -> list[ast.stmt]:

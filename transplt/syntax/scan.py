@@ -108,6 +108,24 @@ def ancestor(node: ast.AST, kinds: type[ast.AST] | tuple[type[ast.AST], ...], ke
     return node
 
 
+def outermost(node: ast.AST, carries: Callable[[ast.AST, ast.AST], bool], key: str) -> ast.AST:
+    """The last node on the way up as long as `carries` (the node above, the node) says so. `key` stands for it.
+
+    What is far away is found once for all on the way, as in `ancestor`: `a + b + ...` is as deep as it is long.
+    """
+    passed: list[ast.AST] = []
+    while carries(above := parent(node), node):
+        if len(passed) >= _NEAR and (known := node.__dict__.get(key)) is not None:
+            node = known
+            break
+        passed.append(node)
+        node = above
+    if len(passed) >= _NEAR:
+        for each in passed:
+            each.__dict__[key] = node
+    return node
+
+
 def chain(node: ast.AST) -> list[ast.AST]:
     """A node's ancestors, nearest first, the module last."""
     found = []

@@ -25,7 +25,7 @@ from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
 from transplt.flow.option_defaults import destination
 from transplt.program.given import defaults
 from transplt.syntax.asks import index_in, last_name, string_of
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, ancestor, parent, statement
 from transplt.trees.literals import in_literals
 from transplt.trees.transform import OfText
 
@@ -151,19 +151,23 @@ def _annotated_default(work: Work, call: ast.Call) -> Iterator[Extent]:
 
 def _tests(work: Work, outer: ast.expr) -> list[Extent]:
     """The tests under which an error is raised with a text; none for other text."""
-    current: ast.AST = outer
-    calls = False
-    while not isinstance(current, ast.stmt):
-        current = parent(current)
-        calls = calls or (isinstance(current, ast.Call) and last_name(current.func) in _RAISES)
+    current = statement(outer)
     if isinstance(current, ast.Assert):
         message = current.msg
         if message is None or not _lies_in(work.source.extent(outer), work.source.extent(message)):
             return []
         return [work.source.extent(current.test)]
-    if not isinstance(current, ast.Raise) and not (calls and isinstance(current, ast.Expr)):
+    if not isinstance(current, ast.Raise) and not (isinstance(current, ast.Expr) and _is_said(outer)):
         return []
     return [work.source.extent(test) for test in _around(current)]
+
+
+def _is_said(node: ast.AST) -> bool:
+    """True for an argument of a call that ends the program: `parser.error(...)`."""
+    while isinstance(node := ancestor(node, (ast.Call, ast.stmt), "_call"), ast.Call):
+        if last_name(node.func) in _RAISES:
+            return True
+    return False
 
 
 def _around(node: ast.AST) -> Iterator[ast.expr]:
