@@ -96,10 +96,13 @@ def end_with(life: int) -> None:
     import select
 
     signal.signal(signal.SIGIO, signal.SIG_DFL)
-    fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+    # Opened anew: what is set holds for all processes that have inherited one opening.
+    own = os.open(f"/proc/self/fd/{life}", os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
     if select.select([life], [], [], 0)[0]:  # it was closed before
         os._exit(1)
+    os.close(life)
 
 
 def leave_signals() -> None:
