@@ -41,6 +41,9 @@ ALL: dict[str, tuple[str, Text]] = {
 LEFT_OUT = {
     "functions in functions": "the text itself grows with the square, by its indentation",
     "yaml deep": "likewise",
+    "yaml deep flow": "ruamel.yaml gives up at some depth, and takes the square of the time up to there",
+    "toml deep": "what is deeper than Python's stack is refused",
+    "toml dotted": "the name of a key with n parts is as long for each of them",
     "sh ifs nested": "a call in a thousand `if` looks through all of them; the budget of a file is for such",
 }
 _SETTINGS, _TARGET = Settings(torch_version="2.8"), TorchTarget("2.8", "the default")
