@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.curves import SHAPES, curve, exponent, migration
+from benchmarks.growth import ALL, LEFT_OUT, MOST, doubling
 from transplt.base.settings import Settings
 from transplt.engine.engine import migrate_source
 
@@ -39,6 +40,27 @@ def test_cost_grows_with_the_size(name: str) -> None:
         if bends[-1] < 1.5:
             return
     raise AssertionError(f"n^{min(bends):.2f}")
+
+
+#: What was quadratic once, and is quick to count; `python -m benchmarks.growth` counts all shapes.
+COUNTED = (
+    "and of many", "and of tests", "asserts", "blocks of else", "ignore comments", "renamed imports of functions",
+    "elif on device string", "elif on device string, ret", "comparison chain", "ternaries nested", "sum of strings",
+    "sum of names", "type == and", "functions call next2", "classes inherit next", "gates before packages",
+    "sh pipes", "sh and", "sh semicolons", "sh substitutions", "sh options", "docker RUN and", "docker ENV one",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_work_doubles_with_the_size(name: str) -> None:
+    """Counted are calls, not seconds."""
+    assert doubling(name, 50) <= MOST
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted({*ALL} - {*LEFT_OUT} - {*COUNTED}))
+def test_all_work_doubles_with_the_size(name: str) -> None:
+    assert doubling(name, 100) <= MOST
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -76,11 +76,11 @@ def test_one_room_has_libcst() -> None:
     assert {module for module in having if not module.startswith("transplt.trees.")} == {"transplt.codemod"}
 
 
-#: Who reads files at all: the one reader, those that read what the package itself brings, and those whose processes
-#: write for them.
+#: Who reads files at all: the one reader, those that read what the package itself brings, those whose processes write
+#: for them, and who reads what the system says of a process.
 READERS = {
     "transplt.base.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.render.templates",
-    "transplt.proof.launch.runner", "transplt.proof.launch.hangs",
+    "transplt.proof.launch.runner", "transplt.proof.launch.hangs", "transplt.project.watch",
 }  # fmt: skip
 
 

@@ -15,7 +15,11 @@ from tests.processes import unmeasured
 pytestmark = pytest.mark.extra
 pytest.importorskip("pygls", reason="needs the extra: pip install 'transplt[lsp]'")
 from lsprotocol import types  # noqa: E402
+from pygls.exceptions import JsonRpcException  # noqa: E402
 from pygls.lsp.client import LanguageClient  # noqa: E402
+
+from transplt.faces.lsp.server import make_server  # noqa: E402
+from transplt.project.options import Options  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A character that UTF-16 counts twice stands before what is found.
@@ -125,6 +129,26 @@ def test_a_file_is_looked_at_while_it_is_edited(tmp_path: Path) -> None:
         assert await editor.actions(1) == {}
 
     use(tmp_path, work)
+
+
+def test_a_place_that_is_none_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the client of pygls would not even send."""
+    protocol, answers = make_server(Options()).protocol, []
+    monkeypatch.setattr(protocol, "_send_response", lambda number, **answer: answers.append((number, answer["error"])))
+
+    def read(line: Any, character: Any) -> Any:
+        params = {"textDocument": {"uri": "file:///a.py"}, "position": {"line": line, "character": character}}
+        message = {"jsonrpc": "2.0", "id": 7, "method": "textDocument/hover", "params": params}
+        return protocol.structure_message(message).params.position
+
+    assert read(-1, 8) == types.Position(0, 8)
+    assert read(1, -5) == types.Position(1, 0)
+    assert read(2**40, 0) == types.Position(2**31 - 1, 0)
+    assert not answers
+    with pytest.raises(JsonRpcException):
+        read("first", None)
+    ((number, error),) = answers
+    assert number == 7 and error.message == "Invalid Params"
 
 
 def test_wrong_settings_are_a_message(tmp_path: Path) -> None:

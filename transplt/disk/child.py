@@ -84,6 +84,27 @@ def _read(file: IO[bytes], most: int) -> bytes:
     return file.read(most)
 
 
+def end_with(life: int) -> None:
+    """Ends this process, whatever it does, once the other end of a pipe is closed: with the process that holds it.
+
+    The system does it (fcntl(2), `O_ASYNC`; the default action of SIGIO is to end): also while Python waits for a
+    parser that never comes back.
+    """
+    if sys.platform != "linux":
+        return
+    import fcntl
+    import select
+
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    # Opened anew: what is set holds for all processes that have inherited one opening.
+    own = os.open(f"/proc/self/fd/{life}", os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+    if select.select([life], [], [], 0)[0]:  # it was closed before
+        os._exit(1)
+    os.close(life)
+
+
 def leave_signals() -> None:
     """In a worker: the process that started it hears of Ctrl-C and ends it, without a traceback for each."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

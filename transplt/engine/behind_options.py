@@ -10,23 +10,24 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import Finding
+from transplt.engine.tests_in_order import InOrder, operands, passing
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.gates import SETTINGS
 from transplt.flow.option_defaults import Constant, Option, constant, options_in
 from transplt.program.program import enclosing_function
 from transplt.syntax.annotations import is_annotation
 from transplt.syntax.asks import (
-    block_of,
     class_of_method,
     defaults_of,
     hides_arguments,
     index_in,
     keyword_of,
     last_name,
+    place_in_block,
     string_of,
 )
 from transplt.syntax.inside import Inside
@@ -68,14 +69,19 @@ class _Behind:
     options: Mapping[str, Option] = field(init=False)
     taken: frozenset[str] = field(init=False)  # names that other files import from this one; `*` for all of them
     stored: frozenset[str] = field(init=False)
+    texts: frozenset[object] = field(init=False)
     _known: dict[int, str] = field(default_factory=dict)
     _busy: set[int] = field(default_factory=set)
+    _above: dict[int, str] = field(default_factory=dict)
+    _nested: int = 0
+    _before: InOrder = field(default_factory=InOrder)
 
     def __post_init__(self) -> None:
         self.inside = Inside(self.scan.source)
         self.options = {each.name: each for each in options_in(self.scan.source.utf8)}
         self.taken = self.project.aside.taken.get(self.scan.path, frozenset())
         self.stored = frozenset(each.attr for each in self.scan.stores)
+        self.texts = frozenset(each.value for each in self.scan.strings)
 
     def option_at(self, at: int, api: str = "") -> str:
         """The option behind which a byte offset stands; empty where it is met without one. The import of a part of
@@ -103,39 +109,50 @@ class _Behind:
         key = id(node)
         if key not in self._known:
             self._known[key] = ""  # what calls itself is called by others
+            self._nested += 1
             self._known[key] = self._around(node, depth)
+            self._nested -= 1
         return self._known[key]
 
     def _around(self, node: ast.AST, depth: int) -> str:
-        """The innermost option in the blocks around a node, or around all calls of the functions that hold it."""
-        while not isinstance(node, ast.Module):
-            above = parent(node)
-            for test, wanted in self._conditions(above, node):
-                if words := self._off(test if wanted else ast.UnaryOp(ast.Not(), test), node, depth):
-                    return words
-            if words := self._chosen(above, node):
-                return words
-            if isinstance(node, (*FUNCTIONS, ast.ClassDef)) and depth and (words := self._called_with(node, depth)):
-                return words
-            node = above
-        return ""
+        """The innermost option in the blocks around a node, or around all calls of the functions that hold it.
 
-    def _conditions(self, above: ast.AST, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
-        """What has to hold, or to fail, for a node to run that stands right in another."""
-        if isinstance(above, (ast.If, ast.IfExp)):
-            if node is above.body or (isinstance(above.body, list) and index_in(above, "body", node) >= 0):
-                yield above.test, True
-            elif node is not above.test:
-                yield above.test, False
+        Of nodes that were gone up from before the answer is known: a chain of `elif` is as deep as it is long.
+        """
+        outermost, passed, words = self._nested == 1 and depth == _DEPTH, list[ast.AST](), ""
+        while not words and not isinstance(node, ast.Module):
+            if outermost and id(node) in self._above:
+                words = self._above[id(node)]
+                break
+            passed.append(node)
+            above = parent(node)
+            words = self._stands_behind(above, node, depth) or self._chosen(above, node)
+            if not words and isinstance(node, (*FUNCTIONS, ast.ClassDef)) and depth:
+                words = self._called_with(node, depth)
+            node = above
+        if outermost:
+            self._above.update((id(each), words) for each in passed)
+        return words
+
+    def _stands_behind(self, above: ast.AST, node: ast.AST, depth: int) -> str:
+        """The option because of which a node does not run that stands right in another."""
+
+        def asked(test: ast.expr, wanted: bool) -> str:
+            return self._off(test if wanted else ast.UnaryOp(ast.Not(), test), node, depth)
+
+        if isinstance(above, (ast.If, ast.IfExp)) and node is not above.test:
+            runs = node is above.body or (isinstance(above.body, list) and index_in(above, "body", node) >= 0)
+            if words := asked(above.test, runs):
+                return words
         if isinstance(above, ast.BoolOp):
-            for value in above.values[: index_in(above, "values", node)]:
-                yield value, isinstance(above.op, ast.And)
+            tests = self._before.tests((id(above), depth), lambda: operands(above))
+            if words := tests.first(index_in(above, "values", node), asked, alone=not self._busy):
+                return words
         if isinstance(node, ast.stmt):
-            for each in block_of(node):
-                if each is node:
-                    break
-                if isinstance(each, ast.If) and not each.orelse and _goes_past(each.body):
-                    yield each.test, False
+            block, index = place_in_block(node)
+            tests = self._before.tests((id(block), depth), lambda: passing(block))
+            return tests.first(index, asked, alone=not self._busy)
+        return ""
 
     def _chosen(self, above: ast.AST, node: ast.AST) -> str:
         """The option that takes a value from a table: `{"adam": a, "adam8": b}[args.optimizer]`."""
@@ -186,7 +203,7 @@ class _Behind:
         return found
 
     def _is_exported(self, name: str) -> bool:
-        return any(each.value == name for each in self.scan.strings)
+        return name in self.texts
 
     def _is_started(self) -> bool:
         return b"__main__" in self.scan.source.utf8
@@ -366,11 +383,6 @@ def _names(node: ast.Import | ast.ImportFrom, alias: ast.alias, api: str) -> boo
     """True for the name of an import that gives an API, or what it is a part of."""
     full = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
     return api == full or api.startswith(f"{full}.")
-
-
-def _goes_past(body: list[ast.stmt]) -> bool:
-    """True for a block that passes the rest by; not where it raises or says why, as what has to be given does."""
-    return len(body) == 1 and isinstance(body[0], (ast.Return, ast.Continue))
 
 
 def _is_asked_for(node: ast.AST) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
+from transplt.base import stages
 from transplt.base.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, TokenVerdict
 from transplt.base.settings import Settings
 from transplt.base.text.old_names import may_hold_old_names
@@ -80,12 +81,14 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     leads = has_facts or leads_to_code(data, path)
     if not leads and not analysed and not settings.adds_code:
         return _of_checkpoints(replace(empty_facts(path), reads=reads_in_text(data, path)), data)
+    stages.enter(stages.PARSED)
     try:
         file = files.parse(path, data) if settings.adds_code else File.of(path, data)
     except UnreadableSource:
         old = readable(data)
         return empty_facts(path) if old is None else index_source(old[0], path, settings, files)
     facts, found, names = empty_facts(path), file.scan, file.names
+    stages.enter(stages.FOLLOWED)
     if has_facts:
         slots = linked_slots(found, names, ProjectFacts(), alone=False)
         file.once(_linked)[:] = [slots]
@@ -171,6 +174,7 @@ def _finished(
             return unreadable_result(data, path, error)
         return _analysed(FileResult(path, data), data, recalled, settings, project)
     try:
+        stages.enter(stages.PARSED)
         kept = settings.adds_code and project.sources.get(path) == data
         file = recalled or (project.files.parse(path, data) if kept else File.of(path, data))
     except UnreadableSource as error:
@@ -180,9 +184,11 @@ def _finished(
         return result_for_old(*old[1:], _finished(old[0], path, settings, project, finish))
     linked = file.once(_linked)
     slots = linked.pop() if linked else None
+    stages.enter(stages.SEARCHED)
     work = plan(file.source, file.scan, rules, settings, project, slots)
     if settings.only_lines is not None:
         leave_other_lines(work, dict(settings.only_lines).get(path, ()))
+    stages.enter(stages.EDITED)
     result = finish(data, work)
     taken_back = next((each for each in result.findings if MANY_CARDS.why_taken_back(each.message)), None)
     if taken_back is not None:
@@ -206,6 +212,7 @@ def _analysed(
         return result
     from transplt.engine.analysis.analysis import add_to, analyse
 
+    stages.enter(stages.ANALYSED)
     try:
         file = file or File.of(result.path, data)
     except UnreadableSource:

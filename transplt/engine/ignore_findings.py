@@ -122,8 +122,11 @@ def _left(
 ) -> dict[IgnoreComment, tuple[str, ...]]:
     off = (*ON_REQUEST, *ignores.file)
     found: dict[IgnoreComment, tuple[str, ...]] = {}
+    hits: dict[IgnoreComment, set[str]] = {}
+    for comment, code in used:
+        hits.setdefault(comment, set()).add(code)
     for _, comment in ignores.comments():
-        codes = codes_in_vain(comment, {code for each, code in used if each == comment}, off)
+        codes = codes_in_vain(comment, hits.get(comment, ()), off)
         if codes or (codes is not None and not ignores.file):
             found[comment] = codes
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from transplt.base.text.source import Source, splice
@@ -134,7 +134,7 @@ def _needed(work: Work, pieces: list[Piece], beside: list[Edit], asked_for: list
     written = [*(piece.after for piece in pieces), *(item.text for item in asked_for)]
     modules = ["torch_npu"] if wanted and stands_here(work, "\n".join(written)) else []
     modules += dict.fromkeys(module for edit in applied for module in edit.imports if module not in modules)
-    moved = {id(_top_statement(piece.site.node)) for piece in pieces if any(edit.writes_npu for edit in piece.edits)}
+    moved = _top_statements(piece.site.node for piece in pieces if any(edit.writes_npu for edit in piece.edits))
     found = needed_imports(work, modules, moved) if modules else []
     below = list(dict.fromkeys(line for edit in applied for line in edit.constants))
     if work.settings.specify_device and "torch_npu" in modules:
@@ -147,7 +147,13 @@ def _needed(work: Work, pieces: list[Piece], beside: list[Edit], asked_for: list
     return found + [alone(source, edit) for edit in beside]
 
 
-def _top_statement(node: ast.AST) -> ast.AST:
-    while not isinstance(parent(node), ast.Module):
-        node = parent(node)
-    return node
+def _top_statements(nodes: Iterable[ast.AST]) -> set[int]:
+    """The ids of the statements of the module in which some nodes stand."""
+    known: dict[int, int] = {}
+    for node in nodes:
+        passed = [id(node)]
+        while passed[-1] not in known and not isinstance(parent(node), ast.Module):
+            node = parent(node)
+            passed.append(id(node))
+        known.update(dict.fromkeys(passed, known.get(passed[-1], passed[-1])))
+    return {*known.values()}

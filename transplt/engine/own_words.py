@@ -13,6 +13,7 @@ from transplt.base.text.marks import names_in
 from transplt.base.text.source import Source
 from transplt.edits.work import Work
 from transplt.flow.callees import FOREIGN
+from transplt.flow.facts import ProjectFacts
 from transplt.rules.packages import package_imported_as
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF
@@ -105,15 +106,13 @@ class LongerNames:
             return False  # whose members may be made while the program runs
         if not project.known or project.canonical(module) not in project.modules:
             return False
-        return project.canonical(full) not in project.modules and not any(
-            each.endswith(f".{name}") for each in project.defined
-        )
+        return project.canonical(full) not in project.modules and name not in project.once(_members)
 
     def _is_own_data(self, name: str) -> bool:
         """True for what a flag of the project sets, and for what this file writes as an attribute."""
         if name in self.work.project.flags:
             return True
-        return any(not isinstance(each.ctx, ast.Load) for each in self.work.scan.attributes.get(name, ()))
+        return name in self.work.once(_written)
 
     def _why(self, name: str) -> Cause:
         bindings = self._bindings().get(name)
@@ -303,3 +302,14 @@ def _name_of_binding(source: Source, binding: Binding, word: str) -> int | None:
         match = re.compile(rb"\b" + word.encode() + rb"\b").search(source.utf8, at)
         return match.start() if match else None
     return None
+
+
+def _members(project: ProjectFacts) -> frozenset[str]:
+    """The names of what the modules and classes of a project define."""
+    return frozenset(each.rpartition(".")[2] for each in project.defined if "." in each)
+
+
+def _written(work: Work) -> frozenset[str]:
+    """The names of the attributes that a file writes."""
+    attributes = work.scan.attributes.items()
+    return frozenset(name for name, found in attributes if any(not isinstance(each.ctx, ast.Load) for each in found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from transplt.base import stages
 from transplt.base.finding import Cause, FileResult, Finding, Ledger, TokenVerdict
 from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.cuda_words import WORD, Token
@@ -47,8 +48,10 @@ def migrate_other(
     for_cuda = is_for_cuda(path, kind, project, text)
     done = Rewritten(text)
     if source is not None and not has_twin and not for_cuda:
+        stages.enter(stages.SEARCHED)
         done = rewritten(Document(source, path, kind, settings, target, project or ProjectFacts()))
         done.findings = list(handled(tuple(done.findings), project))
+    stages.enter(stages.COUNTED)
     known = _known(text, done)
     beside = FILE_BESIDE if has_twin else PROJECT_BESIDE if for_cuda else why_left(path, kind, project)
     other = scan_other_file(text, path, kind, target, off, beside, known)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import Effort, Finding, Level, Operation, Replacement
-from transplt.base.text.ignore_comments import ignore_comments
+from transplt.base.text.ignore_comments import IgnoreComment, ignore_comments
 from transplt.base.text.source import Source, splice
 from transplt.edits.edit import Edit, Extent, Kept, Note, extent_of, spliced_by
 from transplt.edits.notes import finding_of
@@ -16,6 +17,7 @@ from transplt.files.document import Document
 from transplt.files.editors import editors_of
 from transplt.files.kind import FileKind
 
+_LINE_END = re.compile(rb"\n")
 _BY_SETTINGS, _BY_COMMENT = "ignored for this file by the settings", "ignored by a comment"
 
 
@@ -33,13 +35,14 @@ def rewritten(document: Document) -> Rewritten:
     """The document with its edits. What would not hold is taken back, and reported."""
     result = Rewritten(document.utf8)
     wanted: list[Edit] = []
+    switched_off = _SwitchedOff(document)
     for found in _found(document):
         if isinstance(found, Kept):
             result.kept.append(found)
         elif isinstance(found, Note):
-            ignored = _switched_off(document, found.code, found.extent)
+            ignored = switched_off(found.code, found.extent)
             result.findings.append(finding_of(document.source, document.path, found, ignored))
-        elif (reason := _switched_off(document, found.code, extent_of(found))) or not _applies(document, found):
+        elif (reason := switched_off(found.code, extent_of(found))) or not _applies(document, found):
             result.findings.append(_offered(document, found, reason))
         else:
             wanted.append(found)
@@ -69,16 +72,33 @@ def _applies(document: Document, edit: Edit) -> bool:
     return edit.level is Level.SAFE or edit.asked or (edit.level is Level.UNSAFE and document.settings.unsafe_fixes)
 
 
-def _switched_off(document: Document, code: str, extent: Extent) -> str:
-    """Why a code is not wanted in a place; empty when it is."""
-    if code.startswith(document.settings.ignored_codes(document.path) or ("-",)):
-        return _BY_SETTINGS
-    if document.kind is FileKind.NOTEBOOK:
-        return ""  # a line of the file may hold many of a cell; comments are read with the code
-    start = document.utf8.rfind(b"\n", 0, extent[0]) + 1
-    end = document.utf8.find(b"\n", extent[1])
-    line = document.utf8[start : len(document.utf8) if end < 0 else end]
-    return _BY_COMMENT if any(comment.holds_for(code) for comment in ignore_comments(line)) else ""
+class _SwitchedOff:
+    """What the settings and the comments of a document switch off; a line of 8,000 commands is read once."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._codes = document.settings.ignored_codes(document.path) or ("-",)
+        self._ends: list[int] = []
+        self._comments: dict[tuple[int, int], list[IgnoreComment]] = {}
+
+    def __call__(self, code: str, extent: Extent) -> str:
+        """Why a code is not wanted in a place; empty when it is."""
+        if code.startswith(self._codes):
+            return _BY_SETTINGS
+        if self._document.kind is FileKind.NOTEBOOK:
+            return ""  # a line of the file may hold many of a cell; comments are read with the code
+        lines = self._lines(extent)
+        if lines not in self._comments:
+            self._comments[lines] = list(ignore_comments(self._document.utf8[slice(*lines)]))
+        return _BY_COMMENT if any(comment.holds_for(code) for comment in self._comments[lines]) else ""
+
+    def _lines(self, extent: Extent) -> Extent:
+        """From where to where the lines go in which a place stands."""
+        utf8 = self._document.utf8
+        if not self._ends:
+            self._ends = [*(end.start() for end in _LINE_END.finditer(utf8)), len(utf8)]
+        first = bisect_left(self._ends, extent[0])
+        return self._ends[first - 1] + 1 if first else 0, self._ends[bisect_left(self._ends, extent[1])]
 
 
 def _apart(edits: Sequence[Edit]) -> list[Edit]:
@@ -111,11 +131,12 @@ def _broken(document: Document, changed: Document) -> str:
         return ""
     settings = replace(document.settings.without_themes(), user_rules=())
     changed = replace(changed, settings=settings)
+    switched_off = _SwitchedOff(changed)
     for found in _found(changed):
         if (
             isinstance(found, Edit)
             and _applies(changed, found)
-            and not _switched_off(changed, found.code, extent_of(found))
+            and not switched_off(found.code, extent_of(found))
         ):
             return f"a second run would change it again: {found.message}"
     return ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from transplt.base.text.marks import Texts
@@ -32,9 +32,9 @@ from transplt.flow.slots import Slots
 from transplt.flow.stores import store_slots
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.asks import is_property, last_name
-from transplt.syntax.conditions import Atom, implied, implies
+from transplt.syntax.conditions import Atom, Sides, implied, implies
 from transplt.syntax.modules import import_base
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, ancestor, parent
 
 #: What marks a file whose functions end in kernels of its own, and the functions that do by their names.
 _KERNELS = Texts(
@@ -45,6 +45,7 @@ _NAMED_KERNEL = re.compile(r"(?:^|_)cuda(?:$|_|\d)|Cuda[A-Z]|CUDA[A-Z]|(?:^|_)tr
 _EXTENSIONS = Texts(*b"CUDAExtension cuda_ext create_extension".split())
 #: Values that are no answer of a gate, and read no variable.
 _NO_ANSWERS = frozenset({ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.BinOp})
+_SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
 #: What makes a kernel of a function.
 KERNEL_DECORATORS = ("triton.jit", "triton.autotune", "triton.heuristics", "numba.cuda.jit", "cupy.fuse")
 
@@ -58,6 +59,7 @@ class FileCode:
     stored: list[Stored] = field(default_factory=list)
     passed: list[ast.expr] = field(default_factory=list)  # arguments of calls
     _stored_in: list[list[str]] = field(default_factory=list)  # the slots of `stored`
+    _deciding: list[tuple[Guard, list[Stored]]] | None = None
     _constants: dict[bool, dict[str, list[Stored]]] = field(default_factory=dict)
     _walked: dict[tuple[int, State], tuple[State, list[Step]]] = field(default_factory=dict)  # by statement
 
@@ -100,13 +102,17 @@ class FileCode:
         reached: list[Step] = []
         here = State()
         for node in nodes:
-            known = self._walked.get((id(node), here))
-            if known is None:
-                walk = Walk(self.code, tries=False)
-                known = self._walked[id(node), here] = walk.alone(node, here), walk.reached
-            here, steps = known
+            here, steps = self.walked(node, here)
             reached += steps
         return reached
+
+    def walked(self, node: ast.AST, here: State) -> tuple[State, list[Step]]:
+        """The state behind a statement that is met in another one, and what it reaches."""
+        known = self._walked.get((id(node), here))
+        if known is None:
+            walk = Walk(self.code, tries=False)
+            known = self._walked[id(node), here] = walk.alone(node, here), walk.reached
+        return known
 
     def _walk(self, name: str, body: Iterable[ast.AST]) -> None:
         walk = Walk(self.code)
@@ -128,13 +134,21 @@ class FileCode:
             if implies(value, way, Atom(atom, truth)):
                 yield from (self.code.guard(slot, way) for slot in _carried_to(slots, value))
 
-    def guards_set_in(self, nodes: Iterable[ast.AST]) -> Iterator[Guard]:
-        """The guards that hold only if some code ran: of constants that only it returns or stores."""
-        ids = {id(node) for node in nodes}
-        for truth in (True, False) if ids else ():
-            for slot, stores in self._constant_stores(truth).items():
-                if all(_stands_in(each.statement, ids) for each in stores):
-                    yield self.code.guard(slot, truth)
+    def guards_set_in(self, sides: Sides, decides: Callable[[Guard], bool]) -> Iterator[Guard]:
+        """The guards that hold only if some code ran: of constants that only it returns or stores. Those that decide
+        nothing (always the same ones) are left out.
+        """
+        if self._deciding is None:
+            self._deciding = [
+                (guard, stores)
+                for truth in (True, False)
+                for slot, stores in self._constant_stores(truth).items()
+                if decides(guard := self.code.guard(slot, truth))
+            ]
+        ids = {id(node) for node in sides.this} if self._deciding else set()
+        for guard, stores in self._deciding if ids else ():
+            if all(_stands_in(each.statement, ids) for each in stores):
+                yield guard
 
     def set_only_in(self, nodes: Iterable[ast.AST]) -> set[str]:
         """The slots that are None, or false, unless some statements ran."""
@@ -214,21 +228,24 @@ class FileCode:
             for piece, steps in self.pieces.items()
             if not (isinstance(piece, Guard) and piece.slot.kind == "local" and piece not in gates)
         }
-        while True:
-            empty = {piece for piece, steps in pieces.items() if not steps} | defined
-            gone = 0
-            for piece, steps in pieces.items():
-                kept = {step: None for step in steps if not self._leads_nowhere(step.ref, pieces, empty, with_bases)}
-                gone += len(steps) - len(kept)
-                pieces[piece] = kept
-            if not gone:
-                return {piece: tuple(steps) for piece, steps in pieces.items() if steps}
+        users: dict[Reference, list[tuple[Piece | Guard, Step]]] = {}
+        for piece, steps in pieces.items():
+            for step in [*steps]:
+                if isinstance(step.ref, Held) and step.ref not in pieces:
+                    if self._is_lost(step.ref, pieces, with_bases):
+                        del steps[step]
+                else:
+                    users.setdefault(step.ref, []).append((piece, step))
+        empty: list[object] = [*(piece for piece, steps in pieces.items() if not steps), *defined]
+        while empty:  # what leads there alone leads nowhere, too
+            for piece, step in users.pop(empty.pop(), ()):  # type: ignore[call-overload]
+                del pieces[piece][step]
+                if not pieces[piece]:
+                    empty.append(piece)
+        return {piece: tuple(steps) for piece, steps in pieces.items() if steps}
 
-    def _leads_nowhere(
-        self, ref: Reference, pieces: Collection[Piece | Guard], empty: Collection[object], with_bases: Collection[str]
-    ) -> bool:
-        if not isinstance(ref, Held) or ref in pieces:
-            return ref in empty
+    def _is_lost(self, ref: Held, pieces: Collection[Piece | Guard], with_bases: Collection[str]) -> bool:
+        """True for a value that nothing is stored in, as far as its own file says."""
         slot = ref.slot
         if slot.kind == "attribute":
             return slot.name.rpartition(".")[0] not in with_bases and Definition(slot.name) not in pieces
@@ -343,13 +360,8 @@ def _truth(value: ast.expr | None) -> str:
 
 def function_around(node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """The function in whose own statements a node stands."""
-    while not isinstance(node, ast.Module):
-        node = parent(node)
-        if isinstance(node, FUNCTIONS):
-            return node
-        if isinstance(node, (ast.ClassDef, ast.Lambda)):
-            return None
-    return None
+    found = node if isinstance(node, ast.Module) else ancestor(node, _SCOPES, "_around")
+    return found if isinstance(found, FUNCTIONS) else None
 
 
 def _names_a_card(guard: Guard) -> bool:

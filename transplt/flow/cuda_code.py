@@ -27,7 +27,7 @@ from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import call_of, keyword_of, last_name, root_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF
-from transplt.syntax.scopes import Scope
+from transplt.syntax.scopes import Binding, Scope
 
 #: Packages that hold no kernels: what they do on a device is torch's.
 _NO_KERNELS = ("lightning", "pytorch_lightning")
@@ -79,6 +79,7 @@ class CudaCode:
     asked: dict[int, str | None] = field(default_factory=dict)  # by the id of a node: the slot it reads
     reads_texts: bool = False  # strings of the file may name what needs CUDA
     asks: bool = True  # the file may ask for CUDA
+    _data: dict[int, bool] = field(default_factory=dict)
     _meanings: dict[tuple[int, str], tuple[object, ...] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -270,8 +271,14 @@ class CudaCode:
         if len(bindings) == 1 and bindings[0].kind == "assign":
             is_data = self.slots.names.qualified(name) is None and self.slots.own.class_named(name) is None
         else:
-            is_data = all(binding.kind in ("param", "assign", "other") for binding in bindings)
+            is_data = self._are_data(bindings)
         return None if is_data else (id(bindings), name.id)
+
+    def _are_data(self, bindings: list[Binding]) -> bool:
+        """True for a name that only data has; of 8,000 functions each may read a name that is bound as often."""
+        if id(bindings) not in self._data:
+            self._data[id(bindings)] = all(binding.kind in ("param", "assign", "other") for binding in bindings)
+        return self._data[id(bindings)]
 
     def _goes_by_place(self, full: str | None) -> bool:
         """True for names of torch whose answer is another one where they are called than where they are only named."""

@@ -8,18 +8,19 @@ attribute that carries its answer on. What it reaches is read in its file (code_
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from transplt.flow.code import Definition, Direct, Held, Reference, Step
 from transplt.flow.code_facts import FileCode, function_around
+from transplt.flow.code_pieces import State
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.reach import MISSING, Reach
 from transplt.flow.reached import places
 from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.asks import arguments_of
-from transplt.syntax.conditions import sides_of
+from transplt.syntax.conditions import Run, Sides, sides_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 #: A branch longer than this many lines is a program: what the user has to ask for in it is the user's decision. A test
@@ -28,6 +29,8 @@ _LINES = 30
 _LINES_OF_A_TENSOR = 100
 #: How a function is called that says whether another one may run: `attend_verifier` beside `attend`.
 _CHECKS = frozenset({"verifier", "checker", "check", "supported", "available", "eligible", "predicate"})
+#: A run of so few nodes may be made for one question: nothing of it is kept.
+_FEW = 4
 #: Expressions that may be functions.
 _CALLABLES = frozenset({ast.Name, ast.Attribute, ast.Lambda, ast.Call})
 
@@ -43,12 +46,22 @@ class Answer(NamedTuple):
     everywhere: bool = True
 
 
+class _Found(NamedTuple):
+    """The state behind a node, and its steps that matter."""
+
+    after: State
+    steps: list[tuple[Step, str, str]]
+
+
 class CudaSide:
     """The answers for the gates of one file."""
 
     def __init__(self, slots: Slots, rules: RuleSet, project: ProjectFacts) -> None:
         self.file = FileCode.without_pieces(slots, rules) if project.known else FileCode.of(slots, rules)
         self.reach = project.reach if project.known else Reach.alone(self.file.facts())
+        self._read: dict[int, ast.AST | None] = {}
+        self._of_node: dict[tuple[int, State], _Found] = {}
+        self._next: dict[tuple[int, int, State], tuple[int, _Found]] = {}
 
     def of(self, question: ast.expr, truth: bool, *, of_a_tensor: bool) -> Answer | None:
         """Why a part of a condition has to stay that has a truth value on CUDA only; None where it may move."""
@@ -56,37 +69,52 @@ class CudaSide:
             return Answer("faiss", followed=True)
         if (answer := self._checked_for(question)) is not None:
             return answer
-        this, other, value = sides_of(question, truth)
-        why = self._needs(this, other, _LINES_OF_A_TENSOR if of_a_tensor else _LINES) if this else None
+        sides = sides_of(question, truth)
+        value = sides.value
+        why = self._needs(sides, _LINES_OF_A_TENSOR if of_a_tensor else _LINES) if sides.runs else None
         if why is not None:
             return why
         if value is not None and (answer := self._beside(value)) is not None:
             return answer
         guards = list(self.file.guards_of(value, question, truth)) if value is not None else []
-        if this:
-            guards += self.file.guards_set_in(this)
+        if sides.runs:
+            guards += self.file.guards_set_in(sides, self.reach.decides)
         needed, everywhere = self.reach.behind(guards)
         return Answer(needed, MISSING not in needed, everywhere) if needed else None
 
     def ran_by(self, question: ast.expr, truth: bool) -> list[ast.AST]:
-        """All that stands on the CUDA side of a question, and behind a local variable that holds its answer."""
-        this, _, value = sides_of(question, truth)
+        """What stands on the CUDA side of a question, and behind a local variable that holds its answer: the outermost
+        nodes.
+        """
+        sides = sides_of(question, truth)
+        this, value = sides.this, sides.value
         names = self.file.code.slots.names
         for target in _names_of(self.file.code.slots, value) if value is not None else ():
             for use in names.uses(target):
                 if isinstance(use.ctx, ast.Load):
                     this = [*this, *sides_of(use, truth).this]
-        return [inner for node in this for inner in ast.walk(node)]
+        return this
 
-    def withheld(self, stays: Iterable[ast.AST], side: Iterable[ast.AST]) -> str:
-        """What a side reads that only code sets which no longer runs; empty where there is none, or it is asked for."""
-        slots = self.file.code.slots
-        only = self.file.set_only_in(stays)
+    def set_only_in(self, stays: Iterable[ast.AST]) -> set[str]:
+        """The slots that only code sets which no longer runs."""
+        return self.file.set_only_in(inner for node in stays for inner in ast.walk(node))
+
+    def withheld(self, only: set[str], side: Iterable[ast.AST]) -> str:
+        """What a side reads of some slots (always the same ones); empty where there is none, or it is asked for."""
         for node in side if only else ():
-            read = isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
-            if read and slots.of(node) in only:
-                return "" if isinstance(parent(node), (ast.Compare, ast.BoolOp, ast.If)) else ast.unparse(node)
+            if id(node) not in self._read:
+                self._read[id(node)] = self._first_read(only, node)
+            if (read := self._read[id(node)]) is not None:
+                return "" if isinstance(parent(read), (ast.Compare, ast.BoolOp, ast.If)) else ast.unparse(read)
         return ""
+
+    def _first_read(self, only: set[str], node: ast.AST) -> ast.AST | None:
+        slots = self.file.code.slots
+        for inner in ast.walk(node):
+            read = isinstance(inner, (ast.Name, ast.Attribute)) and isinstance(inner.ctx, ast.Load)
+            if read and slots.of(inner) in only:
+                return inner
+        return None
 
     def _checked_for(self, question: ast.expr) -> Answer | None:
         """What a function needs that stands beside its checker and is called by the name before `_verifier`."""
@@ -124,28 +152,63 @@ class CudaSide:
                 unfollowed = unfollowed or self.reach.leads_out(Step(ref))
         return Answer(unfollowed, followed=False) if unfollowed else None
 
-    def _needs(self, this: list[ast.AST], other: list[ast.AST], limit: int) -> Answer | None:
+    def _needs(self, sides: Sides, limit: int) -> Answer | None:
         shared: set[Reference] | None = None  # what the other side reaches, too; it is long where there are many gates
-        short = _lines(this) <= limit
+        short = _lines(sides.runs) <= limit
         unfollowed = ""
-        for step in self.file.walk_over(this):
-            if any(self.reach.is_gate(guard) for guard in step.guards):
+        for step, why, out in self._leading(sides.runs):
+            if step.option and not (short and (isinstance(step.ref, Direct) or not self.reach.leads_on(step.ref))):
                 continue
-            direct = isinstance(step.ref, Direct) or not self.reach.leads_on(step.ref)
-            if step.option and not (short and direct):
-                continue
-            why = self.reach.why(step)
-            out = "" if why or unfollowed else self.reach.leads_out(step)
-            if not why and not out:
+            if unfollowed and not why:
                 continue
             if shared is None:
-                shared = {each.ref for each in self.file.walk_over(other)}
+                shared = {each.ref for each in self.file.walk_over(sides.other)}
             if step.ref in shared:
                 continue
             if why:
                 return Answer(why, followed=MISSING not in why)
             unfollowed = out
         return Answer(unfollowed, followed=False) if unfollowed else None
+
+    def _leading(self, runs: Iterable[Run]) -> Iterator[tuple[Step, str, str]]:
+        """The steps of some code that need CUDA, or lead where nobody can follow, with the reasons for both."""
+        here = State()
+        for nodes, at in runs:
+            while at < len(nodes):
+                at, found = self._leading_from(nodes, at, here)
+                here = found.after
+                yield from found.steps
+                at += 1
+
+    def _leading_from(self, nodes: Sequence[ast.AST], at: int, here: State) -> tuple[int, _Found]:
+        """The next node of a run with such steps, by its index, or the last one. The gates of a block have its end in
+        common: what is known from one node on is not looked for again.
+        """
+        passed = []
+        while True:
+            known = self._next.get((id(nodes), at, here)) if len(nodes) > _FEW else None
+            if known is None:
+                found = self._found(nodes[at], here)
+                known = at, found
+            passed.append((id(nodes), at, here))
+            if known[1].steps or known[0] + 1 >= len(nodes):
+                break
+            at, here = known[0] + 1, known[1].after
+        if len(nodes) > _FEW:
+            self._next.update((key, known) for key in passed)
+        return known
+
+    def _found(self, node: ast.AST, here: State) -> _Found:
+        if (id(node), here) not in self._of_node:
+            after, steps = self.file.walked(node, here)
+            found = []
+            for step in steps:
+                if not any(self.reach.is_gate(guard) for guard in step.guards):
+                    why = self.reach.why(step)
+                    out = "" if why else self.reach.leads_out(step)
+                    found += [(step, why, out)] if why or out else []
+            self._of_node[id(node), here] = _Found(after, found)
+        return self._of_node[id(node), here]
 
 
 def _answers_no(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -192,5 +255,6 @@ def _is_given_to_faiss(question: ast.expr) -> bool:
     return isinstance(call, ast.Call) and "faiss" in ast.unparse(call.func).lower()
 
 
-def _lines(nodes: list[ast.AST]) -> int:
-    return int(getattr(nodes[-1], "end_lineno", 0)) - int(getattr(nodes[0], "lineno", 0))
+def _lines(runs: list[Run]) -> int:
+    first, last = runs[0][0][runs[0][1]], runs[-1][0][-1]
+    return int(getattr(last, "end_lineno", 0)) - int(getattr(first, "lineno", 0))

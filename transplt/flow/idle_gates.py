@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from itertools import islice
 
 from transplt.flow.card_reads import says_there_is
 from transplt.flow.slots import Slots
@@ -22,12 +23,16 @@ def idle(slots: Slots, question: ast.expr, truth: bool) -> str:
     """The name of the reason why a gate that is true on CUDA only may stay without a word; empty for all others."""
     if truth and _asks_for_a_version(slots, question):
         return "vendor-asked"
-    this, other, value = sides_of(question, truth)
-    if value is not None or other:
+    sides = sides_of(question, truth)
+    if sides.value is not None or sides.other_runs:
         return ""
-    conditions, statements = _parted(this)
+    runs = [(isinstance(nodes[start], ast.expr), nodes, start) for nodes, start in sides.runs]
+    statements = (nodes[at] for parts, nodes, start in runs if not parts for at in range(start, len(nodes)))
+    if not sets_libraries(slots.names, statements):
+        return ""
+    conditions = (each for parts, nodes, start in runs if parts for each in nodes[start:])
     plain = all(isinstance(inner, _PLAIN) for each in conditions for inner in ast.walk(each))
-    return "cuda-settings" if plain and sets_libraries(slots.names, statements) else ""
+    return "cuda-settings" if plain else ""
 
 
 def sets_libraries(names: Names, body: Iterable[ast.AST]) -> bool:
@@ -46,21 +51,21 @@ def _is_setting(names: Names, node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and (names.qualified(node) or "").startswith(_SETTINGS)
 
 
-def _parted(nodes: Iterable[ast.AST]) -> tuple[list[ast.expr], list[ast.AST]]:
-    conditions, statements = [], []
-    for node in nodes:
-        if isinstance(node, ast.expr):
-            conditions.append(node)
-        else:
-            statements.append(node)
-    return conditions, statements
-
-
 def _asks_for_a_version(slots: Slots, question: ast.expr) -> bool:
     """`torch.cuda.is_available() and torch.version.hip`: false on an NPU, whatever the gate says."""
     current, above = question, parent(question)
     while isinstance(above, ast.BoolOp) and isinstance(above.op, ast.And):
-        if any(says_there_is(slots, each) for each in above.values if each is not current):
+        said = _parts_with_a_version(slots, above)
+        if len(said) > 1 or (said and said[0] is not current):
             return True
         current, above = above, parent(above)
     return False
+
+
+def _parts_with_a_version(slots: Slots, condition: ast.BoolOp) -> list[ast.expr]:
+    """Up to two parts of `a and b` that say that there is a version; each of the others asks for them."""
+    known: list[ast.expr] | None = condition.__dict__.get("_versions")
+    if known is None:
+        said = (each for each in condition.values if says_there_is(slots, each))
+        known = condition.__dict__["_versions"] = [*islice(said, 2)]
+    return known

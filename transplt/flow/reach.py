@@ -117,6 +117,11 @@ class Reach:
                     why = why or needed
         return why, placing <= needing
 
+    def decides(self, guard: code.Guard) -> bool:
+        """True for a guard of which `behind` may have something to say."""
+        own = self.graph.guard(guard)
+        return own in self.guarded or own in self.guards_of
+
     def builds(self, module: str) -> bool:
         """True for a module that a build of the project makes, under the name by which it is imported."""
         last = module.rpartition(".")[2]

@@ -16,8 +16,8 @@ from transplt.flow.other_devices import handed_to
 from transplt.flow.place import Path, Place, Up, Ways
 from transplt.flow.slots import Slots
 from transplt.flow.stores import inside, is_map_location, store_slots, stored
-from transplt.syntax.asks import index_in, last_name, string_of
-from transplt.syntax.scan import parent
+from transplt.syntax.asks import index_in, last_name, last_starred_at, starred_at, string_of
+from transplt.syntax.scan import outermost, parent
 
 #: Methods of strings whose answer is still the device that the string was.
 _STRING_METHODS = frozenset({"format", "lower", "upper", "strip", "rstrip", "lstrip", "encode", "casefold"})
@@ -38,6 +38,7 @@ def _places(slots: Slots, node: ast.expr) -> list[Place]:
     stack = [Up(node, ())]
     while stack:
         current, path = stack.pop()
+        current = outermost(current, _carries, "_carried")
         above = parent(current)
         step = _STEPS.get(type(above))
         if step is None:
@@ -49,6 +50,13 @@ def _places(slots: Slots, node: ast.expr) -> list[Place]:
             else:
                 found.append(way)
     return found
+
+
+def _carries(above: ast.AST, node: ast.AST) -> bool:
+    """True where the value of a sum, or of a conditional expression, may be that of a node in it."""
+    if isinstance(above, ast.BinOp):
+        return isinstance(above.op, (ast.Add, ast.Mod, ast.BitOr))
+    return isinstance(above, ast.IfExp) and node is not above.test
 
 
 def _up(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Ways:
@@ -81,10 +89,9 @@ def _sequence(slots: Slots, above: ast.expr, current: ast.AST, path: Path) -> Wa
 def _index(above: ast.Tuple, current: ast.AST) -> int | None:
     """The place in a tuple; behind a `*some` that is assigned it counts from the end, elsewhere it is not known."""
     index = index_in(above, "elts", current)
-    starred = [isinstance(each, ast.Starred) for each in above.elts]
-    if not any(starred[:index]):
+    if starred_at(above) >= index:
         return index
-    assigned = isinstance(parent(above), ast.Assign) and not any(starred[index:])
+    assigned = isinstance(parent(above), ast.Assign) and last_starred_at(above) < index
     return index - len(above.elts) if assigned else None
 
 
@@ -177,7 +184,7 @@ def _comparison(slots: Slots, above: ast.Compare, current: ast.AST, path: Path) 
     if membership and not path and current is above.left and _is_key_of(slots, current, above.comparators[0]):
         yield Place("key", other=above.comparators[0])
         return
-    for other in (above.left, *above.comparators):
+    for other in _operands(above):
         if other is current:
             continue
         if isinstance(other, (ast.Tuple, ast.List)) and path and isinstance(path[-1], int) and not membership:
@@ -189,6 +196,24 @@ def _comparison(slots: Slots, above: ast.Compare, current: ast.AST, path: Path) 
                     yield Place("compare", "in", element)
         else:
             yield Place("compare", "in" if path else "", other)
+
+
+def _operands(comparison: ast.Compare) -> list[ast.expr]:
+    """The operands of a comparison; of equal constants two, of which each of 8,000 operands has another one."""
+    if len(comparison.comparators) < 3:
+        return [comparison.left, *comparison.comparators]
+    known: list[ast.expr] | None = comparison.__dict__.get("_operands")
+    if known is None:
+        seen: dict[tuple[object, object], int] = {}
+        known = comparison.__dict__["_operands"] = []
+        for each in (comparison.left, *comparison.comparators):
+            if isinstance(each, ast.Constant):
+                key = type(each.value), each.value
+                seen[key] = seen.get(key, 0) + 1
+                if seen[key] > 2:
+                    continue
+            known.append(each)
+    return known
 
 
 def _is_key_of(slots: Slots, word: ast.AST, mapping: ast.expr) -> bool:

@@ -16,7 +16,7 @@ from transplt.flow.graph import Graph, ancestors
 from transplt.rules.torch_callables import MODULE, full_names, names_of
 from transplt.syntax.asks import by_place, last_name
 from transplt.syntax.files import File
-from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.syntax.scan import FUNCTIONS, ancestor, parent, statement
 from transplt.syntax.scopes import Scope
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -374,11 +374,8 @@ def class_name(file: File, node: ast.AST) -> str:
 
 def enclosing_function(node: ast.AST) -> Function | None:
     """The function that holds a node, None at module level."""
-    while not isinstance(node, ast.Module):
-        node = parent(node)
-        if isinstance(node, FUNCTIONS):
-            return node
-    return None
+    found = node if isinstance(node, ast.Module) else ancestor(node, FUNCTIONS, "_enclosing")
+    return found if isinstance(found, FUNCTIONS) else None
 
 
 def is_static(function: Function) -> bool:

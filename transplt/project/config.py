@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from transplt.base.budget import Budget, parse_budget
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.settings import IMPORTS, STYLES
 from transplt.base.text.regular_file import SETTINGS, read_regular
@@ -33,6 +34,7 @@ class Config:
     texts: bool | None = None
     docs: bool | None = None
     copy_all: bool | None = None
+    file_budget: Budget | None = None
     rules: tuple[Path, ...] = ()
     exclude: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -46,7 +48,9 @@ class Config:
 
 
 _BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "texts", "docs", "copy-all")
-_KEYS = ("torch-version", "style", "torch-npu-import", *_BOOLEANS, "rules", "exclude", "per-file-ignores")
+_KEYS = (
+    "torch-version", "style", "torch-npu-import", *_BOOLEANS, "file-budget", "rules", "exclude", "per-file-ignores"
+)  # fmt: skip
 #: Options of the command line alone.
 _ASKED_FOR = ("amp", "amp-dtype", "opt-level", "loss-scale", "combine-ddp", "amp-flag", "tune", "adapt")
 
@@ -117,8 +121,13 @@ def _config(table: Any, folder: Path, where: str) -> Config:
             version = check_version(version)
         except UsageError as error:
             raise UsageError(f"{where}: {error}") from error
+    try:
+        budget = parse_budget(table["file-budget"], Budget()) if "file-budget" in table else None
+    except ValueError as error:
+        raise UsageError(f"{where}: file-budget must be {error}") from error
     return Config(
         torch_version=version,
+        file_budget=budget,
         style=style,
         torch_npu_import=where_imported,
         **{key.replace("-", "_"): table.get(key) for key in _BOOLEANS},

@@ -11,14 +11,14 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from transplt.base.errors import CannotFinish, UsageError
-from transplt.disk.child import leave_signals
+from transplt.disk.child import end_with, leave_signals
 from transplt.project.pool import Died
 
 _Item = TypeVar("_Item")
@@ -171,7 +171,8 @@ def _processes(where: Where) -> Iterator[Executor]:
     import multiprocessing
 
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    executor = ProcessPoolExecutor(where.workers, mp_context=context, initializer=leave_signals)
+    life = os.pipe() if sys.platform == "linux" else ()
+    executor = ProcessPoolExecutor(where.workers, mp_context=context, initializer=_begin, initargs=life)
     hook, threading.excepthook = threading.excepthook, lambda _: None  # `_raise_if_lost` reports what comes of it
     try:
         yield executor
@@ -179,10 +180,25 @@ def _processes(where: Where) -> Iterator[Executor]:
         for process in list((getattr(executor, "_processes", None) or {}).values()):
             process.terminate()
         executor.shutdown(wait=False, cancel_futures=True)
+        _close(life)
         raise
     finally:
         threading.excepthook = hook
     executor.shutdown(cancel_futures=True)
+    _close(life)
+
+
+def _begin(*life: int) -> None:
+    """In a worker process: it leaves signals to us, and ends with us."""
+    leave_signals()
+    if life:
+        os.close(life[1])
+        end_with(life[0])
+
+
+def _close(life: Sequence[int]) -> None:
+    for each in life:
+        os.close(each)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from transplt.base.budget import Budget
 from transplt.base.decided import Decided
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.settings import IMPORTS, STYLES, Settings, TorchTarget
@@ -16,6 +17,7 @@ from transplt.disk.publish import output_folder
 from transplt.fixers.adaptors.table import parse_adaptors
 from transplt.fixers.tunings.table import parse_tunings
 from transplt.project.config import Config, find_config
+from transplt.project.own_settings import budget_for
 from transplt.project.pins import asked_versions
 from transplt.project.torch_version import choose_target
 from transplt.rules import adaptors, default_devices
@@ -88,6 +90,7 @@ class Plan:
     settings: Settings
     options: Options
     config: Config
+    budget: Budget  # of each file
 
     @property
     def single(self) -> bool:
@@ -118,7 +121,7 @@ def make_plan(options: Options) -> Plan:
     settings = settings_of(options, config, torch, folder)
     # A file that is migrated alone stays one file.
     settings = replace(settings, helper_file=not options.inline and not source.is_file())
-    return Plan(source, target, torch, settings, options, config)
+    return Plan(source, target, torch, settings, options, config, budget_for(config.file_budget, os.environ))
 
 
 def _planned(options: Options, config: Config, source: Path, folder: Path) -> Options:

@@ -44,7 +44,7 @@ def work_through(
     The Python among `indexed` gives its facts first; with none the project is not known. `step` is called once
     for each of these and for each wanted file.
     """
-    lost: dict[str, str] = {}
+    lost: dict[str, Died] = {}
     if not wanted:
         return [], []
     paths = {entry.path for entry in wanted}
@@ -79,14 +79,14 @@ def project_of(facts: Iterable[ModuleFacts], settings: Settings, chose: bool | N
 
 
 def facts_of_files(
-    pool: Pool | Shares, shares: Sequence[Sequence[Entry]], lost: dict[str, str], step: Callable[[], None]
+    pool: Pool | Shares, shares: Sequence[Sequence[Entry]], lost: dict[str, Died], step: Callable[[], None]
 ) -> dict[str, ModuleFacts | Unindexed | None]:
     """The first pass over the files that may have facts; a file of which a worker died goes to `lost`."""
     facts: dict[str, ModuleFacts | Unindexed | None] = {}
     for entry, fact in pool.run("index", [[entry for entry in share if entry.has_facts] for share in shares]):
         step()
         if isinstance(fact, Died):
-            lost[entry.path] = fact.why
+            lost[entry.path] = fact
         else:
             facts[entry.path] = fact
     return facts
@@ -107,7 +107,7 @@ def finish(
     pool: Pool | Shares,
     wanted: Sequence[Entry],
     shares: Sequence[Sequence[Entry]],
-    lost: dict[str, str],
+    lost: dict[str, Died],
     step: Callable[[], None],
 ) -> tuple[list[_Record], list[Finding]]:
     """The second pass; `lost` are files of which a worker died, with the reason."""
@@ -123,10 +123,10 @@ def finish(
     for entry, record in pool.run("finish", shares):
         step()
         if isinstance(record, Died):
-            lost[entry.path] = record.why
+            lost[entry.path] = record
         else:
             keep(record)
     for entry in wanted:
         if entry.path in lost:
-            keep(worker.copy(entry, lost[entry.path]))
+            keep(worker.copy(entry, lost[entry.path].why, lost[entry.path].over))
     return records, unread

@@ -8,13 +8,17 @@ import os
 import pickle
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from mmap import mmap
 from typing import TYPE_CHECKING, Any
 
-from transplt.disk.child import leave_signals
+from transplt.base import stages
+from transplt.disk.child import end_with, leave_signals
 from transplt.disk.walk import Entry
+from transplt.project.watch import LOOK, Watched, can_watch
 
 if TYPE_CHECKING:
     # Imported where processes are started: a run without them saves the time.
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 #: Less Python than this is done by one worker: a second one would cost more than it saves.
 SMALL_TREE_BYTES = 1024 * 1024
 _MOST_JOBS = 4
+#: Such a file is looked at without a process of its own where it is the only one.
+_SMALL_FILE_BYTES = 16 * 1024
 #: A file that is not Python is this much cheaper than Python of the same size.
 _OTHER_COST = 20
 _FILE_COST = 500
@@ -35,9 +41,10 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """In place of a result: the worker ended while it had this file."""
+    """In place of a result: the worker ended while it had this file; `over`: because its budget was used up."""
 
     why: str
+    over: bool = False
 
 
 def default_jobs(entries: Iterable[Entry]) -> int:
@@ -46,6 +53,11 @@ def default_jobs(entries: Iterable[Entry]) -> int:
     if not _can_fork():
         return 0 if small else min(os.cpu_count() or 1, _MOST_JOBS)
     return 1 if small else min(len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1, _MOST_JOBS)
+
+
+def jobs_for_one(size: int) -> int:
+    """How many processes one file of so many bytes is worth: a small one cannot cost much, whatever it holds."""
+    return int(can_watch() and size > _SMALL_FILE_BYTES)
 
 
 def share_out(entries: Iterable[Entry], jobs: int) -> list[list[Entry]]:
@@ -63,7 +75,20 @@ def share_out(entries: Iterable[Entry], jobs: int) -> list[list[Entry]]:
 class _Process:
     process: BaseProcess
     connection: Connection
+    life: int  # our end of a pipe that nobody writes into: it is closed when we are gone
+    stage: mmap | None
+    watched: Watched
     waiting: list[Entry] = field(default_factory=list)
+    over: str = ""
+    killed: bool = False
+
+    def close(self) -> None:
+        """Gives back what the process had of ours."""
+        if self.life >= 0:
+            os.close(self.life)
+            self.life = -1
+        if self.stage is not None:
+            self.stage.close()
 
 
 class Pool:
@@ -71,6 +96,7 @@ class Pool:
 
     def __init__(self, worker: FileWorker[Any], jobs: int) -> None:
         self._worker = worker
+        self._looked = 0.0
         self._project = b""
         self._processes: list[_Process] = []
         if jobs > 1 and _can_fork():
@@ -91,6 +117,7 @@ class Pool:
                 each.process.terminate()
         for each in self._processes:
             each.process.join()
+            each.close()
 
     def set_project(self, project: Any) -> None:
         """Sends the facts of the project to all workers, also those that have to be started later."""
@@ -119,10 +146,26 @@ class Pool:
         while busy := [position for position, each in enumerate(self._processes) if each.waiting]:
             from multiprocessing.connection import wait
 
-            ready = wait([self._processes[position].connection for position in busy])
+            ready = wait([self._processes[position].connection for position in busy], LOOK if can_watch() else None)
+            for position in self._over(busy):
+                if self._processes[position].connection not in ready:
+                    self._processes[position].killed = True
+                    self._processes[position].process.kill()
             for position in busy:
                 if self._processes[position].connection in ready:
                     yield from self._receive(position, method)
+
+    def _over(self, busy: Iterable[int]) -> Iterator[int]:
+        """The processes that have used up the budget of the file that they have."""
+        now = time.monotonic()
+        if now - self._looked < LOOK or not can_watch():
+            return
+        self._looked = now
+        for each in busy:
+            process = self._processes[each]
+            process.over = process.over or process.watched.over(self._worker.budget)
+            if process.over:
+                yield each
 
     def _receive(self, position: int, method: str) -> Iterator[tuple[Entry, Any]]:
         each = self._processes[position]
@@ -137,12 +180,18 @@ class Pool:
             yield entry, died
             return
         each.waiting.pop(0)
+        each.watched.next_file()
+        each.over = ""
+        if each.killed:  # too late: it had done its file, and is not there for the next one
+            self._replace(position)
+            self._send(position, method, each.waiting)
         if failed:
             raise value
         yield entry, value
 
     def _send(self, position: int, method: str, entries: list[Entry]) -> None:
         self._processes[position].waiting = entries
+        self._processes[position].watched.next_file()
         # A worker that died before it got the message is found when its answer is read.
         with contextlib.suppress(OSError):
             self._processes[position].connection.send(("run", method, tuple(entries)))
@@ -152,11 +201,15 @@ class Pool:
         gone = self._processes[position]
         gone.connection.close()
         gone.process.join()
-        code = gone.process.exitcode
+        code, stage = gone.process.exitcode, stages.words_of(gone.stage)
+        gone.close()
         self._processes[position] = self._start()
         if self._project:
             self._processes[position].connection.send_bytes(self._project)
-        return Died(f"the process that worked on it ended with {exit_name(code)}")
+        why = f"the process that worked on it ended with {exit_name(code)}"
+        if gone.over:
+            why = f"the budget of a file, {gone.over}, was used up"
+        return Died(f"{why} {stage}" if stage else why, over=bool(gone.over))
 
     def _start(self) -> _Process:
         import multiprocessing
@@ -165,7 +218,10 @@ class Pool:
         ours, theirs = context.Pipe()
         # With fork a worker inherits our ends of the other pipes, and would keep them open after we are gone.
         inherited = (ours, *(each.connection for each in self._processes)) if _can_fork() else ()
-        arguments = (self._worker, theirs, inherited)
+        life = os.pipe() if _can_fork() else (-1, -1)
+        stage = mmap(-1, 1) if _can_fork() else None
+        lives = [each for each in (life[1], *(each.life for each in self._processes)) if each >= 0]
+        arguments = (self._worker, theirs, inherited, life[0], lives, stage)
         process = context.Process(target=_serve, args=arguments, daemon=True)  # type: ignore[attr-defined]
         with warnings.catch_warnings():
             # Python 3.12 warns of threads; ours never hold a lock that a worker needs.
@@ -173,7 +229,9 @@ class Pool:
             with _no_current_folder():
                 process.start()
         theirs.close()
-        return _Process(process, ours)
+        if _can_fork():
+            os.close(life[0])
+        return _Process(process, ours, life[1], stage, Watched(process.pid or 0))
 
 
 @contextlib.contextmanager
@@ -193,11 +251,23 @@ def _no_current_folder() -> Iterator[None]:
             os.environ[_SAFE_PATH] = before
 
 
-def _serve(worker: FileWorker[Any], connection: Connection, inherited: Sequence[Connection]) -> None:
-    """The life of a worker process: it ends when our end of the pipe is closed."""
+def _serve(
+    worker: FileWorker[Any],
+    connection: Connection,
+    inherited: Sequence[Connection],
+    life: int,
+    lives: Sequence[int],
+    stage: mmap | None,
+) -> None:
+    """The life of a worker process: it ends when our end of the pipe is closed, in the midst of a file too."""
     leave_signals()
     for other in inherited:
         other.close()
+    for each in lives:
+        os.close(each)
+    if life >= 0:
+        end_with(life)
+    stages.share(stage)
     collect_rarely()
     warnings.simplefilter("ignore")
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
+from transplt.base import stages
+from transplt.base.budget import Budget
 from transplt.base.errors import reason
 from transplt.base.finding import Cause, Effort, FileResult, Finding, HelperUse, Ledger, Level, Status, TokenVerdict
 from transplt.base.settings import Settings, TorchTarget
@@ -54,9 +56,10 @@ class MigratedFile:
 class FileWorker(Generic[_Record]):
     """State of one worker process: where files come from, the facts of the project, and what is made of a file.
 
-    `keep` is called with `root` and each file, here in the process that worked on it; what it returns goes back.
-    With `survey` the edits are not worked out: findings show where they would be. `known` holds what was read before,
-    and `files` what was parsed. `follow`: the file was named, and may be a link; what a walk finds is none.
+    `keep` is called with `root` and each file, here in the process that worked on it; what it returns goes back. With
+    `survey` the edits are not worked out: findings show where they would be. `known` holds what was read before, and
+    `files` what was parsed. `budget` is what each pass over a file may cost, for whoever watches the process. `follow`:
+    the file was named, and may be a link; what a walk finds is none.
     """
 
     root: str
@@ -66,6 +69,7 @@ class FileWorker(Generic[_Record]):
     project: Any = None
     survey: bool = False
     follow: bool = False
+    budget: Budget = field(default_factory=Budget)
     known: dict[str, bytes] = field(default_factory=dict)
     files: Files = field(default_factory=Files)
 
@@ -88,6 +92,7 @@ class FileWorker(Generic[_Record]):
     def index(self, entry: Entry) -> ModuleFacts | Unindexed | None:
         """The facts of the Python of a file; None when there is none, or the file cannot be opened."""
         try:
+            stages.enter(stages.READ)
             data = self.known[entry.path] if entry.path in self.known else self.read(entry)
             if entry.is_python or entry.size < SMALL_SCRIPT_BYTES:  # pictures of notebooks are not kept
                 self.known[entry.path] = data
@@ -105,7 +110,10 @@ class FileWorker(Generic[_Record]):
     def finish(self, entry: Entry) -> _Record | Unread:
         """Reads and migrates one file, and keeps what comes of it. WriteError when that cannot be written."""
         try:
-            return self.keep(self.root, self._placed(read_and_migrate(self, entry)))
+            stages.enter(stages.READ)
+            file = self._placed(read_and_migrate(self, entry))
+            stages.enter(stages.KEPT)
+            return self.keep(self.root, file)
         except OSError as error:
             return Unread(entry.path, reason(error))
 
@@ -121,14 +129,14 @@ class FileWorker(Generic[_Record]):
         findings = tuple(replace(finding, aside=aside, late=late) for finding in found)
         return replace(file, result=replace(file.result, findings=findings))
 
-    def copy(self, entry: Entry, why: str) -> _Record | Unread:
-        """Keeps a file as it is, because of a defect of ours."""
+    def copy(self, entry: Entry, why: str, over: bool = False) -> _Record | Unread:
+        """Keeps a file as it is, because of a defect of ours, or because it is `over` its budget."""
         try:
-            data = self.read(entry)
+            data = self.known[entry.path] if entry.path in self.known else self.read(entry)
         except OSError as error:
             return Unread(entry.path, reason(error))
         kind = FileKind.PYTHON if entry.is_python else _kind_of_other(entry.path, data)
-        return self.keep(self.root, MigratedFile(entry, kind, data, internal_result(entry.path, data, why)))
+        return self.keep(self.root, MigratedFile(entry, kind, data, internal_result(entry.path, data, why, over)))
 
 
 def read_and_migrate(worker: FileWorker[Any], entry: Entry) -> MigratedFile:
@@ -177,8 +185,11 @@ def _kind_of_other(path: str, data: bytes) -> FileKind:
     return FileKind.BINARY if len(data) > LARGE_FILE_BYTES and kind is not FileKind.NOTEBOOK else kind
 
 
-def internal_result(path: str, data: bytes, why: str) -> FileResult:
-    """A file on which transplt itself failed: it is copied as it is, and nobody has looked at its tokens."""
+def internal_result(path: str, data: bytes, why: str, over: bool = False) -> FileResult:
+    """A file on which transplt itself failed, or which was `over` its budget: it is copied as it is, and nobody has
+    looked at its tokens.
+    """
+    rest = "allow files more (`file-budget` in your own settings)" if over else "report the defect with the file"
     finding = Finding(
         path=path,
         span=TOP,
@@ -186,7 +197,7 @@ def internal_result(path: str, data: bytes, why: str) -> FileResult:
         level=Level.MANUAL,
         message=f"transplt could not work on this file and copied it as it is: {why}",
         effort=Effort.MEDIUM,
-        help="migrate this file by hand, and report the defect with the file",
+        help=f"migrate this file by hand, {'or' if over else 'and'} {rest}",
     )
     cause = Cause(TokenVerdict.UNKNOWN, finding.code)
     if not path.endswith(".py"):

@@ -108,7 +108,7 @@ def counterpart(name: str, value: str) -> str:
         return f"ASCEND_GLOBAL_LOG_LEVEL={_LOG_LEVELS[value.upper()]}"
     if not value.isascii() or not value.isdigit():
         return ""
-    number = int(value)
+    number = _number(value)
     if name == "NCCL_BUFFSIZE":
         return f"HCCL_BUFFSIZE={max(1, -(-number // 2**20))}"
     if name in _RANGES:
@@ -125,7 +125,7 @@ def refused(name: str, value: str) -> str:
         if name == "CUDA_VISIBLE_DEVICES":
             return "only numbers with commas and without spaces are read"
         return "only 0 and 1 are known"
-    ids = [int(part) for part in value.split(",") if part.isdigit()]
+    ids = [_number(part) for part in value.split(",") if part.isdigit()]
     if name == "CUDA_VISIBLE_DEVICES" and ids != sorted(ids):
         return "the numbers must stand in ascending order"
     return ""
@@ -136,6 +136,11 @@ def _allocator_refuses(value: str) -> str:
         key, _, amount = option.strip().partition(":")
         if key not in _ALLOCATOR:
             return f"{key} is no option of the NPU allocator"
-        if key == "max_split_size_mb" and (not amount.strip().isdigit() or int(amount) <= 20):
+        if key == "max_split_size_mb" and (not amount.strip().isdigit() or _number(amount) <= 20):
             return "max_split_size_mb must be greater than 20"
     return ""
+
+
+def _number(digits: str) -> int:
+    """The number that digits are. Python reads no more than 4,300 of them; so many are no device, and no size."""
+    return int(digits) if len(digits) < 100 else 10**100

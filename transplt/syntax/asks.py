@@ -99,6 +99,15 @@ def starred_at(display: ast.Tuple | ast.List) -> int:
     return known
 
 
+def last_starred_at(display: ast.Tuple | ast.List) -> int:
+    """The index of the last element with a star, -1 where none has one."""
+    known: int | None = display.__dict__.get("_last_starred")
+    if known is None:
+        stars = (index for index, each in enumerate(display.elts) if isinstance(each, ast.Starred))
+        known = display.__dict__["_last_starred"] = max(stars, default=-1)
+    return known
+
+
 # --- calls -----------------------------------------------------------------------------------------------------------
 
 

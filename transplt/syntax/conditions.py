@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from transplt.syntax.asks import last_name, place_in_block
+from transplt.syntax.asks import index_in, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: The commonest expressions, which are no conditions of several parts.
@@ -100,11 +101,24 @@ def _parts(node: ast.expr, wanted: bool, perhaps: bool) -> _Parts | None:
 def leaves(body: list[ast.stmt]) -> bool:
     """True for a block behind whose last statement nothing of its own block runs."""
     last = body[-1]
+    passed: list[ast.If] = []  # of a chain of `elif` each asks for all behind it
+    while isinstance(last, ast.If) and last.orelse and (known := last.__dict__.get("_leaves")) is None:
+        passed.append(last)
+        if not leaves(last.body):
+            known = False
+            break
+        last = last.orelse[-1]
+    else:
+        known = known if isinstance(last, ast.If) and last.orelse else _ends(last)
+    for each in passed:
+        each.__dict__["_leaves"] = known
+    return bool(known)
+
+
+def _ends(last: ast.stmt) -> bool:
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         return last_name(last.value.func) in _EXITS
-    return isinstance(last, _LEAVES) or (
-        isinstance(last, ast.If) and bool(last.orelse) and leaves(last.body) and leaves(last.orelse)
-    )
+    return isinstance(last, _LEAVES)
 
 
 def following(node: ast.stmt) -> list[ast.stmt]:
@@ -113,26 +127,47 @@ def following(node: ast.stmt) -> list[ast.stmt]:
     return block[index + 1 :]
 
 
+#: A list of nodes of a tree, and the index from which on all of them are meant: of 8,000 gates in one block each has
+#: what is behind it, and nobody goes through that for each.
+Run = tuple[Sequence[ast.AST], int]
+
+
 class Sides(NamedTuple):
     """What runs only if a part of a condition is true or false, and what runs otherwise; `value`: the expression that
-    carries the answer on, where the condition is none of a statement.
+    carries the answer on, where the condition is none of a statement. No run is empty.
     """
 
-    this: list[ast.AST]
-    other: list[ast.AST]
+    runs: list[Run]
+    other_runs: list[Run]
     value: ast.expr | None
+
+    @property
+    def this(self) -> list[ast.AST]:
+        """All nodes of the one side."""
+        return _nodes_of(self.runs)
+
+    @property
+    def other(self) -> list[ast.AST]:
+        """All nodes of the other side."""
+        return _nodes_of(self.other_runs)
+
+    @classmethod
+    def of(cls, runs: list[Run], other: list[Run], value: ast.expr | None) -> Sides:
+        """The sides with the runs that are not empty."""
+        held, not_held = ([run for run in each if run[1] < len(run[0])] for each in (runs, other))
+        return cls(held, not_held, value)
 
 
 def sides_of(node: ast.expr, truth: bool = True) -> Sides:
     """What runs only if an expression has a truth value, and what runs otherwise."""
-    this: list[ast.AST] = []
+    runs: list[Run] = []
     current, above = node, parent(node)
     while _passes_on(above, current):
         if isinstance(above, ast.BoolOp):
-            index = next(at for at, value in enumerate(above.values) if value is current)
+            index = index_in(above, "values", current)
             # Of `not gpu or f(x)` the second part runs on a GPU only, of `gpu and f(x)` too.
             if implies(current, isinstance(above.op, ast.And), Atom(node, truth), perhaps=True):
-                this += above.values[index + 1 :]
+                runs.append((above.values, index + 1))
         assert isinstance(above, ast.expr)
         current, above = above, parent(above)
     for way, other_way in ((True, False), (False, True)):
@@ -140,15 +175,24 @@ def sides_of(node: ast.expr, truth: bool = True) -> Sides:
             continue
         ran, not_run = _branches(above, current, way), _branches(above, current, other_way)
         if ran is not None:
-            return Sides([*this, *ran], not_run or [], None)
+            runs += ran
+            return Sides.of(runs, not_run or [], None)
     if isinstance(above, (ast.If, ast.While, ast.IfExp, ast.Assert, ast.comprehension)):
-        return Sides(this, [], None)
-    return Sides(this, [], current)
+        return Sides.of(runs, [], None)
+    return Sides.of(runs, [], current)
+
+
+def _nodes_of(runs: list[Run]) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    for nodes, start in runs:
+        found += nodes[start:]
+    return found
 
 
 def stops_otherwise(node: ast.expr, truth: bool = True) -> bool:
     """True where the program stops by itself if an expression has not a truth value: it raises, exits, or asserts."""
-    this, other, value = sides_of(node, truth)
+    sides = sides_of(node, truth)
+    this, other, value = sides.this, sides.other, sides.value
     holder: ast.AST = node
     while not isinstance(holder, ast.stmt):
         holder = parent(holder)
@@ -184,24 +228,30 @@ def _passes_on(above: ast.AST, current: ast.AST) -> bool:
     return isinstance(above, ast.Compare) and above.left is current and _compared_with_truth(above) is not None
 
 
-def _branches(above: ast.AST, test: ast.expr, way: bool) -> list[ast.AST] | None:
+def _branches(above: ast.AST, test: ast.expr, way: bool) -> list[Run] | None:
     """What runs when a test answers one way; None where it is no test."""
     if isinstance(above, (ast.If, ast.While)) and above.test is test:
         chosen, rest = (above.body, above.orelse) if way else (above.orelse, above.body)
         behind = isinstance(above, ast.If) and bool(rest) and leaves(rest)
-        return [*chosen, *(following(above) if behind else [])]
+        return [(chosen, 0), *([_behind(above)] if behind else [])]
     if isinstance(above, ast.IfExp) and above.test is test:
-        return [above.body if way else above.orelse]
+        return [([above.body if way else above.orelse], 0)]
     if isinstance(above, ast.Assert) and above.test is test:
-        return [*following(above)] if way else []
+        return [_behind(above)] if way else []
     if isinstance(above, ast.comprehension) and way:
         holder = parent(above)
-        return [part for name in ("elt", "key", "value") if isinstance(part := getattr(holder, name, None), ast.AST)]
+        parts = (getattr(holder, name, None) for name in ("elt", "key", "value"))
+        return [([part for part in parts if isinstance(part, ast.AST)], 0)]
     if isinstance(above, ast.Call) and test in above.args and (skips := last_name(above.func)) in _SKIPPERS:
         holder = parent(above)
         if isinstance(holder, (*FUNCTIONS, ast.ClassDef)) and above in holder.decorator_list:
-            return [*holder.body] if way == (skips == "skipUnless") else []
+            return [(holder.body, 0)] if way == (skips == "skipUnless") else []
     return None
+
+
+def _behind(node: ast.stmt) -> Run:
+    block, index = place_in_block(node)
+    return block, index + 1
 
 
 _SKIPPERS = frozenset({"skipif", "skipIf", "skipUnless"})

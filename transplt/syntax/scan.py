@@ -86,8 +86,47 @@ def _link(node: Any, above: ast.AST, scope: Scope) -> None:
 
 def statement(node: ast.AST) -> ast.stmt:
     """The statement that holds an expression (or the statement itself)."""
-    while not isinstance(node, ast.stmt):
-        node = parent(node)
+    found = node if isinstance(node, ast.stmt) else ancestor(node, ast.stmt, "_statement")
+    assert isinstance(found, ast.stmt)
+    return found
+
+
+#: So many nodes are gone up before somebody looks for what is known.
+_NEAR = 32
+
+
+def ancestor(node: ast.AST, kinds: type[ast.AST] | tuple[type[ast.AST], ...], key: str) -> ast.AST:
+    """The nearest node of some kinds above another one; the module where there is none. `key` stands for the kinds.
+
+    A chain of 2,000 `elif` is as deep: what is far away is found once for all on the way.
+    """
+    passed: list[ast.AST] = []
+    while not isinstance(node := parent(node), kinds) and not isinstance(node, ast.Module):
+        if len(passed) >= _NEAR and (known := node.__dict__.get(key)) is not None:
+            node = known
+            break
+        passed.append(node)
+    if len(passed) >= _NEAR:
+        for each in passed:
+            each.__dict__[key] = node
+    return node
+
+
+def outermost(node: ast.AST, carries: Callable[[ast.AST, ast.AST], bool], key: str) -> ast.AST:
+    """The last node on the way up as long as `carries` (the node above, the node) says so. `key` stands for it.
+
+    What is far away is found once for all on the way, as in `ancestor`: `a + b + ...` is as deep as it is long.
+    """
+    passed: list[ast.AST] = []
+    while carries(above := parent(node), node):
+        if len(passed) >= _NEAR and (known := node.__dict__.get(key)) is not None:
+            node = known
+            break
+        passed.append(node)
+        node = above
+    if len(passed) >= _NEAR:
+        for each in passed:
+            each.__dict__[key] = node
     return node
 
 

@@ -64,6 +64,7 @@ def settings_in_force(project: CheckedProject, path: Path) -> list[tuple[str, An
             for name in _BY_NAME
         ),
         ("copy-all", bool(found.copy_all), source(found.copy_all is not None)),
+        ("file-budget", project.budget.text(), source(found.file_budget is not None)),
         ("rules", [shown(os.path.relpath(rule, project.root)) for rule in found.rules], source(bool(found.rules))),
         ("exclude", list(found.exclude), source(bool(found.exclude))),
         ("per-file-ignores", dict(found.per_file_ignores), source(bool(found.per_file_ignores))),

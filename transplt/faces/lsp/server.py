@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, default_converter
 from pygls.uris import to_fs_path
 
 import transplt
@@ -25,6 +27,8 @@ from transplt.rules.pages import DiagnosticError, load
 
 #: Seconds without a key before a text is looked at.
 PAUSE = 0.3
+#: The largest number of a line or a character in the protocol.
+_LAST = 2**31 - 1
 #: The exit code of every command that is interrupted.
 _INTERRUPTED = 130
 _SEVERITY = {
@@ -37,13 +41,39 @@ _SEVERITY = {
 _TEXT_OF_DOCUMENT = re.compile(r"\r\n|\r|\n")
 
 
+class _Protocol(LanguageServerProtocol):
+    """pygls drops a request that it cannot read, and the client waits for ever: here it gets an error."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """A message as an object of lsprotocol."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "id" in data and "method" in data:
+                self._send_response(data["id"], error=error.to_response_error())
+            raise
+
+
+def _converter() -> Any:
+    """What reads messages: a place before the text, or behind any, is its beginning, or no place of it."""
+    converter = default_converter()
+
+    def position(given: dict[str, Any], _: type) -> types.Position:
+        line, character = (min(max(int(given[name]), 0), _LAST) for name in ("line", "character"))
+        return types.Position(line, character)
+
+    converter.register_structure_hook(types.Position, position)
+    return converter
+
+
 class Server(LanguageServer):
     """The server with what is open: projects by their folder, and what was found in each text."""
 
     def __init__(self, options: Options, pause: float = PAUSE) -> None:
         super().__init__(
-            "transplt", transplt.__version__, text_document_sync_kind=types.TextDocumentSyncKind.Full
-        )
+            "transplt", transplt.__version__, text_document_sync_kind=types.TextDocumentSyncKind.Full,
+            protocol_cls=_Protocol, converter_factory=_converter,
+        )  # fmt: skip
         self.options, self.pause = options, pause
         self.projects: dict[Path, OpenProject] = {}
         self.found: dict[str, tuple[str, tuple[Finding, ...]]] = {}

@@ -115,11 +115,13 @@ def _reads_elsewhere(script: Script, name: str, places: list[Node], accounted: s
     """Of the places that name a variable, those that read it and hand it to no Python program or to people."""
     found = []
     for node in places:
-        if node.id in accounted or node.parent is None:
+        above = script.above(node)
+        if node.id in accounted or above is None:
             continue
-        if node.parent.type == "variable_assignment" and node.parent.child_by_field_name("name") == node:
+        if above.type == "variable_assignment" and above.child_by_field_name("name") == node:
             continue
-        if node.parent.parent is not None and _is_own_default(script, node.parent.parent, name):
+        outer = script.above(above)
+        if outer is not None and _is_own_default(script, outer, name):
             continue
         if not is_printed(script, node):
             found.append(node)
@@ -136,9 +138,9 @@ def _compared(script: Script, name: str, unread: list[Node]) -> list[tuple[str, 
     """The texts that a variable is compared with (`[ "$X" = cuda ]`); such places are taken out of `unread`."""
     found = []
     for node in list(unread):
-        test = node.parent
+        test = script.above(node)
         while test is not None and test.type in ("simple_expansion", "expansion", "string"):
-            test = test.parent
+            test = script.above(test)
         if test is None or test.type != "binary_expression" or len(test.named_children) != 2:
             continue
         sides = test.named_children

@@ -7,12 +7,16 @@ than the last, behind `!` and in the test of `if` and `while` stops no script.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tree_sitter import Node
 
+from transplt.edits.edit import Extent
 from transplt.files.kind import FileKind
 from transplt.files.shell.script import Script
+from transplt.files.shell.texts import is_inside
 
 #: The command is not there: `stops` the script, `goes on`, with a value in its place (`falls back`), `unreached`.
 STOPS, GOES_ON, FALLS_BACK, UNREACHED = "stops", "goes on", "falls back", "unreached"
@@ -32,16 +36,16 @@ def outcome(script: Script, node: Node, tool: str) -> str:
     asks = re.compile(rf"{_LOOKS}[\"']?(?:\S*/)?{re.escape(tool)}\b|-x[ \t]+\S*{re.escape(tool)}\b")
     held = False  # its status decides something, or is caught
     read = False
-    for below, above in _way(node):
+    for below, above in _way(script, node):
         if above.type == "list":
             left, right = above.named_children[0], above.named_children[-1]
-            operator = _operator(script, left, right)
+            operator = script.operator(above)
             if below == right and operator == "&&" and _asked(script, left, asks):
                 return UNREACHED
             if below == left and operator == "||":
                 if _ENDS.search(script.text(right)):
                     return STOPS
-                return FALLS_BACK if read or _within(above, "command_substitution") else GOES_ON
+                return FALLS_BACK if read or is_inside(script, above, "command_substitution") else GOES_ON
             held = held or (below == left and operator == "&&")
         elif above.type == "if_statement" and _reached_if(script, below, above, asks):
             return UNREACHED
@@ -54,8 +58,7 @@ def outcome(script: Script, node: Node, tool: str) -> str:
             read = read or (above.type == "pipeline" and below != above.named_children[-1])
     if read or held:
         return STOPS if _guards_an_end(script, node) or read else GOES_ON
-    counts = script.document.host in _EACH_COUNTS or _SETS_E.search(script.document.utf8, 0, node.start_byte)
-    return STOPS if counts else GOES_ON
+    return STOPS if script.document.host in _EACH_COUNTS or _sets_e(script, node.start_byte) else GOES_ON
 
 
 def answer(script: Script, node: Node) -> str:
@@ -65,12 +68,13 @@ def answer(script: Script, node: Node) -> str:
 
 def guarded(script: Script, node: Node) -> list[Node]:
     """The commands that run only where the answer to a question is yes; nothing where others depend on it too."""
-    for below, above in _way(node):
+    for below, above in _way(script, node):
         if above.type == "list":
             left, right = above.named_children[0], above.named_children[-1]
+            operator = script.operator(above)
             above = _caught(script, above)
-            outer = above.parent
-            if below == left and _operator(script, left, right) == "&&" and outer is not None and outer.type != "list":
+            outer = script.above(above)
+            if below == left and operator == "&&" and outer is not None and outer.type != "list":
                 return list(script.walk("command", below=right))
             return []
         if above.type == "if_statement":
@@ -84,33 +88,57 @@ def guarded(script: Script, node: Node) -> list[Node]:
     return []
 
 
-def _way(node: Node) -> Iterator[tuple[Node, Node]]:
-    """Each node with the one above it, up to the top."""
-    while node.parent is not None:
-        yield node, node.parent
-        node = node.parent
+def _way(script: Script, node: Node) -> Iterator[tuple[Node, Node]]:
+    """Each node with the one above it, up to the top. Of a list in lists the first, and the next one that has `||`:
+    what is joined by `&&` says no more than the first does.
+    """
+    while (above := script.above(node)) is not None:
+        yield node, above
+        if node.type != "list" or above.type != "list":
+            node = above
+        elif (outer := script.list_or(above)) is None:
+            node = script.whole_list(above)
+        else:
+            yield outer.named_children[0], outer
+            node = outer
 
 
-def _operator(script: Script, left: Node, right: Node) -> str:
-    return script.document.utf8[left.end_byte : right.start_byte].decode().strip()
+def _sets_e(script: Script, before: int) -> bool:
+    """True where a script is told in front of a place to stop at the first command that fails."""
+    first = _first_set_e(script.document.utf8)
+    if first is None or first[0] > before:
+        return False
+    return first[1] <= before or _SETS_E.search(script.document.utf8, first[0], before) is not None
+
+
+@lru_cache(4)
+def _first_set_e(utf8: bytes) -> Extent | None:
+    found = _SETS_E.search(utf8)
+    return None if found is None else found.span()
 
 
 def _caught(script: Script, node: Node) -> Node:
     """`node || true` for a list behind which nothing depends on how it ends."""
-    above = node.parent
+    above = script.above(node)
     if above is None or above.type != "list" or above.named_children[0] != node:
         return node
     right = above.named_children[-1]
-    harmless = _operator(script, node, right) == "||" and script.text(right).strip() in ("true", ":")
+    harmless = script.operator(above) == "||" and script.text(right).strip() in ("true", ":")
     return above if harmless else node
 
 
-def _within(node: Node, kind: str) -> bool:
-    return any(above.type == kind for _, above in _way(node))
-
-
 def _asked(script: Script, node: Node, asks: re.Pattern[str]) -> bool:
-    return asks.search(text := script.text(node)) is not None and _NOT.search(text) is None
+    utf8 = script.document.utf8
+    starts, ends = _spans(utf8, asks.pattern.encode())
+    at = bisect_left(starts, node.start_byte)
+    return at < len(ends) and ends[at] <= node.end_byte and utf8.find(b"!", node.start_byte, node.end_byte) < 0
+
+
+@lru_cache(4)
+def _spans(utf8: bytes, pattern: bytes) -> tuple[list[int], list[int]]:
+    """Where the matches of a pattern begin and end; each side of a long list asks for those in it."""
+    spans = [found.span() for found in re.finditer(pattern, utf8)]
+    return [start for start, _ in spans], [end for _, end in spans]
 
 
 def is_test(above: Node, below: Node) -> bool:
@@ -130,10 +158,10 @@ def _reached_if(script: Script, below: Node, above: Node, asks: re.Pattern[str])
 
 def _guards_an_end(script: Script, node: Node) -> bool:
     """True where the script ends if the status of a command is not zero."""
-    for below, above in _way(node):
+    for below, above in _way(script, node):
         if above.type == "list":
             left, right = above.named_children[0], above.named_children[-1]
-            if below == left and _operator(script, left, right) == "||":
+            if below == left and script.operator(above) == "||":
                 return _ENDS.search(script.text(right)) is not None
         elif above.type == "if_statement" and is_test(above, below):
             then = next((child.start_byte for child in above.children if child.type == "then"), above.end_byte)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import accumulate
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
@@ -37,6 +39,11 @@ class Script:
     root: Node
     lost: int = 0
     bad: list[Extent] = field(default_factory=list)
+    _bad: list[Extent] = field(default_factory=list)
+    _ends: list[int] = field(default_factory=list)
+    _above: dict[int, Node] = field(default_factory=dict)
+    _whole: dict[int, Node] = field(default_factory=dict)
+    _or: dict[int, Node] = field(default_factory=dict)
 
     def text(self, node: Node) -> str:
         """The source of a node."""
@@ -44,7 +51,52 @@ class Script:
 
     def sound(self, node: Node) -> bool:
         """True for a node that no error stands near."""
-        return node.end_byte <= self.lost and not any(a < node.end_byte and node.start_byte < b for a, b in self.bad)
+        if node.end_byte > self.lost:
+            return False
+        if len(self._bad) != len(self.bad):
+            self._bad = sorted(self.bad)
+            self._ends = [*accumulate((end for _, end in self._bad), max)]
+        before = bisect_left(self._bad, (node.end_byte,))  # those that begin before the node ends
+        return not before or self._ends[before - 1] <= node.start_byte
+
+    def above(self, node: Node) -> Node | None:
+        """The node that holds another one, None for the root. tree-sitter looks for it from the root at each call."""
+        self._place()
+        return self._above.get(node.id)
+
+    def whole_list(self, node: Node) -> Node:
+        """`a && b && c` is a list in a list: the outermost of them, for a list that is the left side of another one.
+
+        A list of 8,000 commands is as deep, and each of them would go up through all.
+        """
+        self._place()
+        return self._whole.get(node.id, node)
+
+    def list_or(self, node: Node) -> Node | None:
+        """The innermost list `x || y` around a list that has it, or another of the same run, on its left."""
+        self._place()
+        return self._or.get(node.id)
+
+    def _place(self) -> None:
+        if self._above:
+            return
+        stack = [self.root]
+        while stack:
+            node = stack.pop()
+            children = node.named_children
+            for index, child in enumerate(children):
+                self._above[child.id] = node
+                if not index and node.type == child.type == "list":
+                    self._whole[child.id] = self._whole.get(node.id, node)
+                    outer = node if self.operator(node) == "||" else self._or.get(node.id)
+                    if outer is not None:
+                        self._or[child.id] = outer
+            stack.extend(reversed(children))
+
+    def operator(self, node: Node) -> str:
+        """The sign between the sides of a list or a comparison."""
+        sides = node.named_children
+        return self.document.utf8[sides[0].end_byte : sides[-1].start_byte].decode("utf-8", "replace").strip()
 
     def walk(self, *types: str, below: Node | None = None, but: frozenset[int] = frozenset()) -> Iterator[Node]:
         """Nodes of these types (without any: all), in the order of the text; not below those in `but` (their ids)."""
@@ -93,25 +145,17 @@ def _mark_errors(script: Script) -> None:
     if script.root.type == "ERROR":
         script.lost = 0
         return
-    stack = [script.root]
+    stack = [(each, each) for each in script.root.children]  # with the statement of the script in which each stands
     while stack:
-        node = stack.pop()
+        node, top = stack.pop()
         if node.is_error or node.is_missing:
             if node.is_missing or _SHIFTS.search(utf8, node.start_byte, node.end_byte):
-                script.lost = min(script.lost, _top(node).start_byte)
-            top = _top(node)
+                script.lost = min(script.lost, top.start_byte)
             end = utf8.find(b"\n", top.end_byte)
             start = utf8.rfind(b"\n", 0, top.start_byte) + 1
             script.bad.append((start, len(utf8) if end < 0 else end))
         elif node.has_error:
-            stack.extend(node.children)
-
-
-def _top(node: Node) -> Node:
-    """The statement of the script in which a node stands."""
-    while node.parent is not None and node.parent.parent is not None:
-        node = node.parent
-    return node
+            stack.extend((each, top) for each in node.children)
 
 
 def errors(document: Document) -> int:

@@ -66,12 +66,12 @@ def _shown(script: Script) -> Iterator[Kept]:
         if body is None or script.text(body) != "cat" or not _mentions(script, node):
             continue
         kinds = [child for child in node.named_children if child.type == "heredoc_redirect"]
-        outer = node.parent
+        outer = script.above(node)
         if len(kinds) != 1 or len(node.named_children) != 2 or (outer is not None and outer.type == "pipeline"):
             continue
         if any(child.type.endswith("redirect") or child.type == "pipeline" for child in kinds[0].named_children):
             continue
-        if is_inside(node, "command_substitution", "process_substitution"):
+        if is_inside(script, node, "command_substitution", "process_substitution"):
             continue
         for part in kinds[0].named_children:
             if part.type == "heredoc_body" and not part.named_children:
@@ -81,13 +81,13 @@ def _shown(script: Script) -> Iterator[Kept]:
                     yield Kept((inner.start_byte, inner.end_byte), "text")
 
 
-def is_inside(node: Node, *types: str) -> bool:
-    """True for what stands in a node of one of these types."""
-    above = node.parent
+def is_inside(script: Script, node: Node, *types: str) -> bool:
+    """True for what stands in a node of one of these types, which are no lists."""
+    above = script.above(node)
     while above is not None:
         if above.type in types:
             return True
-        above = above.parent
+        above = script.above(script.whole_list(above))
     return False
 
 
@@ -97,19 +97,19 @@ def is_printed(script: Script, node: Node) -> bool:
     while current is not None and current.type != "command":
         if current.type in ("command_substitution", "process_substitution"):
             return False
-        current = current.parent
+        current = script.above(script.whole_list(current))
     if current is None:
         return False
     name = current.child_by_field_name("name")
     if name is None or script.text(name) not in _SAYS:
         return False
-    above = current.parent
+    above = script.above(current)
     while above is not None and above.type in ("redirected_statement", "list", "pipeline", "command_substitution"):
         if above.type in ("pipeline", "command_substitution"):
             return False
         if above.type == "redirected_statement" and not _to_terminal(script, above):
             return False
-        above = above.parent
+        above = script.above(script.whole_list(above))
     return True
 
 

@@ -53,7 +53,7 @@ def _tool(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word]
     called = base(run[0]) if run else ""
     if words and base(words[0]) in _LOOKS_FOR and (asked := _asked(words)) is not None:
         yield _question(script, node, asked)
-    elif words and base(words[0]) == "whereis" and not _is_read(node):
+    elif words and base(words[0]) == "whereis" and not _is_read(script, node):
         yield from (Kept(word.extent, "text") for word in words[1:])
     elif called == "nvidia-smi":
         yield _smi(script, node, words, run)
@@ -61,7 +61,7 @@ def _tool(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word]
         extent = (run[0].extent[0], run[-1].extent[1])
         help_ = "the version of CANN stands in $ASCEND_HOME_PATH/version.cfg; npu-smi info shows that of the driver"
         comes = outcome(script, node, "nvcc")
-        if comes == UNREACHED or (comes == GOES_ON and not _is_read(node)):
+        if comes == UNREACHED or (comes == GOES_ON and not _is_read(script, node)):
             message = f"nvcc is not there; {NOT_THERE}"
             yield Note(extent, TOOLKIT, Level.INFO, message, "nvcc", help_)
         else:
@@ -111,7 +111,7 @@ def _smi(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word])
     watched = base(words[0]) == "watch"
     new = _becomes(run)
     quoted = run[0].source[:1] in "\"'"
-    if new and (not quoted or watched) and script.sound(node) and not _is_read(node):
+    if new and (not quoted or watched) and script.sound(node) and not _is_read(script, node):
         if quoted:
             extent = (extent[0] + 1, extent[1] - 1)
         return Edit(extent, SMI, f"{script.document.source.slice(*extent)} -> {new}", new, api="nvidia-smi")
@@ -120,7 +120,7 @@ def _smi(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word])
         help_ += "; ls /dev/davinci[0-9]* lists the NPUs, npu-smi info -t usages -i 0 what one of them does"
     if "topo" in arguments:
         help_ = "npu-smi info -t topo"
-    read, comes = _is_read(node), outcome(script, node, "nvidia-smi")
+    read, comes = _is_read(script, node), outcome(script, node, "nvidia-smi")
     if comes == UNREACHED:
         message = "nvidia-smi is called only where it is there"
         return Note(extent, TOOLKIT, Level.INFO, message, "nvidia-smi", help_)
@@ -134,9 +134,9 @@ def _smi(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word])
     return Note(extent, TOOLKIT, Level.MANUAL, message, "nvidia-smi", help_, Effort.LOW, blocks=blocks)
 
 
-def _is_read(node: Node) -> bool:
+def _is_read(script: Script, node: Node) -> bool:
     """True for a command whose output goes to a program, or whose result decides something."""
-    below, above = node, node.parent
+    below, above = node, script.above(node)
     while above is not None:
         if above.type in _READ or below.type in _READ:
             return True
@@ -144,7 +144,8 @@ def _is_read(node: Node) -> bool:
             above.child_by_field_name("condition") == below or is_test(above, below)
         ):
             return True
-        below, above = above, above.parent
+        below = script.whole_list(above)
+        above = script.above(below)
     return False
 
 

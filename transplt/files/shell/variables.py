@@ -91,14 +91,15 @@ def _uses(script: Script, elsewhere: frozenset[int]) -> Iterator[Use]:
 
 
 def _use(script: Script, node: Node, name: str, doubts: Doubts) -> Use:
-    above = node.parent
+    above = script.above(node)
     extent, sound = (node.start_byte, node.end_byte), script.sound(node)
     if above is None:
         return Use(name, extent, "read", sound)
     if above.type == "variable_assignment" and above.child_by_field_name("name") == node:
         value = above.child_by_field_name("value")
         text = script.plain(value)
-        given = above.parent is not None and above.parent.type == "command"
+        outer = script.above(above)
+        given = outer is not None and outer.type == "command"
         doubt = "" if text is not None or value is None or name not in variables() else doubts.why(name, value)
         if any(child.type == "+=" for child in above.children):
             doubt = "something is appended to its value"

@@ -33,7 +33,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
         return
     side = CudaSide(work.slots, work.rules, work.project)
     taken_back: set[int] = set()
-    stays: list[ast.AST] = []
+    stays: dict[int, ast.AST] = {}
     for edit, (question, truth) in gates:
         if not work.settings.tune and (reason := idle(work.slots, question, truth)):  # a tuning may set the NPU's own
             taken_back.add(id(edit))
@@ -65,7 +65,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             )
             continue
         taken_back.add(id(edit))
-        stays += side.ran_by(question, truth)
+        stays |= {id(node): node for node in side.ran_by(question, truth)}
         if answer.followed and stops_otherwise(question, truth):
             yield work.note(
                 edit.node,
@@ -94,8 +94,9 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
                 help="if all of it runs on an NPU, write the test for the NPU; else see that the other path is right",
                 effort=Effort.LOW,
             )
-    for edit, (question, truth) in gates if stays else ():
-        if id(edit) not in taken_back and (name := side.withheld(stays, side.ran_by(question, truth))):
+    only = side.set_only_in(stays.values()) if stays else set()
+    for edit, (question, truth) in gates if only else ():
+        if id(edit) not in taken_back and (name := side.withheld(only, side.ran_by(question, truth))):
             taken_back.add(id(edit))
             stops = stops_otherwise(question, truth)
             yield work.note(

@@ -156,24 +156,42 @@ def _first_card(cards: ast.expr | None) -> tuple[str, ...]:
 
 def _saved_whole(work: Work, call: ast.Call) -> ast.expr | None:
     """Where the wrapper may be pickled as an object: its class would be looked for where it is loaded."""
+    saved_here = work.once(_names_saved)
+    if not saved_here:
+        return None
     names = _names_of(work, call)
-    for saved in saved_objects(work):
-        if any(_name_of(each) in names for each in (saved, *parts_saved(work, saved))):
-            return saved
-    return None
+    return next((saved for saved, parts in saved_here if not names.isdisjoint(parts)), None)
+
+
+def _names_saved(work: Work) -> list[tuple[ast.expr, set[str]]]:
+    """What a file pickles, and the names in it."""
+    return [
+        (saved, {_name_of(each) for each in (saved, *parts_saved(work, saved))}) for saved in saved_objects(work)
+    ]
+
+
+def _names_handed_on(work: Work) -> list[tuple[set[str], set[str]]]:
+    """Of each assignment of a file the names that it reads, and those that it gives their values to."""
+    return [
+        (
+            {_name_of(each) for each in (node.value, *parts_saved(work, node.value))},
+            {ast.unparse(each.value if isinstance(each, ast.Subscript) else each) for each in node.targets},
+        )
+        for node in work.scan.assigns
+    ]
 
 
 def _names_of(work: Work, call: ast.Call) -> set[str]:
     """What the wrapper is called in the file: where it is stored, in what it is put, and as which parameter."""
     stored_by = statement(call)
     names = {ast.unparse(target) for target in stored_by.targets} if isinstance(stored_by, ast.Assign) else set()
+    assigned = work.once(_names_handed_on)
     known = -1
     while known < len(names):
         known = len(names)
-        for node in work.scan.assigns:
-            if any(_name_of(each) in names for each in (node.value, *parts_saved(work, node.value))):
-                for target in node.targets:
-                    names.add(ast.unparse(target.value if isinstance(target, ast.Subscript) else target))
+        for read, given in assigned:
+            if not names.isdisjoint(read):
+                names |= given
         for use in work.scan.calls:
             names |= _parameters(work, use, names)
     return names

@@ -106,11 +106,22 @@ def _word_of_memory(work: Work, node: ast.Constant) -> bool:
     over = parent(above)
     if not isinstance(above, ast.Compare) or not isinstance(over, ast.BoolOp) or not isinstance(over.op, ast.And):
         return False
-    others = [value.left for value in over.values if isinstance(value, ast.Compare) and value is not above]
-    memory = any(isinstance(o, ast.Constant) and "out of memory" in str(o.value).lower() for o in others)
-    if not memory or not _word_in_error(work, node) or not _repeatable(above):
+    of_memory = _of_memory(over)
+    if all(each is above for each in of_memory[:2]) or not _word_in_error(work, node) or not _repeatable(above):
         return False
     return isinstance(above.ops[0], ast.In) and work.text(node).lower().count("cuda") == 1
+
+
+def _of_memory(condition: ast.BoolOp) -> list[ast.expr]:
+    """The parts of a condition that look for "out of memory"; every other part asks for them."""
+    known: list[ast.expr] | None = condition.__dict__.get("_of_memory")
+    if known is None:
+        known = condition.__dict__["_of_memory"] = [
+            each for each in condition.values
+            if isinstance(each, ast.Compare) and isinstance(each.left, ast.Constant)
+            and "out of memory" in str(each.left.value).lower()
+        ]  # fmt: skip
+    return known
 
 
 def _memory(work: Work, node: ast.Constant, word: str) -> Finds:

@@ -22,7 +22,7 @@ from transplt.rules.packages import package_imported_as, what_to_do
 from transplt.syntax.asks import last_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import IMPORT_CALLS, assigned_value
-from transplt.syntax.scan import FUNCTIONS, chain, parent
+from transplt.syntax.scan import FUNCTIONS, chain, outermost, parent
 
 fixer = Fixer(__name__, code="NPU553", rank=130)
 
@@ -216,14 +216,18 @@ def _string(work: Work, node: ast.Constant, value: str) -> Finds:
 
 def _call_around(node: ast.AST) -> ast.Call | None:
     """The nearest call in whose arguments a string stands, through lists, dicts and keywords."""
-    above = parent(node)
+    above = parent(outermost(node, _is_operator, "_operator"))
     while isinstance(above, (ast.List, ast.Tuple, ast.Dict, ast.keyword, ast.BinOp, ast.Call)):
         if isinstance(above, ast.Call):
             last = last_name(above.func)
             if last not in ("join", "str", "abspath", "Path", "glob"):
                 return above
-        above = parent(above)
+        above = parent(outermost(above, _is_operator, "_operator"))
     return None
+
+
+def _is_operator(above: ast.AST, node: ast.AST) -> bool:
+    return isinstance(above, ast.BinOp)
 
 
 def _registers(work: Work, func: ast.expr) -> bool:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from transplt.base.finding import Level
 from transplt.edits.edit import Edit, Extent, Finds
@@ -23,7 +25,7 @@ from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
 from transplt.flow.option_defaults import destination
 from transplt.program.given import defaults
 from transplt.syntax.asks import index_in, last_name, string_of
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, ancestor, parent, statement
 from transplt.trees.literals import in_literals
 from transplt.trees.transform import OfText
 
@@ -47,6 +49,7 @@ def texts_about_options(work: Work, tree: ast.Module) -> Finds:
     if work.settings.style != "npu":
         return
     yield from _usages(work, tree)
+    edits = _Edits.of(work)
     for outer in work.strings_left():
         value = whole_value(outer)
         words = {match.group() for match in WORD.finditer(value)} & {"cuda", "nccl"}
@@ -54,9 +57,9 @@ def texts_about_options(work: Work, tree: ast.Module) -> Finds:
             continue
         call = _described(outer)
         tests = _tests(work, outer) if call is None else []
-        marks = _of_flag(work, call) if call is not None else _moved(work, tests)
+        marks = _of_flag(work, edits, call) if call is not None else edits.moved(tests)
         pairs = dict(_NEW[mark] for mark in sorted(marks) if _NEW[mark][0] in words)
-        if pairs and _asks_the_card(work, tests):
+        if pairs and edits.ask_the_card(tests):
             pairs |= {"CUDA": "NPU", "Cuda": "NPU"}  # "the device is 'cuda', but CUDA is not available"
         if pairs and not (call is None and _is_looked_for(work, value)) and work.take(outer):
             named = ", ".join(f"{old} -> {new}" for old, new in pairs.items())
@@ -124,9 +127,9 @@ def _described(outer: ast.expr) -> ast.Call | None:
     return call if isinstance(call, ast.Call) and defines else None
 
 
-def _of_flag(work: Work, call: ast.Call) -> frozenset[str]:
+def _of_flag(work: Work, edits: _Edits, call: ast.Call) -> frozenset[str]:
     """What the values of an option are that were edited where it is defined; else what the project reads it as."""
-    moved = _moved(work, [work.source.extent(call), *_annotated_default(work, call)])
+    moved = edits.moved([work.source.extent(call), *_annotated_default(work, call)])
     if moved or last_name(call.func) not in PARSER_CALLS:
         return moved
     values = (each.value for each in call.keywords if each.arg in ("default", "choices", "const", "action"))
@@ -148,19 +151,23 @@ def _annotated_default(work: Work, call: ast.Call) -> Iterator[Extent]:
 
 def _tests(work: Work, outer: ast.expr) -> list[Extent]:
     """The tests under which an error is raised with a text; none for other text."""
-    current: ast.AST = outer
-    calls = False
-    while not isinstance(current, ast.stmt):
-        current = parent(current)
-        calls = calls or (isinstance(current, ast.Call) and last_name(current.func) in _RAISES)
+    current = statement(outer)
     if isinstance(current, ast.Assert):
         message = current.msg
         if message is None or not _lies_in(work.source.extent(outer), work.source.extent(message)):
             return []
         return [work.source.extent(current.test)]
-    if not isinstance(current, ast.Raise) and not (calls and isinstance(current, ast.Expr)):
+    if not isinstance(current, ast.Raise) and not (isinstance(current, ast.Expr) and _is_said(outer)):
         return []
     return [work.source.extent(test) for test in _around(current)]
+
+
+def _is_said(node: ast.AST) -> bool:
+    """True for an argument of a call that ends the program: `parser.error(...)`."""
+    while isinstance(node := ancestor(node, (ast.Call, ast.stmt), "_call"), ast.Call):
+        if last_name(node.func) in _RAISES:
+            return True
+    return False
 
 
 def _around(node: ast.AST) -> Iterator[ast.expr]:
@@ -169,16 +176,6 @@ def _around(node: ast.AST) -> Iterator[ast.expr]:
         node = parent(node)
         if isinstance(node, ast.If):
             yield node.test
-
-
-def _asks_the_card(work: Work, areas: list[Extent]) -> bool:
-    """True where a test asks torch.npu for what it asked torch.cuda before."""
-    return any(
-        edit.level is Level.SAFE
-        and edit.api.startswith("torch.cuda.")
-        and any(_lies_in(work.source.extent(edit.node), area) for area in areas)
-        for edit in work.rewrites
-    )
 
 
 def _is_looked_for(work: Work, text: str) -> bool:
@@ -194,15 +191,36 @@ def _is_looked_for(work: Work, text: str) -> bool:
     return False
 
 
-def _moved(work: Work, areas: list[Extent]) -> frozenset[str]:
-    """The marks of the values that are edited in some places."""
-    return frozenset(
-        _VALUES[edit.code]
-        for edit in work.rewrites
-        if edit.code in _VALUES
-        and edit.level is Level.SAFE
-        and any(_lies_in(work.source.extent(edit.node), area) for area in areas)
-    )
+@dataclass(frozen=True, slots=True)
+class _Edits:
+    """The edits of the fixers before, by where they begin: each text asks for those of some places."""
+
+    values: list[tuple[int, int, str]]
+    asks: list[tuple[int, int, str]]
+
+    @classmethod
+    def of(cls, work: Work) -> _Edits:
+        safe = [(work.source.extent(each.node), each) for each in work.rewrites if each.level is Level.SAFE]
+        values = [(*extent, _VALUES[each.code]) for extent, each in safe if each.code in _VALUES]
+        asks = [(*extent, each.api) for extent, each in safe if each.api.startswith("torch.cuda.")]
+        return cls(sorted(values), sorted(asks))
+
+    def moved(self, areas: Iterable[Extent]) -> frozenset[str]:
+        """The marks of the values that are edited in some places."""
+        return frozenset(mark for area in areas for mark in _within(self.values, area))
+
+    def ask_the_card(self, areas: Iterable[Extent]) -> bool:
+        """True where a test asks torch.npu for what it asked torch.cuda before."""
+        return any(True for area in areas for _ in _within(self.asks, area))
+
+
+def _within(spans: list[tuple[int, int, str]], area: Extent) -> Iterator[str]:
+    for at in range(bisect_left(spans, (area[0],)), len(spans)):
+        start, end, what = spans[at]
+        if start > area[1]:
+            break
+        if end <= area[1]:
+            yield what
 
 
 def _lies_in(inner: Extent, area: Extent) -> bool:

@@ -196,15 +196,19 @@ def _is_for_cuda(node: ast.AST) -> bool:
                 return True
             if node in above.body and denied is not None and _asks_for_an_npu(denied):
                 return True
-        if isinstance(node, ast.stmt) and any(map(_leaves_on_an_npu, _before(node))):
+        if isinstance(node, ast.stmt) and _is_left_before(node):
             return True
         node = above
     return False
 
 
-def _before(node: ast.stmt) -> list[ast.stmt]:
+def _is_left_before(node: ast.stmt) -> bool:
+    """True where the block of a statement is left on an NPU in front of it; a block is gone through once."""
     block, index = place_in_block(node)
-    return block[:index]
+    known: dict[int, int] = parent(node).__dict__.setdefault("_left_on_an_npu", {})
+    if id(block) not in known:
+        known[id(block)] = next((at for at, each in enumerate(block) if _leaves_on_an_npu(each)), len(block))
+    return known[id(block)] < index
 
 
 def _leaves_on_an_npu(node: ast.stmt) -> bool:

@@ -22,7 +22,7 @@ from transplt.flow.shown import only_shown
 from transplt.flow.slots import Slots
 from transplt.rules.rule import Kind
 from transplt.syntax.asks import has_key, last_name, string_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import outermost, parent
 from transplt.trees.literals import words_in_literal
 
 fixer = Fixer(__name__, code="NPU201", rank=550)
@@ -213,11 +213,13 @@ def _is_searched(node: ast.expr) -> bool:
     return same and any(each is not None and not _DEVICE_WORD.fullmatch(each) for each in others)
 
 
+def _is_conditional(above: ast.AST, node: ast.AST) -> bool:
+    return isinstance(above, ast.IfExp)
+
+
 def _is_never_read(work: Work, node: ast.expr) -> bool:
     """True for what a local variable is given that nobody reads."""
-    above = parent(node)
-    while isinstance(above, ast.IfExp):
-        above = parent(above)
+    above = parent(outermost(node, _is_conditional, "_conditional"))
     target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
     if not isinstance(target, ast.Name):
         return False

@@ -24,7 +24,7 @@ from transplt.project.checking.what_is_left import work_through_rest
 from transplt.project.kept_back import kept_back
 from transplt.project.of_the_whole import of_the_whole
 from transplt.project.options import Options
-from transplt.project.pool import default_jobs
+from transplt.project.pool import default_jobs, jobs_for_one
 from transplt.project.steps import steps
 from transplt.project.unread import unread_finding
 from transplt.report.checked import ChangedFile, CheckedFinding, CheckResult
@@ -85,9 +85,10 @@ def _looked_at(
 ) -> tuple[list[CheckedFile], list[Finding]]:
     """The files of a project, from the cache where it has them, and findings for those that cannot be opened."""
     named = project.every is None and len(project.wanted) == 1
+    alone = jobs_for_one(project.wanted[0].size) if named else 0
 
     def jobs(entries: Sequence[Entry]) -> int:
-        return 0 if named else default_jobs(entries) if given_jobs is None else given_jobs
+        return alone if named else default_jobs(entries) if given_jobs is None else given_jobs
 
     indexed = project.every or ()
     make_worker = partial(worker_for, project, ignores, fix, diff)
@@ -149,10 +150,17 @@ def check_text(
     inner = os.path.relpath(Path(os.path.realpath(full.parent)) / full.name, project.root).replace(os.sep, "/")
     worker = worker_for(project, ignores, fix, diff)
     worker.known[inner] = data
-    record = worker.finish(Entry(inner, len(data), 0o644))
-    assert isinstance(record, CheckedFile)
+    entry = Entry(inner, len(data), 0o644)
+    if jobs_for_one(len(data)):
+        from transplt.project.passes import work_through
+
+        records, _ = work_through(worker, (), [entry], jobs_for_one(len(data)), lambda: None)
+    else:
+        record = worker.finish(entry)
+        assert isinstance(record, CheckedFile)
+        records = [record]
     notes = kept_back(project.config, project.settings, [inner], ())
-    return replace(_joined(CheckResult(), project, [record], []), notes=notes)
+    return replace(_joined(CheckResult(), project, records, []), notes=notes)
 
 
 def _settings(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool) -> Settings:
@@ -169,7 +177,7 @@ def worker_for(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool
     keep: Callable[[str, MigratedFile], CheckedFile] = partial(
         checked, fix=fix, diff=diff, only_lines=None if settings.only_lines is None else dict(settings.only_lines)
     )
-    return FileWorker(str(project.root), settings, project.torch, keep)
+    return FileWorker(str(project.root), settings, project.torch, keep, budget=project.budget)
 
 
 def fingerprint(finding: Finding, text: str, count: int) -> str:

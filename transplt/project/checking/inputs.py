@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from transplt.base.budget import Budget
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.settings import Settings, TorchTarget
 from transplt.disk.manifest import MANIFEST, read_manifest
 from transplt.disk.walk import Entry, Excluded, walk
 from transplt.project.config import Config, find_config
 from transplt.project.options import Options, settings_of
+from transplt.project.own_settings import budget_for
 from transplt.project.torch_version import choose_target
 
 #: What makes a folder the top of a project.
@@ -32,6 +34,7 @@ class CheckedProject:
     config: Config
     settings: Settings
     torch: TorchTarget
+    budget: Budget  # of each file
     wanted: list[Entry] = field(default_factory=list)
     every: list[Entry] | None = None
     unreadable: list[tuple[str, str]] = field(default_factory=list)
@@ -69,7 +72,8 @@ def open_project(folder: Path, options: Options) -> CheckedProject:
 
 def _project(root: Path, config: Config, options: Options) -> CheckedProject:
     torch = choose_target(root, options.torch_version, config.torch_version)
-    return CheckedProject(root, config, settings_of(options, config, torch, root), torch)
+    budget = budget_for(config.file_budget, os.environ)
+    return CheckedProject(root, config, settings_of(options, config, torch, root), torch, budget)
 
 
 def find_inputs(paths: Sequence[Path], options: Options) -> list[CheckedProject]:

@@ -11,7 +11,7 @@ from transplt.disk.walk import Entry
 from transplt.flow.facts import ModuleFacts
 from transplt.project.checking.checked_file import CheckedFile
 from transplt.project.checking.remembered import Remembered, Spoilt
-from transplt.project.pool import Pool, share_out
+from transplt.project.pool import Died, Pool, share_out
 
 if TYPE_CHECKING:
     from transplt.project.worker import FileWorker  # what is remembered needs no engine
@@ -88,7 +88,7 @@ class _Crew:
         self.sure = True
         self._stack, self._make, self._remembered = stack, make_worker, remembered
         self._every, self._jobs = every, jobs
-        self._lost: dict[str, str] = {}
+        self._lost: dict[str, Died] = {}
         self._pool: Pool | None = None
         self._size = 0
 

@@ -16,7 +16,7 @@ import threading
 
 from transplt.base.errors import TranspltError, reason
 from transplt.base.text.json_records import from_json, to_json
-from transplt.disk.child import Child, started
+from transplt.disk.child import Child, end_with, started
 from transplt.project.pool import exit_name
 from transplt.project.survey.fingerprint import of_folder, plan_of
 from transplt.project.survey.task import Answer, Task
@@ -105,7 +105,10 @@ def main() -> int:
     """Reads a task from standard input, writes the answer to standard output."""
     task = from_json(Task, sys.stdin.buffer.readline().decode("ascii"))
     scratch = sys.argv[1]
-    threading.Thread(target=_watch, daemon=True).start()
+    if task.is_url or sys.platform != "linux":  # git runs in this session, too
+        threading.Thread(target=_watch, daemon=True).start()
+    else:
+        end_with(sys.stdin.fileno())
     _limit(task)
     try:
         from transplt.project.survey.measure import measured
