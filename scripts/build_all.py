@@ -14,6 +14,7 @@ import build_card_types  # noqa: E402
 import build_emulator_tables  # noqa: E402
 import build_packages  # noqa: E402
 import build_tables  # noqa: E402
+import build_triton  # noqa: E402
 import build_witnesses  # noqa: E402
 import npu_operators  # noqa: E402
 import torch_modules  # noqa: E402
@@ -24,7 +25,7 @@ def main(root: Path = ROOT) -> None:
     """Write all tables below `root` where they lie in the checkout."""
     for builder in (
         build_tables, build_api_support, build_witnesses, build_card_types, tuning_facts, build_packages,
-        npu_operators,
+        npu_operators, build_triton,
     ):  # fmt: skip
         builder.main(root / "rules")
     torch_modules.main(root)

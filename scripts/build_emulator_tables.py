@@ -200,6 +200,15 @@ def types_table(rules: Path) -> dict[str, Any]:
     return {key: table[key] for key in ("places", "lists", "rows", "operators")}
 
 
+def triton_table(rules: Path) -> dict[str, Any]:
+    """The table of what an NPU refuses of Triton's operations, without its sources."""
+    table: dict[str, Any] = json.loads((rules / "support" / "triton_types.json").read_bytes())
+    del table["_meta"]
+    for row in (table["grid"], *(row for part in ("cards", "values", "operations") for row in table[part].values())):
+        del row["source"]
+    return table
+
+
 def write(path: Path, table: dict[str, Any]) -> None:
     data = json.dumps(table, separators=(",", ":"), sort_keys=False).encode()
     path.write_bytes(gzip.compress(data, 9, mtime=0))
@@ -213,6 +222,7 @@ def main(tables: Path = TABLES, rules: Path = ROOT / "rules") -> None:
     write(tables / "limits.json.gz", limits_table(rules))
     write(tables / "silent.json.gz", silent_table(rules))
     write(tables / "types.json.gz", types_table(rules))
+    write(tables / "triton.json.gz", triton_table(rules))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from transplt.syntax.asks import keyword_of, string_of
 from transplt.syntax.files import File
 from transplt.syntax.names import assigned_value
+from transplt.syntax.scan import statement
 
 JIT = frozenset({"triton.jit", "triton.runtime.jit.jit", "triton.runtime.jit"})
 AUTOTUNE = frozenset({"triton.autotune", "triton.runtime.autotuner.autotune"})
@@ -122,11 +123,13 @@ def _kernel(file: File, node: ast.FunctionDef) -> Kernel:
         full = file.names.qualified(each.func if isinstance(each, ast.Call) else each)
         if not isinstance(each, ast.Call):
             continue
-        if full in AUTOTUNE:
-            kernel.autotuner = each
-            given = each.args[0] if each.args else keyword_of(each, "configs")
-            kernel.configs = [*_configs(file, given)]
-        elif full in HEURISTICS:
+        given = keyword_of(each, "configs")
+        if full in AUTOTUNE and each.args:
+            given = each.args[0]
+        configs = [*_configs(file, given)]
+        if full in AUTOTUNE or configs:  # a project's own autotuner, around that of Triton, takes the same
+            kernel.autotuner, kernel.configs = each, configs
+        if full in HEURISTICS:
             values = each.args[0] if each.args else keyword_of(each, "values")
             values = behind(file, values) if values is not None else None
             if isinstance(values, ast.Dict):
@@ -157,6 +160,9 @@ def _configs(file: File, given: ast.expr | None) -> Iterator[Config]:
     if isinstance(value, ast.Call):
         made = function_behind(file, value.func)
         holders = [value if made is None else made]
+    elif isinstance(value, ast.Name):  # a list to which more is added
+        found = file.names.lookup(value.id, file.scan.scope_of(value))
+        holders = [statement(binding.node) for binding in (found[1] if found is not None else ())]
     for holder in holders:
         for call in ast.walk(holder):
             if isinstance(call, ast.Call) and file.names.qualified(call.func) in CONFIG:

@@ -1,0 +1,64 @@
+"""Builds rules/support/triton_types.json, what an NPU refuses of Triton's operations: `python scripts/build_triton.py`.
+
+Facts: scripts/facts/triton.json, read from triton-ascend's documentation. The static check and the emulated card read
+the one table (`transplt.rules.triton`, `npu_emulator.triton`). The output is the same for the same input.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import build_api_support  # noqa: E402
+import fact_store  # noqa: E402
+
+Row = dict[str, Any]
+_DOCUMENTED = "triton-ascend: docs/zh/triton_api/"
+
+
+def _source(page: str) -> str:
+    return page.replace("docs/", "triton-ascend: docs/", 1) if page.startswith("docs/") else _DOCUMENTED + page
+
+
+def table(facts: Row) -> Row:
+    """The table: see its `_meta`."""
+    operations = {
+        name: {
+            "refused": row.get("refused", "").split(),
+            "on_neither": row.get("on neither", "").split(),
+            "source": _source(row["page"]),
+        }
+        for name, row in facts["operations"].items()
+    }
+    values = {
+        name: {"of": row["of"].split(), "takes": row["takes"].split(), "source": _source(row["page"])}
+        for name, row in facts["values"].items()
+    }
+    return {
+        "_meta": {
+            "about": "What an NPU refuses of Triton's operations; made by scripts/build_triton.py. `operations`: the "
+            "operation, as in `tl.NAME` (`make_block_ptr`: a load or store by a block pointer); `refused` are types "
+            "that it has on a GPU alone, `on_neither` those that its page crosses out for a GPU too. `values`: what an "
+            "argument of that name takes. `cards`: bytes of the unified buffer and the cores of a card (0: not known); "
+            "the types hold for `typed_cards`. `grid`: the largest product of a grid. An operation or type that is not "
+            "here is not known to be refused.",
+        },
+        "typed_cards": facts["typed cards"].split(),
+        "grid": {"most": facts["grid"]["most"], "source": _source(facts["grid"]["page"])},
+        "cards": facts["cards"],
+        "values": values,
+        "operations": operations,
+    }
+
+
+def main(rules: Path = ROOT / "rules") -> None:
+    """Write the table."""
+    build_api_support.write(rules / "support" / "triton_types.json", table(fact_store.read("triton")))
+
+
+if __name__ == "__main__":
+    main()

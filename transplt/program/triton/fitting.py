@@ -1,0 +1,127 @@
+"""Whether the tiles of a kernel fit the unified buffer, and from which size of its blocks on they do not."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from transplt.flow.facts import ProjectFacts
+from transplt.program.triton.live import Lives
+from transplt.program.triton.sizes import ANY, Range, Setting, settings_of
+
+#: A size with which the growth of a peak is looked at: large enough that small tiles do not count.
+_LARGE = 1 << 14
+#: A size that rows of data often have: blocks that are too large from there on are not taken for unlikely.
+_USUAL = 1 << 14
+#: The largest tile that Triton takes (TRITON_MAX_TENSOR_NUMEL).
+_LARGEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """A kernel that needs more than there is at `node`: `bytes` with `sizes`, or `each` bytes for each element of a
+    product of `names`, which is too much from `least` on. `sure`: it happens with the sizes that the program has, or
+    depends on the data alone.
+    """
+
+    node: ast.stmt
+    sure: bool
+    bytes: int = 0
+    sizes: dict[str, int] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    each: float = 0.0
+    least: int = 0
+
+
+def overflow_of(lives: Lives, project: ProjectFacts, room: int) -> Overflow | None:
+    """How a kernel overflows `room` bytes; None where it does not, or nothing is known of its sizes.
+
+    Of several configurations the one that takes least counts: triton-ascend's autotuner passes over those that do not
+    compile (third_party/ascend/backend/runtime/autotuner.py).
+    """
+    if not lives.names:
+        return None
+    by_launch: dict[int, dict[tuple[Range, ...], Setting]] = {}
+    for setting in settings_of(lives.model.kernel, project):
+        key = tuple(setting.sizes.get(name, ANY) for name in sorted(lives.names))
+        by_launch.setdefault(id(setting.launch), {}).setdefault(key, setting)
+    found = []
+    for settings in by_launch.values():
+        every = [_with(lives, setting, room) for setting in settings.values()]
+        over = [each for each in every if each is not None]
+        if len(over) == len(every):
+            found.append(max(over, key=lambda each: (not each.sizes, each.least, -each.bytes)))
+    found.sort(key=lambda each: (not each.sure, not each.sizes, each.least))
+    return found[0] if found else None
+
+
+def passed_over(lives: Lives, project: ProjectFacts, room: int) -> list[tuple[Setting, Overflow]]:
+    """The configurations of an autotuner that do not fit, where others may."""
+    found: dict[int, tuple[Setting, Overflow]] = {}
+    for setting in settings_of(lives.model.kernel, project) if lives.names and lives.model.kernel.configs else ():
+        over = _with(lives, setting, room)
+        if over is not None and over.sizes and setting.node is not None:
+            found.setdefault(id(setting.node), (setting, over))
+    return [*found.values()]
+
+
+def _with(lives: Lives, setting: Setting, room: int) -> Overflow | None:
+    known = {
+        name: size.known
+        for name, size in setting.sizes.items()
+        if size.known is not None and name in lives.names
+    }
+    names = sorted(lives.names - set(known))
+    if not names:
+        peak = lives.peak(known)
+        fits = peak.bytes <= room or peak.node is None
+        return None if fits or peak.node is None else Overflow(peak.node, True, peak.bytes, known)
+    ranges = {name: setting.sizes.get(name, ANY) for name in names}
+    bounded = {name: each.most for name, each in ranges.items() if each.most is not None}
+    if len(bounded) == len(names) and lives.peak({**known, **bounded}).bytes <= room:
+        return None
+    # The product that the tiles grow with; where they are a sum, each of its parts, as if the others were 1.
+    together = {**known, **dict.fromkeys(names, _LARGE)}
+    growing = [name for name in names if _doubles(lives, together, name)]
+    found = [_growing(lives, known, ranges, each, room) for each in ([growing] if growing else [[n] for n in names])]
+    return min((each for each in found if each is not None), key=lambda each: each.least, default=None)
+
+
+def _growing(
+    lives: Lives, known: dict[str, int], ranges: dict[str, Range], growing: list[str], room: int
+) -> Overflow | None:
+    """From where on the product of some names is too large."""
+    least = {name: max(1, each.least) for name, each in ranges.items() if name not in growing}
+    large = {**known, **least, **dict.fromkeys(growing, _LARGE)}
+    peak = lives.peak(large)
+    if peak.node is None or not all(_doubles(lives, large, name) for name in growing):
+        return None
+    limit = 1
+    for name in growing:
+        limit *= ranges[name].most or _LARGEST
+    start = _from(lives, {**known, **least}, growing, peak.bytes, room)
+    if not start or start > min(limit, _LARGEST):
+        return None
+    grows = all(ranges[name].grows for name in growing)
+    sure = grows and (start <= _USUAL or all(ranges[name].most is not None for name in growing))
+    each = peak.bytes / _LARGE ** len(growing)
+    return Overflow(peak.node, sure, sizes=known, names=tuple(growing), each=each, least=start)
+
+
+def _from(lives: Lives, known: dict[str, int], growing: list[str], bytes: int, room: int) -> int:
+    """The power of 2 from which on a product of names is too large; 0 where it never is."""
+    for exponent in range(_LARGEST.bit_length()):
+        size = 1 << exponent
+        if len(growing) == 1:
+            over = lives.peak({**known, growing[0]: size}).bytes > room
+        else:
+            over = size * bytes > room * _LARGE ** len(growing)
+        if over:
+            return size
+    return 0
+
+
+def _doubles(lives: Lives, sizes: dict[str, int], name: str) -> bool:
+    before = lives.peak(sizes).bytes
+    after = lives.peak({**sizes, name: 2 * sizes[name]}).bytes
+    return before > 0 and 1.9 < after / before < 2.1

@@ -1,0 +1,106 @@
+"""Which parameters of a kernel are pointers, and which constexprs are whole numbers."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program.triton.kernels import Kernel, operation
+from transplt.program.triton.operations import ATOMICS
+from transplt.syntax.asks import keyword_of
+
+#: Operations that take a pointer first, and the name of that parameter.
+_THROUGH = {
+    **dict.fromkeys(("load", "store", *ATOMICS), "pointer"),
+    **dict.fromkeys(("make_block_ptr", "make_tensor_descriptor"), "base"),
+}
+#: Operations that give what they are given first.
+_HAND_ON = frozenset({"multiple_of", "max_contiguous", "max_constancy", "advance", "cast", "to"})
+
+
+def pointer_parameters(kernel: Kernel) -> set[str]:
+    """The names of parameters at which a pointer starts that the kernel itself reads or writes through."""
+    names = {each.name for each in kernel.parameters if not each.constexpr}
+    stores = _stores(kernel)
+    found: set[str] = set()
+    seen: set[str] = set()
+    starts = [
+        call.args[0] if call.args else keyword_of(call, _THROUGH[name])
+        for call, name in kernel.calls()
+        if name in _THROUGH
+    ]
+    for each in ast.walk(kernel.node):
+        # A pointer says of which type its elements are: `x.dtype.element_ty`.
+        if isinstance(each, ast.Attribute) and each.attr == "element_ty" and isinstance(each.value, ast.Attribute):
+            starts.append(each.value.value)
+    while starts:
+        node = starts.pop()
+        name = "" if node is None else _first(kernel, node)
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        if name in names:
+            found.add(name)
+        starts += stores.get(name, ())
+    return found
+
+
+#: Operations whose arguments are whole numbers.
+_COUNTING = frozenset(
+    "arange zeros full range static_range cdiv make_block_ptr advance reshape view broadcast_to".split()
+)
+
+
+def whole_constexprs(kernel: Kernel) -> set[str]:
+    """The names of constexprs that count: those in shapes and ranges, and those that are given whole numbers."""
+    names = kernel.constexprs
+    found = {
+        each.name
+        for each in kernel.parameters
+        if isinstance(each.default, ast.Constant) and type(each.default.value) is int
+    }
+    given = ((name, value) for config in kernel.configs for name, value in config.values.items())
+    found |= {name for name, value in given if isinstance(value, ast.Constant) and type(value.value) is int}
+    for node in ast.walk(kernel.node):
+        holders: list[ast.expr] = []
+        if isinstance(node, ast.Call):
+            name = operation(kernel.file, node.func)
+            plain = node.func.id if isinstance(node.func, ast.Name) else ""
+            if name in _COUNTING or plain == "range":
+                holders = [*node.args, *(each.value for each in node.keywords)]
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.FloorDiv, ast.Mod)):
+            holders = [node.left, node.right]
+        for holder in holders:
+            found |= {each.id for each in ast.walk(holder) if isinstance(each, ast.Name)}
+    return found & names
+
+
+def _first(kernel: Kernel, node: ast.expr) -> str:
+    """The variable that a sum starts with: pointers are written first in all of Triton's own texts."""
+    while True:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            node = node.left
+        elif isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call) and operation(kernel.file, node.func) in _HAND_ON and node.args:
+            node = node.args[0]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _HAND_ON:
+            node = node.func.value
+        elif isinstance(node, ast.IfExp):
+            node = node.body
+        else:
+            return node.id if isinstance(node, ast.Name) else ""
+
+
+def _stores(kernel: Kernel) -> dict[str, list[ast.expr]]:
+    """What variables are given, by their names."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(kernel.node):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    found.setdefault(target.id, []).append(node.value)
+                elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                    for name, value in zip(target.elts, node.value.elts, strict=False):
+                        if isinstance(name, ast.Name):
+                            found.setdefault(name.id, []).append(value)
+    return found
