@@ -1,4 +1,4 @@
-"""`triton`: a kernel is launched on as many programs as the card has cores, and each goes through its blocks in a loop.
+"""The first part of `triton`: a kernel runs on as many programs as there are cores, each of which loops over blocks.
 
 Source: triton-ascend, docs/en/programming_guide.md (setting the number of cores) and docs/en/migration_guide: programs
 beyond the number of cores are started in rounds, which takes time, and more than 65535 are refused. One dimension is
@@ -10,25 +10,22 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.edits.edit import Finds
-from transplt.edits.fixer import Fixer
 from transplt.edits.ignores import Ignores
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.fixers.tunings.writer import touched, writer_for
-from transplt.program.programs import programs_of
+from transplt.fixers.tunings.writer import touched
 from transplt.program.triton.blocks import Dimension, dimensions_of, fills_the_cores
 from transplt.program.triton.bodies import Body, Exit, body_of
-from transplt.program.triton.kernels import Kernel, kernels_in
+from transplt.program.triton.kernels import Kernel
 from transplt.program.triton.launches import Launch
 from transplt.program.triton.order import order_matters, reach_of
-from transplt.program.triton.uses import launches_of
+from transplt.program.triton.uses import every_launch
 from transplt.syntax.asks import keyword_of
 from transplt.syntax.scan import parent
+from transplt.trees.assignments import as_assignment
 from transplt.trees.calls import with_keyword
 
-fixer = Fixer(__name__, code="NPU774", rank=490, theme="tune:triton", needs=(b"triton",))
-
+CODE = "NPU774"
 _HELP = "nothing has to be done: the kernel runs as it is; TRITON_ALL_BLOCKS_PARALLEL=1 has the runtime do the same"
 
 
@@ -44,22 +41,15 @@ class _Plan:
     multiplies: bool
 
 
-@fixer.on(ast.Module)
-def core_loops(work: Work, tree: ast.Module) -> Finds:
+def write_core_loops(writer: Writer, kernels: list[Kernel]) -> None:
     """Write a loop over the blocks into the kernels of a file that allow it."""
-    kernels = kernels_in(programs_of(work.project).own(work.file))
-    writer = writer_for(work, fixer) if kernels else None
-    if writer is None:
-        return
     for kernel in kernels:
-        plan = _plan(work, writer, kernel)
+        plan = _plan(writer.work, writer, kernel)
         if isinstance(plan, _Plan):
             _write(writer, plan)
         elif plan:
             calls = [call for call, name in kernel.calls() if name == "program_id"]
-            message = f"{kernel.name} keeps one program for each block: {plan}"
-            writer.remark(calls[0], fixer.code, message, _HELP)
-    yield from writer.found
+            writer.remark(calls[0], CODE, f"{kernel.name} keeps one program for each block: {plan}", _HELP)
 
 
 def _plan(work: Work, writer: Writer, kernel: Kernel) -> _Plan | str:
@@ -73,7 +63,7 @@ def _plan(work: Work, writer: Writer, kernel: Kernel) -> _Plan | str:
             programs.setdefault(axis.value, []).append(call)
     if not programs:
         return ""
-    launches = launches_of(kernel, work.project)
+    launches = every_launch(kernel, work.project)
     if isinstance(launches, str):
         return launches
     if all(fills_the_cores(launch) for launch in launches):
@@ -97,7 +87,7 @@ def _in_the_way(work: Work, writer: Writer, plan: _Plan) -> str:
     """Why the edits of a plan cannot all be made."""
     kernel, ignores = plan.kernel, Ignores(work)
     for node in (kernel.node, *(launch.call for launch in plan.launches)):
-        if ignores.reason(fixer.code, node.lineno, node.end_lineno or node.lineno):
+        if ignores.reason(CODE, node.lineno, node.end_lineno or node.lineno):
             return "a comment switches edits off there"
     for launch in plan.launches:
         func = launch.call.func
@@ -122,7 +112,7 @@ def _write(writer: Writer, plan: _Plan) -> None:
     kernel, work = plan.kernel, writer.work
     name = "cube_grid" if plan.multiplies else "vector_grid"
     message = f"{kernel.name} goes through its blocks in a loop, on as many programs as there are cores"
-    called = writer.helper(name, fixer.code, message, plan.launches[0].call)
+    called = writer.helper(name, CODE, message, plan.launches[0].call)
     if not called:
         return
     sizes = _write_sizes(writer, plan, message)
@@ -134,19 +124,22 @@ def _write(writer: Writer, plan: _Plan) -> None:
     header = f"for {block} in range({dot}program_id(0), {total}, {dot}num_programs(0)):"
     looped = plan.body.looped
     begins = []
-    for old in plan.body.changed:
-        new = writer.free_name(f"{old}_block", f"{old}_of_block")
-        begins.append(f"{new} = {old}")
-        for each in kernel.names(old):
-            if each.lineno >= looped[0].lineno:
-                writer.rewrite(each, fixer.code, f"{old} of one block", new, apart=True)
-    writer.wrap(looped, header, fixer.code, message, begins=begins)
+    for change in plan.body.changed:
+        new = writer.free_name(f"{change.name}_block", f"{change.name}_of_block")
+        text = f"{change.name} of one block"
+        if change.first is None:
+            begins.append(f"{new} = {change.name}")
+        elif isinstance(change.first, ast.AugAssign):
+            writer.rewrite(change.first, CODE, text, as_assignment(new), apart=True)
+        for each in change.uses:
+            writer.rewrite(each, CODE, text, new, apart=True)
+    writer.wrap(looped, header, CODE, message, begins=begins)
     for leave in plan.body.exits:
         _write_exit(writer, leave, message)
     for launch in plan.launches:
         func = launch.call.func
         assert isinstance(func, ast.Subscript)
-        writer.put_around(func.slice, fixer.code, message, called)
+        writer.put_around(func.slice, CODE, message, called)
 
 
 def _write_sizes(writer: Writer, plan: _Plan, message: str) -> list[str]:
@@ -164,11 +157,11 @@ def _write_sizes(writer: Writer, plan: _Plan, message: str) -> list[str]:
         else:
             given.append(name)
             for launch, text in zip(plan.launches, size.at_launches, strict=True):
-                writer.rewrite(launch.call, fixer.code, message, with_keyword(name, text), apart=True)
+                writer.rewrite(launch.call, CODE, message, with_keyword(name, text), apart=True)
     if given:
         _write_parameters(writer, plan.kernel, given, message)
     if lines:
-        writer.before(plan.body.looped[0], lines, fixer.code, message)
+        writer.before(plan.body.looped[0], lines, CODE, message)
     return names
 
 
@@ -181,7 +174,7 @@ def _write_parameters(writer: Writer, kernel: Kernel, names: list[str], message:
     )
     between = f",{writer.work.source.newline()}{' ' * last.node.col_offset}" if alone else ", "
     text = "".join(f"{between}{each}" for each in texts)
-    writer.rewrite(node, fixer.code, message, f"{writer.work.text(node)}{text}", apart=True)
+    writer.rewrite(node, CODE, message, f"{writer.work.text(node)}{text}", apart=True)
 
 
 def _write_programs(writer: Writer, plan: _Plan, sizes: list[str], block: str, dot: str, message: str) -> None:
@@ -197,7 +190,7 @@ def _write_programs(writer: Writer, plan: _Plan, sizes: list[str], block: str, d
                     inner = f"{dot}cast({text}, {dot}int32)"
             elif not isinstance(above, (ast.Assign, ast.Tuple, ast.AnnAssign)) and text != block:
                 inner = f"({text})"
-            writer.rewrite(node, fixer.code, message, inner, apart=True)
+            writer.rewrite(node, CODE, message, inner, apart=True)
 
 
 def _number(axis: int, sizes: list[str], block: str) -> str:
@@ -214,10 +207,10 @@ def _number(axis: int, sizes: list[str], block: str) -> str:
 def _write_exit(writer: Writer, leave: Exit, message: str) -> None:
     """What follows `if c: return` stands in its `else` then; where the return is further in, a name says whether."""
     if not leave.inner:
-        writer.rewrite(leave.line, fixer.code, message, "pass", apart=True)
-        writer.wrap(leave.rest, "else:", fixer.code, message)
+        writer.rewrite(leave.line, CODE, message, "pass", apart=True)
+        writer.wrap(leave.rest, "else:", CODE, message)
         return
     name = writer.free_name("goes_on", "block_goes_on")
-    writer.before(leave.test, [f"{name} = 1"], fixer.code, message)
-    writer.rewrite(leave.line, fixer.code, message, f"{name} = 0", apart=True)
-    writer.wrap(leave.rest, f"if {name} == 1:", fixer.code, message)
+    writer.before(leave.test, [f"{name} = 1"], CODE, message)
+    writer.rewrite(leave.line, CODE, message, f"{name} = 0", apart=True)
+    writer.wrap(leave.rest, f"if {name} == 1:", CODE, message)

@@ -55,7 +55,7 @@ def conflict_of(accesses: list[Access], kernel: Kernel, sites: list[Site], launc
                 return "its addresses cannot be followed"
             if written.adds:
                 return f"programs read {first}, to which others add"
-            if written.kernel is not kernel or read.kernel is not kernel or not _is_own(written, read):
+            if written.kernel is not kernel or read.kernel is not kernel or not _is_own(written, read, same):
                 return f"programs may read what others write to {first}"
     return ""
 
@@ -84,13 +84,13 @@ def _meet(stored: frozenset[str], loaded: frozenset[str], same: list[frozenset[s
     return next((min(stored & names) for names in same if stored & names and loaded & names), "")
 
 
-def _is_own(written: Access, read: Access) -> bool:
+def _is_own(written: Access, read: Access, same: list[frozenset[str]]) -> bool:
     """True where both are the same place, or lie in the row of one pointer that is moved on by the program."""
     assert written.pointer is not None and read.pointer is not None
     one, other = _through(written), _through(read)
     if not depends_on_program(written.kernel, written.pointer):
         return False
-    if ast.dump(one) == ast.dump(other):
+    if _text(one, same) == _text(other, same):
         return True
     base, other_base = _base(one), _base(other)
     return (
@@ -99,6 +99,15 @@ def _is_own(written: Access, read: Access) -> bool:
         and base.id == other_base.id
         and depends_on_program(written.kernel, base)
     )
+
+
+def _text(node: ast.expr, same: list[frozenset[str]]) -> str:
+    """An address, with one name for all parameters that are the same tensor."""
+    text = ast.dump(node)
+    for names in same:
+        for name in names:
+            text = text.replace(f"Name(id={name!r},", f"Name(id={min(names)!r},")
+    return text
 
 
 def _through(access: Access) -> ast.expr:
@@ -136,7 +145,9 @@ def depends_on_program(kernel: Kernel, node: ast.expr) -> bool:
     return False
 
 
-def _roots(holder: Kernel, pointer: ast.expr | None, kernel: Kernel, sites: list[Site], depth: int = 0) -> frozenset[str]:
+def _roots(
+    holder: Kernel, pointer: ast.expr | None, kernel: Kernel, sites: list[Site], depth: int = 0
+) -> frozenset[str]:
     """The parameters of a kernel that an address in it, or in a function that it calls, may begin with."""
     if pointer is None or depth > 10:
         return frozenset({_AWAY})

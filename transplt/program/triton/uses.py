@@ -6,17 +6,21 @@ import ast
 
 from transplt.flow.facts import ProjectFacts
 from transplt.program.programs import programs_of
-from transplt.program.triton.kernels import Kernel
+from transplt.program.triton.kernels import Kernel, kernels_in
 from transplt.program.triton.launches import Launch, launches_in
 from transplt.syntax.files import File
 from transplt.syntax.scan import parent
 
 
-def launches_of(kernel: Kernel, project: ProjectFacts) -> list[Launch] | str:
-    """All launches of a kernel, where they are `kernel[grid](...)` in its own file; else why they are not known."""
+def every_launch(kernel: Kernel, project: ProjectFacts) -> list[Launch] | str:
+    """All launches of a kernel, where they are `kernel[grid](...)` in its own file; else why they are not known, empty
+    for a function that only kernels call.
+    """
     file = kernel.file
     own = [launch for launch in launches_in(file, project) if launch.kernel.node is kernel.node]
     seen = {id(launch.call.func) for launch in own}
+    kernels = kernels_in(file)
+    called = False
     for name in file.scan.names.get(kernel.name, ()):
         bound = file.names.lookup(name.id, file.scan.scope_of(name))
         if not isinstance(name.ctx, ast.Load) or bound is None or all(b.node is not kernel.node for b in bound[1]):
@@ -24,8 +28,12 @@ def launches_of(kernel: Kernel, project: ProjectFacts) -> list[Launch] | str:
         if len(bound[1]) != 1:
             return "there are several functions of its name"
         above = parent(name)
-        if not (isinstance(above, ast.Subscript) and above.value is name and id(above) in seen):
+        if isinstance(above, ast.Call) and above.func is name and any(each.holds(above) for each in kernels):
+            called = True
+        elif not (isinstance(above, ast.Subscript) and above.value is name and id(above) in seen):
             return f"line {name.lineno} does something else with it than a launch"
+    if called:
+        return "other kernels call it, too" if own else ""
     if not own:
         return "no launch of it is in sight"
     elsewhere = next((path for path in sorted(project.sources) if _uses(project, path, kernel)), "")
