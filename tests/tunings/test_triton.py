@@ -267,13 +267,13 @@ def test_early_returns() -> None:
         @triton.jit
         def keep(x, skip, mask, n, BLOCK: tl.constexpr, blocks):
             for block in range(tl.program_id(0), blocks, tl.num_programs(0)):
+                goes_on = 1
                 row = block
                 if tl.load(skip + row) == 1:
                     pass
 
                 # this row counts
                 else:
-                    goes_on = 1
                     if mask is not None:
                         mask_block = mask + row
                         if tl.load(mask_block) == 0:

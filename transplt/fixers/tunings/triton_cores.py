@@ -133,9 +133,12 @@ def _write(writer: Writer, plan: _Plan) -> None:
             writer.rewrite(change.first, CODE, text, as_assignment(new), apart=True)
         for each in change.uses:
             writer.rewrite(each, CODE, text, new, apart=True)
+    goes_on = writer.free_name("goes_on", "block_goes_on")
+    if any(leave.inner for leave in plan.body.exits):
+        begins.append(f"{goes_on} = 1")
     writer.wrap(looped, header, CODE, message, begins=begins)
     for leave in plan.body.exits:
-        _write_exit(writer, leave, message)
+        _write_exit(writer, leave, goes_on, message)
     for launch in plan.launches:
         func = launch.call.func
         assert isinstance(func, ast.Subscript)
@@ -204,13 +207,11 @@ def _number(axis: int, sizes: list[str], block: str) -> str:
     return text if axis == len(sizes) - 1 else f"{text} % {sizes[axis]}"
 
 
-def _write_exit(writer: Writer, leave: Exit, message: str) -> None:
+def _write_exit(writer: Writer, leave: Exit, goes_on: str, message: str) -> None:
     """What follows `if c: return` stands in its `else` then; where the return is further in, a name says whether."""
     if not leave.inner:
         writer.rewrite(leave.line, CODE, message, "pass", apart=True)
         writer.wrap(leave.rest, "else:", CODE, message)
         return
-    name = writer.free_name("goes_on", "block_goes_on")
-    writer.before(leave.test, [f"{name} = 1"], CODE, message)
-    writer.rewrite(leave.line, CODE, message, f"{name} = 0", apart=True)
-    writer.wrap(leave.rest, f"if {name} == 1:", CODE, message)
+    writer.rewrite(leave.line, CODE, message, f"{goes_on} = 0", apart=True)
+    writer.wrap(leave.rest, f"if {goes_on} == 1:", CODE, message)
