@@ -1,5 +1,6 @@
 """Builds rules/support/triton_types.json, what an NPU refuses of Triton's operations: `python scripts/build_triton.py`.
 
+And rules/support/triton_names.json, from scripts/facts/triton_libdevice.json: which names triton-ascend has.
 Facts: scripts/facts/triton.json, read from triton-ascend's documentation. The static check and the emulated card read
 the one table (`transplt.rules.triton`, `npu_emulator.triton`). The output is the same for the same input.
 """
@@ -55,8 +56,28 @@ def table(facts: Row) -> Row:
     }
 
 
+def names(facts: Row) -> Row:
+    """The table of names: see its `_meta`."""
+    return {
+        "_meta": {
+            "about": "Names of triton-ascend; made by scripts/build_triton.py. `modules`: the module of libdevice, by "
+            "the oldest CANN of the releases that have it; `functions`: what it holds there; `math`: functions of "
+            "tl.math; `cuda`: of libdevice for CUDA; `options`: what a launch takes beside its kernel's parameters.",
+            "source": f"{facts['source']} ({', '.join(facts['commits'].values())})",
+        },
+        "modules": {
+            "8": {"module": facts["modules"]["3.2.0"], "functions": facts["functions"]["3.2.0"]},
+            "9": {"module": facts["modules"]["3.2.1"], "functions": facts["functions"]["3.2.1"]},
+        },
+        "math": facts["math"],
+        "cuda": facts["cuda"],
+        "options": facts["options"],
+    }
+
+
 def main(rules: Path = ROOT / "rules") -> None:
-    """Write the table."""
+    """Write the tables."""
+    build_api_support.write(rules / "support" / "triton_names.json", names(fact_store.read("triton_libdevice")))
     build_api_support.write(rules / "support" / "triton_types.json", table(fact_store.read("triton")))
 
 

@@ -71,6 +71,9 @@ class Work(Memoized):
     @property
     def file(self) -> File:
         """The file as others of its project see it."""
+        return self.once(Work._as_file)
+
+    def _as_file(self) -> File:
         return File(self.scan.path, self.source, self.scan, self.names)
 
     # --- what fixers say ---------------------------------------------------------------------------------------------

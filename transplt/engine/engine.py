@@ -99,8 +99,15 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     if settings.adds_code:
         imported, guarded = imported_names(path, found.imports), has_main_guard(found.tree)
         facts = replace(facts, text=data, imported=imported, guarded=guarded)
+    elif _defines_kernels(data):
+        facts = replace(facts, text=data)  # for the files that launch them
     facts = _of_checkpoints(facts, data)
     return replace(facts, analysis=support_facts(found, names)) if analysed else facts
+
+
+def _defines_kernels(data: bytes) -> bool:
+    """True for a file that may define kernels in Triton."""
+    return b"triton" in data and b"jit" in data
 
 
 def _of_checkpoints(facts: ModuleFacts, data: bytes) -> ModuleFacts:

@@ -38,7 +38,7 @@ _RECIPES = (b"cuda", b"nccl", b"nvidia", b"gpu", b"torch", b"ascend", b"hccl", b
 #: In the order in which they are asked; where two edit the same bytes, the first has it.
 EDITORS: tuple[_Entry, ...] = (
     _Entry("transplt.files.dependencies.editor", frozenset({FileKind.REQUIREMENTS}),
-           (b"torch", b"nvidia", b"cuda", b"flash", b"xformers")),
+           (b"torch", b"nvidia", b"cuda", b"flash", b"xformers", b"triton")),
     _Entry("transplt.files.dependencies.commands", frozenset({FileKind.SHELL}), (b"torch", b"nvidia", b"cudatoolkit")),
     _Entry("transplt.files.shell.editor", frozenset({FileKind.SHELL}), WORDS),
     _Entry("transplt.files.shell.system_packages", frozenset({FileKind.SHELL}), WORDS),

@@ -53,6 +53,12 @@ def package_installed_as(name: str) -> dict[str, Any] | None:
     return rows.get(wanted) or rows.get(_CUDA_VERSION.sub("", wanted))
 
 
+def in_its_place(name: str) -> str:
+    """The distribution that is installed on an NPU in the place of one, under the same imports; empty for others."""
+    row = package_installed_as(name)
+    return str(row["replacement"]) if row is not None and row.get("takes_place") else ""
+
+
 def package_imported_as(module: str) -> dict[str, Any] | None:
     """The row of a module by its whole name; None where nothing is known."""
     return _by_import().get(module)

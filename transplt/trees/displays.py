@@ -74,6 +74,28 @@ def without_elements(places: Set[int]) -> Transform:
     return transform
 
 
+def without_generators(places: Set[int]) -> Transform:
+    """A list comprehension without the `for` at some places; where none is left, the list of its one element."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        comprehension = cst.ensure_type(node, cst.ListComp)
+        parts: list[cst.CompFor] = []
+        part: cst.CompFor | None = comprehension.for_in
+        while part is not None:
+            parts.append(part)
+            part = part.inner_for_in
+        kept = [each for index, each in enumerate(parts) if index not in places]
+        if not kept:
+            return cst.List([cst.Element(comprehension.elt)], comprehension.lbracket, comprehension.rbracket)
+        inner: cst.CompFor | None = None
+        for each in reversed(kept):
+            inner = each.with_changes(inner_for_in=inner)
+        assert inner is not None
+        return comprehension.with_changes(for_in=inner)
+
+    return transform
+
+
 def _as_it_was(value: cst.BaseExpression, text: str) -> cst.BaseExpression:
     """The value of CUDA's row without the edits inside it: a hole gets its source text, anything else holds none."""
     if not isinstance(value, cst.Name) or not value.value.startswith("_hole"):

@@ -14,6 +14,8 @@ from transplt.rules.releases import CPU_INDEX
 
 #: torch, torchvision or torchaudio gets another release; torch-npu goes in; a part of CUDA goes out; an index.
 MOVED, ADDED, CUDA_OUT, INDEX = "NPU840", "NPU841", "NPU842", "NPU843"
+#: A package gets the name of the one that is installed in its place.
+REPLACED = "NPU847"
 #: torch-npu is asked for nowhere, or a person has to choose where; Python.
 NOT_ADDED, PYTHON = "NPU844", "NPU845"
 

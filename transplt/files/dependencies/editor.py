@@ -35,10 +35,12 @@ from transplt.files.dependencies.places import (
     beside_line,
     beside_row,
     is_element,
+    is_row,
     without_element,
     without_line,
     without_row,
 )
+from transplt.files.dependencies.places_taken import MAY_BE, named_otherwise, renamed
 from transplt.files.dependencies.pythons import fits, older_pins, python_of_wheel, pythons_asked_for
 from transplt.files.dependencies.versions import (
     TORCH,
@@ -72,10 +74,15 @@ def changes(document: Document) -> Finds:
     elif releases is not None and not is_for_others(document.path):
         if _OF_TORCH.search(text):
             yield from in_bytes(text, _changes(document, text, releases))
-        elif taken_over(document) and "--hash=" not in text and not _COMPILED.search(text):
+        elif _has_others(document, text) and "--hash=" not in text and not _COMPILED.search(text):
             asked = requirements_of(text, document.path, document.kind)
             asked = [each for each in asked if each.whole != (0, 0) and each.section != CONDA]
             yield from in_bytes(text, _moves(document, asked, text, releases))
+
+
+def _has_others(document: Document, text: str) -> bool:
+    """True for a file that asks for something that goes or gets another name, though not for torch."""
+    return bool(taken_over(document)) or (document.settings.style != "portable" and MAY_BE.search(text) is not None)
 
 
 def _of_a_lock(document: Document, text: str) -> Finds:
@@ -101,7 +108,7 @@ def broken(document: Document, changed: Document) -> str:
         elif name.endswith((".yml", ".yaml")) and (why := conda.unread(text)):
             return why
     before, after = (requirements_of(each, document.path, document.kind) for each in (old, new))
-    return lost_names(before, after, taken_over(document))
+    return lost_names(before, after, {*taken_over(document), *named_otherwise(before)})
 
 
 def _changes(document: Document, text: str, releases: Releases) -> Finds:
@@ -180,10 +187,13 @@ def _moves(document: Document, asked: list[Requirement], text: str, releases: Re
                 message = f"{each.name} -> {other}, which needs CANN 8.5 or newer, and an Ascend 910B or 910C"
                 yield Edit((each.start, each.clauses[1]), package.code, message, other, api=each.name)
             continue
+        if not document.project.portable and (other := renamed(each, asked, text)):
+            yield from other
+            continue
         if name not in TORCH and goes(each):
             gone = without_element(text, each, going) if is_element(text, each) else None
             if gone is None and not is_element(text, each):
-                gone = without_row(text, each) if _is_row(each) else without_line(text, each)
+                gone = without_row(text, each) if is_row(each) else without_line(text, each)
             alone = each.section == PIP and all(goes(other) for other in asked if other.section == PIP)
             if gone is not None and not alone:
                 code, why = CUDA_OUT, " is a part of CUDA: CANN takes its place"
@@ -193,7 +203,7 @@ def _moves(document: Document, asked: list[Requirement], text: str, releases: Re
             continue
         if (new := moved(each, text, releases)) is None:
             continue
-        if name == "pytorch" and _is_row(each):
+        if name == "pytorch" and is_row(each):
             continue
         start, end, requirement = _with_clauses(each, text, new)
         if text[start:end] == requirement:
@@ -206,10 +216,6 @@ def _moves(document: Document, asked: list[Requirement], text: str, releases: Re
 
 def _release(clauses: str) -> str:
     return clauses.lstrip("=~^<> ")
-
-
-def _is_row(asked: Requirement) -> bool:
-    return "." in asked.section or asked.section in ("packages", "dev-packages", "dependencies", "pypi-dependencies")
 
 
 def _with_clauses(asked: Requirement, text: str, clauses: str) -> Change:
@@ -300,7 +306,7 @@ def _beside(torch: Requirement, text: str, releases: Releases) -> list[Change] |
         if "\\" in torch.marker:
             return None
         return beside_element(text, torch, f"{TORCH_NPU}{_clause(torch, text, version)}{_condition(torch, text)}")
-    if _is_row(torch):
+    if is_row(torch):
         row = re.fullmatch(r"[\"']?[ \t]*=[ \t]*([\"'{].*)", text[torch.end : torch.whole[1]])
         if row is None or re.search(r"\b(?:optional|markers|python|platform|sys_platform)\b", row[1]):
             return None

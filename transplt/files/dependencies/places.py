@@ -28,6 +28,11 @@ def line_of(text: str, start: int, end: int | None = None) -> tuple[int, int]:
     return text.rfind("\n", 0, start) + 1, last - (text[last - 1 : last] == "\r" and last > start)
 
 
+def is_row(asked: Requirement) -> bool:
+    """True for a requirement that is a row of a table, where it is no element of a list."""
+    return "." in asked.section or asked.section in ("packages", "dev-packages", "dependencies", "pypi-dependencies")
+
+
 def is_element(text: str, asked: Requirement) -> bool:
     """True for an element of a list in TOML; false for a row `name = "version"`."""
     return text[asked.whole[0] - 1 : asked.whole[0]] in ('"', "'")

@@ -9,16 +9,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from transplt.base.text.requirement import normalised, requirement_in
-from transplt.edits.edit import Finds
+from transplt.base.text.requirement import Requirement, normalised, requirement_in
+from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.rules.packages import BOUND, advice_on_requirement
+from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place
 from transplt.rules.releases import release_of
 
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
 #: The code of torch-npu that nothing asks for, as in transplt/files/dependencies/codes.py.
 ASKED_NOWHERE, TORCH_NPU = "NPU844", "torch-npu"
+#: As there: a package gets the name of the one that is installed in its place.
+REPLACED = "NPU847"
 
 fixer = Fixer(__name__, code=BOUND, rank=100, needs=(b"setup",), words=_LISTS)
 
@@ -34,8 +36,23 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
         if asked is None or advice is None or (advice.code, asked.name.lower()) in reported:
             continue
         reported.add((advice.code, asked.name.lower()))
-        if work.take(node):
+        if (other := in_its_place(asked.name)) and (new := _named(work, call, node, asked, other)) is not None:
+            yield new
+        elif work.take(node):
             yield work.note(node, advice.code, advice.message, api=advice.package or asked.name, help=advice.help)
+
+
+def _named(work: Work, call: ast.Call, node: ast.Constant, asked: Requirement, other: str) -> Edit | None:
+    """A requirement that gets another name, without its version; None where a person does that."""
+    text, value = work.text(node), str(node.value)
+    named = {normalised(each.name) for one in _strings(work, call) if (each := requirement_in(str(one.value).strip()))}
+    plain = text[1:-1] == value and text[0] == text[-1] and text[0] in "'\""
+    if work.settings.style == "portable" or asked.address or "[" in value or other in named or not plain:
+        return None
+    marker = f"; {asked.marker}" if asked.marker else ""
+    message = f"{asked.name} -> {other}, which takes its place in the same folder"
+    new = f"{text[0]}{other}{marker}{text[0]}"
+    return Edit(node, REPLACED, message, new, api=asked.name) if work.take(node) else None
 
 
 def _without_torch_npu(work: Work, call: ast.Call) -> Finds:

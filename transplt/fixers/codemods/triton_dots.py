@@ -100,6 +100,11 @@ def _precision(work: Work, kernel: Kernel, each: Operation) -> Finds:
             call, fixer.code, f"tl.dot takes ieee and hf32 on an NPU: {ast.unparse(precision)} of kernel {kernel.name} "
             "may be tf32x3", api=_API, help="give it ieee: tf32x3 stands for float32 on a GPU",
         )  # fmt: skip
+    if precision is not None and "tf32" in {string_of(precision), *constants_of(kernel, precision, work.project)}:
+        yield work.note(
+            precision, fixer.code, f"tl.dot computes tf32 as hf32 on an NPU: kernel {kernel.name}", api=_API,
+            level=Level.INFO, blocks="numbers", help="give it ieee where results have to be those of float32",
+        )  # fmt: skip
     if "max_num_imprecise_acc" in keywords:
         yield from _without(work, call, "max_num_imprecise_acc", _NO_IMPRECISE)
 

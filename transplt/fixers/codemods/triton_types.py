@@ -17,8 +17,15 @@ from transplt.edits.work import Work
 from transplt.program.programs import programs_of
 from transplt.program.triton.elements import launches_of, tensor_given
 from transplt.program.triton.kernels import Kernel, kernels_in
-from transplt.program.triton.refused import Refused, lines, refused_accesses, refused_operations
+from transplt.program.triton.refused import (
+    Refused,
+    condition_of,
+    lines,
+    refused_accesses,
+    refused_operations,
+)
 from transplt.program.triton.tiles import Model, model_of
+from transplt.program.triton.values import UNKNOWN
 from transplt.rules.card_limits import card_title
 from transplt.rules.triton import page_of, refuses, types_hold_for
 from transplt.syntax.asks import begins
@@ -55,7 +62,7 @@ def types(work: Work, tree: ast.Module) -> Finds:
                 found[0].operation.node,
                 fixer.code,
                 f"{_named(found)} {_take(found)} no {dtype} on {card_title(card)}: kernel {kernel.name}, {dtype}{whose}"
-                f" in {lines([each.operation.node for each in found])}",
+                f" in {_lines(model, found)}",
                 api=f"triton.language.{found[0].name}",
                 help=f"give the kernel {instead(dtype)}; {page_of(found[0].name)} of triton-ascend",
                 effort=Effort.MEDIUM,
@@ -66,7 +73,7 @@ def types(work: Work, tree: ast.Module) -> Finds:
                 found[0].operation.node,
                 _OTHERS,
                 f"{_named(found)} {_take(found)} no {dtype} on {card_title(card)}: kernel {kernel.name}, "
-                f"{lines([each.operation.node for each in found])}",
+                f"{_lines(model, found)}",
                 api=f"triton.language.{found[0].name}",
                 help=f"compute in {instead(dtype)}; {page_of(found[0].name)} of triton-ascend",
                 effort=Effort.MEDIUM,
@@ -86,6 +93,12 @@ def _joined(found: Iterable[Refused]) -> list[tuple[str, str, list[Refused]]]:
         groups.setdefault((each.dtype, each.base), []).append(each)
     ordered = ((key, sorted(group, key=lambda each: begins(each.operation.node))) for key, group in groups.items())
     return [(dtype, base, group) for (dtype, base), group in ordered]
+
+
+def _lines(model: Model, found: list[Refused]) -> str:
+    nodes = [each.operation.node for each in found]
+    condition = condition_of(model, nodes)
+    return f"{lines(nodes)}, where {condition} has it so" if condition else lines(nodes)
 
 
 def _named(found: list[Refused]) -> str:
@@ -109,8 +122,9 @@ def _launches(work: Work, kernel: Kernel, model: Model, reported: list[Refused])
     card = work.settings.hardware
     used: dict[str, str] = {}
     for each in model.operations:
-        if each.name in ("load", "store"):
-            used.setdefault(next(iter(each.given.values())).base, each.name)
+        pointer = next(iter(each.given.values()), UNKNOWN)
+        if each.name in ("load", "store") and pointer.shape != ():
+            used.setdefault(pointer.base, each.name)
     told = {(each.base, each.dtype) for each in reported}
     for launch in launches_of(kernel, work.project):
         for name, node in launch.arguments.items():

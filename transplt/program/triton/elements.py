@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 
 from transplt.flow.facts import ProjectFacts
+from transplt.flow.last_value import last_value
 from transplt.program.program import program_of
 from transplt.program.tensor_types import TensorTypes
-from transplt.program.tensors import Tensor
+from transplt.program.tensors import DTYPES, Tensor
 from transplt.program.triton.kernels import Kernel
 from transplt.program.triton.launches import Asked, Launch, launches_in
 from transplt.syntax.files import File
+from transplt.syntax.scan import chain, parent, statement
 
 
 def launches_of(kernel: Kernel, project: ProjectFacts) -> list[Launch]:
@@ -33,7 +35,35 @@ def element_types(kernel: Kernel, project: ProjectFacts) -> dict[str, str]:
 
 def tensor_given(file: File, node: ast.expr, project: ProjectFacts) -> Tensor | None:
     """What is known of the tensor that an expression is; None for what may be none."""
-    return file.once(_types, Asked(project)).tensor(file, node)
+    node = _just_set(file, node)
+    cast = _cast(file, node)
+    return Tensor(frozenset({cast})) if cast else file.once(_types, Asked(project)).tensor(file, node)
+
+
+def _just_set(file: File, node: ast.expr) -> ast.expr:
+    """What a variable is given in the last statement before that sets it, if that is always run before."""
+    if isinstance(node, ast.Name):
+        value = last_value(file.scan, node)
+        if value is not None and parent(statement(value)) in chain(node):
+            return value
+    return node
+
+
+def _cast(file: File, node: ast.expr) -> str:
+    """The type that a tensor is cast to: `x.double()`, `x.to(torch.float64)`; empty for anything else."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return ""
+    if file.names.qualified(node.func) is not None:
+        return ""  # torch.float(...) is no cast
+    name = node.func.attr
+    if name in ("contiguous", "clone", "detach") and not node.args:
+        return _cast(file, node.func.value)
+    if name in ("to", "type"):
+        given = [*node.args, *(each.value for each in node.keywords if each.arg == "dtype")]
+        named = [file.names.qualified(each) or "" for each in given]
+        types = [DTYPES[each.removeprefix("torch.")] for each in named if each.removeprefix("torch.") in DTYPES]
+        return types[0] if types else ""
+    return DTYPES.get(name, "") if not node.args and not node.keywords else ""
 
 
 def _types(file: File, asked: Asked) -> TensorTypes:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from transplt.flow.facts import ProjectFacts
-from transplt.program.triton.live import Lives
+from transplt.program.triton.live import Lives, Peak
 from transplt.program.triton.sizes import ANY, Range, Setting, settings_of
 
+_Peaks = Callable[[Mapping[str, int]], Peak]
 #: A size with which the growth of a peak is looked at: large enough that small tiles do not count.
 _LARGE = 1 << 14
 #: A size that rows of data often have: blocks that are too large from there on are not taken for unlikely.
@@ -41,9 +44,9 @@ def overflow_of(lives: Lives, project: ProjectFacts, room: int) -> Overflow | No
     """
     if not lives.names:
         return None
-    by_launch: dict[int, dict[tuple[Range, ...], Setting]] = {}
+    by_launch: dict[int, dict[tuple[object, ...], Setting]] = {}
     for setting in settings_of(lives.model.kernel, project):
-        key = tuple(setting.sizes.get(name, ANY) for name in sorted(lives.names))
+        key = (*(setting.sizes.get(name, ANY) for name in sorted(lives.names)), setting.single)
         by_launch.setdefault(id(setting.launch), {}).setdefault(key, setting)
     found = []
     for settings in by_launch.values():
@@ -66,6 +69,7 @@ def passed_over(lives: Lives, project: ProjectFacts, room: int) -> list[tuple[Se
 
 
 def _with(lives: Lives, setting: Setting, room: int) -> Overflow | None:
+    peak_of: _Peaks = partial(lives.peak, single=setting.single)
     known = {
         name: size.known
         for name, size in setting.sizes.items()
@@ -73,47 +77,49 @@ def _with(lives: Lives, setting: Setting, room: int) -> Overflow | None:
     }
     names = sorted(lives.names - set(known))
     if not names:
-        peak = lives.peak(known)
+        peak = peak_of(known)
         fits = peak.bytes <= room or peak.node is None
         return None if fits or peak.node is None else Overflow(peak.node, True, peak.bytes, known)
     ranges = {name: setting.sizes.get(name, ANY) for name in names}
     bounded = {name: each.most for name, each in ranges.items() if each.most is not None}
-    if len(bounded) == len(names) and lives.peak({**known, **bounded}).bytes <= room:
+    if len(bounded) == len(names) and peak_of({**known, **bounded}).bytes <= room:
         return None
     # The product that the tiles grow with; where they are a sum, each of its parts, as if the others were 1.
     together = {**known, **dict.fromkeys(names, _LARGE)}
-    growing = [name for name in names if _doubles(lives, together, name)]
-    found = [_growing(lives, known, ranges, each, room) for each in ([growing] if growing else [[n] for n in names])]
+    growing = [name for name in names if _doubles(peak_of, together, name)]
+    found = [_growing(peak_of, known, ranges, each, room) for each in ([growing] if growing else [[n] for n in names])]
     return min((each for each in found if each is not None), key=lambda each: each.least, default=None)
 
 
 def _growing(
-    lives: Lives, known: dict[str, int], ranges: dict[str, Range], growing: list[str], room: int
+    peak_of: _Peaks, known: dict[str, int], ranges: dict[str, Range], growing: list[str], room: int
 ) -> Overflow | None:
     """From where on the product of some names is too large."""
     least = {name: max(1, each.least) for name, each in ranges.items() if name not in growing}
     large = {**known, **least, **dict.fromkeys(growing, _LARGE)}
-    peak = lives.peak(large)
-    if peak.node is None or not all(_doubles(lives, large, name) for name in growing):
+    peak = peak_of(large)
+    if peak.node is None or not all(_doubles(peak_of, large, name) for name in growing):
         return None
     limit = 1
     for name in growing:
         limit *= ranges[name].most or _LARGEST
-    start = _from(lives, {**known, **least}, growing, peak.bytes, room)
+    start = _from(peak_of, {**known, **least}, growing, peak.bytes, room)
     if not start or start > min(limit, _LARGEST):
         return None
     grows = all(ranges[name].grows for name in growing)
+    if not grows and start > _USUAL and any(ranges[name].most is None for name in growing):
+        return None  # nobody says that it is ever so large
     sure = grows and (start <= _USUAL or all(ranges[name].most is not None for name in growing))
     each = peak.bytes / _LARGE ** len(growing)
     return Overflow(peak.node, sure, sizes=known, names=tuple(growing), each=each, least=start)
 
 
-def _from(lives: Lives, known: dict[str, int], growing: list[str], bytes: int, room: int) -> int:
+def _from(peak_of: _Peaks, known: dict[str, int], growing: list[str], bytes: int, room: int) -> int:
     """The power of 2 from which on a product of names is too large; 0 where it never is."""
     for exponent in range(_LARGEST.bit_length()):
         size = 1 << exponent
         if len(growing) == 1:
-            over = lives.peak({**known, growing[0]: size}).bytes > room
+            over = peak_of({**known, growing[0]: size}).bytes > room
         else:
             over = size * bytes > room * _LARGE ** len(growing)
         if over:
@@ -121,7 +127,7 @@ def _from(lives: Lives, known: dict[str, int], growing: list[str], bytes: int, r
     return 0
 
 
-def _doubles(lives: Lives, sizes: dict[str, int], name: str) -> bool:
-    before = lives.peak(sizes).bytes
-    after = lives.peak({**sizes, name: 2 * sizes[name]}).bytes
+def _doubles(peak_of: _Peaks, sizes: dict[str, int], name: str) -> bool:
+    before = peak_of(sizes).bytes
+    after = peak_of({**sizes, name: 2 * sizes[name]}).bytes
     return before > 0 and 1.9 < after / before < 2.1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from transplt.flow.facts import ProjectFacts
 from transplt.program.programs import programs_of
 from transplt.program.triton.kernels import Kernel, behind, function_behind, kernels_in
-from transplt.syntax.asks import block_of, keyword_of
+from transplt.syntax.asks import block_of, keyword_of, last_name
 from transplt.syntax.files import File
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import chain, statement
@@ -18,6 +18,8 @@ OPTIONS = frozenset(
     "num_warps num_stages num_ctas maxnreg num_buffers_warp_spec num_consumer_groups reg_dec_producer "
     "reg_inc_consumer enable_warp_specialization warmup stream grid device_type".split()
 )
+#: Functions that give one number.
+_NUMBERS = frozenset({"cdiv", "ceil", "int", "len", "min", "max", "numel", "next_power_of_2"})
 #: Wrappers of a kernel that are launched like itself.
 _WRAPPERS = frozenset({"torch.library.wrap_triton", "torch._library.wrap_triton", "torch._library.triton.wrap_triton"})
 
@@ -181,6 +183,8 @@ def _dimensions(file: File, node: ast.expr) -> tuple[ast.expr, ...] | None:
     if isinstance(value, (ast.Tuple, ast.List)):
         starred = any(isinstance(each, ast.Starred) for each in value.elts)
         return None if starred else tuple(value.elts)
-    if isinstance(value, (ast.BinOp, ast.Call, ast.Constant)) or value is not node:
+    if isinstance(value, ast.Call):  # of another function it may be a tuple
+        return (value,) if last_name(value.func) in _NUMBERS else None
+    if isinstance(value, (ast.BinOp, ast.Constant)) or value is not node:
         return None if isinstance(value, (ast.Name, ast.IfExp)) else (value,)
     return None

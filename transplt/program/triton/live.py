@@ -62,11 +62,12 @@ _EMPTY = _Held(None, 0)
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A statement: what it holds while it is computed, what it stores, and the variables that live then."""
+    """A statement: what it holds while it is computed, what it stores (and whether twice), and the variables that live
+    then."""
 
     node: ast.stmt
     inside: tuple[_Held, ...]
-    stored: tuple[tuple[str, _Held], ...]
+    stored: tuple[tuple[str, _Held, bool], ...]
     reads: _Names
     after: _Names
 
@@ -81,7 +82,7 @@ class Lives:
         body = model.kernel.node.body
         self._back(body, _NOTHING)
         self._steps = [self._step(node, depth) for node, depth in _in_order(body, 0)]
-        self._peaks: dict[tuple[tuple[str, int], ...], Peak] = {}
+        self._peaks: dict[tuple[object, ...], Peak] = {}
         self.names = frozenset(self._names())
 
     def _step(self, node: ast.stmt, depth: int) -> _Step:
@@ -89,7 +90,7 @@ class Lives:
         for target in _targets(node):
             twice = depth > 0 and isinstance(node, ast.Assign) and _is_read(node.value)
             held = _EMPTY if target.id in self._outside else self._held(target)
-            stored.append((target.id, _Held(held.count, held.width * (2 if twice else 1))))
+            stored.append((target.id, held, twice))
         inside = tuple(found for each in _expressions(node) if (found := self._tree(each)) is not None)
         return _Step(node, inside, tuple(stored), _reads(node), self.after(node))
 
@@ -114,27 +115,32 @@ class Lives:
 
     def _names(self) -> Iterator[str]:
         """The constexprs that the tiles are as large as."""
-        trees = [each for step in self._steps for each in (*step.inside, *(held for _, held in step.stored))]
+        trees = [each for step in self._steps for each in (*step.inside, *(held for _, held, _ in step.stored))]
         while trees:
             each = trees.pop()
             trees += each.parts
             if each.width and each.count is not None:
                 yield from each.count.names
 
-    def peak(self, sizes: Mapping[str, int]) -> Peak:
-        """The most bytes that live at the same time, for the values of constexprs; what is not known counts nothing."""
-        key = tuple((name, sizes[name]) for name in sorted(self.names) if name in sizes)
+    def peak(self, sizes: Mapping[str, int], *, single: bool = False) -> Peak:
+        """The most bytes that live at the same time, for the values of constexprs; what is not known counts nothing.
+
+        `single`: what a loop reads counts once.
+        """
+        key = (single, *((name, sizes[name]) for name in sorted(self.names) if name in sizes))
         if key not in self._peaks:
-            self._peaks[key] = self._peak(sizes)
+            self._peaks[key] = self._peak(sizes, single)
         return self._peaks[key]
 
-    def _peak(self, sizes: Mapping[str, int]) -> Peak:
+    def _peak(self, sizes: Mapping[str, int], single: bool) -> Peak:
         held: dict[str, int] = {}
         most = Peak(0)
         for step in self._steps:
             inside = max((each.needs(sizes)[1] for each in step.inside), default=0)
             now = sum(size for name, size in held.items() if name in step.after or name in step.reads)
-            stored = {name: each.bytes(sizes) for name, each in step.stored}
+            stored = {
+                name: each.bytes(sizes) * (2 if twice and not single else 1) for name, each, twice in step.stored
+            }
             fresh = sum(max(0, size - held.get(name, 0)) for name, size in stored.items() if name in step.after)
             here = now + max(inside, fresh)
             if here > most.bytes:
@@ -229,9 +235,11 @@ def read_again(model: Model) -> list[tuple[ast.stmt, str]]:
         left = each.nodes.get("input")
         if isinstance(left, ast.Name) and each.given["input"].is_tile:
             node = statement(each.node)
-            again = sum(isinstance(part, ast.Name) and part.id == left.id for part in ast.walk(node))
-            stored = left.id in {target.id for target in _targets(node)}
-            if (left.id in lives.after(node) and not stored) or again > 1 + stored:
+            inside = {id(part) for part in ast.walk(each.node)}
+            names = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == left.id]
+            again = any(id(part) not in inside and isinstance(part.ctx, ast.Load) for part in names)
+            stored = any(isinstance(part.ctx, ast.Store) for part in names)
+            if again or (left.id in lives.after(node) and not stored):
                 found.append((node, left.id))
     return found
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from transplt.program.triton.operations import ATOMICS, Operation
 from transplt.program.triton.tiles import Model
 from transplt.program.triton.values import Kind, Value
 from transplt.rules.triton import refuses
+from transplt.syntax.scan import chain
 
 #: Reads and writes, and what makes the pointers that they go through.
 ACCESSES = frozenset(
@@ -42,7 +44,9 @@ def refused_accesses(model: Model, card: str) -> Iterator[Refused]:
     for each in model.operations:
         if each.name in ACCESSES:
             pointer = next(iter(each.given.values()), None)
-            if pointer is not None and refuses(each.name, pointer.dtype, card):
+            # A single number is moved by the scalar unit, of which the pages do not speak: addresses are read so.
+            tile = pointer is not None and (each.name not in ("load", "store") or pointer.shape != ())
+            if pointer is not None and tile and refuses(each.name, pointer.dtype, card):
                 yield Refused(each, pointer.dtype, pointer.base)
 
 
@@ -80,6 +84,22 @@ def _computed(each: Operation) -> list[Value]:
 
 def _names_type(each: Operation) -> bool:
     return each.name in ("cast", "zeros", "zeros_like", "full")
+
+
+def condition_of(model: Model, nodes: list[ast.expr | ast.stmt]) -> str:
+    """The name of a constexpr without which none of some places is compiled; empty where there is none."""
+    return next(iter(sorted(frozenset.intersection(*(_conditions(model, node) for node in nodes)))), "")
+
+
+def _conditions(model: Model, node: ast.AST) -> frozenset[str]:
+    names, found = model.kernel.constexprs, set()
+    for below, above in pairwise((node, *chain(node))):
+        if above is model.kernel.node:
+            break
+        if isinstance(above, (ast.If, ast.IfExp)) and below is not above.test:
+            read = {each.id for each in ast.walk(above.test) if isinstance(each, ast.Name)}
+            found |= read & names if read <= names else set()
+    return frozenset(found)
 
 
 def lines(nodes: list[ast.expr | ast.stmt]) -> str:

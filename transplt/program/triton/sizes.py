@@ -12,10 +12,11 @@ from itertools import product
 
 from transplt.flow.facts import ProjectFacts
 from transplt.program.triton.elements import launches_of
-from transplt.program.triton.kernels import Config, Kernel, behind, function_behind
+from transplt.program.triton.kernels import Config, Kernel, behind, function_behind, operation
 from transplt.program.triton.launches import Launch
 from transplt.syntax.asks import last_name
 from transplt.syntax.files import File
+from transplt.syntax.names import assigned_value
 
 #: Combinations of the values of comprehensions up to which a configuration is taken apart.
 _MOST = 64
@@ -43,12 +44,16 @@ ANY = Range()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """Sizes that a kernel runs with; `node` is where they are said (a configuration or a launch) in `file`."""
+    """Sizes that a kernel runs with; `node` is where they are said (a configuration or a launch) in `file`.
+
+    `single`: the next block is not read while this one is computed with (`multibuffer=False`).
+    """
 
     sizes: dict[str, Range]
     file: File
     node: ast.expr | None
     launch: Launch | None = None
+    single: bool = False
 
 
 def settings_of(kernel: Kernel, project: ProjectFacts) -> list[Setting]:
@@ -59,11 +64,17 @@ def settings_of(kernel: Kernel, project: ProjectFacts) -> list[Setting]:
         given = _given(kernel, launch)
         if not kernel.configs:
             file, call = (kernel.file, None) if launch is None else (launch.file, launch.call)
-            found.append(Setting(given, file, call, launch))
+            option = launch.options.get("multibuffer") if launch is not None else None
+            found.append(Setting(given, file, call, launch, _is_false(option.value if option is not None else None)))
         for config in kernel.configs:
             every = _of_config(kernel.file, config)
-            found += [Setting({**given, **sizes}, kernel.file, config.call, launch) for sizes in every]
+            single = _is_false(config.values.get("multibuffer"))
+            found += [Setting({**given, **sizes}, kernel.file, config.call, launch, single) for sizes in every]
     return found
+
+
+def _is_false(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
 
 
 def constants_of(kernel: Kernel, node: ast.expr, project: ProjectFacts) -> set[object]:
@@ -81,8 +92,22 @@ def constants_of(kernel: Kernel, node: ast.expr, project: ProjectFacts) -> set[o
         given += [(kernel.file, each.values[node.id]) for each in kernel.configs if node.id in each.values]
         if parameter.default is not None and any(node.id not in each.arguments for each in launches):
             given.append((kernel.file, parameter.default))
-    values = [behind(file, each) for file, each in given]
-    return {each.value for each in values if isinstance(each, ast.Constant)}
+    return {value for file, each in given for value in _constants(file, each)}
+
+
+def _constants(file: File, node: ast.expr) -> Iterator[object]:
+    """The constants that an expression outside of kernels may be: those of all that sets a variable."""
+    value = behind(file, node)
+    if isinstance(value, ast.Name):
+        found = file.names.lookup(value.id, file.scan.scope_of(value))
+        every = [assigned_value(each.node) for each in (found[1] if found is not None else ())]
+    else:
+        every = [value]
+    for each in every:
+        if isinstance(each, ast.Call) and each.args and operation(file, each.func) == "constexpr":
+            each = each.args[0]
+        if isinstance(each, ast.Constant):
+            yield each.value
 
 
 def _given(kernel: Kernel, launch: Launch | None) -> dict[str, Range]:

@@ -1,0 +1,81 @@
+"""Optional pointers in conditions that are only known when a kernel runs: both sides are compiled, also for None.
+
+Source: fla-org/flash-linear-attention, .agents/skills/fla-ascend-performance/references/TRAPS.md (a flag of constexpr
+beside a run-time check); triton-ascend 3.2, compiler/code_generator.py (`visit_BoolOp` computes both operands).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.program.triton.kernels import Kernel, kernels_in
+from transplt.syntax.asks import string_of
+
+fixer = Fixer(__name__, code="NPU569", needs=(b"triton",), words=("triton",))
+
+
+@fixer.on(ast.Module)
+def conditions(work: Work, tree: ast.Module) -> Finds:
+    """Report an `and` or `or` of whether a pointer is there and something that only the running kernel knows."""
+    for kernel in kernels_in(work.file):
+        flags = _flags(kernel)
+        for node in ast.walk(kernel.node):
+            if not isinstance(node, ast.If) or not isinstance(node.test, ast.BoolOp):
+                continue
+            optional = {name for each in node.test.values for name in _asked(kernel, each, flags)}
+            running = [each for each in node.test.values if not _asked(kernel, each, flags) and _runs(kernel, each)]
+            inner = (each for part in (*node.body, *node.orelse) for each in ast.walk(part))
+            read = {each.id for each in inner if isinstance(each, ast.Name)}
+            for name in sorted(optional & read) if running else ():
+                yield work.note(
+                    node.test, fixer.code, f"{kernel.name} asks in one condition whether {name} is there and for what "
+                    "is only known when it runs: what reads the pointer is compiled even where it is None",
+                    api=name, blocks="first step",
+                    help="ask whether the pointer is there in an if of its own, around the other one: triton-ascend "
+                    "3.2 computes both sides of and and or",
+                )  # fmt: skip
+
+
+def _flags(kernel: Kernel) -> dict[str, str]:
+    """The constexprs that say whether a pointer is given, with the pointer: by `triton.heuristics`."""
+    found: dict[str, str] = {}
+    for flag, value in kernel.heuristics.items():
+        if not isinstance(value, ast.Lambda):
+            continue
+        for each in ast.walk(value.body):
+            is_none = isinstance(each, ast.Compare) and isinstance(each.comparators[0], ast.Constant)
+            if is_none and isinstance(each, ast.Compare) and isinstance(each.left, ast.Subscript):
+                name = string_of(each.left.slice)
+                if name and isinstance(each.ops[0], (ast.IsNot, ast.Is)):
+                    found[flag] = name
+    return found
+
+
+def _asked(kernel: Kernel, node: ast.expr, flags: dict[str, str]) -> set[str]:
+    """The pointers that a part of a condition asks for, and nothing else."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _asked(kernel, node.operand, flags)
+    if isinstance(node, ast.Name):
+        return {flags[node.id]} if node.id in flags else set()
+    if not isinstance(node, ast.Compare):
+        return set()
+    if isinstance(node.left, ast.Name) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        none = isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
+        return {node.left.id} if none and node.left.id in _pointers(kernel) else set()
+    return set()
+
+
+def _pointers(kernel: Kernel) -> Iterator[str]:
+    return (each.name for each in kernel.parameters if not each.constexpr)
+
+
+def _runs(kernel: Kernel, node: ast.expr) -> bool:
+    """True for an expression that reads something else than constexprs."""
+    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    every = (each for each in ast.walk(kernel.node) if isinstance(each, ast.Name))
+    local = {each.id for each in every if isinstance(each.ctx, ast.Store)}
+    return bool(names & (set(_pointers(kernel)) | local))

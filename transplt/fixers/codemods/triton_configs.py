@@ -1,0 +1,144 @@
+"""Configurations of Triton's autotuner without some options: which calls lose them, and which are the same then."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.work import Work
+from transplt.program.triton.kernels import CONFIG
+from transplt.syntax.asks import has_effects
+from transplt.syntax.scan import parent
+from transplt.trees.displays import without_elements, without_generators
+
+_SAME = "the configurations are the same without {}: one is enough"
+_DIFFER = "the configurations differ in {}, which means nothing on an NPU: each is compiled and measured once more"
+_PRUNED = "{} means nothing on an NPU, and this file chooses configurations by it"
+
+
+@dataclass(slots=True)
+class Configs:
+    """The calls of `triton.Config` of a file.
+
+    `dropped` are those that lose options, with their names; `gone` are expressions that go with elements and parts of
+    comprehensions.
+    """
+
+    work: Work
+    names: tuple[str, ...]
+    dropped: list[tuple[ast.Call, tuple[str, ...]]] = field(default_factory=list)
+    gone: list[ast.expr] = field(default_factory=list)
+    _displays: dict[ast.List, set[int]] = field(default_factory=dict)
+    _parts: dict[ast.ListComp, set[int]] = field(default_factory=dict)
+    _left: list[tuple[ast.Call, str, tuple[str, ...]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for call in self.work.calls_by_name(CONFIG):
+            given = {each.arg: each.value for each in call.keywords}
+            names = tuple(name for name in self.names if name in given)
+            if names:
+                self._look(call, names, [given[name] for name in names])
+        self._the_same()
+
+    def _look(self, call: ast.Call, names: tuple[str, ...], values: list[ast.expr]) -> None:
+        read = {name for value in values for name in ast.walk(value) if isinstance(name, ast.Name)}
+        above = parent(call)
+        if any(self.work.scan.attributes.get(name) and self._prunes() for name in names):
+            self._left.append((call, _PRUNED, names))
+        elif isinstance(above, ast.ListComp) and above.elt is call:
+            parts = _parts_for(above, read)
+            if parts is None:
+                self._left.append((call, _DIFFER, names))
+            else:
+                self._parts[above] = parts
+                for part in parts:
+                    self.gone += [above.generators[part].iter, *above.generators[part].ifs]
+                self.dropped.append((call, names))
+        elif any(self._varies(name) for name in read):
+            self._left.append((call, _DIFFER, names))
+        else:
+            self.dropped.append((call, names))
+
+    def _prunes(self) -> bool:
+        """True where the file gives an autotuner functions that choose among its configurations."""
+        return any(each.arg == "prune_configs_by" for call in self.work.scan.calls for each in call.keywords)
+
+    def _varies(self, name: ast.Name) -> bool:
+        """True for a name that a loop, a comprehension or a caller gives its values."""
+        found = self.work.names.lookup(name.id, self.work.scan.scope_of(name))
+        if found is None:
+            return False
+        return any(each.kind == "param" or _in_a_loop(each.node) for each in found[1])
+
+    def _the_same(self) -> None:
+        """Find the elements of lists that are the same as one before them."""
+        losing = {id(call): names for call, names in self.dropped}
+        displays = (above for call, _ in self.dropped if isinstance(above := parent(call), ast.List))
+        for display in dict.fromkeys(displays):
+            seen: set[str] = set()
+            for index, each in enumerate(display.elts):
+                if id(each) not in losing or not isinstance(each, ast.Call):
+                    continue
+                text = _text(each, losing[id(each)])
+                if text in seen:
+                    self._displays.setdefault(display, set()).add(index)
+                    self.gone.append(each)
+                seen.add(text)
+        gone = {id(each) for each in self.gone}
+        self.dropped = [each for each in self.dropped if id(each[0]) not in gone]
+
+    def edits(self, code: str) -> Iterator[Edit]:
+        """The edits of lists and comprehensions."""
+        lost = {id(parent(call)): " and ".join(names) for call, names in self.dropped}
+        for display, places in self._displays.items():
+            if self.work.take(display):
+                message = _SAME.format(lost[id(display)])
+                yield Edit(display, code, message, without_elements(places), api="triton.Config")
+        for comprehension, parts in self._parts.items():
+            if parts and self.work.take(comprehension):
+                message = _SAME.format(lost[id(comprehension)])
+                yield Edit(comprehension, code, message, without_generators(parts), api="triton.Config")
+
+    def notes(self) -> Finds:
+        """What is left to a person."""
+        for call, message, names in self._left:
+            yield self.work.note(
+                call, "NPU561", message.format(" and ".join(names)), api="triton.Config", blocks="slow",
+                help="leave the option out, and keep one of the configurations that are the same then",
+            )  # fmt: skip
+
+
+def _parts_for(comprehension: ast.ListComp, read: set[ast.Name]) -> set[int] | None:
+    """The `for` of a comprehension that only give what some names read; None where one of them gives more."""
+    found: set[int] = set()
+    wanted = {name.id for name in read}
+    every = (each for part in comprehension.generators for each in ast.walk(part.target))
+    given = {each.id for each in every if isinstance(each, ast.Name)}
+    for index, part in enumerate(comprehension.generators):
+        targets = {each.id for each in ast.walk(part.target) if isinstance(each, ast.Name)}
+        if not targets & wanted:
+            continue
+        conditions = {each for test in part.ifs for each in ast.walk(test) if isinstance(each, ast.Name)}
+        names = (each for each in ast.walk(comprehension) if isinstance(each, ast.Name))
+        others = (each for each in names if isinstance(each.ctx, ast.Load) and each not in conditions)
+        if any(map(has_effects, (part.iter, *part.ifs))) or {each.id for each in conditions} & given - targets:
+            return None
+        if any(each.id in targets and each not in read for each in others):
+            return None
+        found.add(index)
+    return found
+
+
+def _text(call: ast.Call, without: Iterable[str]) -> str:
+    kept = [each for each in call.keywords if each.arg not in without]
+    return ast.dump(ast.Call(call.func, call.args, kept))
+
+
+def _in_a_loop(node: ast.AST) -> bool:
+    """True for the target of a loop or comprehension."""
+    above = parent(node)
+    while isinstance(above, (ast.Tuple, ast.List, ast.Starred)):
+        node, above = above, parent(above)
+    return isinstance(above, (ast.For, ast.comprehension)) and above.target is node

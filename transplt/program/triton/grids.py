@@ -1,0 +1,182 @@
+"""How many programs a launch starts: what is known of each dimension of its grid, and from which size on they are many.
+
+The block that a size is divided by is known where it is a number, a constexpr that the launch or each configuration
+gives a number, or `min(number, ...)`, which is that number for all large sizes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from transplt.program.triton.kernels import behind
+from transplt.program.triton.launches import Launch
+from transplt.syntax.asks import last_name, string_of
+
+#: The largest product of a grid (triton-ascend, docs/en/migration_guide/migrate_from_gpu.md: UINT16_MAX).
+MOST = 65535
+_CDIV = frozenset({"triton.cdiv", "triton.language.cdiv", "triton.runtime.cdiv", "triton.language.math.cdiv"})
+#: Numbers of cores and of processors, by which loops in kernels are cut.
+_CORES = re.compile(
+    r"(?i)(?:^|_)(?:num_?)?(?:sms?|cores?|aicore|vectorcore|multiprocessors?|programs|ctas)(?:_|$|s$)|processor_count"
+)
+#: Sizes that are small in any model.
+_SMALL = re.compile(
+    r"(?i)^(?:b|z|n?h|h[qkv]|hkv|g|bs|bsz|batch(?:_?size)?|heads?|groups?|split_k|\w*nheads\w*|"
+    r"(?:n|num|active)_?(?:q_?|kv_?|qk_?)?(?:heads?|groups?|experts?|chunks?|splits?|requests?|sequences?|seqs?|slots?|"
+    r"layers?)(?:_\w+)?)$"
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Dimension:
+    """One dimension: `count` programs, or one for each `block` of a `size`; `cores` where the cores limit it.
+
+    `size` is its text, empty where nothing is known; `block` is None where it is not known. `by` names the constexpr
+    of the block where configurations give it several values, of which `block` is the smallest. `whole`: a block that is
+    not full has no program.
+    """
+
+    text: str
+    count: int | None = None
+    size: str = ""
+    block: int | None = None
+    by: str = ""
+    cores: bool = False
+    whole: bool = False
+
+    @property
+    def known(self) -> bool:
+        return self.count is not None or (bool(self.size) and self.block is not None)
+
+    @property
+    def small(self) -> bool:
+        """True for a number, and for a size that is small in any model, such as the heads of attention."""
+        if self.count is not None:
+            return True
+        parts = [part.strip(" ()") for part in self.size.split("*")]
+        return self.block == 1 and all(_SMALL.match(part.rpartition(".")[2]) for part in parts)
+
+    def first_size(self, others: int) -> int:
+        """The size from which on (beyond it) the grid is too large, with `others` programs in the other dimensions."""
+        block = self.block or 1
+        return MOST // max(others, 1) * block + (block - 1 if self.whole else 0)
+
+
+def dimensions_of(launch: Launch) -> list[Dimension]:
+    """The dimensions of a launch's grid; empty where the grid is not known."""
+    grid = launch.grid
+    if grid is None or grid.dimensions is None:
+        return []
+    return [_dimension(launch, each) for each in grid.dimensions]
+
+
+def _dimension(launch: Launch, node: ast.expr) -> Dimension:
+    file = launch.file
+    text = ast.unparse(node)
+    value = behind(file, node)
+    number = _number(launch, node)
+    if number is not None:
+        return Dimension(text, count=number)
+    if any(_CORES.search(word) for word in re.findall(r"\w+", f"{text} {ast.unparse(value)}")):
+        return Dimension(text, cores=True)
+    divided = _divided(launch, value)
+    if divided is not None:
+        size, block, whole = divided
+        known, by = _block(launch, block)
+        return Dimension(text, size=ast.unparse(size), block=known, by=by, whole=whole)
+    if _is_size(value) or _is_size(node):
+        return Dimension(text, size=text if isinstance(node, ast.Name) else ast.unparse(value), block=1)
+    return Dimension(text)
+
+
+def _is_size(node: ast.expr) -> bool:
+    """True for names, entries of shapes and their products, and for `x.numel()`."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Mult) and _is_size(node.left) and _is_size(node.right)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr in ("numel", "size") and len(node.args) < 2
+    return isinstance(node, (ast.Name, ast.Attribute))
+
+
+def _divided(launch: Launch, node: ast.expr) -> tuple[ast.expr, ast.expr, bool] | None:
+    """What is divided by what in `triton.cdiv(n, block)`, `n // block` and `(n + block - 1) // block`.
+
+    With True for `n // block`, which leaves the rest out.
+    """
+    if isinstance(node, ast.Call) and len(node.args) == 2:
+        called = launch.file.names.qualified(node.func) or ""
+        return (node.args[0], node.args[1], False) if called in _CDIV or last_name(node.func) == "cdiv" else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+        size = node.left
+        while isinstance(size, ast.BinOp) and isinstance(size.op, (ast.Add, ast.Sub)):
+            size = size.left
+        return size, node.right, size is node.left
+    return None
+
+
+def _block(launch: Launch, node: ast.expr) -> tuple[int | None, str]:
+    """The smallest number that a block may be for large sizes, and the constexpr that configurations give it."""
+    number = _number(launch, node)
+    if number is not None:
+        return number, ""
+    name = _meta_name(launch, node) or (node.id if isinstance(node, ast.Name) else "")
+    given = [config.values[name] for config in launch.kernel.configs if name in config.values]
+    if given and name not in launch.arguments and len(given) == len(launch.kernel.configs):
+        numbers = [value.value if isinstance(value, ast.Constant) else None for value in given]
+        found = [each for each in numbers if isinstance(each, int)]
+        if len(found) == len(given):
+            return min(found), name if len(set(found)) > 1 else ""
+    return None, ""
+
+
+def _meta_name(launch: Launch, node: ast.expr) -> str:
+    """`BLOCK` of `meta["BLOCK"]`, and of `meta.get("BLOCK")`."""
+    grid = launch.grid
+    if grid is None or not grid.meta:
+        return ""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == grid.meta:
+        return string_of(node.slice) or ""
+    return ""
+
+
+def _number(launch: Launch, node: ast.expr, depth: int = 4) -> int | None:
+    """The number that an expression is; of `min(number, ...)` the number, which it is for all large sizes."""
+    if depth == 0:
+        return None
+    name = _meta_name(launch, node)
+    if name:
+        given = launch.arguments.get(name)
+        if given is None:
+            parameter = next((each for each in launch.kernel.parameters if each.name == name), None)
+            given = parameter.default if parameter is not None and not launch.kernel.configs else None
+        return None if given is None else _number(launch, given, depth - 1)
+    value = behind(launch.file, node)
+    if isinstance(value, ast.Constant):
+        return value.value if type(value.value) is int else None
+    if isinstance(value, ast.BinOp):
+        left, right = (_number(launch, each, depth - 1) for each in (value.left, value.right))
+        if left is None or right is None:
+            return None
+        if isinstance(value.op, ast.Mult):
+            return left * right
+        if isinstance(value.op, ast.FloorDiv) and right:
+            return left // right
+        return left**right if isinstance(value.op, ast.Pow) and 0 <= right < 64 and left == 2 else None
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "min":
+        numbers = [found for each in value.args if (found := _number(launch, each, depth - 1)) is not None]
+        return min(numbers) if numbers else None
+    return None
+
+
+def loops_over_programs(launch: Launch) -> bool:
+    """True for a kernel that asks how many programs there are: each takes its share, whatever the grid is."""
+    return any(name == "num_programs" for _, name in launch.kernel.calls())
+
+
+def with_products(launch: Launch) -> bool:
+    """True for a kernel with matrix products, whose programs run on the cube cores."""
+    return any(name in ("dot", "dot_scaled") for _, name in launch.kernel.calls())
