@@ -402,7 +402,7 @@ def test_programs_that_do_not_stand_for_themselves(body: str, why: str) -> None:
     [
         ("return kernel", "something else with it than a launch"),
         ("other(kernel)\n        " + LAUNCH, "something else with it than a launch"),
-        ("kernel[grid_of(n)](x, y, n, 64)", "known to neither"),
+        ("kernel[grid_of(n)](x, y, n, 64)", "grid of a launch is not seen"),
         ("if n:\n            grid = (n,)\n        else:\n            grid = (2, n)\n        kernel[grid](x, y, n, 64)", "grid of a"),
         ("kernel[(n,)](x, y, n, 64)\n        kernel[(n, 2)](x, y, n, 64)", "grid of a launch is not seen"),
         ("kernel[(next(x),)](x, y, n, 64)", "known to neither"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from transplt.program.triton.kernels import Kernel
 from transplt.program.triton.launches import Grid, Launch
 from transplt.syntax.asks import string_of
-from transplt.syntax.scan import chain, statement
+from transplt.syntax.scan import chain, parent, statement
 
 #: Calls that give the same number each time, and do nothing else.
 _PURE = frozenset("cdiv len min max int numel size stride ceil next_power_of_2 dim element_size".split())
@@ -161,7 +161,7 @@ def _at_launch(launch: Launch, node: ast.expr, axis: int) -> str:
     grid = launch.grid
     assert grid is not None
     if not grid.meta and isinstance(grid.node, ast.Name):
-        return f"{grid.node.id}[{axis}]"
+        return f"{grid.node.id}[{axis}]" if isinstance(parent(node), (ast.Tuple, ast.List)) else grid.node.id
     made = _resolved(launch, grid, copy.deepcopy(node))
     if made is None or not _is_pure(made) or not _is_steady(launch, grid, node):
         return ""
