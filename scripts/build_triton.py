@@ -22,7 +22,7 @@ _DOCUMENTED = "triton-ascend: docs/zh/triton_api/"
 
 
 def _source(page: str) -> str:
-    return page.replace("docs/", "triton-ascend: docs/", 1) if page.startswith("docs/") else _DOCUMENTED + page
+    return f"triton-ascend: {page}" if page.startswith(("docs/", "python/")) else _DOCUMENTED + page
 
 
 def table(facts: Row) -> Row:

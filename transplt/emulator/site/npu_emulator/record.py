@@ -11,8 +11,8 @@ import os
 import re
 import sys
 import time
-from types import FrameType, TracebackType
-from typing import Any
+from types import CodeType, TracebackType
+from typing import Any, Protocol
 
 from . import stacks
 from .config import config
@@ -20,6 +20,15 @@ from .user_code import is_user, nearest
 
 #: A frame in the text of a traceback.
 _FRAME = re.compile(r'File "(.+?)", line (\d+)')
+
+
+class Place(Protocol):
+    """What is asked of a frame: whoever keeps a place longer keeps only this."""
+
+    @property
+    def f_code(self) -> CodeType: ...
+    @property
+    def f_lineno(self) -> int: ...
 
 
 class Record:
@@ -40,7 +49,7 @@ class Record:
         self.forked = False
         self.started = time.time()
 
-    def finding(self, frame: FrameType | None, code: str, what: str, hint: str, level: str = "error") -> bool:
+    def finding(self, frame: Place | None, code: str, what: str, hint: str, level: str = "error") -> bool:
         """Note a finding at a user's frame; returns True when the place is new. `level`: error | warning | info."""
         path, line = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
         key = (path, line, code, what)
@@ -132,7 +141,7 @@ def _note_exception(kind: type[BaseException], error: BaseException, trace: Trac
         if is_user(filename):
             place = {"path": os.path.abspath(filename), "line": trace.tb_lineno}
         trace = trace.tb_next
-    message = str(error)
+    message = _without_triton(error) or f"{error}{_absent_library(error)}"
     carried = _carried(message)
     record.exception = {
         "type": kind.__name__,
@@ -143,6 +152,23 @@ def _note_exception(kind: type[BaseException], error: BaseException, trace: Trac
         **carried,
     }
     record.status = "failed"
+
+
+def _without_triton(error: BaseException) -> str:
+    """What to do where Triton is not installed; "" for other errors."""
+    if not isinstance(error, ModuleNotFoundError) or error.name != "triton":
+        return ""
+    return (
+        f"Triton is not installed in {sys.prefix}, and its kernels run in its own interpreter here: pip install triton "
+        "there (Linux only), or name another interpreter with --python"
+    )
+
+
+def _absent_library(error: BaseException) -> str:
+    """What stands for a library of kernels that a host with NPUs does not have; "" for other errors."""
+    if isinstance(error, ImportError) and (error.name or "").startswith("triton.language.extra.cuda"):
+        return ": triton-ascend has triton.language.extra.cann.libdevice"
+    return ""
 
 
 def _first_line(message: str) -> str:
@@ -188,7 +214,11 @@ def install() -> None:
 
     def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         _note_exception(kind, error, trace)
-        previous(kind, error, trace)
+        sentence = _without_triton(error)
+        if sentence:
+            print(sentence, file=sys.stderr)
+        else:
+            previous(kind, error, trace)
 
     leave = os._exit
 

@@ -18,7 +18,7 @@ _PACKAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "packages")
 _actions: dict[str, list[Callable[[ModuleType], None]]] = {}
 _begun = False
 #: Their imports take seconds, and twice that where lines are traced.
-_LARGE = frozenset({"torch", "torch._dynamo"})
+_LARGE = frozenset({"torch", "torch._dynamo", "triton"})
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -121,8 +121,16 @@ def find_imports() -> None:
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     sys.meta_path.insert(0, _Finder())
+    os.environ["TRITON_INTERPRET"] = "1"  # before anything, torch too, imports Triton: it has functions of its own
     for name in _LARGE:
         when_imported(name, lambda module: None)
+
+
+def judge_triton() -> None:
+    """Let Triton's kernels run on the memory of the device, with the limits of the card."""
+    from .triton import install
+
+    when_imported("triton", install)
 
 
 def begin() -> None:
@@ -134,6 +142,8 @@ def begin() -> None:
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # a real torch_npu beside us must not load itself
     sys.path.append(_PACKAGES)
     find_imports()
+    os.environ["TRITON_INTERPRET"] = "1"  # of a forked process, too
+    judge_triton()
     when_imported("torchvision", lambda module: None)
     when_imported("torch", _torch_is_there)
     record.install()

@@ -7,7 +7,7 @@ from types import ModuleType
 
 from npu_emulator import lines, record
 from npu_emulator.config import config
-from npu_emulator.start import find_imports, when_imported
+from npu_emulator.start import find_imports, judge_triton, when_imported
 
 
 def _torch_is_there(torch: ModuleType) -> None:
@@ -58,6 +58,8 @@ def begin() -> None:
     """Called once per process, before anything of the user's runs."""
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # a real torch_npu beside us must not load itself
     prepare()
+    os.environ["TRITON_INTERPRET"] = "1"
+    judge_triton()
     when_imported("torchvision", lambda module: None)
     when_imported("torch", _torch_is_there)
     record.install()
