@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from transplt.flow.facts import ProjectFacts
 from transplt.program.programs import programs_of
 from transplt.program.triton.addresses import Access, Site, conflict_of
-from transplt.program.triton.kernels import Kernel, kernels_in, operation
+from transplt.program.triton.kernels import Kernel, function_behind, kernels_in, operation
 from transplt.program.triton.launches import Launch, kernel_behind
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.files import File
@@ -100,7 +100,9 @@ def _called(kernel: Kernel, call: ast.Call, project: ProjectFacts) -> list[Kerne
     bindings = other.scan.root.bindings.get(name, []) if other is not None else []
     found: list[Kernel] = []
     for binding in bindings if other is not None else ():
-        kernels = [each for each in kernels_in(other) if each.node is binding.node]
+        value = assigned_value(binding.node)
+        made = function_behind(other, value) if value is not None else binding.node
+        kernels = [each for each in kernels_in(other) if each.node is made]
         if not kernels and not _is_of_triton(other, binding):
             return None
         found += kernels
