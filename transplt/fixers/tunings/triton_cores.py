@@ -58,9 +58,10 @@ def _plan(work: Work, writer: Writer, kernel: Kernel) -> _Plan | str:
     for call, name in kernel.calls():
         if name == "program_id":
             axis = call.args[0] if call.args else keyword_of(call, "axis")
-            if not isinstance(axis, ast.Constant) or axis.value not in (0, 1, 2):
+            number = axis.value if isinstance(axis, ast.Constant) else None
+            if not isinstance(number, int) or number not in (0, 1, 2):
                 return "the axis of a program_id is not a number"
-            programs.setdefault(axis.value, []).append(call)
+            programs.setdefault(number, []).append(call)
     if not programs:
         return ""
     launches = every_launch(kernel, work.project)
@@ -86,7 +87,8 @@ def _plan(work: Work, writer: Writer, kernel: Kernel) -> _Plan | str:
 def _in_the_way(work: Work, writer: Writer, plan: _Plan) -> str:
     """Why the edits of a plan cannot all be made."""
     kernel, ignores = plan.kernel, Ignores(work)
-    for node in (kernel.node, *(launch.call for launch in plan.launches)):
+    nodes: list[ast.expr | ast.stmt] = [kernel.node, *(launch.call for launch in plan.launches)]
+    for node in nodes:
         if ignores.reason(CODE, node.lineno, node.end_lineno or node.lineno):
             return "a comment switches edits off there"
     for launch in plan.launches:

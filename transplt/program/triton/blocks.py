@@ -105,14 +105,17 @@ def _translated(kernel: Kernel, launch: Launch, grid: Grid, node: ast.expr) -> a
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)):
         left, right = (_translated(kernel, launch, grid, each) for each in (node.left, node.right))
         return None if left is None or right is None else ast.BinOp(left, node.op, right)
-    if isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords:
-        if (launch.file.names.qualified(node.func) or "") in ("triton.cdiv", "triton.language.cdiv"):
-            one, other = (_translated(kernel, launch, grid, each) for each in node.args)
-            if one is None or other is None:
-                return None
-            more = ast.BinOp(ast.BinOp(one, ast.Add(), other), ast.Sub(), ast.Constant(1))
-            return ast.BinOp(more, ast.FloorDiv(), other)
+    if isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords and _is_cdiv(launch, node):
+        one, other = (_translated(kernel, launch, grid, each) for each in node.args)
+        if one is None or other is None:
+            return None
+        more = ast.BinOp(ast.BinOp(one, ast.Add(), other), ast.Sub(), ast.Constant(1))
+        return ast.BinOp(more, ast.FloorDiv(), other)
     return None
+
+
+def _is_cdiv(launch: Launch, call: ast.Call) -> bool:
+    return launch.file.names.qualified(call.func) in ("triton.cdiv", "triton.language.cdiv")
 
 
 def _given(launch: Launch, node: ast.expr) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from transplt.program.triton.kernels import Kernel, operation
@@ -131,7 +132,7 @@ def _is_fixed(kernel: Kernel, test: ast.expr) -> bool:
     return not calls and bool(names) and all(each.id in kernel.constexprs for each in names)
 
 
-def _depth(around: list[ast.AST], kernel: Kernel) -> int:
+def _depth(around: Sequence[ast.AST], kernel: Kernel) -> int:
     """How many of the statements around one stand inside of the kernel."""
     return sum(kernel.holds(each) for each in around if isinstance(each, ast.stmt))
 

@@ -97,9 +97,11 @@ def _called(kernel: Kernel, call: ast.Call, project: ProjectFacts) -> list[Kerne
     module, _, name = project.canonical(full).rpartition(".")
     path = project.path_of(module)
     other = programs_of(project).file(path) if path and path != kernel.file.path else None
-    bindings = other.scan.root.bindings.get(name, []) if other is not None else []
+    if other is None:
+        return None
+    bindings = other.scan.root.bindings.get(name, [])
     found: list[Kernel] = []
-    for binding in bindings if other is not None else ():
+    for binding in bindings:
         value = assigned_value(binding.node)
         made = function_behind(other, value) if value is not None else binding.node
         kernels = [each for each in kernels_in(other) if each.node is made]
