@@ -408,6 +408,7 @@ def test_programs_that_do_not_stand_for_themselves(body: str, why: str) -> None:
         ("kernel[(next(x),)](x, y, n, 64)", "known to neither"),
         ("kernel[lambda meta: (n // meta['SIZE'],)](x, y, n, 64)", "known to neither"),
         ("kernel[(n,)](y, y, n, 64)", ""),
+        ("more = dict(x)\n        kernel[lambda meta: (n // meta['BLOCK'],)](x, y, n, 64)", ""),
         ("pass", "no launch of it is in sight"),
     ],
 )  # fmt: skip
@@ -448,3 +449,27 @@ def test_a_kernel_that_another_file_takes() -> None:
     assert any("other.py uses it too" in each.message for each in result.findings)
     assert b"for block" not in result.data
     assert b"for block" in tuned(source, files={"other.py": same}).data
+
+
+@pytest.mark.parametrize(
+    ("launch", "size"),
+    [
+        ("kernel[lambda meta: (n // meta['BLOCK'],)](x, y, n, **more)", "n // BLOCK"),
+        ("grid = (n,)\n        n = n + 1\n        kernel[grid](x, y, n, 64)", "blocks"),
+        ("grid = (more.n,)\n        more.n = 3\n        kernel[grid](x, y, more.n, 64)", "blocks"),
+        ("grid = (more.n,)\n        kernel[grid](x, y, more.n, 64)", "n"),
+        ("kernel[(triton.cdiv(n, 64), )](x, y, n, 64)", "(n + BLOCK - 1) // BLOCK"),
+        ("kernel[(triton.cdiv(n, 64), )](x, y, n, BLOCK=128)", "blocks"),
+    ],
+)
+def test_what_the_kernel_knows_of_its_grid(launch: str, size: str) -> None:
+    source = KERNEL.format(body=STORE, launch=launch).replace("run(x, y, n)", "run(x, y, n, more)")
+    text = tuned(HEAD + textwrap.dedent(source)).data.decode()
+    assert f"in range(tl.program_id(0), {size}, tl.num_programs(0)):" in text
+
+
+def test_views_of_one_tensor() -> None:
+    shifted = "tl.store(y + offs, tl.load(x + offs + 1, mask=offs < n), mask=offs < n)"
+    stays(KERNEL.format(body=shifted, launch="kernel[(n,)](x, x[4:].view(-1), n, 64)"), "may read what others write")
+    source = KERNEL.format(body=shifted, launch="kernel[(n,)](x, y[4:].view(-1), n, 64)")
+    assert b"for block" in tuned(HEAD + textwrap.dedent(source)).data

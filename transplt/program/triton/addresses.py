@@ -61,15 +61,27 @@ def conflict_of(accesses: list[Access], kernel: Kernel, sites: list[Site], launc
 
 
 def _same_tensors(launches: list[Launch]) -> list[frozenset[str]]:
-    """The parameters that are given the same tensor in a launch."""
+    """The parameters that are given the same tensor in a launch, or views of it."""
     found = []
     for launch in launches:
         by_text: dict[str, set[str]] = {}
         for name, value in launch.arguments.items():
-            if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
-                by_text.setdefault(ast.dump(value), set()).add(name)
+            base = _viewed(value)
+            if isinstance(base, (ast.Name, ast.Attribute)):
+                by_text.setdefault(ast.dump(base), set()).add(name)
         found += [frozenset(names) for names in by_text.values() if len(names) > 1]
     return found
+
+
+def _viewed(node: ast.expr) -> ast.expr:
+    """The tensor of which an argument is a view: `x` of `x[0].view(-1)`."""
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        elif isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "data")):
+            node = node.value
+        else:
+            return node
 
 
 def _meet(stored: frozenset[str], loaded: frozenset[str], same: list[frozenset[str]]) -> str:

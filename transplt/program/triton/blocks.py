@@ -141,7 +141,13 @@ def _is_steady(launch: Launch, grid: Grid, node: ast.expr) -> bool:
         there, here = lookup(name.id, file.scope_of(name)), lookup(name.id, file.scope_of(launch.call))
         if there is None or here is None or there[0] is not here[0]:
             return there is here
-    return bool(grid.meta) or all(_set_before(launch, name, made) for name in _names(node))
+    if grid.meta:
+        return True
+    between = range(made.lineno, launch.call.lineno + 1)
+    attributes = {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+    if any(each.attr in attributes and each.lineno in between for each in file.stores):
+        return False
+    return all(_set_before(launch, name, made) for name in _names(node))
 
 
 def _names(node: ast.expr) -> list[ast.Name]:
@@ -183,7 +189,7 @@ def _resolved(launch: Launch, grid: Grid, node: ast.expr) -> ast.expr | None:
             if not key:
                 return self.generic_visit(inner)
             value = launch.arguments.get(key)
-            if value is None:
+            if value is None and launch.complete:
                 value = next((each.default for each in launch.kernel.parameters if each.name == key), None)
             self.lost = self.lost or value is None
             return inner if value is None else copy.deepcopy(value)
