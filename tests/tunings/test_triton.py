@@ -387,7 +387,7 @@ LAUNCH = "kernel[(triton.cdiv(n, 64),)](x, y, n, 64)"
         ("tl.atomic_add(x + offs, tl.load(x + pid))", "programs read x, to which others add"),
         ("p = tl.load(x + pid).to(tl.pointer_type(tl.float32))\n        tl.store(p, tl.load(y))", "cannot be followed"),
         ("BLOCK = 2\n        tl.store(x + pid, BLOCK)", "changes a constexpr"),
-        ("if n == 0:\n            offs = pid\n            return\n        tl.store(x + offs, n)", "set around a return"),
+        ("if n == 0:\n            offs = pid\n            return\n        tl.store(x + offs, n)", "around a return"),
         ("for i in range(n):\n            return\n        tl.store(x + offs, n)", "from the middle"),
         ("tl.store(x + offs, other(n))", "it calls other, which is not in sight"),
         ("tl.store(x + offs, tl.inline_asm_elementwise('bar', '=r', [n], tl.int32, False, 1))", "waits for"),

@@ -1,4 +1,4 @@
-"""Kernels in Triton before and after the tuning, in Triton's interpreter: the same to the bit, on any number of blocks."""
+"""Kernels in Triton before and after the tuning, in its interpreter: the same to the bit, on any number of blocks."""
 
 from __future__ import annotations
 
