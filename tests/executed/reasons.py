@@ -53,6 +53,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "a second file, npu_port.py: written and run in tests/test_helper_output.py; what calls it is NPU135": ("NPU156",),
     "asked for by --check-ranks, and gives no result: run with two ranks in tests/helper/test_checks.py": ("NPU357",),
     "for torch 2.6 and older: later ones pin for the accelerator that is there": ("NPU124",),
+    "kernels of Triton: run in its interpreter, before and after, in tests/tunings/test_triton_runs.py": (
+        "NPU774", "NPU775",
+    ),
     _not_installed("timm"): ("NPU149",),
     "for torch 2.2 and older: later ones take a number as a device of the accelerator": ("NPU247",),
 }  # fmt: skip

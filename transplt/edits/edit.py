@@ -36,10 +36,11 @@ class Beside:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Around:
-    """A header (`if ...:`) above neighbouring statements, which move one level in."""
+    """A header (`if ...:`) above neighbouring statements, which move one level in; `begins` are lines between both."""
 
     first: ast.stmt
     last: ast.stmt
+    begins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,8 @@ def around_statements(source: Source, tree: ast.Module, edits: Sequence[Edit]) -
             and (_span(source, other.first, other.last) != (first, last) or at < index)
             for at, (_, other) in enumerate(wraps)
         )
-        text = f"{indent_of(source, wrap.first)}{unit * depth}{edit.new}{source.newline()}"
+        indent, newline = f"{indent_of(source, wrap.first)}{unit * depth}", source.newline()
+        text = f"{indent}{edit.new}{newline}" + "".join(f"{indent}{unit}{line}{newline}" for line in wrap.begins)
         start, end = lines.start(wrap.first), lines.end(wrap.last)
         found.append(((start, 2, -last, depth), placed(edit, start, text)))
         for offset in lines.movable(start, end, in_strings):

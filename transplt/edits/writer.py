@@ -116,9 +116,11 @@ class Writer:
         """Lines below a statement, at its indentation; `verbatim_from`: see `Beside`."""
         self._lines(Beside(node, below=True, verbatim_from=verbatim_from), "\n".join(texts), code, message)
 
-    def wrap(self, nodes: Sequence[ast.stmt], header: str, code: str, message: str) -> None:
-        """Neighbouring statements under a header, one level in."""
-        self._lines(Around(nodes[0], nodes[-1]), header, code, message)
+    def wrap(
+        self, nodes: Sequence[ast.stmt], header: str, code: str, message: str, *, begins: Sequence[str] = ()
+    ) -> None:
+        """Neighbouring statements under a header, one level in, below some lines (`begins`)."""
+        self._lines(Around(nodes[0], nodes[-1], tuple(begins)), header, code, message)
 
     def remove(self, node: ast.stmt, code: str, message: str, *, only: bool) -> None:
         """Take a statement out with its lines, or put `pass` in its place when a block holds it only."""

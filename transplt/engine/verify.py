@@ -141,7 +141,10 @@ def _readable(work: Work, edits: list[Edit]) -> tuple[list[Edit], list[Note]]:
 
 def _unreadable(work: Work, edit: Edit) -> str:
     """Why Python does not read the lines of an edit; empty when it does."""
-    text = f"{edit.new}\n    pass" if isinstance(edit.where, Around) else str(edit.new)
+    text = str(edit.new)
+    if isinstance(edit.where, Around):
+        text = "\n    ".join((text, *edit.where.begins, "pass"))
+        text = f"if True:\n    pass\n{text}" if text.startswith("else:") else text
     if isinstance(edit.where, Beside) and edit.where.verbatim_from >= 0 and indent_of(work.source, edit.where.node):
         text = f"if True:\n{alone(work.source, edit).text}"
     try:

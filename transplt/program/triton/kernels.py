@@ -55,6 +55,7 @@ class Kernel:
     autotuner: ast.Call | None = None
     configs: list[Config] = field(default_factory=list)
     heuristics: dict[str, ast.expr] = field(default_factory=dict)
+    _names: dict[str, list[ast.Name]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -72,6 +73,14 @@ class Kernel:
                 name = operation(self.file, call.func)
                 if name:
                     yield call, name
+
+    def names(self, name: str) -> list[ast.Name]:
+        """Where its body reads and writes a name, by place."""
+        if not self._names:
+            for node in (inner for line in self.node.body for inner in ast.walk(line)):
+                if isinstance(node, ast.Name):
+                    self._names.setdefault(node.id, []).append(node)
+        return sorted(self._names.get(name, ()), key=lambda node: (node.lineno, node.col_offset))
 
     def holds(self, node: ast.expr | ast.stmt) -> bool:
         """True for a node of its body."""

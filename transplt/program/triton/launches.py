@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from transplt.flow.facts import ProjectFacts
 from transplt.program.programs import programs_of
 from transplt.program.triton.kernels import Kernel, behind, function_behind, kernels_in
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import block_of, keyword_of, last_name
 from transplt.syntax.files import File
+from transplt.syntax.names import assigned_value
+from transplt.syntax.scan import chain, statement
 
 #: What a launch takes beside the parameters of its kernel (triton.runtime.jit).
 OPTIONS = frozenset(
@@ -137,7 +139,9 @@ def _launch(file: File, call: ast.Call, kernel: Kernel, grid: ast.expr | None) -
 def grid_of(file: File, node: ast.expr) -> Grid:
     """What a grid is: a tuple, a number, or a function that gives one of them from the constexprs."""
     value = behind(file, node)
-    made = function_behind(file, value)
+    nearest = _nearest(file, value) if isinstance(value, ast.Name) else None
+    made = nearest if isinstance(nearest, ast.FunctionDef) else function_behind(file, value)
+    value = nearest if isinstance(nearest, ast.expr) else value
     if made is not None:
         returns = [each for each in ast.walk(made) if isinstance(each, ast.Return)]
         given = returns[0].value if len(returns) == 1 else None
@@ -147,6 +151,31 @@ def grid_of(file: File, node: ast.expr) -> Grid:
         meta = value.args.args[0].arg if value.args.args else ""
         return Grid(node, _dimensions(file, value.body), meta)
     return Grid(node, _dimensions(file, value))
+
+
+def _nearest(file: File, name: ast.Name) -> ast.expr | ast.FunctionDef | None:
+    """The value or function that a name has been given last where it is read, of several; None where that may differ.
+
+    What gives it stands above in the text, nothing between, and runs whenever the name is read.
+    """
+    scope = file.scan.scope_of(name)
+    every = [each.node for each in scope.bindings.get(name.id, ())]
+    above = [node for node in every if getattr(node, "lineno", name.lineno) < name.lineno]
+    if len(above) != len(every) and scope.kind == "module":
+        return None
+    last = max(above, key=lambda node: getattr(node, "lineno", 0), default=None)
+    if last is None or isinstance(last, ast.arg):
+        return None
+    made = statement(last)
+    around = chain(name)
+    if all(line not in around for line in block_of(made)):
+        return None
+    loops = [each for each in around if isinstance(each, (ast.For, ast.While)) and each not in chain(made)]
+    if any(loop in chain(node) for node in every for loop in loops):
+        return None
+    if isinstance(made, ast.FunctionDef):
+        return made
+    return assigned_value(last)
 
 
 def _dimensions(file: File, node: ast.expr) -> tuple[ast.expr, ...] | None:
