@@ -60,6 +60,12 @@ def test_two_parts_of_a_version() -> None:
     assert (short_version("2.6.0"), short_version("2.10")) == ("2.6", "2.10")
 
 
+@pytest.mark.parametrize("option", ["--json", "--html"])
+def test_reports_of_a_proof_had_two_options(option: str, file: str, tmp_path: object) -> None:
+    done = CliRunner().invoke(main, ["prove", file, file, option, f"{tmp_path}/none/report"])
+    assert done.exit_code == 2 and f"{option} is --report FILE." in done.stderr and "no such folder" in done.stderr
+
+
 def commands() -> dict[str, click.Command]:
     context = click.Context(main)
     found = {name: main.get_command(context, name) for name in main.list_commands(context)}

@@ -261,7 +261,7 @@ def test_run_and_prove_answer_with_a_verdict_and_take_no_paths_outside(folders: 
 
     async def written(arguments: Sequence[str], folder: Path, seconds: float) -> Ended:
         started.append([*arguments])
-        path = next(each.partition("=")[2] for each in arguments if each.startswith(("--report=", "--json=")))
+        path = next(each.partition("=")[2] for each in arguments if each.startswith("--report="))
         Path(path).write_text(json.dumps(reports[arguments[0]]))
         return Ended(0, b"loss 1\nloss 2\n", "")
 

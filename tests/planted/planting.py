@@ -109,7 +109,7 @@ def prove(original: Path, migrated: Path, folder: Path, nproc: str, *options: st
     """Run the command line; its report lies in `folder / "proof.json"`. `options` may end with `--` and arguments."""
     report = folder / "proof.json"
     command = [sys.executable, "-m", "transplt", "prove", str(original), str(migrated), "--main", main]
-    command += ["--nproc", nproc, "--timeout", "60", "--json", str(report), *options]
+    command += ["--nproc", nproc, "--timeout", "60", "--report", str(report), *options]
     environment = {**unmeasured(), "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL

@@ -32,8 +32,8 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("old new --nproc two", f"Error: --nproc two: {NUMBERS}"),
         ("old new --nproc \u00b2", f"Error: --nproc \u00b2: {NUMBERS}"),
         ("old new --nproc 65", f"Error: --nproc 65: {NUMBERS}"),
-        ("old new --json none/p.json", "Error: no such folder for the report: none."),
-        ("old new --html none/p.html", "Error: no such folder for the report: none."),
+        ("old new --report none/p.json", "Error: no such folder for the report: none."),
+        ("old new --report none/p.html", "Error: no such folder for the report: none."),
         ("old new --data ../old", "Error: --data ../old: name a path in old, relative to it."),
     ],
 )
@@ -51,8 +51,8 @@ def test_wrong_input(arguments: str, told: str, folders: Path) -> None:
         ("old gone", "Path 'gone' does not exist"),
         ("old new --steps -1", "-1 is not in the range x>=0"),
         ("old new --npus 0", "0 is not in the range 1<=x<=64"),
-        ("old new --json new", "File 'new' is a directory"),
-        ("old new --html new", "File 'new' is a directory"),
+        ("old new --report new", "File 'new' is a directory"),
+        ("old new --report new", "File 'new' is a directory"),
     ],
 )
 def test_wrong_usage(arguments: str, told: str, folders: Path) -> None:

@@ -136,8 +136,8 @@ def test_what_was_migrated_is_equal(tmp_path: Path) -> None:
     written(tmp_path, "old", MAIN, OPS)
     written(tmp_path, "new", MAIN.replace("cuda", "npu"), OPS)
     code, told = prove(
-        tmp_path, "--kernels", "old", "new", "--programs", "100", "--json", "k.json", "--save-calls", "calls.json",
-        "--html", "k.html",
+        tmp_path, "--kernels", "old", "new", "--programs", "100", "--report", "k.json", "--save-calls", "calls.json",
+        "--report", "k.html",
     )  # fmt: skip
     assert told.startswith(
         "transplt prove: equal: 4 kernels compared in 6 launches, equal to the bit; of large grids a sample: 100 of "
@@ -177,7 +177,7 @@ def test_each_mistake_is_found_at_its_kernel(tmp_path: Path) -> None:
         assert ops.count(before) == 1, before
         ops = ops.replace(before, after)
     written(tmp_path, "new", main.replace("cuda", "npu"), ops)
-    code, told = prove(tmp_path, "--kernels", "old", "new", "--json", "k.json")
+    code, told = prove(tmp_path, "--kernels", "old", "new", "--report", "k.json")
     assert code == 1
     found = {name: each["verdict"] for name, each in kernels_of(tmp_path / "k.json").items()}
     assert found == {"scale": "stops", "rows": "equal", "total": "equal", "more": "differs", "shared": "differs"}, told
@@ -192,7 +192,7 @@ def test_what_cannot_be_compared_is_told(tmp_path: Path) -> None:
     changed = OPS.replace("def sum_of", "def sum_in").replace("def more(x", "def more(source")
     changed = changed.replace("mask=i < columns, other", "mask=i < columns + 1, other")
     written(tmp_path, "new", main.replace("cuda", "npu"), changed)
-    code, told = prove(tmp_path, "--kernels", "old", "new", "--json", "k.json")
+    code, told = prove(tmp_path, "--kernels", "old", "new", "--report", "k.json")
     assert code == 1
     found = kernels_of(tmp_path / "k.json")
     assert {name: each["verdict"] for name, each in found.items()} == {

@@ -47,7 +47,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("old new", "old new"),
         ("old new --nproc 1 --npus 8 --steps 20 --seed 1234 --threads 1 --timeout 600", "old new"),
-        ("old new --json p.json --html p.html --exit-zero", "old new"),
+        ("old new --report p.json --report p.html --exit-zero", "old new"),
         ("--steps 0 old --seed 7 new --main tools/train.py",
          "--main tools/train.py --steps 0 --seed 7 old new"),
         ("old new --nproc 1,2 --npus 4 --threads 2 --torch-version 2.8 --timeout 9.5 --python /opt/python",
@@ -164,7 +164,7 @@ def test_the_command_of_the_page_makes_the_proof_again(tmp_path: Path) -> None:
         "3",
         "--stubs",
         "torchvision=5",
-        "--html",
+        "--report",
         str(page),
         "--",
         "--lr",

@@ -62,7 +62,7 @@ _ONLY_IN_PLACE = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS}
 def write_asked_for(
     path: str | os.PathLike[str], data: bytes, inputs: Iterable[str | os.PathLike[str]] = ()
 ) -> None:
-    """Writes the file that an option names (`--html FILE`), new or in place of another one. CannotFinish otherwise.
+    """Writes the file that an option names (`--report FILE`), new or in place of another one. CannotFinish otherwise.
 
     A regular file has its old content until the new one is complete; what is none (/dev/stdout, a FIFO) gets the bytes.
     UsageError where it is one of the `inputs`.

@@ -1,4 +1,4 @@
-"""What `transplt run --report` and `transplt prove --html` found, put into the page of the migration that they ran."""
+"""What `transplt run` and `transplt prove` found, put by `--report` into the page of the migration that they ran."""
 
 from __future__ import annotations
 

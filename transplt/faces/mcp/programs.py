@@ -49,7 +49,7 @@ async def prove_port(bench: Bench, given: Arguments) -> Answer:
         raise UsageError("data are paths in the project, relative to it")
     with tempfile.TemporaryDirectory(prefix="transplt-mcp-") as folder:
         report = Path(folder) / "proof.json"
-        options += [f"--json={report}", f"--timeout={seconds:g}"]
+        options += [f"--report={report}", f"--timeout={seconds:g}"]
         arguments = ["prove", *options, "--", str(original), str(migrated), *given.get("args", ())]
         await bench.run(arguments, 4 * seconds + LOOK)
         table = read_json(report)

@@ -15,6 +15,7 @@ from transplt.disk.replace import write_asked_for
 from transplt.proof.kernels.asked import Asked
 from transplt.proof.launch.options import RunOptions, Trace, UsageError
 from transplt.proof.launch.shared_options import CARD_PACK, DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
+from transplt.render.spelling import formerly
 
 if TYPE_CHECKING:
     from transplt.proof.launch.interpreter import Versions
@@ -40,6 +41,9 @@ Verdicts, the gravest of all comparisons:
 
 \b
 Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 internal error."""
+
+
+_REPORT = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(
@@ -83,15 +87,15 @@ Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 intern
     help="Make the runs of the original anew, which the cache keeps from proof to proof.",
 )
 @click.option(
-    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write JSON."
-)
-@click.option(
-    "--html",
-    "html_path",
-    type=click.Path(dir_okay=False, path_type=Path),
+    "--report",
+    "reports",
+    multiple=True,
+    type=_REPORT,
     metavar="FILE",
-    help="Write a page with the curves, and put the result into report.html of the migrated folder.",
+    help="Write FILE.json, or FILE.html: a page with the curves, and the result into report.html of MIGRATED.",
 )
+@formerly("--json", "--report FILE.json", "json_path", type=_REPORT)
+@formerly("--html", "--report FILE.html", "html_path", type=_REPORT)
 @CARD_PACK
 @click.option(
     "--kernels",
@@ -145,8 +149,7 @@ def prove_command(
     timeout: float,
     python: str,
     no_cache: bool,
-    json_path: Path | None,
-    html_path: Path | None,
+    reports: tuple[Path, ...],
     card_pack: Path | None,
     kernels: bool,
     calls: Path | None,
@@ -157,7 +160,14 @@ def prove_command(
     original: Path,
     migrated: Path,
     args: tuple[str, ...],
+    json_path: Path | None = None,
+    html_path: Path | None = None,
 ) -> int:
+    for each in reports:
+        if each.suffix == ".html":
+            html_path = each
+        else:
+            json_path = each
     options = RunOptions(
         main, args, python, torch_version=torch_version or "", random="cpu", stubs=stubs, timeout=timeout,
         trace=Trace(seed, steps), threads=threads, npus=npus,

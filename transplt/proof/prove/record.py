@@ -19,7 +19,9 @@ from transplt.proof.launch.options import RunOptions
 from transplt.proof.prove.projects import Project, hash_of
 
 #: Options that say where a report goes and not what is compared.
-_REPORTS = ("json_path", "html_path", "card_pack", "save_calls", "exit_zero", "no_cache")
+_REPORTS = frozenset(
+    "reports json_path html_path formerly_json formerly_html card_pack save_calls exit_zero no_cache".split()
+)
 
 
 @dataclass(frozen=True)
