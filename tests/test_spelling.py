@@ -62,8 +62,8 @@ def test_two_parts_of_a_version() -> None:
 
 @pytest.mark.parametrize("option", ["--json", "--html"])
 def test_reports_of_a_proof_had_two_options(option: str, file: str, tmp_path: object) -> None:
-    done = CliRunner().invoke(main, ["prove", file, file, option, f"{tmp_path}/none/report"])
-    assert done.exit_code == 2 and f"{option} is --report FILE." in done.stderr and "no such folder" in done.stderr
+    done = CliRunner().invoke(main, ["prove", file, file, option, f"{tmp_path}/none/report"], standalone_mode=False)
+    assert done.return_value == 2 and f"{option} is --report FILE." in done.stderr and "no such folder" in done.stderr
 
 
 def commands() -> dict[str, click.Command]:
