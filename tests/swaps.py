@@ -1,201 +1,156 @@
-"""The oracle of the transforms: the same edits of names, strings and imports, written as regular expressions.
+"""The judge of the edits of names, literals, imports and arguments by places: LibCST's trees.
 
-Each function makes a `Swap`. It gets the source of the node with its long operands as holes, exactly what LibCST
-gets, and leaves spaces, comments, brackets and quotes where they are.
+Each function makes a transform of the small tree of a site, which is how these edits were made once. It leaves spaces,
+comments, brackets and quotes where they are.
 """
 
 from __future__ import annotations
 
-import ast
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+
+import libcst as cst
 
 from transplt.base.text.lexer import literals
-from transplt.trees.transform import CannotRewrite
+from transplt.trees.transform import CannotRewrite, OfText, Transform, text_of
 
 
-@dataclass(frozen=True, slots=True)
-class Swap:
-    """An edit of a node's own text: skeleton in, its new text out."""
-
-    apply: Callable[[str], str]
-
-
-_SPACE = r"(?:\\?[\r\n]|[ \t\f]|#[^\r\n]*[\r\n])*"
-_NAME = r"[^\W\d]\w*"
-#: A name and attributes of it, in brackets or not.
-_CHAIN = re.compile(rf"(?:\({_SPACE})*{_NAME}(?:{_SPACE}\))*(?:{_SPACE}\.{_SPACE}{_NAME}(?:{_SPACE}\))*)*")
-_CALL = re.compile(rf"{_CHAIN.pattern}{_SPACE}\({_SPACE}")
-_NAME_OR_COMMENT = re.compile(rf"#[^\r\n]*|{_NAME}")
-_LAST = re.compile(rf"\.{_SPACE}({_NAME})\Z")
-#: What an import statement consists of; the first group is what is not layout.
-_IMPORT = re.compile(r"(\w+|[.,()*])|\\?[\r\n]|[ \t\f]|#[^\r\n]*")
-
-
-def whole(text: str) -> Swap:
-    """Put a text in the place of the node."""
-    return Swap(lambda _: text)
-
-
-def dotted(name: str) -> Swap:
+def dotted(name: str) -> Transform:
     """Put a dotted name in the place of a dotted name, in its layout if it has as many parts; else as it is."""
-    parts = name.split(".")
+    wanted = name.split(".")
 
-    def apply(old: str) -> str:
-        if not _CHAIN.fullmatch(old):
+    def transform(node: cst.CSTNode) -> cst.CSTNode | str:
+        attributes: list[cst.Attribute] = []
+        root = node
+        while isinstance(root, cst.Attribute):
+            attributes.append(root)
+            root = root.value
+        if not isinstance(root, cst.Name) or len(attributes) + 1 != len(wanted):
             return name
-        found = [match for match in _NAME_OR_COMMENT.finditer(old) if not match.group().startswith("#")]
-        if len(found) != len(parts):
-            return name
-        return _replaced(old, ((match.start(), match.end(), new) for match, new in zip(found, parts, strict=True)))
+        new: cst.BaseExpression = root.with_changes(value=wanted[0])
+        for attribute, part in zip(reversed(attributes), wanted[1:], strict=True):
+            new = attribute.with_changes(value=new, attr=attribute.attr.with_changes(value=part))
+        return new
 
-    return Swap(apply)
+    return transform
 
 
-def last_name(name: str) -> Swap:
+def attribute_named(name: str) -> Transform:
     """Give an attribute another name; what it is an attribute of stays."""
 
-    def apply(old: str) -> str:
-        found = _LAST.search(old)
-        if found is None:
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        if not isinstance(node, cst.Attribute):
             raise CannotRewrite("not an attribute")
-        return old[: found.start(1)] + name
+        return node.with_changes(attr=node.attr.with_changes(value=name))
 
-    return Swap(apply)
+    return transform
 
 
-def first_argument(value: str) -> Swap:
+def with_first(value: str) -> Transform:
     """Put a positional argument in front of all others of the call of a name."""
 
-    def apply(old: str) -> str:
-        head = _CALL.match(old)
-        if head is None or not _is_call_by_name(old):
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        called = node.func if isinstance(node, cst.Call) else node
+        while isinstance(called, cst.Attribute):
+            called = called.value
+        if not isinstance(node, cst.Call) or not isinstance(called, cst.Name):
             raise CannotRewrite("not a call by name")
-        at = head.end()
-        return f"{old[:at]}{value}{'' if old[at] == ')' else ', '}{old[at:]}"
+        new = cst.Arg(cst.parse_expression(value))
+        if node.args:
+            new = new.with_changes(comma=_comma())
+        return node.with_changes(args=[new, *node.args])
 
-    return Swap(apply)
-
-
-def _is_call_by_name(text: str) -> bool:
-    """False where the text begins with another call: `f(x)(y)`, `f(x).g(y)`."""
-    node: ast.AST = ast.parse(f"({text}\n)", mode="eval").body
-    if not isinstance(node, ast.Call):
-        return False
-    node = node.func
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
+    return transform
 
 
-def words_in_literal(words: Mapping[str, str]) -> Swap:
+def with_twin(text: str, twin: str) -> Transform:
+    """Put a second literal behind the argument that is the first one."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        for index, arg in enumerate(call.args):
+            if isinstance(arg.value, cst.SimpleString) and arg.value.value[1:-1] == text and arg.keyword is None:
+                quote = arg.value.value[0]
+                new = arg.with_changes(value=cst.SimpleString(f"{quote}{twin}{quote}"))
+                first = arg.with_changes(comma=_comma(), whitespace_after_arg=cst.SimpleWhitespace(""))
+                return call.with_changes(args=[*call.args[:index], first, new, *call.args[index + 1 :]])
+        raise CannotRewrite(f"{text} is not a plain string")
+
+    return transform
+
+
+def modules_imported(names: Mapping[int, str]) -> Transform:
+    """Give modules of `import a.b as c, d` other names, by their place; what follows `as` stays."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        line = cst.ensure_type(node, cst.SimpleStatementLine)
+        found = cst.ensure_type(line.body[0], cst.Import)
+        aliases = [
+            alias.with_changes(name=cst.parse_expression(names[index])) if index in names else alias
+            for index, alias in enumerate(found.names)
+        ]
+        return line.with_changes(body=[found.with_changes(names=aliases)])
+
+    return transform
+
+
+def names_imported(module: str, names: Sequence[tuple[str, str | None] | None]) -> Transform:
+    """Import from another module; a name becomes (name, local name or None), None where it stays as it is."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        line = cst.ensure_type(node, cst.SimpleStatementLine)
+        found = cst.ensure_type(line.body[0], cst.ImportFrom)
+        aliases = []
+        assert not isinstance(found.names, cst.ImportStar)
+        for alias, new in zip(found.names, names, strict=True):
+            if new is not None:
+                name, local = new
+                alias = alias.with_changes(name=cst.Name(name))
+                if local is not None and alias.asname is None:
+                    space = cst.SimpleWhitespace(" ")
+                    alias = alias.with_changes(asname=cst.AsName(cst.Name(local), space, space))
+                elif local == name:
+                    alias = alias.with_changes(asname=None)
+            aliases.append(alias)
+        return line.with_changes(body=[found.with_changes(module=cst.parse_expression(module), names=aliases)])
+
+    return transform
+
+
+def words_in_literal(words: Mapping[str, str]) -> OfText:
     """Replace words (old -> new, one after the other) in a string that is one literal; fields of f-strings stay."""
 
-    def replaced(text: str) -> str:
+    def swapped(text: str) -> str:
         for old, new in words.items():
             text = text.replace(old, new)
         return text
 
-    swap = in_literals(replaced, several=False)
-
-    def apply(old: str) -> str:
-        if not all(word in old for word in words):
-            raise CannotRewrite("not written as one plain literal")
-        return swap.apply(old)
-
-    return Swap(apply)
+    return in_literals(swapped)
 
 
-def in_literals(change: Callable[[str], str], *, several: bool = True) -> Swap:
-    """Change the text of a string: of its one literal, or also of each of several that stand side by side.
+def in_literals(change: Callable[[str], str]) -> OfText:
+    """Change the text of a string, literal by literal: LibCST recurses in a concatenation of some 500 of them."""
 
-    `change` gets a literal with its prefix and quotes, or the text between two fields of an f-string.
-    """
+    def write(text: str) -> str:
+        parts: list[str] = []
+        at = 0
+        for item in literals(text):
+            parts += (text[at : item.start], _changed(text[item.start : item.end], change))
+            at = item.end
+        return "".join((*parts, text[at:]))
 
-    def apply(old: str) -> str:
-        found = literals(old)
-        if not found or (len(found) > 1 and not several):
-            raise CannotRewrite("not a plain string")
-        spans = (span for literal in found for span in literal.text)
-        return _replaced(old, ((start, end, change(old[start:end])) for start, end in spans))
-
-    return Swap(apply)
+    return OfText(write)
 
 
-def modules_imported(names: Mapping[int, str]) -> Swap:
-    """Give modules of `import a.b as c, d` other names, by their place; what follows `as` stays."""
-
-    def apply(old: str) -> str:
-        tokens = _import_tokens(old)
-        edits = []
-        for index, group in enumerate(_groups(tokens[1:])):
-            module = _until(group, "as")
-            if index in names:
-                edits.append((module[0].start(), module[-1].end(), names[index]))
-        return _replaced(old, edits)
-
-    return Swap(apply)
+def _changed(old: str, change: Callable[[str], str]) -> str:
+    node = cst.parse_expression(old)
+    if isinstance(node, cst.SimpleString):
+        return text_of(node.with_changes(value=change(node.value)), old)
+    parts = [
+        part.with_changes(value=change(part.value)) if isinstance(part, cst.FormattedStringText) else part
+        for part in cst.ensure_type(node, cst.FormattedString).parts
+    ]
+    return text_of(node.with_changes(parts=parts), old)
 
 
-def names_imported(module: str, names: Sequence[tuple[str, str | None] | None]) -> Swap:
-    """Import from another module; a name becomes (name, local name or None), None where it stays as it is.
-
-    A local name is added where there is none, and left out where it is the name itself.
-    """
-
-    def apply(old: str) -> str:
-        tokens = _import_tokens(old)
-        head = _until(tokens[1:], "import")
-        edits = [(head[0].start(), head[-1].end(), module)]
-        groups = _groups([token for token in tokens[len(head) + 2 :] if token.group() not in "()"])
-        for group, new in zip(groups, names, strict=True):
-            if new is None:
-                continue
-            name, local = new
-            end = group[0].end()
-            if local is not None and len(group) == 1:
-                name = f"{name} as {local}"
-            elif local == name:
-                end = group[-1].end()
-            edits.append((group[0].start(), end, name))
-        return _replaced(old, edits)
-
-    return Swap(apply)
-
-
-def _import_tokens(text: str) -> list[re.Match[str]]:
-    found = list(_IMPORT.finditer(text))
-    if sum(match.end() - match.start() for match in found) != len(text):
-        raise CannotRewrite("not the import statement that was expected")
-    return [match for match in found if match.group(1)]
-
-
-def _until(tokens: Iterable[re.Match[str]], word: str) -> list[re.Match[str]]:
-    found: list[re.Match[str]] = []
-    for token in tokens:
-        if token.group() == word:
-            break
-        found.append(token)
-    return found
-
-
-def _groups(tokens: Iterable[re.Match[str]]) -> list[list[re.Match[str]]]:
-    """What stands between commas; a comma behind the last one opens nothing."""
-    groups: list[list[re.Match[str]]] = [[]]
-    for token in tokens:
-        if token.group() == ",":
-            groups.append([])
-        else:
-            groups[-1].append(token)
-    return [group for group in groups if group]
-
-
-def _replaced(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """The text with spans (sorted) replaced."""
-    parts: list[str] = []
-    at = 0
-    for start, end, new in edits:
-        parts += (text[at:start], new)
-        at = end
-    return "".join((*parts, text[at:]))
+def _comma() -> cst.Comma:
+    return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))

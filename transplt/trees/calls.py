@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 
-from transplt.trees import shown
+from transplt.base.text.source import Source
 from transplt.trees.lazy import cst
-from transplt.trees.names import attribute_named
-from transplt.trees.transform import CannotRewrite, Shown, Transform, code
+from transplt.trees.positions import Change, behind_brackets, in_expression, inside_call
+from transplt.trees.transform import CannotRewrite, OfText, Transform, code
 
 
 def with_keyword(name: str, value: str) -> Transform:
@@ -50,34 +51,30 @@ def with_new_keyword(name: str, value: str, column: int | None) -> Transform:
     return transform
 
 
-def with_first(value: str) -> Shown:
+def with_first(value: str) -> OfText:
     """Put a positional argument in front of all others of the call of a name."""
 
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        if not isinstance(node, cst.Call) or not _is_name(node.func):
+    def changes(source: Source, node: ast.expr) -> list[Change]:
+        if not isinstance(node, ast.Call) or not _is_name(node.func):
             raise CannotRewrite("not a call by name")
-        new = cst.Arg(cst.parse_expression(value))
-        if node.args:
-            new = new.with_changes(comma=comma())
-        return node.with_changes(args=[new, *node.args])
+        at = inside_call(source, node)
+        return [((at, at), f"{value}, " if node.args or node.keywords else value)]
 
-    return Shown(transform, lambda text: shown.with_first(text, value))
+    return in_expression(changes)
 
 
-def with_twin(text: str, twin: str) -> Shown:
+def with_twin(text: str, twin: str) -> OfText:
     """Put a second literal behind the argument that is the first one, such as another spelling of a flag."""
 
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        for index, arg in enumerate(call.args):
-            if isinstance(arg.value, cst.SimpleString) and arg.value.value[1:-1] == text and arg.keyword is None:
-                quote = arg.value.value[0]
-                new = arg.with_changes(value=cst.SimpleString(f"{quote}{twin}{quote}"))
-                first = arg.with_changes(comma=comma(), whitespace_after_arg=cst.SimpleWhitespace(""))
-                return call.with_changes(args=[*call.args[:index], first, new, *call.args[index + 1 :]])
+    def changes(source: Source, node: ast.expr) -> list[Change]:
+        for argument in node.args if isinstance(node, ast.Call) else ():
+            literal = source.slice(*source.extent(argument))
+            if isinstance(argument, ast.Constant) and literal in (f"'{text}'", f'"{text}"'):
+                at = behind_brackets(source, argument, source.extent(node)[1] - 1)
+                return [((at, at), f", {literal[0]}{twin}{literal[0]}")]
         raise CannotRewrite(f"{text} is not a plain string")
 
-    return Shown(transform, lambda call: shown.with_twin(call, text, twin))
+    return in_expression(changes)
 
 
 def with_named(index: int, name: str) -> Transform:
@@ -221,11 +218,11 @@ def calling_with(name: str, function: str, *, method: bool) -> Transform:
 
 def with_last_name(name: str) -> Transform:
     """`a.name(...)` in place of `a.b(...)`."""
-    renamed = attribute_named(name)
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
         call = cst.ensure_type(node, cst.Call)
-        return call.with_changes(func=renamed(call.func))
+        method = cst.ensure_type(call.func, cst.Attribute)
+        return call.with_changes(func=method.with_changes(attr=method.attr.with_changes(value=name)))
 
     return transform
 
@@ -272,10 +269,10 @@ def behind(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
     return [last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace("")), new]
 
 
-def _is_name(node: cst.BaseExpression) -> bool:
-    while isinstance(node, cst.Attribute):
+def _is_name(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
         node = node.value
-    return isinstance(node, cst.Name)
+    return isinstance(node, ast.Name)
 
 
 def tight() -> cst.AssignEqual:
