@@ -3,52 +3,60 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from transplt.base.text.source import Source
 from transplt.trees.lazy import cst
-from transplt.trees.positions import Change, behind_brackets, in_expression, inside_call
-from transplt.trees.transform import CannotRewrite, OfText, Transform, code
+from transplt.trees.positions import (
+    Change,
+    arguments,
+    behind_brackets,
+    callee_of,
+    expected_call,
+    expected_method,
+    in_expression,
+    inside_call,
+    name_at_end,
+)
+from transplt.trees.transform import CannotRewrite, New, OfText, Transform, rewritten
 
 
-def with_keyword(name: str, value: str) -> Transform:
+def with_keyword(name: str, value: str) -> OfText:
     """Add a keyword argument behind the others (before `**kwargs`), in the layout of the last one."""
 
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        new = cst.Arg(cst.parse_expression(value), keyword=cst.Name(name), equal=tight())
-        at = next((i for i, arg in enumerate(call.args) if arg.star == "**"), len(call.args))
-        args = list(call.args)
-        if at < len(args):
-            args.insert(at, new.with_changes(comma=comma()))
-        elif args:
-            args[-1:] = behind(args, new)
-        else:
-            args = [new]
-        return call.with_changes(args=args)
+    def changes(source: Source, node: ast.expr) -> list[Change]:
+        call = expected_call(node)
+        given, new = arguments(source, call), f"{name}={value}"
+        if not given:
+            at = inside_call(source, call)
+            return [((at, at), new)]
+        more = next((each for each in given if each.star == "**"), None)
+        if more is not None:
+            return [((more.start, more.start), f"{new}, ")]
+        comma = source.slice(given[0].end, given[1].start) if len(given) > 1 else ", "
+        return [((given[-1].end, given[-1].end), f"{comma}{new}")]
 
-    return transform
+    return in_expression(changes)
 
 
-def with_new_keyword(name: str, value: str, column: int | None) -> Transform:
+def with_new_keyword(name: str, value: str, column: int | None) -> OfText:
     """As `with_keyword`, on a line of its own at a column where one is given; nothing where the call has the argument.
     """
     add = with_keyword(name, value)
+    between = "," + (" " if column is None else "\n" + " " * column)
 
-    def transform(node: cst.CSTNode) -> cst.CSTNode | str:
-        if not isinstance(node, cst.Call) or any(arg.keyword and arg.keyword.value == name for arg in node.args):
-            return node
-        call = cst.ensure_type(add(node), cst.Call)
-        at = next(index for index, arg in enumerate(call.args) if arg.keyword and arg.keyword.value == name)
+    def changes(source: Source, node: ast.expr) -> list[Change] | str:
+        call = expected_call(node)
+        given = arguments(source, call)
+        if any(each.keyword == name for each in given):
+            return []
+        at = next((index for index, each in enumerate(given) if each.star == "**"), len(given))
         if not at:
-            return call
-        between: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace(" ")
-        if column is not None:
-            between = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(" " * column))
-        before = call.args[at - 1].with_changes(comma=cst.Comma(whitespace_after=between))
-        return call.with_changes(args=[*call.args[: at - 1], before, *call.args[at:]])
+            return add.write(source.slice(*source.extent(call)))
+        end = given[at].start if at < len(given) else given[at - 1].end
+        return [((given[at - 1].end, end), f"{between}{name}={value}{', ' if at < len(given) else ''}")]
 
-    return transform
+    return in_expression(changes)
 
 
 def with_first(value: str) -> OfText:
@@ -77,49 +85,43 @@ def with_twin(text: str, twin: str) -> OfText:
     return in_expression(changes)
 
 
-def with_named(index: int, name: str) -> Transform:
+def with_named(index: int, name: str) -> OfText:
     """Give the positional argument at a place its name."""
 
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        arg = call.args[index]
-        if arg.keyword is not None or any(before.star for before in call.args[: index + 1]):
+    def changes(source: Source, node: ast.expr) -> list[Change]:
+        given = arguments(source, expected_call(node))[: index + 1]
+        if len(given) <= index or given[index].keyword is not None or any(each.star for each in given):
             raise CannotRewrite("the argument is not where it is expected")
-        named = arg.with_changes(keyword=cst.Name(name), equal=tight())
-        return call.with_changes(args=[*call.args[:index], named, *call.args[index + 1 :]])
+        return [((given[index].start, given[index].start), f"{name}=")]
 
-    return transform
+    return in_expression(changes)
 
 
-def renamed_arguments(keywords: Mapping[str, str], positional: Mapping[int, str]) -> Transform:
+def renamed_arguments(keywords: Mapping[str, str], positional: Mapping[int, str]) -> OfText:
     """Give keywords other names, and positional arguments at some places a name."""
 
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        args = []
-        for index, arg in enumerate(call.args):
-            if arg.keyword is not None and arg.keyword.value in keywords:
-                arg = arg.with_changes(keyword=arg.keyword.with_changes(value=keywords[arg.keyword.value]))
-            elif arg.keyword is None and not arg.star and index in positional:
-                arg = arg.with_changes(keyword=cst.Name(positional[index]), equal=tight())
-            args.append(arg)
-        return call.with_changes(args=args)
+    def changes(source: Source, node: ast.expr) -> list[Change]:
+        found = []
+        for index, each in enumerate(arguments(source, expected_call(node))):
+            if each.keyword is not None and each.keyword in keywords:
+                found.append((each.name, keywords[each.keyword]))
+            elif each.keyword is None and not each.star and index in positional:
+                found.append(((each.start, each.start), f"{positional[index]}="))
+        return found
 
-    return transform
+    return in_expression(changes)
 
 
-def keyword_replaced(old: str, name: str, value: str) -> Transform:
+def keyword_replaced(old: str, name: str, value: str) -> OfText:
     """Give a keyword argument another name and value where it stands."""
 
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        for index, arg in enumerate(call.args):
-            if arg.keyword is not None and arg.keyword.value == old:
-                new = arg.with_changes(keyword=cst.Name(name), value=cst.parse_expression(value))
-                return call.with_changes(args=[*call.args[:index], new, *call.args[index + 1 :]])
+    def changes(source: Source, node: ast.expr) -> list[Change]:
+        for each in arguments(source, expected_call(node)):
+            if each.keyword == old:
+                return [(each.name, name), ((each.value, each.end), value)]
         raise CannotRewrite(f"the call has no argument {old}")
 
-    return transform
+    return in_expression(changes)
 
 
 def without_keyword(name: str) -> Transform:
@@ -137,9 +139,14 @@ def without_keyword(name: str) -> Transform:
     return transform
 
 
-def without_any_argument(node: cst.CSTNode) -> cst.CSTNode:
+def without_any_argument() -> OfText:
     """A call without its arguments."""
-    return cst.ensure_type(node, cst.Call).with_changes(args=[], whitespace_before_args=cst.SimpleWhitespace(""))
+
+    def changes(source: Source, node: ast.expr) -> list[Change]:
+        call = expected_call(node)
+        return [((inside_call(source, call, layout=False), source.extent(call)[1] - 1), "")]
+
+    return in_expression(changes)
 
 
 def without_first(node: cst.CSTNode) -> cst.CSTNode:
@@ -155,14 +162,22 @@ def without_last(node: cst.CSTNode) -> cst.CSTNode:
     return call.with_changes(args=[*call.args[:-2], last])
 
 
-def only_argument(node: cst.CSTNode) -> cst.CSTNode:
+def only_argument() -> OfText:
     """The first argument of a call in place of the call."""
-    return cst.ensure_type(node, cst.Call).args[0].value
+    return in_expression(first_argument)
 
 
-def callee(node: cst.CSTNode) -> cst.CSTNode:
+def first_argument(source: Source, node: ast.expr) -> str:
+    """The text of the first argument of a call: CannotRewrite."""
+    given = arguments(source, expected_call(node))
+    if not given:
+        raise CannotRewrite("the call has no argument")
+    return source.slice(given[0].value, given[0].end)
+
+
+def callee() -> OfText:
     """What is called, in place of the call."""
-    return cst.ensure_type(node, cst.Call).func
+    return in_expression(lambda source, node: source.slice(*callee_of(source, expected_call(node))))
 
 
 def partial_of(partial: str) -> Transform:
@@ -191,13 +206,9 @@ def called_through(function: str) -> Transform:
     return transform
 
 
-def calling(name: str) -> Transform:
+def calling(name: str) -> OfText:
     """Call another function with the same arguments."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        return cst.ensure_type(node, cst.Call).with_changes(func=cst.parse_expression(name))
-
-    return transform
+    return in_expression(lambda source, node: [(callee_of(source, expected_call(node)), name)])
 
 
 def calling_with(name: str, function: str, *, method: bool) -> Transform:
@@ -216,57 +227,24 @@ def calling_with(name: str, function: str, *, method: bool) -> Transform:
     return transform
 
 
-def with_last_name(name: str) -> Transform:
+def with_last_name(name: str) -> OfText:
     """`a.name(...)` in place of `a.b(...)`."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        method = cst.ensure_type(call.func, cst.Attribute)
-        return call.with_changes(func=method.with_changes(attr=method.attr.with_changes(value=name)))
-
-    return transform
+    return in_expression(lambda source, node: [(name_at_end(source, expected_method(node)), name)])
 
 
-def one_after_the_other(*steps: Transform) -> Transform:
-    """Several transforms of one tree as one."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        for step in steps:
-            changed = step(node)
-            if isinstance(changed, str):
-                raise CannotRewrite("a text in the place of a tree")
-            node = changed
-        return node
-
-    return transform
+def one_after_the_other(*steps: New) -> OfText:
+    """Several edits of one expression as one."""
+    return OfText(lambda text: rewritten(text, steps, ast.expr))
 
 
-def followed_by(arguments: str) -> Transform:
+def followed_by(arguments: str) -> OfText:
     """An argument, with others behind it."""
-
-    def transform(node: cst.CSTNode) -> str:
-        assert isinstance(node, cst.BaseExpression)
-        more = cst.ensure_type(cst.parse_expression(f"_({arguments})"), cst.Call).args
-        return "".join(code(each) for each in (cst.Arg(node, comma=comma()), *more))
-
-    return transform
+    return OfText(lambda text: f"{text}, {arguments}")
 
 
-def parameter_behind(name: str) -> Transform:
+def parameter_behind(name: str) -> OfText:
     """A parameter, with a second one behind it."""
-
-    def transform(node: cst.CSTNode) -> str:
-        return code(cst.ensure_type(node, cst.Parameters)) + code(comma()) + name
-
-    return transform
-
-
-def behind(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
-    """The last argument with a new one behind it, in its layout."""
-    last = args[-1]
-    between = next((arg.comma for arg in args[:-1] if isinstance(arg.comma, cst.Comma)), comma())
-    new = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
-    return [last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace("")), new]
+    return followed_by(name)
 
 
 def _is_name(node: ast.expr) -> bool:

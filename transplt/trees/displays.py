@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 
 from transplt.trees.lazy import cst
-from transplt.trees.transform import CannotRewrite, Transform, code
+from transplt.trees.transform import CannotRewrite, OfText, Transform, code
 
 
 def with_rows(places: Set[int], key: Callable[[str], str], texts: Mapping[int, str]) -> Transform:
@@ -31,9 +31,9 @@ def with_rows(places: Set[int], key: Callable[[str], str], texts: Mapping[int, s
     return transform
 
 
-def entry_behind(entry: str, separator: str) -> Transform:
+def entry_behind(entry: str, separator: str) -> OfText:
     """The value of a row of a dict display, with another row behind it; the separator is a comma and its layout."""
-    return lambda node: f"{code(node)}{separator}{entry}"
+    return OfText(lambda text: f"{text}{separator}{entry}")
 
 
 def with_twin(old: str, new: str) -> Transform:

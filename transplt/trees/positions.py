@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from transplt.base.text.source import Source, splice
 from transplt.trees.transform import CannotRewrite, OfText
@@ -21,7 +22,10 @@ LAYOUT = rb"(?:\\?[\r\n]|[ \t\f]|#[^\r\n]*[\r\n])*"
 NAME = rb"[A-Za-z0-9_\x80-\xff]+"
 DOTTED = NAME + rb"(?:" + LAYOUT + rb"\." + LAYOUT + NAME + rb")*"
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_" + bytes(range(0x80, 0x100))
-_OPENS = re.compile(LAYOUT + rb"\(" + LAYOUT)
+_OPENS = re.compile(LAYOUT + rb"(\()" + LAYOUT)
+_COMMA = re.compile(LAYOUT + rb"," + LAYOUT)
+_KEYWORD = re.compile(rb"(" + NAME + rb")" + LAYOUT + rb"=" + LAYOUT)
+_STAR = re.compile(rb"(\*\*?)" + LAYOUT)
 _CLOSED = re.compile(rb"(?:" + LAYOUT + rb"\))*")
 
 
@@ -65,18 +69,74 @@ def name_at_end(source: Source, node: ast.Name | ast.Attribute) -> tuple[int, in
     return start + len(source.utf8[start:end].rstrip(_LETTERS)), end
 
 
-def inside_call(source: Source, call: ast.Call) -> int:
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a call, in source order: `start`..`end` with its name, its star and its brackets."""
+
+    keyword: str | None
+    name: tuple[int, int]  # the place of the keyword as it is spelled
+    star: str
+    start: int
+    value: int  # where the value begins
+    end: int
+
+
+def arguments(source: Source, call: ast.Call) -> list[Argument]:
+    """The arguments of a call with their places."""
+    utf8, closing = source.utf8, source.extent(call)[1] - 1
+    found: list[Argument] = []
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    for each in sorted(given, key=source.extent):
+        at = _COMMA.match(utf8, found[-1].end) if found else _OPENS.match(utf8, _behind_callee(source, call))
+        assert at is not None
+        star = _STAR.match(utf8, at.end())
+        keyword = _KEYWORD.match(utf8, at.end()) if isinstance(each, ast.keyword) and each.arg else None
+        name = each.arg if isinstance(each, ast.keyword) else None
+        place = keyword.span(1) if keyword else (at.end(), at.end())
+        stars, value = star[1].decode() if star else "", (keyword or star or at).end()
+        found.append(Argument(name, place, stars, at.end(), value, behind_brackets(source, each, closing)))
+    return found
+
+
+def callee_of(source: Source, call: ast.Call) -> tuple[int, int]:
+    """The place of what is called, with brackets around it."""
+    return source.extent(call)[0], _behind_callee(source, call)
+
+
+def inside_call(source: Source, call: ast.Call, *, layout: bool = True) -> int:
     """The place behind the opening bracket of a call, and the layout there."""
-    found = _OPENS.match(source.utf8, behind_brackets(source, call.func, source.extent(call)[1]))
+    found = _OPENS.match(source.utf8, _behind_callee(source, call))
+    assert found is not None
+    return found.end() if layout else found.end(1)
+
+
+def behind_brackets(source: Source, node: ast.expr | ast.keyword, end: int) -> int:
+    """The place behind a node with the brackets around it, which close before `end`.
+
+    A generator that is the one argument of a call has the brackets of the call.
+    """
+    found = _CLOSED.match(source.utf8, min(source.extent(node)[1], end), end)
     assert found is not None
     return found.end()
 
 
-def behind_brackets(source: Source, node: ast.expr, end: int) -> int:
-    """The place behind a node with the brackets around it, which close before `end`."""
-    found = _CLOSED.match(source.utf8, source.extent(node)[1], end)
-    assert found is not None
-    return found.end()
+def expected_call(node: ast.expr) -> ast.Call:
+    """The node, which has to be a call: CannotRewrite."""
+    if not isinstance(node, ast.Call):
+        raise CannotRewrite("not the call that was expected")
+    return node
+
+
+def expected_method(node: ast.expr) -> ast.Attribute:
+    """`x.method` of `x.method(...)`: CannotRewrite; where it is longer than an operand may be, it is a hole."""
+    method = expected_call(node).func
+    if not isinstance(method, ast.Attribute):
+        raise CannotRewrite("the object of the method is not seen")
+    return method
+
+
+def _behind_callee(source: Source, call: ast.Call) -> int:
+    return behind_brackets(source, call.func, source.extent(call)[1])
 
 
 def _spliced(source: Source, changes: Sequence[Change]) -> str:

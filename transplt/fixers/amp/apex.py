@@ -213,11 +213,11 @@ def _defer(writer: Writer, place: Initialization) -> None:
         partial = f"{writer.standard('functools')}.partial" if call.keywords else ""
         if item.value is call:
             writer.rewrite(item.targets[0], INITIALIZE, message, kept[model])
-            writer.rewrite(call, INITIALIZE, message, partial_of(partial) if partial else callee)
+            writer.rewrite(call, INITIALIZE, message, partial_of(partial) if partial else callee())
         else:
             given = ", ".join([name_now(work, call.func), *map(work.text, call.keywords)])
             wrapper = f"{partial}({given})" if partial else given
-            writer.rewrite(call, INITIALIZE, message, only_argument)
+            writer.rewrite(call, INITIALIZE, message, only_argument())
             writer.after(item, [f"{kept[model]} = {wrapper}"], INITIALIZE, message)
     for model, name in kept.items():
         writer.after(place.after, [f"if {name} is not None:", f"    {model} = {name}({model})"], INITIALIZE, message)
@@ -300,4 +300,4 @@ def _zero_grad(writer: Writer, node: ast.Attribute) -> None:
     call = call_of(node)
     if call is not None and (call.args or call.keywords):
         message = "zero_grad takes no arguments with combine_grad: the gradients stay in one tensor"
-        _change(writer, call, message, without_any_argument)
+        _change(writer, call, message, without_any_argument())
