@@ -14,8 +14,9 @@ from tests import swaps
 from transplt.base.text.lexer import literals, one_plain_literal
 from transplt.fixers.codemods.texts import swap_words
 from transplt.trees.calls import with_first, with_twin
+from transplt.trees.departures import without_names
 from transplt.trees.literals import in_literals, words_in_literal
-from transplt.trees.names import attribute_named, dotted, modules_imported, names_imported, without_names
+from transplt.trees.names import attribute_named, dotted, modules_imported, names_imported
 from transplt.trees.transform import CannotRewrite, New, rewritten
 
 

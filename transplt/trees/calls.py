@@ -1,4 +1,4 @@
-"""Calls: arguments that come, move or get another name or value; another function that is called."""
+"""Calls, by places: arguments that come or get another name or value; another function that is called."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping
 
 from transplt.base.text.source import Source
-from transplt.trees.lazy import cst
 from transplt.trees.positions import (
     Change,
     arguments,
@@ -18,7 +17,7 @@ from transplt.trees.positions import (
     inside_call,
     name_at_end,
 )
-from transplt.trees.transform import CannotRewrite, New, OfText, Transform, rewritten
+from transplt.trees.transform import CannotRewrite, New, OfText, rewritten
 
 
 def with_keyword(name: str, value: str) -> OfText:
@@ -43,7 +42,6 @@ def with_new_keyword(name: str, value: str, column: int | None) -> OfText:
     """As `with_keyword`, on a line of its own at a column where one is given; nothing where the call has the argument.
     """
     add = with_keyword(name, value)
-    between = "," + (" " if column is None else "\n" + " " * column)
 
     def changes(source: Source, node: ast.expr) -> list[Change] | str:
         call = expected_call(node)
@@ -53,8 +51,9 @@ def with_new_keyword(name: str, value: str, column: int | None) -> OfText:
         at = next((index for index, each in enumerate(given) if each.star == "**"), len(given))
         if not at:
             return add.write(source.slice(*source.extent(call)))
+        between = " " if column is None else source.newline() + " " * column
         end = given[at].start if at < len(given) else given[at - 1].end
-        return [((given[at - 1].end, end), f"{between}{name}={value}{', ' if at < len(given) else ''}")]
+        return [((given[at - 1].end, end), f",{between}{name}={value}{', ' if at < len(given) else ''}")]
 
     return in_expression(changes)
 
@@ -124,21 +123,6 @@ def keyword_replaced(old: str, name: str, value: str) -> OfText:
     return in_expression(changes)
 
 
-def without_keyword(name: str) -> Transform:
-    """Leave a keyword argument out; the last one has the comma, or none, that the last one had."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != name]
-        if kept and kept[-1] is not call.args[-1]:
-            kept[-1] = kept[-1].with_changes(
-                comma=call.args[-1].comma, whitespace_after_arg=call.args[-1].whitespace_after_arg
-            )
-        return call.with_changes(args=kept)
-
-    return transform
-
-
 def without_any_argument() -> OfText:
     """A call without its arguments."""
 
@@ -147,19 +131,6 @@ def without_any_argument() -> OfText:
         return [((inside_call(source, call, layout=False), source.extent(call)[1] - 1), "")]
 
     return in_expression(changes)
-
-
-def without_first(node: cst.CSTNode) -> cst.CSTNode:
-    """A call without its first argument, whose layout goes with it."""
-    call = cst.ensure_type(node, cst.Call)
-    return call.with_changes(args=call.args[1:])
-
-
-def without_last(node: cst.CSTNode) -> cst.CSTNode:
-    """A call without its last argument, and without a comma behind the one that is last then."""
-    call = cst.ensure_type(node, cst.Call)
-    last = call.args[-2].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-    return call.with_changes(args=[*call.args[:-2], last])
 
 
 def only_argument() -> OfText:
@@ -180,51 +151,9 @@ def callee() -> OfText:
     return in_expression(lambda source, node: source.slice(*callee_of(source, expected_call(node))))
 
 
-def partial_of(partial: str) -> Transform:
-    """`functools.partial` of what is called, with all arguments but the first."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        function = call.args[0].with_changes(value=call.func)
-        return call.with_changes(func=cst.parse_expression(partial), args=[function, *call.args[1:]])
-
-    return transform
-
-
-def called_through(function: str) -> Transform:
-    """`function(a.b, ...)` in place of `a.b(...)`, in the layout of the call."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        first = cst.Arg(call.func)
-        if call.args:
-            before = call.whitespace_before_args
-            lines = isinstance(before, cst.ParenthesizedWhitespace)
-            first = first.with_changes(comma=cst.Comma(whitespace_after=before) if lines else comma())
-        return call.with_changes(func=cst.parse_expression(function), args=[first, *call.args])
-
-    return transform
-
-
 def calling(name: str) -> OfText:
     """Call another function with the same arguments."""
     return in_expression(lambda source, node: [(callee_of(source, expected_call(node)), name)])
-
-
-def calling_with(name: str, function: str, *, method: bool) -> Transform:
-    """`name(function, ...)` in place of `function(...)`; of a method the object is the argument behind the function."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        first = [cst.Arg(cst.parse_expression(function))]
-        if method:
-            if not isinstance(call.func, cst.Attribute):
-                raise CannotRewrite("the object of the method is not seen")
-            first.append(cst.Arg(call.func.value))
-        given = [each.with_changes(comma=comma()) if call.args or each is not first[-1] else each for each in first]
-        return call.with_changes(func=cst.parse_expression(name), args=[*given, *call.args])
-
-    return transform
 
 
 def with_last_name(name: str) -> OfText:
@@ -237,26 +166,12 @@ def one_after_the_other(*steps: New) -> OfText:
     return OfText(lambda text: rewritten(text, steps, ast.expr))
 
 
-def followed_by(arguments: str) -> OfText:
-    """An argument, with others behind it."""
-    return OfText(lambda text: f"{text}, {arguments}")
-
-
-def parameter_behind(name: str) -> OfText:
-    """A parameter, with a second one behind it."""
-    return followed_by(name)
+def followed_by(more: str, separator: str = ", ") -> OfText:
+    """An argument, a parameter, or the value of a row of a display, with others behind it."""
+    return OfText(lambda text: f"{text}{separator}{more}")
 
 
 def _is_name(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name)
-
-
-def tight() -> cst.AssignEqual:
-    """`=` without spaces around it."""
-    return cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-
-
-def comma() -> cst.Comma:
-    return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))

@@ -1,11 +1,11 @@
-"""Displays: rows of a dict and elements of a list that get a twin."""
+"""Displays: rows of a dict and elements of a list that get a twin, or go. By trees."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
 
 from transplt.trees.lazy import cst
-from transplt.trees.transform import CannotRewrite, OfText, Transform, code
+from transplt.trees.transform import CannotRewrite, Transform, code
 
 
 def with_rows(places: Set[int], key: Callable[[str], str], texts: Mapping[int, str]) -> Transform:
@@ -29,11 +29,6 @@ def with_rows(places: Set[int], key: Callable[[str], str], texts: Mapping[int, s
         return display.with_changes(elements=elements)
 
     return transform
-
-
-def entry_behind(entry: str, separator: str) -> OfText:
-    """The value of a row of a dict display, with another row behind it; the separator is a comma and its layout."""
-    return OfText(lambda text: f"{text}{separator}{entry}")
 
 
 def with_twin(old: str, new: str) -> Transform:

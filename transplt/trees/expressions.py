@@ -1,14 +1,13 @@
-"""Expressions around an expression: a call, a method, a condition, a second comparison."""
+"""Expressions around an expression, by places: a call, a method, a condition, a second comparison."""
 
 from __future__ import annotations
 
 import ast
 
 from transplt.base.text.source import Source
-from transplt.trees.calls import comma, first_argument
-from transplt.trees.lazy import cst
+from transplt.trees.calls import first_argument
 from transplt.trees.positions import Change, behind_brackets, expected_method, in_expression, name_at_end
-from transplt.trees.transform import CannotRewrite, OfText, Transform, code
+from transplt.trees.transform import CannotRewrite, OfText
 
 
 def between(before: str, after: str) -> OfText:
@@ -58,32 +57,6 @@ def wrapped_anew(function: str, more: str, *, behind: bool) -> OfText:
     return in_expression(changes)
 
 
-def operands_given_to(name: str, function: str) -> Transform:
-    """`name(function, a, b)` in place of `a @ b` or another operation of two."""
-
-    def transform(node: cst.CSTNode) -> str:
-        operation = cst.ensure_type(node, cst.BinaryOperation)
-        return f"{name}({function}, {code(operation.left)}, {code(operation.right)})"
-
-    return transform
-
-
-def indexed_by_parts(torch: str) -> Transform:
-    """`torch.view_as_complex(torch.view_as_real(x)[i])` in place of `x[i]`; behind an ellipsis the parts are named."""
-
-    def transform(node: cst.CSTNode) -> str:
-        found = cst.ensure_type(node, cst.Subscript).with_changes(lpar=(), rpar=())
-        real = found.with_changes(value=cst.parse_expression(f"{torch}.view_as_real({code(found.value)})"))
-        places = [each.slice for each in found.slice]
-        if any(isinstance(each, cst.Index) and isinstance(each.value, cst.Ellipsis) for each in places):
-            last = cst.SubscriptElement(cst.Slice(None, None))
-            spaced = [each.with_changes(comma=comma()) for each in found.slice]
-            real = real.with_changes(slice=[*spaced, last])
-        return f"{torch}.view_as_complex({code(real)})"
-
-    return transform
-
-
 def module_named(name: str) -> OfText:
     """`a.name.c` in place of `a.b.c`."""
 
@@ -105,22 +78,6 @@ def compared_with(new: str, operator: str, *, brackets: bool) -> OfText:
         return f"({text})" if brackets or start > 1 else text
 
     return in_expression(changes)
-
-
-def as_instance(*, negated: bool) -> Transform:
-    """`isinstance(x, C)` in place of `type(x) is C` and `type(x) in (C, D)`, with `not` before it where asked."""
-
-    def transform(node: cst.CSTNode) -> str:
-        found = cst.ensure_type(node, cst.Comparison)
-        what = code(cst.ensure_type(found.left, cst.Call).args[0].value)
-        kind = found.comparisons[0].comparator
-        text = code(kind)
-        if isinstance(kind, (cst.List, cst.Set)):
-            every = [code(each.value) for each in kind.elements]
-            text = f"({', '.join(every)}{',' * (len(every) == 1)})"
-        return f"{'not ' * negated}isinstance({what}, {text})"
-
-    return transform
 
 
 def left_side(tail: str) -> OfText:

@@ -3,7 +3,7 @@
     from transplt.trees.lazy import cst
 
 To mypy `cst` is the module itself. Nothing of it may be used while a module is imported: no default values, constants
-or base classes made of it. Most edits need no tree, and never pay for it.
+or base classes made of it. Most edits are made by places (transplt.trees.positions), and never pay for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Names: another dotted name in the layout of the old one, another last name, another module in an import."""
+"""Names, by places: another dotted name in the layout of the old one, another last name, another module in an import.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from transplt.base.text.source import Source
-from transplt.trees.lazy import cst
 from transplt.trees.positions import DOTTED, LAYOUT, Change, in_expression, in_import, name_at_end
-from transplt.trees.transform import CannotRewrite, OfText, Transform
+from transplt.trees.transform import CannotRewrite, OfText
 
 _DOTTED = re.compile(DOTTED)
 _FROM = re.compile(rb"from" + LAYOUT + rb"(" + DOTTED + rb")")
@@ -78,37 +78,6 @@ def names_imported(module: str, names: Sequence[tuple[str, str | None] | None]) 
         return found
 
     return in_import(changes)
-
-
-def without_names(*names: str) -> Transform:
-    """Take names out of an import statement, by what they are called in the file; one at least has to stay."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        line, found = _import(node)
-        if isinstance(found.names, cst.ImportStar):
-            raise CannotRewrite("not the import statement that was expected")
-        kept = list(found.names)
-        for name in names:
-            at = next((index for index, alias in enumerate(kept) if _local_name(alias) == name), None)
-            if at is None or len(kept) == 1:
-                raise CannotRewrite(f"the import has no {name}")
-            del kept[at]
-        kept[-1] = kept[-1].with_changes(comma=found.names[-1].comma)
-        return line.with_changes(body=[found.with_changes(names=kept)])
-
-    return transform
-
-
-def _local_name(alias: cst.ImportAlias) -> str:
-    """`a` of `a`, of `b as a`, and of `a.b`, which binds a."""
-    return alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
-
-
-def _import(node: cst.CSTNode) -> tuple[cst.SimpleStatementLine, cst.Import | cst.ImportFrom]:
-    line = cst.ensure_type(node, cst.SimpleStatementLine)
-    if len(line.body) != 1 or not isinstance(line.body[0], (cst.Import, cst.ImportFrom)):
-        raise CannotRewrite("not the import statement that was expected")
-    return line, line.body[0]
 
 
 def _name_at(source: Source, alias: ast.alias) -> tuple[int, int]:

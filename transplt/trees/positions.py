@@ -1,7 +1,7 @@
-"""Edits that need no tree of LibCST: what changes is named by `ast` and replaced where it stands.
+"""Edits by places: `ast` says where what changes stands, and all else stays as it is written.
 
-All that is not replaced stays as it is written. `ast` says where nodes begin and end; brackets around them, and layout
-between the parts of a name, are read from there.
+That needs no tree of LibCST, whose import costs more than a whole check of a small file. `ast` says where nodes begin
+and end; brackets around them, commas, and layout between the parts of a name are read from there on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statements of one call: what a method is called on gets a name, and the call goes."""
+"""Statements of one call: what a method is called on gets a name, and the call goes. By trees."""
 
 from __future__ import annotations
 

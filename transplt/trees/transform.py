@@ -1,4 +1,4 @@
-"""What an edit does to the text of its node: a new text, or a function from one small LibCST tree to another."""
+"""What an edit does to the text of its node: a new text, a function of the text, or one of a small LibCST tree."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ class CannotRewrite(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OfText:
-    """An edit that is worked out on the text of the node, with its long operands as placeholder names; no tree is made.
-    """
+    """An edit that is worked out on the text of the node, with its long operands as placeholder names."""
 
     write: Callable[[str], str]
 

@@ -10,8 +10,7 @@ from transplt.fixers.adaptors.writer import AdaptorWriter
 from transplt.program.refused_types import Refused, refused_in
 from transplt.rules.card_limits import card_named
 from transplt.syntax.asks import is_dotted, keyword_of, last_name
-from transplt.trees.calls import calling_with
-from transplt.trees.expressions import operands_given_to
+from transplt.trees.new_calls import calling_with, operands_given_to
 from transplt.trees.transform import New
 
 ANSWERED = ("NPU137",)

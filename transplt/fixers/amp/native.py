@@ -26,7 +26,7 @@ from transplt.fixers.amp.theme import wanted, writer_for
 from transplt.program.cards import on_card
 from transplt.program.program import enclosing_function, text_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
-from transplt.trees.calls import followed_by, parameter_behind
+from transplt.trees.calls import followed_by
 from transplt.trees.expressions import handed_to, method_called, scaled_by
 from transplt.trees.transform import New
 
@@ -229,7 +229,7 @@ def _make(writer: Writer, spelling: Spelling, part: Part, names: Names) -> str:
         if (id(function), name) not in known:
             known[(id(function), name)] = name
             message = f"{function.name} gets the scaler"
-            writer.rewrite(arg, "NPU741", message, parameter_behind(name), apart=True)
+            writer.rewrite(arg, "NPU741", message, followed_by(name), apart=True)
     for call, argument in home.hands:
         if (id(call), name) not in known:
             known[(id(call), name)] = name

@@ -16,7 +16,8 @@ from transplt.fixers.codemods.data_parallel import CLASS_NAME
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.syntax.asks import string_of
 from transplt.trees.displays import with_twin
-from transplt.trees.expressions import as_instance, left_side
+from transplt.trees.expressions import left_side
+from transplt.trees.new_calls import as_instance
 from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU135", rank=404, versions=">=2.1", words=("DataParallel",))
