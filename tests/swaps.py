@@ -6,6 +6,7 @@ comments, brackets and quotes where they are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import libcst as cst
@@ -169,6 +170,7 @@ def with_keyword(name: str, value: str) -> Transform:
         elif args:
             last = args[-1]
             between = next((arg.comma for arg in args[:-1] if isinstance(arg.comma, cst.Comma)), _comma())
+            between = _without_comments(between)
             new = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
             args[-1:] = [last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace("")), new]
         else:
@@ -366,6 +368,11 @@ def and_also(condition: str) -> Transform:
         return expression(f"({text}) and {condition}" if loose and bare else f"{text} and {condition}")
 
     return transform
+
+
+def _without_comments(comma: cst.Comma) -> cst.Comma:
+    text = re.sub(r"(?:[ \t\f]*#.*\n)+", r"\n", code(comma))
+    return cst.ensure_type(cst.ensure_type(cst.parse_expression(f"f(a{text}b)"), cst.Call).args[0].comma, cst.Comma)
 
 
 def _method(node: cst.CSTNode) -> cst.Attribute:

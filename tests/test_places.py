@@ -121,6 +121,9 @@ def test_conditions(new: New, judge: New, text: str) -> None:
     ("new", "text", "after"),
     [
         (calls.with_keyword("k", "1"), "f(x for x in y)", "refused"),
+        (calls.with_keyword("k", "1"), "f(\n a,  # a\n # b\n b,  # b\n)", "f(\n a,  # a\n # b\n b,\n k=1,  # b\n)"),
+        (calls.with_keyword("k", "1"), "f(a,  # a\r\n  b)", "f(a,  # a\r\n  b,\r\n  k=1)"),
+        (calls.with_keyword("k", "1"), "f(a, b)", "f(a, b, k=1)"),
         (calls.callee(), "f(x for x in y)", "f"),
         (expressions.and_also("r == 0"), "a or\n b", "(a or\n b) and r == 0"),
         (expressions.only_if("r == 0"), "a.\n b", "a.\n b if r == 0 else None"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 
 from transplt.base.text.source import Source
@@ -19,6 +20,9 @@ from transplt.trees.positions import (
 )
 from transplt.trees.transform import CannotRewrite, New, OfText, rewritten
 
+#: Comments of a layout, which belong to the argument before it; the last line end stays.
+_COMMENTS = re.compile(r"(?:[ \t\f]*#[^\r\n]*(\r\n|\r|\n))+")
+
 
 def with_keyword(name: str, value: str) -> OfText:
     """Add a keyword argument behind the others (before `**kwargs`), in the layout of the last one."""
@@ -32,7 +36,7 @@ def with_keyword(name: str, value: str) -> OfText:
         more = next((each for each in given if each.star == "**"), None)
         if more is not None:
             return [((more.start, more.start), f"{new}, ")]
-        comma = source.slice(given[0].end, given[1].start) if len(given) > 1 else ", "
+        comma = _COMMENTS.sub(r"\1", source.slice(given[0].end, given[1].start)) if len(given) > 1 else ", "
         return [((given[-1].end, given[-1].end), f"{comma}{new}")]
 
     return in_expression(changes)
