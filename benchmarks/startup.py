@@ -4,10 +4,10 @@
 
 CPU seconds (user + system, children included, the smallest of the repeats) less those of `python -c pass`: `--help`,
 `transplt check` on one small file with one finding, and a whole migration of that file with its reports. Byte code is
-compiled before, as an installation has it. Beside them the import of LibCST. A check does without it:
-transplt/trees/shown.py says what the commonest edits come to from text alone; what a migration costs is told less it.
+compiled before, as an installation has it. Beside them the import of LibCST, which none of them needs: the edit of that
+file is made by places (transplt/trees/positions.py).
 
---check exits 1 unless `--help` and `check` cost less than 0.25 s each, and the migration less than 0.35 s.
+--check exits 1 unless `--help` and `check` cost less than 0.25 s each, and the migration less than 0.5 s.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from benchmarks.speed import ROOT, child_seconds
 
 MOST_SECONDS = 0.25
-MOST_OF_A_MIGRATION = 0.35
+MOST_OF_A_MIGRATION = 0.5
 SOURCE = "import torch\n\nprint(torch.cuda.is_available())\n"
 
 
@@ -57,9 +57,9 @@ def main() -> int:
     print(f"python -c pass: {nothing:.3f} s")
     for name, seconds in figures.items():
         print(f"{name}: {seconds:.3f} s more")
-    print(f"transplt -i train.py -o out: {whole - libcst:.3f} s more, besides the import of LibCST")
-    print(f"import libcst: {libcst:.3f} s more, of which this check has none")
-    slow = max(figures.values()) >= MOST_SECONDS or whole - libcst >= MOST_OF_A_MIGRATION
+    print(f"transplt -i train.py -o out: {whole:.3f} s more")
+    print(f"import libcst: {libcst:.3f} s more, of which these have none")
+    slow = max(figures.values()) >= MOST_SECONDS or whole >= MOST_OF_A_MIGRATION
     return int(options.check and slow)
 
 

@@ -47,41 +47,6 @@ def test_findings_with_their_source(project: Path, call: Call) -> None:
     assert (project / "train.py").read_text() == TRAIN
 
 
-@pytest.mark.parametrize(
-    ("arguments", "shown"),
-    [
-        (["check", "train.py"], True),
-        (["check"], True),
-        (["check", "-"], True),
-        (["check", "--format", "json"], True),
-        (["check", "--format", "json", "--statistics"], True),
-        (["check", "--fix", "--style", "npu", "--allow-dirty"], False),
-        (["check", "--diff"], False),
-        (["check", "--fix", "--diff"], False),
-        (["check", "-", "--fix", "--style", "npu"], False),
-        (["check", "-", "--diff"], False),
-        (["-i", ".", "-o", "../out"], False),
-        (["-i", ".", "-o", "../out", "--diff"], False),
-    ],
-)
-def test_edits_are_shown_and_not_made_by_a_plain_check_only(
-    arguments: list[str], shown: bool, project: Path, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from transplt.base.finding import FileResult
-    from transplt.base.settings import Settings
-    from transplt.engine import engine
-
-    seen = set()
-
-    def migrated(data: bytes, path: str, settings: Settings, *_: object) -> FileResult:
-        seen.add(settings.show)
-        return FileResult(path, data)
-
-    monkeypatch.setattr(engine, "migrate_source", migrated)
-    assert call(*arguments, "--jobs", 0, stdin=TRAIN.encode())[0] == 0
-    assert seen == {shown}
-
-
 def test_without_paths_the_current_folder_is_looked_at(project: Path, call: Call) -> None:
     (project / "run.sh").write_text("CUDA_VISIBLE_DEVICES=0 python train.py\n")
     code, out, _ = call("check", "--format", "concise")

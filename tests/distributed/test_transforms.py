@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name, without_first
+from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
+from transplt.trees.departures import without_first
 from transplt.trees.expressions import and_also, between, only_if, wrapped_anew
 from transplt.trees.transform import CannotRewrite, New, rewritten
 

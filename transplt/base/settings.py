@@ -59,16 +59,15 @@ class Settings:
     950DT); `library` holds names of other projects that need a compiled extension, with its name. `entry`, the path of
     a main file relative to the input, makes the program that it starts distributed; `targets` are the models to wrap,
     as they are spelled (all that train when there are none), `check_ranks` the steps between two comparisons of all
-    ranks (0: none), `refusal` says why that program is left as it is. `amp`
-    is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` and `adapt` hold (name,
-    value) of the tunings and of the adaptors. With
-    `show` edits are shown and not made, as by `check`; `in_place` says that the file stays where it is, so that
-    comments which ignore nothing may go. `texts`: text for people is edited too; `docs`: so are commands and code in
-    documents. `taken_back`: (theme, path, proof) of what was asked for and left out, because what it had written
-    stopped or differed. `pins`: packages with the versions that the project asks for (`==4.46.0`).
-    `helper_file`: functions that a port needs go into a file of the project (npu_port.py), else into each file that
-    calls them. `own_card`: (operator, type) of calls that ran on such a card of the user's own. `only_lines` maps paths
-    to the lines (first, last) that are looked at, None for all. `decided` is what a plan says (`transplt plan`).
+    ranks (0: none), `refusal` says why that program is left as it is. `amp` is native, apex or off; `loss_scale` is
+    `dynamic` or a number; `tune` and `adapt` hold (name, value) of the tunings and of the adaptors. `in_place` says
+    that the file stays where it is, so that comments which ignore nothing may go. `texts`: text for people is edited
+    too; `docs`: so are commands and code in documents. `taken_back`: (theme, path, proof) of what was asked for and
+    left out, because what it had written stopped or differed. `pins`: packages with the versions that the project asks
+    for (`==4.46.0`). `helper_file`: functions that a port needs go into a file of the project (npu_port.py), else into
+    each file that calls them. `own_card`: (operator, type) of calls that ran on such a card of the user's own.
+    `only_lines` maps paths to the lines (first, last) that are looked at, None for all. `decided` is what a plan says
+    (`transplt plan`).
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -100,7 +99,6 @@ class Settings:
     combine_ddp: bool = False
     tune: tuple[tuple[str, str], ...] = ()
     adapt: tuple[tuple[str, str], ...] = ()
-    show: bool = False
     in_place: bool = False
     pins: tuple[tuple[str, str], ...] = ()
     only_lines: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] | None = None

@@ -99,25 +99,25 @@ def _depth(node: ast.AST) -> int:
     return depth
 
 
-def rewrite_site(source: Source, site: Site, *, show: bool = False) -> _Rewritten:
+def rewrite_site(source: Source, site: Site) -> _Rewritten:
     """New text of a site with its nested sites, the minimal pieces (absolute offsets), and what failed.
 
-    `show`: see `transplt.trees.transform.rewritten`. Sites may nest by the hundred (`x.cuda().cuda()...`): what is left
-    out at a depth would be no deeper in a second run, which would change it.
+    Sites may nest by the hundred (`x.cuda().cuda()...`): what is left out at a depth would be no deeper in a second
+    run, which would change it.
     """
     done: dict[int, _Rewritten] = {}
     stack = [(site, False)]
     while stack:
         each, inner_done = stack.pop()
         if inner_done:
-            done[id(each)] = _rewrite_around(source, each, [done.pop(id(child)) for child in each.children], show)
+            done[id(each)] = _rewrite_around(source, each, [done.pop(id(child)) for child in each.children])
         else:
             stack.append((each, True))
             stack.extend((child, False) for child in each.children)
     return done[id(site)]
 
 
-def _rewrite_around(source: Source, site: Site, inner: Sequence[_Rewritten], show: bool) -> _Rewritten:
+def _rewrite_around(source: Source, site: Site, inner: Sequence[_Rewritten]) -> _Rewritten:
     """The same for a site whose nested sites, in their order, are done."""
     failures = [failure for _, _, failures in inner for failure in failures]
     every_inner = [piece for _, pieces, _ in inner for piece in pieces]
@@ -133,7 +133,7 @@ def _rewrite_around(source: Source, site: Site, inner: Sequence[_Rewritten], sho
     steps = [skeleton]
     try:
         for some in [[new] for new in news] if apart else [news]:
-            steps.append(rewritten(steps[-1], some, type(site.node), show=show))
+            steps.append(rewritten(steps[-1], some, type(site.node)))
     except CannotRewrite as error:
         failures.append(Failure(site, str(error)))
         steps = [skeleton]

@@ -11,7 +11,7 @@ from transplt.edits.writer import Writer
 from transplt.syntax.asks import root_name
 from transplt.syntax.modules import module_name
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.trees.names import without_names
+from transplt.trees.departures import without_names
 
 Import = ast.Import | ast.ImportFrom
 

@@ -46,7 +46,7 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
     pieces: list[Piece] = []
     failures: list[Failure] = []
     for site in build_sites(source, [edit for edit in edits if edit.rewrites]):
-        _, found, failed = rewrite_site(source, site, show=work.settings.show)
+        _, found, failed = rewrite_site(source, site)
         pieces += found
         failures += failed
     gone = [placed(edit, *_range(edit)) for edit in edits if isinstance(edit.where, tuple)]

@@ -25,7 +25,6 @@ from transplt.files.python_in import other_facts
 from transplt.flow.facts import ModuleFacts
 from transplt.project.unread import TOP, Unread
 from transplt.syntax.files import Files
-from transplt.trees.lazy import import_now
 
 _Record = TypeVar("_Record")
 
@@ -74,16 +73,13 @@ class FileWorker(Generic[_Record]):
     files: Files = field(default_factory=Files)
 
     def prepare(self) -> None:
-        """Reads the rules, imports the fixers, the analysis where it is asked for, and LibCST where edits are made.
+        """Reads the rules, imports the fixers, and the analysis where it is asked for.
 
-        LibCST's import costs more than many a file costs to migrate. What only shows edits or where they would be
-        hardly ever needs it.
+        LibCST waits until an edit needs a tree: its import costs more than many a file costs to migrate.
         """
         worth_a_look(b"", self.settings)
         if self.settings.analysis:
             import transplt.engine.analysis.analysis  # noqa: F401
-        if not self.survey and not self.settings.show:
-            import_now()
 
     def read(self, entry: Entry) -> bytes:
         """The bytes of a file. OSError when it cannot be opened or is not what the walk has seen."""

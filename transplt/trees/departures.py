@@ -1,4 +1,4 @@
-"""Calls: arguments that go, or make room for another value. Comments and the layout of the others stay."""
+"""What goes: arguments of a call and names of an import. By trees, which say whose a comma and a comment is."""
 
 from __future__ import annotations
 
@@ -33,6 +33,62 @@ def without_arguments(*names: str, first: bool = False) -> Transform:
                 raise CannotRewrite(f"the call has no argument {name}")
             call = _without(call, at)
         return call
+
+    return transform
+
+
+def without_keyword(name: str) -> Transform:
+    """Leave a keyword argument out; the last one has the comma, or none, that the last one had."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != name]
+        if kept and kept[-1] is not call.args[-1]:
+            kept[-1] = _as_last(kept[-1], call.args[-1])
+        return call.with_changes(args=kept)
+
+    return transform
+
+
+def _as_last(arg: cst.Arg, last: cst.Arg) -> cst.Arg:
+    """An argument with the layout of the last one; a comment behind it stays."""
+    between = arg.comma.whitespace_after if isinstance(arg.comma, cst.Comma) else None
+    if not isinstance(between, cst.ParenthesizedWhitespace) or between.first_line.comment is None:
+        return arg.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    end = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else None
+    if isinstance(end, cst.ParenthesizedWhitespace):
+        between = end.with_changes(first_line=between.first_line)
+    return arg.with_changes(comma=cst.Comma(whitespace_after=between))
+
+
+def without_first(node: cst.CSTNode) -> cst.CSTNode:
+    """A call without its first argument, whose layout goes with it."""
+    call = cst.ensure_type(node, cst.Call)
+    return call.with_changes(args=call.args[1:])
+
+
+def without_last(node: cst.CSTNode) -> cst.CSTNode:
+    """A call without its last argument, and without a comma behind the one that is last then."""
+    call = cst.ensure_type(node, cst.Call)
+    last = call.args[-2].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+    return call.with_changes(args=[*call.args[:-2], last])
+
+
+def without_names(*names: str) -> Transform:
+    """Take names out of an import statement, by what they are called in the file; one at least has to stay."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        line, found = _import(node)
+        if isinstance(found.names, cst.ImportStar):
+            raise CannotRewrite("not the import statement that was expected")
+        kept = list(found.names)
+        for name in names:
+            at = next((index for index, alias in enumerate(kept) if _local_name(alias) == name), None)
+            if at is None or len(kept) == 1:
+                raise CannotRewrite(f"the import has no {name}")
+            del kept[at]
+        kept[-1] = kept[-1].with_changes(comma=found.names[-1].comma)
+        return line.with_changes(body=[found.with_changes(names=kept)])
 
     return transform
 
@@ -107,3 +163,15 @@ def _place(call: cst.Call, index: int, keyword: str) -> int:
         if arg.keyword is not None and arg.keyword.value == keyword:
             return at
     raise CannotRewrite("the argument is not where the rule expects it")
+
+
+def _local_name(alias: cst.ImportAlias) -> str:
+    """`a` of `a`, of `b as a`, and of `a.b`, which binds a."""
+    return alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
+
+
+def _import(node: cst.CSTNode) -> tuple[cst.SimpleStatementLine, cst.Import | cst.ImportFrom]:
+    line = cst.ensure_type(node, cst.SimpleStatementLine)
+    if len(line.body) != 1 or not isinstance(line.body[0], (cst.Import, cst.ImportFrom)):
+        raise CannotRewrite("not the import statement that was expected")
+    return line, line.body[0]

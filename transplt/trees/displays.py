@@ -1,4 +1,4 @@
-"""Displays: rows of a dict and elements of a list that get a twin."""
+"""Displays: rows of a dict and elements of a list that get a twin, or go. By trees."""
 
 from __future__ import annotations
 
@@ -29,11 +29,6 @@ def with_rows(places: Set[int], key: Callable[[str], str], texts: Mapping[int, s
         return display.with_changes(elements=elements)
 
     return transform
-
-
-def entry_behind(entry: str, separator: str) -> Transform:
-    """The value of a row of a dict display, with another row behind it; the separator is a comma and its layout."""
-    return lambda node: f"{code(node)}{separator}{entry}"
 
 
 def with_twin(old: str, new: str) -> Transform:

@@ -3,7 +3,7 @@
     from transplt.trees.lazy import cst
 
 To mypy `cst` is the module itself. Nothing of it may be used while a module is imported: no default values, constants
-or base classes made of it. What writes no edit never pays for it.
+or base classes made of it. Most edits are made by places (transplt.trees.positions), and never pay for it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,4 @@ else:
 
     cst = _Later()
 
-__all__ = ["cst", "import_now"]
-
-
-def import_now() -> None:
-    """Imports LibCST, for processes that are about to fork and would each import it."""
-    import libcst  # noqa: F401
+__all__ = ["cst"]

@@ -1,117 +1,87 @@
-"""Names: another dotted name in the layout of the old one, another last name, another module in an import."""
+"""Names, by places: another dotted name in the layout of the old one, another last name, another module in an import.
+"""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Mapping, Sequence
 
-from transplt.trees import shown
-from transplt.trees.lazy import cst
-from transplt.trees.transform import CannotRewrite, Shown, Transform
+from transplt.base.text.source import Source
+from transplt.trees.positions import DOTTED, LAYOUT, Change, in_expression, in_import, name_at_end
+from transplt.trees.transform import CannotRewrite, OfText
+
+_DOTTED = re.compile(DOTTED)
+_FROM = re.compile(rb"from" + LAYOUT + rb"(" + DOTTED + rb")")
 
 
-def dotted(name: str) -> Shown:
+def dotted(name: str) -> OfText:
     """Put a dotted name in the place of a dotted name, in its layout if it has as many parts; else as it is."""
     wanted = name.split(".")
 
-    def transform(node: cst.CSTNode) -> cst.CSTNode | str:
-        attributes: list[cst.Attribute] = []
-        root = node
-        while isinstance(root, cst.Attribute):
-            attributes.append(root)
-            root = root.value
-        if not isinstance(root, cst.Name) or len(attributes) + 1 != len(wanted):
+    def changes(source: Source, node: ast.expr) -> list[Change] | str:
+        places = []
+        while isinstance(node, ast.Attribute):
+            places.append(name_at_end(source, node))
+            node = node.value
+        if not isinstance(node, ast.Name) or len(places) + 1 != len(wanted):
             return name
-        new: cst.BaseExpression = root.with_changes(value=wanted[0])
-        for attribute, part in zip(reversed(attributes), wanted[1:], strict=True):
-            new = attribute.with_changes(value=new, attr=attribute.attr.with_changes(value=part))
-        return new
+        places.append(name_at_end(source, node))
+        return list(zip(reversed(places), wanted, strict=True))
 
-    return Shown(transform, lambda text: shown.dotted(text, wanted))
+    return in_expression(changes)
 
 
-def attribute_named(name: str) -> Shown:
+def attribute_named(name: str) -> OfText:
     """Give an attribute another name; what it is an attribute of stays."""
 
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        if not isinstance(node, cst.Attribute):
+    def changes(source: Source, node: ast.expr) -> list[Change]:
+        if not isinstance(node, ast.Attribute):
             raise CannotRewrite("not an attribute")
-        return node.with_changes(attr=node.attr.with_changes(value=name))
+        return [(name_at_end(source, node), name)]
 
-    return Shown(transform, lambda text: shown.attribute_named(text, name))
+    return in_expression(changes)
 
 
-def modules_imported(names: Mapping[int, str]) -> Shown:
+def modules_imported(names: Mapping[int, str]) -> OfText:
     """Give modules of `import a.b as c, d` other names, by their place; what follows `as` stays."""
 
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        line, found = _import(node)
-        if not isinstance(found, cst.Import):
+    def changes(source: Source, node: ast.Import | ast.ImportFrom) -> list[Change]:
+        if not isinstance(node, ast.Import):
             raise CannotRewrite("not the import statement that was expected")
-        aliases = [
-            alias.with_changes(name=_module(names[index])) if index in names else alias
-            for index, alias in enumerate(found.names)
-        ]
-        return line.with_changes(body=[found.with_changes(names=aliases)])
+        return [(_name_at(source, alias), names[at]) for at, alias in enumerate(node.names) if at in names]
 
-    return Shown(transform, lambda text: shown.modules_imported(text, names))
+    return in_import(changes)
 
 
-def names_imported(module: str, names: Sequence[tuple[str, str | None] | None]) -> Shown:
+def names_imported(module: str, names: Sequence[tuple[str, str | None] | None]) -> OfText:
     """Import from another module; a name becomes (name, local name or None), None where it stays as it is.
 
     A local name is added where there is none, and left out where it is the name itself.
     """
 
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        line, found = _import(node)
-        if not isinstance(found, cst.ImportFrom) or isinstance(found.names, cst.ImportStar):
+    def changes(source: Source, node: ast.Import | ast.ImportFrom) -> list[Change]:
+        opening = _FROM.match(source.utf8)
+        if opening is None or node.names[0].name == "*":
             raise CannotRewrite("not the import statement that was expected")
-        aliases = []
-        for alias, new in zip(found.names, names, strict=True):
-            if new is not None:
-                name, local = new
-                alias = alias.with_changes(name=cst.Name(name))
-                if local is not None and alias.asname is None:
-                    space = cst.SimpleWhitespace(" ")
-                    alias = alias.with_changes(asname=cst.AsName(cst.Name(local), space, space))
-                elif local == name:
-                    alias = alias.with_changes(asname=None)
-            aliases.append(alias)
-        return line.with_changes(body=[found.with_changes(module=_module(module), names=aliases)])
+        found = [(opening.span(1), module)]
+        for alias, new in zip(node.names, names, strict=True):
+            if new is None:
+                continue
+            name, local = new
+            place = _name_at(source, alias)
+            if local is not None and alias.asname is None:
+                name = f"{name} as {local}"
+            elif local == name:
+                place = source.extent(alias)
+            found.append((place, name))
+        return found
 
-    return Shown(transform, lambda text: shown.names_imported(text, module, names))
-
-
-def without_names(*names: str) -> Transform:
-    """Take names out of an import statement, by what they are called in the file; one at least has to stay."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        line, found = _import(node)
-        if isinstance(found.names, cst.ImportStar):
-            raise CannotRewrite("not the import statement that was expected")
-        kept = list(found.names)
-        for name in names:
-            at = next((index for index, alias in enumerate(kept) if _local_name(alias) == name), None)
-            if at is None or len(kept) == 1:
-                raise CannotRewrite(f"the import has no {name}")
-            del kept[at]
-        kept[-1] = kept[-1].with_changes(comma=found.names[-1].comma)
-        return line.with_changes(body=[found.with_changes(names=kept)])
-
-    return transform
+    return in_import(changes)
 
 
-def _local_name(alias: cst.ImportAlias) -> str:
-    """`a` of `a`, of `b as a`, and of `a.b`, which binds a."""
-    return alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
-
-
-def _import(node: cst.CSTNode) -> tuple[cst.SimpleStatementLine, cst.Import | cst.ImportFrom]:
-    line = cst.ensure_type(node, cst.SimpleStatementLine)
-    if len(line.body) != 1 or not isinstance(line.body[0], (cst.Import, cst.ImportFrom)):
-        raise CannotRewrite("not the import statement that was expected")
-    return line, line.body[0]
-
-
-def _module(name: str) -> cst.BaseExpression:
-    return cst.parse_expression(name)
+def _name_at(source: Source, alias: ast.alias) -> tuple[int, int]:
+    """The place of what an import names, without what follows `as`."""
+    found = _DOTTED.match(source.utf8, source.extent(alias)[0])
+    assert found is not None
+    return found.span()

@@ -1,4 +1,4 @@
-"""Calls that become calls of another function: arguments stay where they are, get another name, value or company."""
+"""What becomes a call of another function. By trees: arguments move, and get another name, value or company."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from transplt.trees.calls import comma, tight
 from transplt.trees.lazy import cst
-from transplt.trees.transform import Transform, code, expression
+from transplt.trees.transform import CannotRewrite, Transform, code, expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +35,90 @@ def rebuilt(callee: str, pieces: Sequence[Piece], tail: str, *, indent: str, fit
         new = old.with_changes(func=cst.parse_expression(callee), args=_pieces(old, pieces))
         text = code(new) + tail
         return text if "#" in text or fits(text) else _broken_up(new, indent) + tail
+
+    return transform
+
+
+def partial_of(partial: str) -> Transform:
+    """`functools.partial` of what is called, with all arguments but the first."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        function = call.args[0].with_changes(value=call.func)
+        return call.with_changes(func=cst.parse_expression(partial), args=[function, *call.args[1:]])
+
+    return transform
+
+
+def called_through(function: str) -> Transform:
+    """`function(a.b, ...)` in place of `a.b(...)`, in the layout of the call."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        first = cst.Arg(call.func)
+        if call.args:
+            before = call.whitespace_before_args
+            lines = isinstance(before, cst.ParenthesizedWhitespace)
+            first = first.with_changes(comma=cst.Comma(whitespace_after=before) if lines else comma())
+        return call.with_changes(func=cst.parse_expression(function), args=[first, *call.args])
+
+    return transform
+
+
+def calling_with(name: str, function: str, *, method: bool) -> Transform:
+    """`name(function, ...)` in place of `function(...)`; of a method the object is the argument behind the function."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        first = [cst.Arg(cst.parse_expression(function))]
+        if method:
+            if not isinstance(call.func, cst.Attribute):
+                raise CannotRewrite("the object of the method is not seen")
+            first.append(cst.Arg(call.func.value))
+        given = [each.with_changes(comma=comma()) if call.args or each is not first[-1] else each for each in first]
+        return call.with_changes(func=cst.parse_expression(name), args=[*given, *call.args])
+
+    return transform
+
+
+def operands_given_to(name: str, function: str) -> Transform:
+    """`name(function, a, b)` in place of `a @ b` or another operation of two."""
+
+    def transform(node: cst.CSTNode) -> str:
+        operation = cst.ensure_type(node, cst.BinaryOperation)
+        return f"{name}({function}, {code(operation.left)}, {code(operation.right)})"
+
+    return transform
+
+
+def as_instance(*, negated: bool) -> Transform:
+    """`isinstance(x, C)` in place of `type(x) is C` and `type(x) in (C, D)`, with `not` before it where asked."""
+
+    def transform(node: cst.CSTNode) -> str:
+        found = cst.ensure_type(node, cst.Comparison)
+        what = code(cst.ensure_type(found.left, cst.Call).args[0].value)
+        kind = found.comparisons[0].comparator
+        text = code(kind)
+        if isinstance(kind, (cst.List, cst.Set)):
+            every = [code(each.value) for each in kind.elements]
+            text = f"({', '.join(every)}{',' * (len(every) == 1)})"
+        return f"{'not ' * negated}isinstance({what}, {text})"
+
+    return transform
+
+
+def indexed_by_parts(torch: str) -> Transform:
+    """`torch.view_as_complex(torch.view_as_real(x)[i])` in place of `x[i]`; behind an ellipsis the parts are named."""
+
+    def transform(node: cst.CSTNode) -> str:
+        found = cst.ensure_type(node, cst.Subscript).with_changes(lpar=(), rpar=())
+        real = found.with_changes(value=cst.parse_expression(f"{torch}.view_as_real({code(found.value)})"))
+        places = [each.slice for each in found.slice]
+        if any(isinstance(each, cst.Index) and isinstance(each.value, cst.Ellipsis) for each in places):
+            last = cst.SubscriptElement(cst.Slice(None, None))
+            spaced = [each.with_changes(comma=comma()) for each in found.slice]
+            real = real.with_changes(slice=[*spaced, last])
+        return f"{torch}.view_as_complex({code(real)})"
 
     return transform
 
@@ -93,3 +176,12 @@ def _inner_comma(last: cst.Arg, between: cst.Comma) -> cst.Comma:
 def _without_comment(space: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
     plain = space.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
     return space.with_changes(first_line=plain, empty_lines=[])
+
+
+def tight() -> cst.AssignEqual:
+    """`=` without spaces around it."""
+    return cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+
+
+def comma() -> cst.Comma:
+    return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))

@@ -1,8 +1,7 @@
-"""Statements of one call: what a method is called on gets a name, and the call goes."""
+"""Statements of one call: what a method is called on gets a name, and the call goes. By trees."""
 
 from __future__ import annotations
 
-from transplt.trees.expressions import receiver
 from transplt.trees.lazy import cst
 from transplt.trees.transform import Transform
 
@@ -29,4 +28,5 @@ def without_method(node: cst.CSTNode) -> cst.CSTNode:
     """`name = x` in place of the statement `name = x.method(...)`."""
     line = cst.ensure_type(node, cst.SimpleStatementLine)
     assigned = cst.ensure_type(line.body[0], cst.Assign)
-    return line.with_changes(body=[assigned.with_changes(value=receiver(assigned.value)), *line.body[1:]])
+    method = cst.ensure_type(cst.ensure_type(assigned.value, cst.Call).func, cst.Attribute)
+    return line.with_changes(body=[assigned.with_changes(value=method.value), *line.body[1:]])

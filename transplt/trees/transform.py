@@ -1,4 +1,4 @@
-"""What an edit does to the text of its node: a new text, or a function from one small LibCST tree to another."""
+"""What an edit does to the text of its node: a new text, a function of the text, or one of a small LibCST tree."""
 
 from __future__ import annotations
 
@@ -21,27 +21,12 @@ class CannotRewrite(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OfText:
-    """An edit that finds its trees in the text of the node itself: the literals of a string (transplt.trees.literals).
-    """
+    """An edit that is worked out on the text of the node, with its long operands as placeholder names."""
 
     write: Callable[[str], str]
-    #: The same without trees, for `check`, which shows edits and makes none; None where only trees can tell.
-    show: Callable[[str], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A transform whose outcome can be shown without a tree: for `check`, which writes nothing (transplt.trees.shown).
-    """
-
-    tree: Transform
-    show: Callable[[str], str | None]
-
-    def __call__(self, node: cst.CSTNode) -> cst.CSTNode | str:
-        return self.tree(node)
-
-
-#: What an edit of existing code is: another text for the whole node, or a transform.
+#: What an edit of existing code is: another text for the whole node, a function of its text, or one of its tree.
 New = str | OfText | Transform
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 #: An argument with a keyword argument behind it, and a value of a dict display with another row behind it.
@@ -62,22 +47,16 @@ def code(node: cst.CSTNode) -> str:
     return cst.Module([]).code_for_node(node)
 
 
-def rewritten(text: str, news: Sequence[New], kind: type[ast.AST], *, show: bool = False) -> str:
-    """The text of a node of that kind after some edits, one after the other.
-
-    With `show` no tree is made where an edit can be shown without one. CannotRewrite: the node stays as it is.
-    """
+def rewritten(text: str, news: Sequence[New], kind: type[ast.AST]) -> str:
+    """The text of a node of that kind after some edits, one after the other. CannotRewrite: the node stays as it is."""
     current: cst.CSTNode | str = text
     for new in news:
         if isinstance(new, str):
             current = new
         elif isinstance(new, OfText):
-            before = text_of(current, text)
-            shown = new.show(before) if show else None
-            current = new.write(before) if shown is None else shown
+            current = new.write(text_of(current, text))
         else:
-            shown = new.show(text_of(current, text)) if show and isinstance(new, Shown) else None
-            current = new(_tree(current, kind)) if shown is None else shown
+            current = new(_tree(current, kind))
     after = text_of(current, text)
     if issubclass(kind, ast.stmt):
         return after.rstrip("\r\n")

@@ -21,8 +21,8 @@ from transplt.program.compiled import Compiled, compiled_in, given_up
 from transplt.rules.kernel_functions import SAID, KernelFunction, compiled_modules
 from transplt.syntax.asks import call_of
 from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.trees.departures import without_names
 from transplt.trees.displays import without_elements
-from transplt.trees.names import without_names
 
 fixer = Fixer(
     __name__, code=SAID, rank=-70, theme="adapt:kernels",

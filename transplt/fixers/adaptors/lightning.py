@@ -18,7 +18,7 @@ from transplt.rules.since import only_older
 from transplt.syntax.asks import by_place, hides_arguments, keyword_of, last_name, string_of
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
-from transplt.trees.calls import called_through
+from transplt.trees.new_calls import called_through
 
 fixer = Fixer(__name__, code="NPU877", rank=-100, theme="adapt:lightning", needs=(b"lightning",))
 

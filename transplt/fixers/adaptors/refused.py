@@ -10,9 +10,8 @@ from transplt.fixers.adaptors.writer import AdaptorWriter
 from transplt.program.refused_types import Refused, refused_in
 from transplt.rules.card_limits import card_named
 from transplt.syntax.asks import is_dotted, keyword_of, last_name
-from transplt.trees.calls import calling_with
-from transplt.trees.expressions import operands_given_to
-from transplt.trees.transform import Transform
+from transplt.trees.new_calls import calling_with, operands_given_to
+from transplt.trees.transform import New
 
 ANSWERED = ("NPU137",)
 
@@ -47,7 +46,7 @@ def function_of(work: Work, node: ast.expr) -> str:
 
 
 def write_call(
-    writer: AdaptorWriter, place: Refused, code: str, name: str, message: str, new: Callable[[str], Transform]
+    writer: AdaptorWriter, place: Refused, code: str, name: str, message: str, new: Callable[[str], New]
 ) -> None:
     """A call of a function of the helper in the place of what runs an operator; `new` makes it of the function's text.
     """
@@ -63,7 +62,7 @@ def write_call(
         writer.takes_care(node, ANSWERED)
 
 
-def given_to(node: ast.expr, function: str, callee: str) -> Transform:
+def given_to(node: ast.expr, function: str, callee: str) -> New:
     """`callee(function, a, b)` in place of `function(a, b)`, `a.function(b)` and `a @ b`."""
     if isinstance(node, ast.BinOp):
         return operands_given_to(callee, function)

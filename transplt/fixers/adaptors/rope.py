@@ -18,7 +18,7 @@ from transplt.fixers.adaptors.refused import ANSWERED, function_of, given_to, re
 from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.program.refused_types import NEEDS, Refused, complex_indices
 from transplt.trees.calls import calling
-from transplt.trees.expressions import indexed_by_parts
+from transplt.trees.new_calls import indexed_by_parts
 
 fixer = Fixer(__name__, code="NPU874", rank=-90, theme="adapt:rope", needs=NEEDS)
 

@@ -17,7 +17,7 @@ from transplt.fixers.adaptors.writer import AdaptorWriter, turn_names, writer_fo
 from transplt.rules.default_devices import default_devices
 from transplt.rules.since import only_older
 from transplt.syntax.asks import hides_arguments, keyword_of, lacks
-from transplt.trees.calls import called_through
+from transplt.trees.new_calls import called_through
 
 fixer = Fixer(__name__, code="NPU871", rank=-100, theme="adapt:timm", needs=(b"timm",))
 

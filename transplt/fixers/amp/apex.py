@@ -37,8 +37,9 @@ from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes
 from transplt.syntax.asks import by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import statement
-from transplt.trees.calls import callee, only_argument, partial_of, without_any_argument
+from transplt.trees.calls import callee, only_argument, without_any_argument
 from transplt.trees.expressions import calling_method_of
+from transplt.trees.new_calls import partial_of
 from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU746", rank=10, theme="amp:apex")
@@ -213,11 +214,11 @@ def _defer(writer: Writer, place: Initialization) -> None:
         partial = f"{writer.standard('functools')}.partial" if call.keywords else ""
         if item.value is call:
             writer.rewrite(item.targets[0], INITIALIZE, message, kept[model])
-            writer.rewrite(call, INITIALIZE, message, partial_of(partial) if partial else callee)
+            writer.rewrite(call, INITIALIZE, message, partial_of(partial) if partial else callee())
         else:
             given = ", ".join([name_now(work, call.func), *map(work.text, call.keywords)])
             wrapper = f"{partial}({given})" if partial else given
-            writer.rewrite(call, INITIALIZE, message, only_argument)
+            writer.rewrite(call, INITIALIZE, message, only_argument())
             writer.after(item, [f"{kept[model]} = {wrapper}"], INITIALIZE, message)
     for model, name in kept.items():
         writer.after(place.after, [f"if {name} is not None:", f"    {model} = {name}({model})"], INITIALIZE, message)
@@ -300,4 +301,4 @@ def _zero_grad(writer: Writer, node: ast.Attribute) -> None:
     call = call_of(node)
     if call is not None and (call.args or call.keywords):
         message = "zero_grad takes no arguments with combine_grad: the gradients stay in one tensor"
-        _change(writer, call, message, without_any_argument)
+        _change(writer, call, message, without_any_argument())

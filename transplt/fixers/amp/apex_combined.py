@@ -135,7 +135,7 @@ def leave_wrappers_out(writer: Writer, place: Initialization, code: str) -> Init
             gone.append(item)
         else:
             work.take(call.func)
-            writer.rewrite(call, code, _LEFT_OUT, only_argument)
+            writer.rewrite(call, code, _LEFT_OUT, only_argument())
     for node in _with_their_branches(gone):
         for inner in ast.walk(node):
             work.take(inner)

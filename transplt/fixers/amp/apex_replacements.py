@@ -14,7 +14,7 @@ from transplt.syntax.asks import by_place
 from transplt.syntax.scan import parent
 from transplt.trees.calls import calling, one_after_the_other, with_keyword
 from transplt.trees.departures import without_arguments
-from transplt.trees.transform import Transform
+from transplt.trees.transform import New
 
 CODE = "NPU749"
 _LAYER_NORMS = ("apex.normalization.FusedLayerNorm", "apex.normalization.fused_layer_norm.FusedLayerNorm")
@@ -98,7 +98,7 @@ def _neutral(name: str | None, value: ast.expr) -> bool:
     return name in _NEUTRAL and isinstance(value, ast.Constant) and value.value is _NEUTRAL[name]
 
 
-def _renamed(name: str, dropped: tuple[str, ...], decay: bool) -> Transform:
+def _renamed(name: str, dropped: tuple[str, ...], decay: bool) -> New:
     """Another name, without some keywords; AdamW of Ascend decays weights by default, FusedAdam does not."""
     decays = [with_keyword("weight_decay", "0.0")] if decay else []
     return one_after_the_other(without_arguments(*dropped), *decays, calling(name))

@@ -16,7 +16,6 @@ from transplt.program.checkpoints import Holder, Loaded, Saved, free_key, states
 from transplt.program.program import File, Program, text_of
 from transplt.syntax.scan import statement
 from transplt.trees.calls import followed_by
-from transplt.trees.displays import entry_behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ def _save(
         beside = holder.keys[holder.values.index(value)]
         between = _between_rows(file, beside)
         rows = between.join(f"{_quoted(file, beside, key)}: {text}" for key, text in texts.items())
-        writer.rewrite(value, state.code, state.saved, entry_behind(rows, between), apart=True)
+        writer.rewrite(value, state.code, state.saved, followed_by(rows, between), apart=True)
     elif isinstance(holder, ast.keyword):
         rows = ", ".join(f"{key}={text}" for key, text in texts.items())
         writer.rewrite(value, state.code, state.saved, followed_by(rows), apart=True)

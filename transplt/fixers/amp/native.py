@@ -26,9 +26,9 @@ from transplt.fixers.amp.theme import wanted, writer_for
 from transplt.program.cards import on_card
 from transplt.program.program import enclosing_function, text_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
-from transplt.trees.calls import followed_by, parameter_behind
+from transplt.trees.calls import followed_by
 from transplt.trees.expressions import handed_to, method_called, scaled_by
-from transplt.trees.transform import Transform
+from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU741", rank=40, needs=(b".backward(",), theme="amp:native")
 
@@ -191,7 +191,7 @@ def _part(writer: Writer, part: Part, scaler: str) -> None:
         writer.after(last, [f"{scaler}.update()"], "NPU741", "the scale is adapted after the steps of an iteration")
 
 
-def _change(writer: Writer, call: ast.Call, message: str, transform: Transform) -> None:
+def _change(writer: Writer, call: ast.Call, message: str, transform: New) -> None:
     """An edit of a call, on top of what others do to it."""
     writer.work.take(call)
     writer.rewrite(call, "NPU741", message, transform)
@@ -229,7 +229,7 @@ def _make(writer: Writer, spelling: Spelling, part: Part, names: Names) -> str:
         if (id(function), name) not in known:
             known[(id(function), name)] = name
             message = f"{function.name} gets the scaler"
-            writer.rewrite(arg, "NPU741", message, parameter_behind(name), apart=True)
+            writer.rewrite(arg, "NPU741", message, followed_by(name), apart=True)
     for call, argument in home.hands:
         if (id(call), name) not in known:
             known[(id(call), name)] = name

@@ -16,7 +16,9 @@ from transplt.fixers.codemods.data_parallel import CLASS_NAME
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.syntax.asks import string_of
 from transplt.trees.displays import with_twin
-from transplt.trees.expressions import as_instance, left_side
+from transplt.trees.expressions import left_side
+from transplt.trees.new_calls import as_instance
+from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU135", rank=404, versions=">=2.1", words=("DataParallel",))
 
@@ -60,7 +62,7 @@ def _by_name(work: Work, test: ast.Compare) -> Finds:
     if isinstance(test.ops[0], (ast.Eq, ast.NotEq)) and string_of(given) == _NAME:
         if work.take(test):
             operator = "in" if isinstance(test.ops[0], ast.Eq) else "not in"
-            new = left_side(f' {operator} ("{_NAME}", "{CLASS_NAME}")')
+            new: New = left_side(f' {operator} ("{_NAME}", "{CLASS_NAME}")')
             yield Edit(test, fixer.code, message, new, api=_API)
     elif isinstance(test.ops[0], (ast.In, ast.NotIn)) and isinstance(given, _DISPLAYS):
         named = [each for each in given.elts if string_of(each) == _NAME]

@@ -9,7 +9,7 @@ from transplt.fixers.distributed.bench import Bench
 from transplt.program.cards import chosen_card, text_with_number
 from transplt.syntax.asks import block_of, by_place
 from transplt.syntax.scan import parent, statement
-from transplt.trees.calls import without_first, without_last
+from transplt.trees.departures import without_first, without_last
 from transplt.trees.literals import words_in_literal
 from transplt.trees.transform import refusing
 

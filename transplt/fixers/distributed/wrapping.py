@@ -70,7 +70,7 @@ def _unwrap(bench: Bench, calls: tuple[ast.Call, ...]) -> None:
             if bench.fits(gone):
                 bench.remove(gone, "NPU336", _REPLACED, only=len(block_of(gone)) == 1)
                 continue
-        bench.change(call, "NPU336", _REPLACED, only_argument)
+        bench.change(call, "NPU336", _REPLACED, only_argument())
 
 
 def _prints(node: ast.stmt) -> bool:

@@ -216,7 +216,7 @@ def _early(writer: Writer) -> None:
         if any(start <= work.source.extent(edit.node)[0] < end for edit in rewrites(writer)):
             continue
         if rewrite_unless_gone(writer, source, fixer.code, _EARLY, between("", ".float()"), api="torch.Tensor.float"):
-            writer.rewrite(call, fixer.code, _EARLY, receiver, holes=(method.value,))
+            writer.rewrite(call, fixer.code, _EARLY, receiver(), holes=(method.value,))
 
 
 def _only_moves(work: Work, call: ast.Call) -> bool:

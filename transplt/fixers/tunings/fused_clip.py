@@ -18,7 +18,7 @@ from transplt.program.trained import model_of
 from transplt.syntax.asks import by_place
 from transplt.trees.calls import calling, one_after_the_other
 from transplt.trees.departures import without_arguments
-from transplt.trees.transform import Transform
+from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU751", rank=120, theme="tune:fused-clip")
 
@@ -94,6 +94,6 @@ def _clip(program: Program, file: File, call: ast.Call, found: Optimizers, fused
     return None
 
 
-def _clipped(clip: Clip) -> Transform:
+def _clipped(clip: Clip) -> New:
     gone = without_arguments(*clip.dropped, first="parameters" not in clip.dropped)
     return one_after_the_other(gone, calling(f"{clip.optimizer}.clip_grad_norm_fused_"))

@@ -44,7 +44,7 @@ def optimizers(work: Work, tree: ast.Module) -> Finds:
                 help_ = made.help or f"look at the page of {fixer.code} and write {CLASSES[made.name]} where it fits"
                 writer.left(call, f"torch.optim.{made.name} stays: {made.why}", help_, fixer.code)
         elif call in found.zeroing:
-            writer.change(call, fixer.code, "the fused optimizers refuse set_to_none=True", without_any_argument)
+            writer.change(call, fixer.code, "the fused optimizers refuse set_to_none=True", without_any_argument())
         elif call in found.modules:
             message = "the gradients stay where the fused optimizers packed them"
             writer.change(call, fixer.code, message, with_keyword("set_to_none", "False"), beside=True)

@@ -14,7 +14,7 @@ from transplt.syntax.asks import by_place, class_of_method, has_key, hides_argum
 from transplt.syntax.files import File
 from transplt.trees.calls import with_keyword
 from transplt.trees.departures import argument_replaced, without_arguments
-from transplt.trees.transform import Transform
+from transplt.trees.transform import New
 
 _SAMPLERS = last_names("shuffles")
 #: Arguments of a loader that need workers, and what they are without.
@@ -109,7 +109,7 @@ def _loader(edits: Edits, call: ast.Call, *, plain: bool = False) -> None:
     """No workers; a shuffle with a generator of its own. `plain`: a `dict(...)` of arguments."""
     if plain and keyword_of(call, "num_workers") is None:
         return
-    news: list[Transform] = []
+    news: list[New] = []
     if any(isinstance(each, ast.Starred) for each in call.args):
         return
     workers = keyword_of(call, "num_workers") or (call.args[5] if len(call.args) > 5 else None)
@@ -124,7 +124,7 @@ def _loader(edits: Edits, call: ast.Call, *, plain: bool = False) -> None:
     edits.rewrite(call, *news)
 
 
-def _seeded() -> Transform:
+def _seeded() -> New:
     return with_keyword("generator", f"{PROBE}.generator()")
 
 

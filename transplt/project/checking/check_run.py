@@ -96,7 +96,7 @@ def _looked_at(
         from transplt.project.passes import work_through
 
         return work_through(make_worker(), indexed, project.wanted, jobs(indexed or project.wanted), step)
-    settings = _settings(project, ignores, fix, diff)
+    settings = _settings(project, ignores)
     remembered = Remembered.of(cache, str(project.root), settings, project.torch, alone=project.every is None)
     return work_through_rest(remembered, make_worker, indexed, project.wanted, jobs, step)
 
@@ -107,7 +107,7 @@ def _with_the_whole(files: list[CheckedFile], project: CheckedProject, ignores: 
     first = next((each for each in map(import_of_torch_npu, in_order) if each is not None), None)
     every = project.every or ()
     kinds = {entry.path: "python" if entry.is_python else kind_of(entry.path, b"").value for entry in every}
-    asks, settings = any(map(asks_for_torch_npu, files)), _settings(project, ignores, False, False)
+    asks, settings = any(map(asks_for_torch_npu, files)), _settings(project, ignores)
     found = of_the_whole(first, asks, kinds, project.root, project.torch, settings)
     left = {path: tuple(each for each in here if each.open) for path, here in found.items()}  # no remarks, as of files
     return [
@@ -163,17 +163,16 @@ def check_text(
     return replace(_joined(CheckResult(), project, records, []), notes=notes)
 
 
-def _settings(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool) -> Settings:
+def _settings(project: CheckedProject, ignores: _Ignores) -> Settings:
     ignored = (*project.settings.per_file_ignores, *ignores)
-    shown_only = not fix and not diff
-    return replace(project.settings, per_file_ignores=ignored, show=shown_only, in_place=True, analysis=True)
+    return replace(project.settings, per_file_ignores=ignored, in_place=True, analysis=True)
 
 
 def worker_for(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool) -> FileWorker[CheckedFile]:
     """What looks at the files of a project; it does not know their facts yet."""
     from transplt.project.worker import FileWorker
 
-    settings = _settings(project, ignores, fix, diff)
+    settings = _settings(project, ignores)
     keep: Callable[[str, MigratedFile], CheckedFile] = partial(
         checked, fix=fix, diff=diff, only_lines=None if settings.only_lines is None else dict(settings.only_lines)
     )
