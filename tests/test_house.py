@@ -80,7 +80,7 @@ def test_one_room_has_libcst() -> None:
 #: for them, and who reads what the system says of a process.
 READERS = {
     "transplt.base.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.render.templates",
-    "transplt.proof.launch.runner", "transplt.proof.launch.hangs", "transplt.project.watch",
+    "transplt.proof.launch.runner", "transplt.proof.launch.hangs", "transplt.project.watch", "transplt.disk.child",
 }  # fmt: skip
 
 
