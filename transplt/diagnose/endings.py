@@ -1,0 +1,49 @@
+"""The last resort: where nothing is known in a log, the line near its end that says that it went wrong."""
+
+from __future__ import annotations
+
+import re
+
+from transplt.diagnose.lines import parted, text_of
+from transplt.rules.errors import KnownError, error_called
+
+#: So many bytes of the end of a log are kept.
+TAIL = 4_000
+#: So many lines of the end are looked at, without empty ones, prompts and bars.
+_MOST_LINES, _MOST_TEXT = 8, 400
+#: What a shell says of a process, and the error that it is.
+_SHELL = (
+    (re.compile(r"^(?:\S+: line \d+: +\d+ |\[\d+\]\S* +\d* ?)?Killed\b"), "killed"),
+    (re.compile(r"^(?:\S+: line \d+: +\d+ )?Aborted\b"), "aborted"),
+)
+_COMPLAINT = re.compile(
+    r"\b(?:fail(?:ed|ure|s)?|error|unsupported|not supported|cannot|could not|can't|unable to|refused|denied|"
+    r"no such|not found|timed? ?out|fatal|panic|exit(?:ed)? (?:with )?(?:status|code) [1-9]\d*|terminated|crashed|"
+    r"invalid|unrecognized|mismatch|insufficient)\b",
+    re.IGNORECASE,
+)
+#: Lines that go well, or on: other levels, numbers of a metric, counts of none.
+_FINE = re.compile(
+    r"\b(?:INFO|DEBUG|WARN(?:ING)?|TRACE|NOTE)\b|[Ww]arning|\b(?:0|no|zero|without) (?:\w+ )?(?:errors?|fail\w*)\b|"
+    r"\b(?:fail(?:ed|ures?)|errors?)\b\W{0,3}(?:0|none|false|no|null)\b|\b\w*error\w*\b\W{1,4}-?\d*\.\d|"
+    r"\berror (?:rate|bar|margin|analysis|norm)|(?:mean|absolute|squared|relative|word|char\w*|top-?\d|test|train\w*|"
+    r"val\w*|average) (?:\w+ )?error|\bretry|\bretries|fall(?:ing|s)? ?back|ignor|skipp|success|[\d.]+(?:it/s|s/it)|"
+    r"^\s*(?:[$#>+|]|\w+@)|\bloss\b|\bsteps?\b|\bepochs?\b|\bpassed\b|\bif\b|\?\s*$",
+    re.IGNORECASE,
+)
+
+
+def end_of(tail: bytes) -> tuple[KnownError | None, str, tuple[str, ...]] | None:
+    """(the error where its form is known, the line, those around it) with which a log that tells of no error ends.
+    None where it ends well."""
+    lines = [parted(text_of(raw))[1].strip() for raw in re.split(rb"[\r\n]+", tail)]
+    lines = [line for line in lines if line][-_MOST_LINES:]
+    for place in range(len(lines) - 1, -1, -1):
+        line = lines[place][:_MOST_TEXT]
+        around = tuple(text[:200] for text in (*lines[max(0, place - 3) : place], "", *lines[place + 1 :][:2]))
+        for pattern, name in _SHELL:
+            if pattern.match(line):
+                return error_called(name), line, around
+        if _COMPLAINT.search(line) and not _FINE.search(line):
+            return None, line, around
+    return None
