@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from transplt.diagnose.lines import parted, text_of
+from transplt.diagnose.recognised import errors_in
 from transplt.rules.errors import KnownError, error_called
 
 #: So many bytes of the end of a log are kept.
@@ -22,13 +23,15 @@ _COMPLAINT = re.compile(
     r"invalid|unrecognized|mismatch|insufficient)\b",
     re.IGNORECASE,
 )
+#: What tells a message from prose.
+_TECHNICAL = re.compile(r"[:=()\[\]_/<>'\"]|\d")
 #: Lines that go well, or on: other levels, numbers of a metric, counts of none.
 _FINE = re.compile(
     r"\b(?:INFO|DEBUG|WARN(?:ING)?|TRACE|NOTE)\b|[Ww]arning|\b(?:0|no|zero|without) (?:\w+ )?(?:errors?|fail\w*)\b|"
     r"\b(?:fail(?:ed|ures?)|errors?)\b\W{0,3}(?:0|none|false|no|null)\b|\b\w*error\w*\b\W{1,4}-?\d*\.\d|"
     r"\berror (?:rate|bar|margin|analysis|norm)|(?:mean|absolute|squared|relative|word|char\w*|top-?\d|test|train\w*|"
     r"val\w*|average) (?:\w+ )?error|\bretry|\bretries|fall(?:ing|s)? ?back|ignor|skipp|success|[\d.]+(?:it/s|s/it)|"
-    r"^\s*(?:[$#>+|]|\w+@)|\bloss\b|\bsteps?\b|\bepochs?\b|\bpassed\b|\bif\b|\?\s*$",
+    r"^\s*(?:[$#>+|]|\w+@|raise |return |File \"|Traceback|assert |Dumping )|\bloss\b|\bsteps?\b|\bepochs?\b|\bpassed\b|\bif\b|\?\s*$",
     re.IGNORECASE,
 )
 
@@ -36,14 +39,17 @@ _FINE = re.compile(
 def end_of(tail: bytes) -> tuple[KnownError | None, str, tuple[str, ...]] | None:
     """(the error where its form is known, the line, those around it) with which a log that tells of no error ends.
     None where it ends well."""
-    lines = [parted(text_of(raw))[1].strip() for raw in re.split(rb"[\r\n]+", tail)]
-    lines = [line for line in lines if line][-_MOST_LINES:]
+    whole = [text_of(raw).strip() for raw in re.split(rb"[\r\n]+", tail)]
+    whole = [text for text in whole if text][-_MOST_LINES:]
+    lines = [parted(text)[1].strip() for text in whole]
     for place in range(len(lines) - 1, -1, -1):
         line = lines[place][:_MOST_TEXT]
         around = tuple(text[:200] for text in (*lines[max(0, place - 3) : place], "", *lines[place + 1 :][:2]))
         for pattern, name in _SHELL:
             if pattern.match(line):
                 return error_called(name), line, around
-        if _COMPLAINT.search(line) and not _FINE.search(line):
+        if any(map(_FINE.search, (line, whole[place]))) or not _TECHNICAL.search(line):
+            continue
+        if _COMPLAINT.search(line) and not errors_in(line):
             return None, line, around
     return None

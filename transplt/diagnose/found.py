@@ -114,6 +114,10 @@ class Remark:
     times: int = 0
 
 
+#: Frameworks for NPUs without torch, as their logs name them.
+_FRAMEWORKS = (b"mindspore", b"MindSpore", b"ggml", b"[MIE", b"mindie", b"paddle", b"tensorflow", b"npu_bridge")
+
+
 class Collected:
     """Failures and remarks of all logs, of bounded size."""
 
@@ -122,11 +126,21 @@ class Collected:
         self.remarks: dict[str, Remark] = {}
         #: Lines that are no errors and decide between the causes of one: the first of each.
         self.clues: dict[str, Line] = {}
-        #: True where a line speaks of torch: other programs have other switches.
-        self.torch = False
+        self._named = {"torch": False, "another": False}
         self._ends: list[Line] = []
         self.unknown_left_out = 0
         self._year = 0
+
+    @property
+    def torch(self) -> bool:
+        """False where the logs name another framework and not torch: it has other switches."""
+        return self._named["torch"] or not self._named["another"]
+
+    def wrote(self, piece: bytes) -> None:
+        """Looks in a piece of a log for the framework that wrote it."""
+        if not self._named["torch"]:
+            self._named["torch"] = b"torch" in piece
+            self._named["another"] = self._named["another"] or any(name in piece for name in _FRAMEWORKS)
 
     def remark(self, line: Line) -> None:
         """Counts a line that is no error."""

@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from transplt.diagnose.found import Failure, Line
-from transplt.rules.errors import KnownError, When, checks
+from transplt.rules.errors import KnownError, When, checks, forms
 
 _SWITCH = "ASCEND_LAUNCH_BLOCKING"
 _WITHOUT_TORCH = (
     "Find the operator: wait for the stream after each call, or run the operators one by one (MindSpore: "
     "pynative_synchronize=True; ASCEND_LAUNCH_BLOCKING is read by torch_npu alone)."
 )
+
+
+#: What a logger puts before its text.
+_LOGGER = re.compile(r"^(?:\[?\d{4}-\d\d-\d\d[ T][\d:.,+]+\]? ?)?(?:- [\w.]+ - )?(?:\[?(?:ERROR|CRITICAL|FATAL)\]?[ :-]*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +30,11 @@ class Remedy:
 
 
 def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -> Remedy:
-    """The remedy for the head of a failure that is known, chosen by its text and by the clues of all logs."""
+    """The remedy for a failure, chosen by its text and by the clues of all logs; where no error is known, by its form."""
     error = failure.head.error
-    assert error is not None
+    if error is None:
+        said = _LOGGER.sub("", failure.head.text)
+        return next(Remedy(form.cause, form.do) for form in forms() if _holds(form, said))
     found = _chosen(error, _text_of(failure), clues)
     return found if torch else replace(found, do=_without_torch(found.do))
 

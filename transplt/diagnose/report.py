@@ -81,21 +81,23 @@ def _failure(number: int, failure: Failure, project: Project | None, collected: 
     if error is None:
         for text in head.around:
             yield " " * _MARGIN + "| " + visible(text)
-    else:
-        for index, text in enumerate(_numbers(failure)):
-            yield from labelled("numbers" if index == 0 else "", text)
+    for index, text in enumerate(_numbers(failure)):
+        yield from labelled("numbers" if index == 0 else "", text)
+    if error is not None:
         yield from labelled("means", error.means)
-        remedy = remedy_of(failure, collected.clues, collected.torch)
-        yield from labelled("cause", remedy.cause)
-        for clue in remedy.clues:
-            yield from labelled("by", f"{visible(clue.source)}:{clue.number}: {shortened(clue.text, _MOST_TEXT)}")
-        for index, step in enumerate(remedy.do):
-            yield from labelled("do" if index == 0 else "", f"- {step}")
+    remedy = remedy_of(failure, collected.clues, collected.torch)
+    yield from labelled("cause" if error else "by form", remedy.cause)
+    for clue in remedy.clues:
+        yield from labelled("by", f"{visible(clue.source)}:{clue.number}: {shortened(clue.text, _MOST_TEXT)}")
+    for index, step in enumerate(remedy.do):
+        yield from labelled("do" if index == 0 else "", f"- {step}")
     if failure.operators:
         yield from labelled("operator", ", ".join(map(visible, failure.operators)))
     frame = own_frame(failure.first.frames, project)
     if frame is not None:
         yield from labelled("source", _shown_frame(frame))
+    elif failure.first.frames:
+        yield from labelled("inside", _shown_frame(failure.first.frames[-1]))
     if error is not None and error.asynchronous:
         yield from labelled("stack", LATE if collected.torch else LATE.split(" Run again")[0])
     if error is not None and error.predicted_by:
@@ -155,7 +157,7 @@ def _remarks(collected: Collected) -> list[str]:
 def _failure_table(failure: Failure, project: Project | None, collected: Collected) -> dict[str, Any]:
     error, head = failure.head.error, failure.head
     frame = own_frame(failure.first.frames, project)
-    remedy = remedy_of(failure, collected.clues, collected.torch) if error else None
+    remedy = remedy_of(failure, collected.clues, collected.torch)
     return {
         "name": error.name if error else None,
         "code": error.code if error else "",
@@ -167,10 +169,9 @@ def _failure_table(failure: Failure, project: Project | None, collected: Collect
         "times": failure.times,
         "by": sorted(visible(who) for who in failure.who),
         "means": error.means if error else "",
-        "cause": remedy.cause if remedy else "",
-        "decided_by": [{"text": shortened(clue.text, _MOST_TEXT), **_place(clue)} for clue in remedy.clues]
-        if remedy else [],
-        "do": [*remedy.do] if remedy else [],
+        "cause": remedy.cause,
+        "decided_by": [{"text": shortened(clue.text, _MOST_TEXT), **_place(clue)} for clue in remedy.clues],
+        "do": [*remedy.do],
         "asynchronous": bool(error and error.asynchronous),
         "operators": [*map(visible, failure.operators)],
         "details": [shortened(text, _MOST_TEXT) for text in failure.first.said()],

@@ -76,7 +76,7 @@ class LogScan:
             self._look(piece)
             self.bytes += len(piece)
             self._tail = (self._tail + piece[-TAIL:])[-TAIL:]
-            self._collected.torch = self._collected.torch or b"torch" in piece
+            self._collected.wrote(piece)
         for stream in self._streams.values():
             self._close(stream)
         if not self._found and (end := end_of(self._tail)) is not None:

@@ -211,6 +211,13 @@ def checks() -> tuple[When, ...]:
     return tuple(map(_when, table["checks"]))
 
 
+@cache
+def forms() -> tuple[When, ...]:
+    """How a line is read that no error is known by: rules/support/error_forms.json. The last one takes all."""
+    table: dict[str, Any] = read_table("support/error_forms.json")
+    return tuple(map(_when, table["forms"]))
+
+
 def _when(row: list[Any]) -> When:
     condition, cause, do = row
     clue = condition[5:] if condition.startswith("clue ") else ""
