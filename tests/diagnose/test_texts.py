@@ -118,7 +118,10 @@ def test_public_texts_that_were_set_aside(part: str, wrong: str) -> None:
     assert missed == [f"https://github.com/vllm-project/vllm-ascend/{wrong}"]
 
 
-@pytest.mark.parametrize("row", PUBLIC["shown"], ids=[f"{row['head']}-{n}" for n, row in enumerate(PUBLIC["shown"])])
+SHOWN = [*PUBLIC["shown"], *PUBLIC["shown_later"]]
+
+
+@pytest.mark.parametrize("row", SHOWN, ids=[f"{row['head']}-{n}" for n, row in enumerate(SHOWN)])
 def test_public_texts_with_the_facts_that_a_diagnosis_must_name(row: dict[str, str]) -> None:
     assert diagnosed(row["text"]).first == row["head"]
 

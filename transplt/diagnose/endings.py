@@ -11,16 +11,21 @@ from transplt.rules.errors import KnownError, error_called
 #: So many bytes of the end of a log are kept.
 TAIL = 4_000
 #: So many lines of the end are looked at, without empty ones, prompts and bars.
-_MOST_LINES, _MOST_TEXT = 8, 400
+_MOST_LINES, _MOST_TEXT = 5, 400
 #: What a shell says of a process, and the error that it is.
 _SHELL = (
     (re.compile(r"^(?:\S+: line \d+: +\d+ |\[\d+\]\S* +\d* ?)?Killed\b"), "killed"),
     (re.compile(r"^(?:\S+: line \d+: +\d+ )?Aborted\b"), "aborted"),
+    (re.compile(r"^(?:\[\d+\]\S* +\d* ?)?segmentation fault\b"), "segmentation-fault"),
 )
+#: Forms of a message that something went wrong; a sentence of a report that holds such a word is none.
 _COMPLAINT = re.compile(
-    r"\b(?:fail(?:ed|ure|s)?|error|unsupported|not supported|cannot|could not|can't|unable to|refused|denied|"
-    r"no such|not found|timed? ?out|fatal|panic|exit(?:ed)? (?:with )?(?:status|code) [1-9]\d*|terminated|crashed|"
-    r"invalid|unrecognized|mismatch|insufficient)\b",
+    r"\W{0,3}(?:error|fatal|panic|critical|exception|failed|failure)\b\W|"
+    r"(?:[\w.\[\]/-]+: ){1,3}\W?(?:error|fatal|failed|cannot|can't|could not|unable|unsupported|invalid|no such)\b|"
+    r"(?:unsupported|invalid|unknown|unrecognized|missing|illegal) [\w ]{2,40}[:=] ?\S|(?:failed|unable) to \w|"
+    r"(?:cannot|can't|could not) [a-z]|(?:\S+ ){1,4}failed(?:[:,]| with |$|\.$)|"
+    r".*\b(?:error|return|ret|exit|status) ?(?:code|status|no|number)\b\W{0,4}(?:is )?-?[1-9]|"
+    r".*\bret(?:urn)?\W{1,3}-?[1-9]\d*\b|.*\bexited? (?:with )?(?:status|code)? ?-?[1-9]",
     re.IGNORECASE,
 )
 #: What tells a message from prose.
@@ -29,9 +34,10 @@ _TECHNICAL = re.compile(r"[:=()\[\]_/<>'\"]|\d")
 _FINE = re.compile(
     r"\b(?:INFO|DEBUG|WARN(?:ING)?|TRACE|NOTE)\b|[Ww]arning|\b(?:0|no|zero|without) (?:\w+ )?(?:errors?|fail\w*)\b|"
     r"\b(?:fail(?:ed|ures?)|errors?)\b\W{0,3}(?:0|none|false|no|null)\b|\b\w*error\w*\b\W{1,4}-?\d*\.\d|"
-    r"\berror (?:rate|bar|margin|analysis|norm)|(?:mean|absolute|squared|relative|word|char\w*|top-?\d|test|train\w*|"
+    r"\b(?:fail|error)[^\n]{0,60}[:=] ?(?:0|None|\[\]|\{\}|no|false)\s*$|\berror (?:rate|bar|margin|analysis|norm)|(?:mean|absolute|squared|relative|word|char\w*|top-?\d|test|train\w*|"
     r"val\w*|average) (?:\w+ )?error|\bretry|\bretries|fall(?:ing|s)? ?back|ignor|skipp|success|[\d.]+(?:it/s|s/it)|"
-    r"^\s*(?:[$#>+|]|\w+@|raise |return |File \"|Traceback|assert |Dumping )|\bloss\b|\bsteps?\b|\bepochs?\b|\bpassed\b|\bif\b|\?\s*$",
+    r"^\s*(?:[$#>+|*-]|\d+[.)] |\w+@|raise |return |File \"|Traceback|assert |Dumping )|"
+    r"\bloss\b|\bsteps?\b|\bepochs?\b|\bpassed\b|\bif\b|\?\s*$",
     re.IGNORECASE,
 )
 
@@ -50,6 +56,6 @@ def end_of(tail: bytes) -> tuple[KnownError | None, str, tuple[str, ...]] | None
                 return error_called(name), line, around
         if any(map(_FINE.search, (line, whole[place]))) or not _TECHNICAL.search(line):
             continue
-        if _COMPLAINT.search(line) and not errors_in(line):
+        if _COMPLAINT.match(line) and not errors_in(line):
             return None, line, around
     return None
