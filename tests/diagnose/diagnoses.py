@@ -34,4 +34,5 @@ def diagnosed(*logs: str | bytes, names: tuple[str, ...] = ()) -> Said:
     failures = collected.failures()
     heads = [failure.head.error.name if failure.head.error else "?" for failure in failures]
     beside = {name for failure in failures for name in failure.beside}
-    return Said(heads, {*heads, *beside, *collected.remarks} - {"?"}, [*collected.remarks], failures, {*collected.clues})
+    named = {*heads, *beside, *collected.remarks} - {"?"}
+    return Said(heads, named, [*collected.remarks], failures, {*collected.clues})

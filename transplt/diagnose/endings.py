@@ -34,8 +34,9 @@ _TECHNICAL = re.compile(r"[:=()\[\]_/<>'\"]|\d")
 _FINE = re.compile(
     r"\b(?:INFO|DEBUG|WARN(?:ING)?|TRACE|NOTE)\b|[Ww]arning|\b(?:0|no|zero|without) (?:\w+ )?(?:errors?|fail\w*)\b|"
     r"\b(?:fail(?:ed|ures?)|errors?)\b\W{0,3}(?:0|none|false|no|null)\b|\b\w*error\w*\b\W{1,4}-?\d*\.\d|"
-    r"\b(?:fail|error)[^\n]{0,60}[:=] ?(?:0|None|\[\]|\{\}|no|false)\s*$|\berror (?:rate|bar|margin|analysis|norm)|(?:mean|absolute|squared|relative|word|char\w*|top-?\d|test|train\w*|"
-    r"val\w*|average) (?:\w+ )?error|\bretry|\bretries|fall(?:ing|s)? ?back|ignor|skipp|success|[\d.]+(?:it/s|s/it)|"
+    r"\b(?:fail|error)[^\n]{0,60}[:=] ?(?:0|None|\[\]|\{\}|no|false)\s*$|\berror (?:rate|bar|margin|analysis|norm)|"
+    r"(?:mean|absolute|squared|relative|word|char\w*|top-?\d|test|train\w*|val\w*|average) (?:\w+ )?error|"
+    r"\bretry|\bretries|fall(?:ing|s)? ?back|ignor|skipp|success|[\d.]+(?:it/s|s/it)|"
     r"^\s*(?:[$#>+|*-]|\d+[.)] |\w+@|raise |return |File \"|Traceback|assert |Dumping )|"
     r"\bloss\b|\bsteps?\b|\bepochs?\b|\bpassed\b|\bif\b|\?\s*$",
     re.IGNORECASE,

@@ -17,7 +17,9 @@ _WITHOUT_TORCH = (
 
 
 #: What a logger puts before its text.
-_LOGGER = re.compile(r"^(?:\[?\d{4}-\d\d-\d\d[ T][\d:.,+]+\]? ?)?(?:- [\w.]+ - )?(?:\[?(?:ERROR|CRITICAL|FATAL)\]?[ :-]*)?")
+_LOGGER = re.compile(
+    r"^(?:\[?\d{4}-\d\d-\d\d[ T][\d:.,+]+\]? ?)?(?:- [\w.]+ - )?(?:\[?(?:ERROR|CRITICAL|FATAL)\]?[ :-]*)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Remedy:
 
 
 def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -> Remedy:
-    """The remedy for a failure, chosen by its text and by the clues of all logs; where no error is known, by its form."""
+    """The remedy for a failure, chosen by its text and by the clues of all logs; by its form where nobody knows it."""
     error = failure.head.error
     if error is None:
         said = _LOGGER.sub("", failure.head.text)

@@ -32,6 +32,8 @@ from transplt.rules.errors import Kind
 
 #: So far back a time is looked for that belongs to a line without one.
 _BACK = 3_000
+#: So much of the beginning of a log is asked which framework wrote it, besides its end and each traceback.
+_HEAD = 65_536
 _MOST_FRAMES, _MOST_STREAMS, _MOST_UNKNOWN = 64, 512, 2_000
 #: A frame of a module that is being imported, in an installed package: what is loaded there may be for CUDA.
 _AT_IMPORT = re.compile(r"-packages/.*, in (?:<module>|_load\w*)$")
@@ -76,9 +78,10 @@ class LogScan:
             self._look(piece)
             self.bytes += len(piece)
             self._tail = (self._tail + piece[-TAIL:])[-TAIL:]
-            self._collected.wrote(piece)
+            self._collected.wrote(piece[:_HEAD] if self.bytes == len(piece) else b"")
         for stream in self._streams.values():
             self._close(stream)
+        self._collected.wrote(self._tail)
         if not self._found and (end := end_of(self._tail)) is not None:
             error, text, around = end
             number = self.lines + (not self._tail.endswith(b"\n"))
@@ -115,6 +118,7 @@ class LogScan:
             source = parted(text_of(piece[end + 1 : _end_of_line(piece, end + 1)][:400]))[1].strip()
             frame = Frame(match["path"], int(match["line"]), (match["function"] or "").strip(), source)
             stream.frames.append(frame)
+            self._collected.wrote(text.encode())
             stream.frames_at = number
             if not _AT_IMPORT.search(text):
                 return

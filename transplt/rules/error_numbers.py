@@ -89,7 +89,9 @@ def _memory(text: str) -> list[str]:
 
 
 _TORCH = re.compile(r"(?<![\w-])(?:py)?torch(?: version)?(?:==| is|:)? ?v?(\d+\.\d+\.\d+)", re.IGNORECASE)
-_TORCH_NPU = re.compile(r"torch[-_]npu(?: version)?(?:==| is|:)? ?v?((\d+\.\d+\.\d+)(?:\.?(?:post|rc|dev)\d+)?)", re.IGNORECASE)
+_TORCH_NPU = re.compile(
+    r"torch[-_]npu(?: version)?(?:==| is|:)? ?v?((\d+\.\d+\.\d+)(?:\.?(?:post|rc|dev)\d+)?)", re.IGNORECASE
+)
 
 
 def _versions(text: str) -> list[str]:
