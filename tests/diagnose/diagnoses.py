@@ -17,6 +17,7 @@ class Said:
     named: set[str]
     remarks: list[str]
     failures: list[Failure]
+    clues: set[str]
 
     @property
     def first(self) -> str:
@@ -33,4 +34,5 @@ def diagnosed(*logs: str | bytes, names: tuple[str, ...] = ()) -> Said:
     failures = collected.failures()
     heads = [failure.head.error.name if failure.head.error else "?" for failure in failures]
     beside = {name for failure in failures for name in failure.beside}
-    return Said(heads, {*heads, *beside, *collected.remarks} - {"?"}, [*collected.remarks], failures)
+    named = {*heads, *beside, *collected.remarks} - {"?"}
+    return Said(heads, named, [*collected.remarks], failures, {*collected.clues})

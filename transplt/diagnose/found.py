@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from transplt.diagnose.anchors import LOGGED, UNKNOWN
 from transplt.diagnose.lines import Moment
@@ -32,6 +33,8 @@ class Line:
     moment: Moment | None
     who: str
     around: tuple[str, ...] = ()
+    #: A warning: the program went on.
+    passing: bool = False
 
     @property
     def depth(self) -> float:
@@ -44,6 +47,8 @@ class Line:
         if self.error.name.startswith("plog-"):
             return Kind.WRAPPER + 0.6
         general = 0.3 if self.error.alone else 0.1 if self.error.area == "general" or self.error.vague else 0.0
+        if self.passing and self.error.kind < Kind.WRAPPER:
+            return Kind.WRAPPER + 0.7 + self.error.kind / 100
         code = 0.25 if self.error.code.isdigit() else 0.4 if self.error.code[:3] == "ERR" else 0.0
         return self.error.kind + code + general
 
@@ -109,19 +114,47 @@ class Remark:
     times: int = 0
 
 
+#: Frameworks for NPUs without torch, as their logs name them.
+_FRAMEWORKS = (b"mindspore", b"MindSpore", b"ggml", b"[MIE", b"mindie", b"paddle", b"tensorflow", b"npu_bridge")
+
+
 class Collected:
     """Failures and remarks of all logs, of bounded size."""
 
     def __init__(self) -> None:
         self._failures: dict[str, Failure] = {}
         self.remarks: dict[str, Remark] = {}
+        #: Lines that are no errors and decide between the causes of one: the first of each.
+        self.clues: dict[str, Line] = {}
+        self._named = {"torch": False, "another": False}
+        self._ends: list[Line] = []
         self.unknown_left_out = 0
         self._year = 0
+
+    @property
+    def torch(self) -> bool:
+        """False where the logs name another framework and not torch: it has other switches."""
+        return self._named["torch"] or not self._named["another"]
+
+    def wrote(self, piece: bytes) -> None:
+        """Looks in a piece of a log for the framework that wrote it."""
+        if not self._named["torch"]:
+            self._named["torch"] = b"torch" in piece
+            self._named["another"] = self._named["another"] or any(name in piece for name in _FRAMEWORKS)
 
     def remark(self, line: Line) -> None:
         """Counts a line that is no error."""
         assert line.error is not None
         self.remarks.setdefault(line.error.name, Remark(line.error, line)).times += 1
+
+    def clue(self, line: Line) -> None:
+        """Keeps a line that decides between causes."""
+        assert line.error is not None
+        self.clues.setdefault(line.error.name, line)
+
+    def end(self, line: Line) -> None:
+        """Takes the line with which a log ends, which counts where nothing else is found."""
+        self._ends.append(line)
 
     def block(self, block: Block) -> None:
         """Takes a block that is complete."""
@@ -149,14 +182,21 @@ class Collected:
     def failures(self) -> list[Failure]:
         """What came first, first. What only says that something below failed comes after what is known to be wrong, and
         what only follows from another error after that."""
-        every = [*self._failures.values()]
+        every = [*self._failures.values()] or [Failure(line, Block([line]), 1) for line in self._ends]
         heads = [failure.head for failure in every]
         if len({head.source for head in heads}) == 1 and any(head.moment is None for head in heads):
             found = sorted(every, key=lambda failure: failure.head.number)
         else:
             found = sorted(every, key=lambda failure: self._place(failure.head))
         known = any(failure.explains for failure in found)
-        return sorted(found, key=lambda failure: 2 if failure.consequence else int(known and failure.wrapper))
+        ended = any(not failure.consequence and not failure.head.passing for failure in found)
+
+        def rank(failure: Failure) -> int:
+            if failure.consequence:
+                return 2
+            return int((known and failure.wrapper) or (ended and failure.head.passing))
+
+        return sorted(_last_first(found), key=rank)
 
     def untimed(self) -> bool:
         """True where lines of several logs cannot be put in order because some have no time."""
@@ -173,6 +213,34 @@ def added(block: Block, line: Line) -> None:
     """Puts a line into a block, which stays small."""
     if len(block.lines) < _MOST_LINES or line.depth < block.head().depth:
         block.lines.append(line)
+
+
+#: A program that worked on for so long after an error had got over it.
+_GOT_OVER = timedelta(minutes=5)
+
+
+def _last_first(found: list[Failure]) -> list[Failure]:
+    """What one process got over comes behind the cause that ended it; of several processes the order stays."""
+    causes = [each for each in found if each.explains and not each.head.passing]
+    if len({(each.head.source, each.head.who) for each in found if not each.consequence}) != 1 or len(causes) < 2:
+        return found
+    first, last = causes[0], causes[-1]
+    if last.head.error is None or last.head.error.kind is not Kind.CAUSE or last.who != first.who:
+        return found
+    then, now = _reckoned(first.head.moment), _reckoned(last.head.moment)
+    if then is None or now is None or now - then < _GOT_OVER:
+        return found
+    return [last, *(each for each in found if each is not last)]
+
+
+def _reckoned(moment: Moment | None) -> datetime | None:
+    """A moment that can be reckoned with; None where the log does not say one."""
+    if moment is None:
+        return None
+    try:
+        return datetime.fromisoformat(f"{moment.year or 2024:04d}-{moment.day[:14].replace(' ', 'T')}")
+    except ValueError:
+        return None
 
 
 def _shape(text: str) -> str:

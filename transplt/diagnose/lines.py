@@ -21,6 +21,8 @@ _AS_ERROR = re.compile(
     r"(?:^|[)\]:] )(?:(?:ERROR|CRITICAL) \d\d-\d\d [\d:]{8} \[[^\]]{1,80}\] ?|"
     r"\[?\d{4}-\d\d-\d\d[ T][\d:,.]{8,15}\]?(?: - [\w. ]{1,60})? - (?:ERROR|CRITICAL) - )(?P<said>.*)"
 )
+#: A warning of Python or of a logger: the program goes on after it.
+WARNED = re.compile(r"\.py:\d+: \w*Warning: |^\s*(?:warnings\.)?warn\(|(?:^|[)\]:] |\[)WARN(?:ING)?\b")
 #: A message of several lines has the name of its process at the first one alone, where a logger wrote it: these go on.
 GOES_ON = re.compile(
     r"E[0-9A-Z]\d{4}(?::|\[PID)|\[ERROR\] 20\d\d-.*\bERR\d{5}|\[Error\]: |\[PID: \d|\s+\S.*\[FUNC:|"

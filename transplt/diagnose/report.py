@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transplt.diagnose.found import Collected, Failure, Line
+from transplt.diagnose.remedies import remedy_of
 from transplt.diagnose.stacks import Frame, Project, own_frame
 from transplt.render.cell import labelled, many, shortened, visible
 from transplt.rules.error_numbers import readings
@@ -32,7 +33,7 @@ def diagnosis_json(collected: Collected, sources: Sequence[Source], project: Pro
     """One document: failures in their order, remarks, and what was read."""
     return {
         "format": FORMAT,
-        "errors": [_failure_table(failure, project) for failure in collected.failures()],
+        "errors": [_failure_table(failure, project, collected) for failure in collected.failures()],
         "remarks": [
             {"name": each.error.name, "kind": each.error.kind.name.lower(), "title": each.error.title,
              "times": each.times, **_place(each.first)}
@@ -57,7 +58,7 @@ def diagnosis_text(collected: Collected, sources: Sequence[Source], project: Pro
     if collected.untimed():
         lines.append("Some lines have no time: those stand last, and their order among the logs is not known.")
     for number, failure in enumerate(failures, 1):
-        lines += ["", *_failure(number, failure, project)]
+        lines += ["", *_failure(number, failure, project, collected)]
     if collected.unknown_left_out:
         lines += ["", f"{many(collected.unknown_left_out, 'more error')} that are not known are left out."]
     lines += _remarks(collected)
@@ -66,7 +67,7 @@ def diagnosis_text(collected: Collected, sources: Sequence[Source], project: Pro
     return "\n".join(lines) + "\n"
 
 
-def _failure(number: int, failure: Failure, project: Project | None) -> Iterator[str]:
+def _failure(number: int, failure: Failure, project: Project | None, collected: Collected) -> Iterator[str]:
     error, head = failure.head.error, failure.head
     if error is None:
         yield f"{number}. An error that is not known"
@@ -80,20 +81,25 @@ def _failure(number: int, failure: Failure, project: Project | None) -> Iterator
     if error is None:
         for text in head.around:
             yield " " * _MARGIN + "| " + visible(text)
-    else:
-        for index, text in enumerate(_numbers(failure)):
-            yield from labelled("numbers" if index == 0 else "", text)
+    for index, text in enumerate(_numbers(failure)):
+        yield from labelled("numbers" if index == 0 else "", text)
+    if error is not None:
         yield from labelled("means", error.means)
-        yield from labelled("cause", error.cause)
-        for index, step in enumerate(error.do):
-            yield from labelled("do" if index == 0 else "", f"- {step}")
+    remedy = remedy_of(failure, collected.clues, collected.torch)
+    yield from labelled("cause" if error else "by form", remedy.cause)
+    for clue in remedy.clues:
+        yield from labelled("by", f"{visible(clue.source)}:{clue.number}: {shortened(clue.text, _MOST_TEXT)}")
+    for index, step in enumerate(remedy.do):
+        yield from labelled("do" if index == 0 else "", f"- {step}")
     if failure.operators:
         yield from labelled("operator", ", ".join(map(visible, failure.operators)))
     frame = own_frame(failure.first.frames, project)
     if frame is not None:
         yield from labelled("source", _shown_frame(frame))
+    elif failure.first.frames:
+        yield from labelled("inside", _shown_frame(failure.first.frames[-1]))
     if error is not None and error.asynchronous:
-        yield from labelled("stack", LATE)
+        yield from labelled("stack", LATE if collected.torch else LATE.split(" Run again")[0])
     if error is not None and error.predicted_by:
         for index, code in enumerate(error.predicted_by):
             yield from labelled("foretold" if index == 0 else "", f"{code}: {load(code).title}")
@@ -148,9 +154,10 @@ def _remarks(collected: Collected) -> list[str]:
     return lines
 
 
-def _failure_table(failure: Failure, project: Project | None) -> dict[str, Any]:
+def _failure_table(failure: Failure, project: Project | None, collected: Collected) -> dict[str, Any]:
     error, head = failure.head.error, failure.head
     frame = own_frame(failure.first.frames, project)
+    remedy = remedy_of(failure, collected.clues, collected.torch)
     return {
         "name": error.name if error else None,
         "code": error.code if error else "",
@@ -162,8 +169,9 @@ def _failure_table(failure: Failure, project: Project | None) -> dict[str, Any]:
         "times": failure.times,
         "by": sorted(visible(who) for who in failure.who),
         "means": error.means if error else "",
-        "cause": error.cause if error else "",
-        "do": [*error.do] if error else [],
+        "cause": remedy.cause,
+        "decided_by": [{"text": shortened(clue.text, _MOST_TEXT), **_place(clue)} for clue in remedy.clues],
+        "do": [*remedy.do],
         "asynchronous": bool(error and error.asynchronous),
         "operators": [*map(visible, failure.operators)],
         "details": [shortened(text, _MOST_TEXT) for text in failure.first.said()],

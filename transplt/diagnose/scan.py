@@ -9,10 +9,12 @@ from typing import BinaryIO
 
 from transplt.diagnose.anchors import FRAME, TRACEBACK, Anchors, slow_or_harmless
 from transplt.diagnose.details import detail_in, with_details, with_rest
+from transplt.diagnose.endings import TAIL, end_of
 from transplt.diagnose.found import NEAR, Block, Collected, Line, added
 from transplt.diagnose.lines import (
     GOES_ON,
     MOST_BYTES,
+    WARNED,
     Moment,
     logged_error,
     moment_of,
@@ -26,9 +28,12 @@ from transplt.diagnose.pieces import pieces_of
 from transplt.diagnose.recognised import errors_in, unknown_in
 from transplt.diagnose.stacks import FRAME as A_FRAME
 from transplt.diagnose.stacks import Frame
+from transplt.rules.errors import Kind
 
 #: So far back a time is looked for that belongs to a line without one.
 _BACK = 3_000
+#: So much of the beginning of a log is asked which framework wrote it, besides its end and each traceback.
+_HEAD = 65_536
 _MOST_FRAMES, _MOST_STREAMS, _MOST_UNKNOWN = 64, 512, 2_000
 #: A frame of a module that is being imported, in an installed package: what is loaded there may be for CUDA.
 _AT_IMPORT = re.compile(r"-packages/.*, in (?:<module>|_load\w*)$")
@@ -64,14 +69,23 @@ class LogScan:
         self._streams: dict[str, _Stream] = {}
         self._unknown = 0
         self._last = "", -NEAR
+        self._found = False
+        self._tail = b""
 
     def scan(self, file: BinaryIO) -> None:
         """Reads the log to its end. UnreadableLog for what is compressed or is no text of single bytes."""
         for piece in pieces_of(file):
             self._look(piece)
             self.bytes += len(piece)
+            self._tail = (self._tail + piece[-TAIL:])[-TAIL:]
+            self._collected.wrote(piece[:_HEAD] if self.bytes == len(piece) else b"")
         for stream in self._streams.values():
             self._close(stream)
+        self._collected.wrote(self._tail)
+        if not self._found and (end := end_of(self._tail)) is not None:
+            error, text, around = end
+            number = self.lines + (not self._tail.endswith(b"\n"))
+            self._collected.end(Line(error, text, self.name, number, moment_of(text), self._who, around))
         self.cut_short = {literal.decode("utf-8", "replace") for literal in self._anchors.left_out}
 
     def _look(self, piece: bytes) -> None:
@@ -104,6 +118,7 @@ class LogScan:
             source = parted(text_of(piece[end + 1 : _end_of_line(piece, end + 1)][:400]))[1].strip()
             frame = Frame(match["path"], int(match["line"]), (match["function"] or "").strip(), source)
             stream.frames.append(frame)
+            self._collected.wrote(text.encode())
             stream.frames_at = number
             if not _AT_IMPORT.search(text):
                 return
@@ -123,9 +138,12 @@ class LogScan:
         around = () if errors else _around(piece, begin, end)
         said = with_rest(text.strip(), piece, end) if errors else text.strip()
         self._unknown += not errors
+        passing = WARNED.search(whole[:400]) is not None
         for error in errors or (None,):
-            line = Line(error, said, self.name, number, moment, named, around)
-            if error is not None and slow_or_harmless(error.kind):
+            line = Line(error, said, self.name, number, moment, named, around, passing)
+            if error is not None and error.kind is Kind.CLUE:
+                self._collected.clue(line)
+            elif error is not None and slow_or_harmless(error.kind):
                 self._collected.remark(line)
             else:
                 self._take(stream, line)
@@ -147,6 +165,7 @@ class LogScan:
             stream.block.details = with_details(stream.block.details, detail_in(text))
 
     def _take(self, stream: _Stream, line: Line) -> None:
+        self._found = True
         if stream.block and line.number - stream.block.last > NEAR:
             self._close(stream)
         if stream.block is None:

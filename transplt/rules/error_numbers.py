@@ -60,7 +60,7 @@ def readings(text: str) -> list[str]:
     numbers += [("driver", match[1]) for match in _DRIVER.finditer(text)]
     found = [(part, number, table[part.lower()].get(number, "")) for part, number in numbers]
     said = [f"{part} {number}: {means}" for part, number, means in found if means]
-    return list(dict.fromkeys([*said, *_memory(text), *_symbol(text)]))
+    return list(dict.fromkeys([*said, *_memory(text), *_symbol(text), *_core(text), *_versions(text)]))
 
 
 _MEMORY = re.compile(
@@ -86,6 +86,39 @@ def _memory(text: str) -> list[str]:
     if reserved - used > 0.2 * total:
         return [f"{said} and {reserved - used:.2f} GiB more in pieces that it cannot use: fragmented"]
     return [f"{said}: it fills the card itself, so that it has to want less"]
+
+
+_TORCH = re.compile(r"(?<![\w-])(?:py)?torch(?: version)?(?:==| is|:)? ?v?(\d+\.\d+\.\d+)", re.IGNORECASE)
+_TORCH_NPU = re.compile(
+    r"torch[-_]npu(?: version)?(?:==| is|:)? ?v?((\d+\.\d+\.\d+)(?:\.?(?:post|rc|dev)\d+)?)", re.IGNORECASE
+)
+
+
+def _versions(text: str) -> list[str]:
+    """What goes with the torch and torch_npu that a line names, where they are no pair."""
+    ours, theirs = _TORCH.search(text), _TORCH_NPU.search(text)
+    if ours is None or theirs is None or ours[1] == theirs[2]:
+        return []
+    rows: dict[str, dict[str, str]] = read_table("support/versions.json")["torch"]
+    said = f"versions: torch_npu {theirs[1]} goes with torch {theirs[2]}, not with {ours[1]}"
+    row = rows.get(ours[1].rsplit(".", 1)[0], {})
+    return [f"{said}; for torch {ours[1]} take torch_npu {row['torch_npu']} with CANN {row['cann']}" if row else said]
+
+
+_CORE = re.compile(
+    r"there is an? (?:exception of )?(?:fftsplus )?(?P<core>aivec|aivector|aiv|aicore|aic)\w* (?:error|exception)",
+    re.IGNORECASE,
+)
+
+
+def _core(text: str) -> list[str]:
+    """Which kind of core stopped, and its code."""
+    match = _CORE.search(text)
+    if match is None:
+        return []
+    kind = "a vector core" if match["core"].lower().startswith("aiv") else "a cube (AI) core"
+    code = re.search(r"error code = (0x[0-9a-fA-F]+)", text)
+    return [f"core: {kind} stopped ({match['core']} error{f', error code {code[1]}' if code else ''})"]
 
 
 _SYMBOL = re.compile(r"undefined symbol:? (_Z\w+)")

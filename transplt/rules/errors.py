@@ -13,6 +13,9 @@ has
   no text of somebody's log is known;
 - `alone`: a general reading of a form of message; a line shows it only where it shows no other error;
 - `vague`: another error of its kind in the same failure says more;
+- `checks`: its text names the check that fired, and rules/support/error_checks.json what to do for that one;
+- `when`: what decides between causes, each with the `cause` and `do` that hold then: an expression that is found in the
+  text of the failure, or `clue NAME`: the log has that clue;
 - `asynchronous`: the line and stack at which it is reported may come later than the call that failed.
 """
 
@@ -38,6 +41,7 @@ class Kind(IntEnum):
     AFTERMATH = 4  # follows when a process has failed: the launcher, the end of Python
     SLOW = 5  # no error: works, and costs time or steps
     HARMLESS = 6  # no error
+    CLUE = 7  # no error: decides between the causes of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,16 @@ class Sign:
 
     literal: str
     pattern: re.Pattern[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A condition, and what holds then: an expression for the text of the failure, or the name of a clue."""
+
+    pattern: re.Pattern[str] | None
+    clue: str
+    cause: str
+    do: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +83,16 @@ class KnownError:
     area: str
     alone: bool = False
     vague: bool = False
+    checks: bool = False
+    when: tuple[When, ...] = ()
 
     def text(self) -> str:
         """The page that `transplt explain` prints, Markdown."""
         parts = [f"# {self.code or self.name}: {self.title} ({_KINDS[self.kind]})", self.means]
         parts += [f"## Likely cause\n\n{self.cause}"]
         parts += ["## What to do\n\n" + "\n".join(f"- {step}" for step in self.do)]
+        if self.when:
+            parts += ["## Other causes\n\n" + "\n".join(f"- {each.cause} {' '.join(each.do)}" for each in self.when)]
         if self.asynchronous:
             parts += [f"## The stack\n\n{LATE}"]
         if self.predicted_by:
@@ -96,6 +114,7 @@ _KINDS = {
     Kind.CAUSE: "a cause", Kind.FAULT: "a fault", Kind.WRAPPER: "says that something below failed",
     Kind.CONSEQUENCE: "a consequence of what another process did", Kind.AFTERMATH: "a consequence of an earlier error",
     Kind.SLOW: "no error, but slow", Kind.HARMLESS: "harmless",
+    Kind.CLUE: "no error, decides between causes",
 }  # fmt: skip
 
 #: Codes of torch_npu: the modules of the two digits in the middle.
@@ -180,8 +199,29 @@ def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownErro
         tuple(map(_sign, row.get("signs", ()))), unless, row["means"], row["cause"], tuple(row["do"]),
         tuple(row["predicted_by"]),
         sources.get(row["source"], row["source"]), seen, row.get("form", ""), row.get("asynchronous", False), area,
-        row.get("alone", False), row.get("vague", False),
+        row.get("alone", False), row.get("vague", False), row.get("checks", False),
+        tuple(map(_when, row.get("when", ()))),
     )  # fmt: skip
+
+
+@cache
+def checks() -> tuple[When, ...]:
+    """What the checks of operators say, and what to do for each: rules/support/error_checks.json."""
+    table: dict[str, Any] = read_table("support/error_checks.json")
+    return tuple(map(_when, table["checks"]))
+
+
+@cache
+def forms() -> tuple[When, ...]:
+    """How a line is read that no error is known by: rules/support/error_forms.json. The last one takes all."""
+    table: dict[str, Any] = read_table("support/error_forms.json")
+    return tuple(map(_when, table["forms"]))
+
+
+def _when(row: list[Any]) -> When:
+    condition, cause, do = row
+    clue = condition[5:] if condition.startswith("clue ") else ""
+    return When(None if clue else re.compile(condition), clue, cause, tuple(do))
 
 
 def _sign(row: str | list[str]) -> Sign:
