@@ -21,6 +21,7 @@ from transplt.engine.behind_options import mark_options
 from transplt.engine.carry_out import carry_out
 from transplt.engine.changed_lines import leave_other_lines
 from transplt.engine.old_code import readable, result_for_old
+from transplt.engine.picked import leave_unpicked
 from transplt.engine.plan import plan
 from transplt.engine.prefilter import worth_a_look
 from transplt.engine.survey import survey
@@ -188,6 +189,8 @@ def _finished(
     work = plan(file.source, file.scan, rules, settings, project, slots)
     if settings.only_lines is not None:
         leave_other_lines(work, dict(settings.only_lines).get(path, ()))
+    if settings.picked is not None:
+        leave_unpicked(work)
     stages.enter(stages.EDITED)
     result = finish(data, work)
     taken_back = next((each for each in result.findings if MANY_CARDS.why_taken_back(each.message)), None)

@@ -45,6 +45,7 @@ _STDIN = "-"
 @click.option(
     "--torch-npu-import", type=click.Choice(("auto", "each-file", "entry")), help="Where `import torch_npu` goes."
 )
+@click.option("--pick", metavar="NUMBERS", help="With --fix: only these edits (1,3-5), as --diff numbers them.")
 @click.option("--allow-dirty", is_flag=True, help="With --fix: also when git has changes that are not committed.")
 @click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; change nothing.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
@@ -77,6 +78,7 @@ def check(
     paths: tuple[str, ...],
     *,
     fix: bool,
+    pick: str | None,
     allow_dirty: bool,
     diff: bool,
     watch: bool,
@@ -118,6 +120,8 @@ def check(
         raise UsageError("`-` reads one file from standard input: give no other path beside it")
     if stdin and since is not None:
         raise UsageError("--since compares files of a git repository, and `-` is none")
+    if pick is not None and (not fix or diff or watch or stdin):
+        raise UsageError("--pick says which edits --fix makes in files: it goes with no --diff, --watch and `-`")
     options, fixing = Options(**given), fix and not diff
     inputs = [Path(path) for path in paths or (".",)]
     if watch:
@@ -137,10 +141,20 @@ def check(
         result = check_text(data, stdin_filename, options, ignores=ignores, fix=fix, diff=diff)
     else:
         with progress_bar(not quiet) as progress:
+            picked, edits = None, ()
+            if pick is not None:
+                from transplt.project.checking.picking import picked_edits
+
+                edits = check_paths(inputs, options, ignores=ignores, diff=True, since=since, progress=progress).edits
+                picked = picked_edits(pick, edits)
             result = check_paths(
-                inputs, options, ignores=ignores, fix=fixing, diff=diff, since=since, progress=progress,
+                inputs, options, ignores=ignores, fix=fixing, diff=diff, since=since, picked=picked, progress=progress,
                 cache=None if no_cache else _cache(verbose and not quiet),
             )  # fmt: skip
+        if picked is not None:
+            from transplt.project.checking.picking import said_of
+
+            result = replace(result, notes=(*result.notes, *said_of(picked, edits, result)))
     if baseline is not None:
         from transplt.project.checking.baseline import mark_known, read_baseline, write_baseline
 
