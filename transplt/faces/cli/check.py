@@ -46,6 +46,7 @@ _STDIN = "-"
     "--torch-npu-import", type=click.Choice(("auto", "each-file", "entry")), help="Where `import torch_npu` goes."
 )
 @click.option("--pick", metavar="NUMBERS", help="With --fix: only these edits (1,3-5), as --diff numbers them.")
+@click.option("--add-ignores", metavar="REASON", help="With --fix: an ignore comment for each finding that is left.")
 @click.option("--allow-dirty", is_flag=True, help="With --fix: also when git has changes that are not committed.")
 @click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; change nothing.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
@@ -79,6 +80,7 @@ def check(
     *,
     fix: bool,
     pick: str | None,
+    add_ignores: str | None,
     allow_dirty: bool,
     diff: bool,
     watch: bool,
@@ -122,6 +124,9 @@ def check(
         raise UsageError("--since compares files of a git repository, and `-` is none")
     if pick is not None and (not fix or diff or watch or stdin):
         raise UsageError("--pick says which edits --fix makes in files: it goes with no --diff, --watch and `-`")
+    if add_ignores is not None and (not fix or diff or watch or stdin):
+        raise UsageError("--add-ignores writes comments beside what --fix leaves in files: it goes with no --diff, "
+                         "--watch and `-`")  # fmt: skip
     options, fixing = Options(**given), fix and not diff
     inputs = [Path(path) for path in paths or (".",)]
     if watch:
@@ -155,6 +160,7 @@ def check(
             from transplt.project.checking.picking import said_of
 
             result = replace(result, notes=(*result.notes, *said_of(picked, edits, result)))
+    known = None
     if baseline is not None:
         from transplt.project.checking.baseline import mark_known, read_baseline, write_baseline
 
@@ -163,13 +169,22 @@ def check(
             if not quiet:
                 to_stderr(f"{len(result.items)} findings written to {shown(baseline)}")
             return DONE
-        result = mark_known(result, read_baseline(Path(baseline)))
+        known = read_baseline(Path(baseline))
+        result = mark_known(result, known)
+    if add_ignores is not None:
+        from transplt.project.checking.added_ignores import reason_of, with_comments
+
+        result = with_comments(result, reason_of(add_ignores))
     if fixing and not stdin and result.changes:
         from transplt.project.checking.in_place import refuse_uncommitted, write_changes
 
         if not allow_dirty:
             refuse_uncommitted(result.changes)
         result = replace(result, notes=(*result.notes, *write_changes(result.changes)))
+        if add_ignores is not None:  # what is left now is what the comments do not hold for
+            again = check_paths(inputs, options, ignores=ignores, since=since)
+            again = mark_known(again, known) if known is not None else again
+            result = replace(again, changes=result.changes, notes=result.notes)
     if diff:
         _write(output_file, result.patch, inputs)
     elif stdin and fixing:

@@ -47,7 +47,7 @@ def footer(result: CheckResult, styled: bool, fixing: bool) -> Iterator[str]:
         yield from (f"  changed in {change}" for change in target.changes)
     yield from result.notes
     if fixing and result.fixed:
-        yield f"fixed {many(result.fixed, 'edit')} in {many(len(result.changes), 'file')}"
+        yield f"fixed {many(result.fixed, 'edit')} in {many(sum(each.edits > 0 for each in result.changes), 'file')}"
     if not left:
         yield f"nothing left to do in {files}{baseline}"
         return
