@@ -84,6 +84,16 @@ def test_a_renamed_import_is_all_of_a_file(project: Path, call: Call) -> None:
     assert "also made, as a picked edit needs it: " in err and "cuda" not in (project / "train.py").read_text()
 
 
+def test_a_file_that_python_reads_only_with_its_edits_is_all_or_nothing(project: Path, call: Call) -> None:
+    old = "import torch\n\nx = torch.ones(1).cuda(async=True)\n"
+    (project / "old.py").write_text(old)
+    pick(call, "4-5")  # those of train.py
+    assert (project / "old.py").read_text() == old and (project / "train.py").read_text() == FIXED
+    pick(call, "2")
+    text = (project / "old.py").read_text()
+    assert "cuda" not in text and "async" not in text
+
+
 def test_an_unused_comment_is_an_edit_as_any_other(project: Path, call: Call) -> None:
     (project / "train.py").write_text(f"n = 1  # transplt: ignore[NPU201]\n{TRAIN}")
     numbers = {line.split()[3]: line[2] for line in call("check", "--diff")[1].splitlines() if line.startswith("# ")}

@@ -21,7 +21,7 @@ from transplt.engine.behind_options import mark_options
 from transplt.engine.carry_out import carry_out
 from transplt.engine.changed_lines import leave_other_lines
 from transplt.engine.old_code import readable, result_for_old
-from transplt.engine.picked import leave_unpicked
+from transplt.engine.picked import all_or_none, leave_unpicked
 from transplt.engine.plan import plan
 from transplt.engine.prefilter import worth_a_look
 from transplt.engine.survey import survey
@@ -182,7 +182,9 @@ def _finished(
         old = readable(data)
         if old is None:
             return unreadable_result(data, path, error)
-        return result_for_old(*old[1:], _finished(old[0], path, settings, project, finish))
+        every = replace(settings, picked=None)
+        result = result_for_old(*old[1:], _finished(old[0], path, every, project, finish))
+        return result if settings.picked is None else all_or_none(result, data, settings)
     linked = file.once(_linked)
     slots = linked.pop() if linked else None
     stages.enter(stages.SEARCHED)

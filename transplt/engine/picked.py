@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from transplt.base.decided import NOT_PICKED
-from transplt.base.finding import Effort, Level
+from transplt.base.finding import Effort, FileResult, Level
+from transplt.base.settings import Settings
 from transplt.edits.edit import Beside, Edit, Note
 from transplt.edits.ignores import Ignores
 from transplt.edits.lines import alone
@@ -29,6 +32,20 @@ def leave_unpicked(work: Work) -> None:
             extent = work.source.extent(edit.node)
             work.add(Note(extent, edit.code, Level.MANUAL, edit.message, edit.api, NOT_PICKED, Effort.LOW))
     work.withdraw_edits(lambda edit: id(edit) in planned and id(edit) not in made)
+
+
+def all_or_none(result: FileResult, data: bytes, settings: Settings) -> FileResult:
+    """The result of a file that Python reads only once all its edits are made: as it is where one is picked, else that
+    of the file with the bytes `data` as they are.
+    """
+    if any(each.applied and settings.picks(result.path, each.span.start, each.span.end) for each in result.findings):
+        return result
+    left = [
+        replace(each, level=Level.MANUAL, edit=None, applied=False, help=NOT_PICKED, effort=Effort.LOW)
+        if each.applied else each
+        for each in result.findings
+    ]  # fmt: skip
+    return replace(result, data=data, findings=tuple(left), changed=False)
 
 
 def _picked(work: Work, outcome: Outcome, edits: list[Edit]) -> set[int]:

@@ -24,6 +24,7 @@ from transplt.faces.cli.command import (
     to_stderr,
 )
 from transplt.faces.cli.completing import FILE
+from transplt.render.cell import visible
 from transplt.render.spelling import QUIET, formerly
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _STDIN = "-"
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("paths", nargs=-1, type=FILE, metavar="[PATHS]...")
 @click.option("--fix", is_flag=True, help="Make the safe edits, in place (with `-`: print the new text).")
+@click.option("--fix-only", is_flag=True, help="--fix, print nothing of what is left, and exit with 0.")
 @click.option("--unsafe-fixes", is_flag=True, default=None, help="Also edits that may change what the program does.")
 @click.option("--style", type=click.Choice(("npu", "portable")), help="Edits for NPUs alone, or for CUDA too.")
 @click.option("--texts", is_flag=True, default=None, help="Messages and help texts follow the code too.")
@@ -60,6 +62,7 @@ _STDIN = "-"
 )
 @formerly("--output-format", "--format", "output_format", type=click.Choice(_FORMATS))
 @click.option("--output-file", type=FILE, metavar="FILE", help="Write the findings there instead of to stdout.")
+@click.option("--show-files", is_flag=True, help="Print the files that would be looked at, and nothing else.")
 @click.option("--statistics", is_flag=True, help="Print how many findings each code has.")
 @click.option(
     "--stdin-filename", type=FILE, metavar="PATH", default="stdin.py", help="Where the text of `-` would lie."
@@ -79,6 +82,7 @@ def check(
     paths: tuple[str, ...],
     *,
     fix: bool,
+    fix_only: bool,
     pick: str | None,
     add_ignores: str | None,
     allow_dirty: bool,
@@ -91,6 +95,7 @@ def check(
     ignore: tuple[str, ...],
     output_format: str,
     output_file: str | None,
+    show_files: bool,
     statistics: bool,
     stdin_filename: str,
     exit_zero: bool,
@@ -113,6 +118,9 @@ def check(
     from transplt.report.formats import STATISTICS, render
     from transplt.report.formats.findings_text import footer
 
+    fix, exit_zero = fix or fix_only, exit_zero or fix_only
+    if fix_only and (output_file is not None or statistics or diff):
+        raise UsageError("--fix-only prints no findings: it goes with no --output-file, --statistics and --diff")
     if update_baseline and (baseline is None or fix):
         raise UsageError("--update-baseline needs --baseline FILE, which it writes, and does not go with --fix")
     if statistics and output_format not in STATISTICS:
@@ -129,6 +137,15 @@ def check(
                          "--watch and `-`")  # fmt: skip
     options, fixing = Options(**given), fix and not diff
     inputs = [Path(path) for path in paths or (".",)]
+    if show_files:
+        from transplt.project.checking.check_run import files_in
+
+        if stdin or fix or diff or watch or update_baseline:
+            raise UsageError("--show-files only lists files: it goes with no `-`, --fix, --diff, --watch and "
+                             "--update-baseline")  # fmt: skip
+        names = files_in(inputs, options, since)
+        _write(output_file, _encoded("".join(f"{visible(name)}\n" for name in names)), inputs)
+        return DONE
     if watch:
         if stdin or diff or output_file is not None or update_baseline:
             raise UsageError("--watch prints findings of files again and again: it goes with no `-`, --diff, "
@@ -189,12 +206,12 @@ def check(
         _write(output_file, result.patch, inputs)
     elif stdin and fixing:
         _write(output_file, result.changes[0].data if result.changes else data, inputs)
-    else:
+    elif not fix_only:
         color = output_file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         text = render(result, output_format, color=color, verbose=verbose, counts=statistics)
         _write(output_file, _encoded(text), inputs)
     if not quiet:
-        for line in footer(result, styled, fixing):
+        for line in footer(result, styled, fixing, fix_only):
             to_stderr(line)
     return DONE if exit_zero else result.exit_code
 

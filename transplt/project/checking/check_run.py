@@ -58,10 +58,7 @@ def check_paths(
 
     UsageError for a path that is not there, for settings that are wrong, and for a commit that git does not know.
     """
-    projects = find_inputs(paths, options)
-    if since is not None:
-        for project in projects:
-            _only_changed(project, since)
+    projects = _projects(paths, options, since)
     if picked is not None:
         for project in projects:
             project.settings = replace(project.settings, picked=places_of(picked, project.root))
@@ -78,6 +75,19 @@ def check_paths(
         notes = kept_back(project.config, project.settings, wanted, project.excluded)
         result = replace(result, notes=(*result.notes, *notes))
     return result
+
+
+def _projects(paths: Sequence[Path], options: Options, since: str | None) -> list[CheckedProject]:
+    projects = find_inputs(paths, options)
+    if since is not None:
+        for project in projects:
+            _only_changed(project, since)
+    return projects
+
+
+def files_in(paths: Sequence[Path], options: Options, since: str | None = None) -> list[str]:
+    """The files that `check_paths` looks at, as they are shown."""
+    return [project.shown(entry.path) for project in _projects(paths, options, since) for entry in project.wanted]
 
 
 def _looked_at(

@@ -39,9 +39,9 @@ def _state(paths: Sequence[Path], options: Options) -> _State:
     found: _State = {}
     for project in find_inputs(paths, options):
         names = {entry.path for entry in (*project.wanted, *(project.every or ()))}
-        for name in (*names, "pyproject.toml"):
+        for name in (*names, "pyproject.toml", *map(str, project.config.extended)):
             try:
-                known = os.stat(project.root / name)
+                known = os.stat(project.root / name)  # absolute for what the settings extend
             except OSError:
                 continue
             found[f"{project.root}/{name}"] = (known.st_mtime_ns, known.st_size)
