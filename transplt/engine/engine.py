@@ -244,7 +244,7 @@ def _readable(data: bytes, *, alone: bool) -> UnreadableSource | None:
 
 def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileResult:
     """A file that is copied as it is, with the reason; its tokens are unknown."""
-    span = Span(error.line, 1, error.line, 1, 0, 0)
+    span = Span(error.line, error.column, error.line, error.column, 0, 0)
     finding = Finding(
         path,
         span,

@@ -121,12 +121,13 @@ def _config(table: Any, folder: Path, where: str) -> Config:
         budget = parse_budget(table["file-budget"], Budget()) if "file-budget" in table else None
     except ValueError as error:
         raise UsageError(f"{where}: file-budget must be {error}") from error
+    booleans: dict[str, Any] = {key.replace("-", "_"): table.get(key) for key in _BOOLEANS}
     return Config(
         torch_version=version,
         file_budget=budget,
         style=style,
         torch_npu_import=where_imported,
-        **{key.replace("-", "_"): table.get(key) for key in _BOOLEANS},
+        **booleans,
         rules=tuple(_inside(folder, name, where) for name in _strings(table, "rules", where)),
         exclude=_patterns(table, where),
         per_file_ignores=_ignores(table.get("per-file-ignores", {}), where),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from transplt.render.spelling import QUIET, formerly
 if TYPE_CHECKING:
     from transplt.disk.cache_folder import Cache
     from transplt.project.options import Options
+    from transplt.report.checked import NumberedEdit
 
 #: In `FORMATS` of transplt.report.formats, named here so that --help imports nothing.
 _FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif", "junit")
@@ -163,7 +165,8 @@ def check(
         result = check_text(data, stdin_filename, options, ignores=ignores, fix=fix, diff=diff)
     else:
         with progress_bar(not quiet) as progress:
-            picked, edits = None, ()
+            picked: list[NumberedEdit] | None = None
+            edits: tuple[NumberedEdit, ...] = ()
             if pick is not None:
                 from transplt.project.checking.picking import picked_edits
 
@@ -243,7 +246,7 @@ def _watch(inputs: Sequence[Path], options: Options) -> int:
             context.invoke(check, **{**context.params, "watch": False})
         except (UsageError, CannotFinish) as error:
             to_stderr(f"Error: {error}")
-        to_stderr(f"watching {count} {'file' if count == 1 else 'files'}; Ctrl-C ends")
+        to_stderr(f"{time.strftime('%H:%M:%S')} watching {count} {'file' if count == 1 else 'files'}; Ctrl-C ends")
     return DONE
 
 
