@@ -14,7 +14,7 @@ from transplt.faces.cli.completing import FOLDER
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("root", type=FOLDER, metavar="DIR")
-@click.option("-o", "--output", type=FOLDER, metavar="DIR", help="Migrated copies go here, unless asked otherwise (made if missing).")
+@click.option("-o", "--output", type=FOLDER, metavar="DIR", help="Migrated copies go here; it is made where missing.")
 @click.option("--allow-run", is_flag=True, help="Offer `run` and `prove`, which start programs that lie in DIR.")
 def mcp(root: str, output: str | None, allow_run: bool) -> int:
     """Serve agents: survey, check, explain, migrate and diagnose what lies in DIR, over the Model Context Protocol.
