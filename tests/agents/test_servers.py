@@ -67,3 +67,17 @@ def test_it_ends_when_it_is_told_to(command: list[str], package: str) -> None:
     assert server.wait(20) == 130
     server.stdin.close()
     server.stdout.close()
+
+
+def test_the_folder_for_the_output_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    anyio = pytest.importorskip("anyio")
+    pytest.importorskip("mcp", reason="needs the extra: pip install 'transplt[mcp]'")
+    monkeypatch.setattr(anyio, "run", lambda serve: None)
+    out = tmp_path / "a/out"
+    main.main(["mcp", str(tmp_path), "-o", str(out)], standalone_mode=False)
+    assert out.is_dir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot make the folder"):
+        main.main(["mcp", str(tmp_path), "-o", str(tmp_path / "file")], standalone_mode=False)
+    with pytest.raises(UsageError, match="is not a folder"):
+        main.main(["mcp", str(tmp_path / "file")], standalone_mode=False)

@@ -54,6 +54,26 @@ def test_without_paths_the_current_folder_is_looked_at(project: Path, call: Call
     assert {line.split(":")[0] for line in out.splitlines()} == {"train.py", "run.sh"}
 
 
+def test_show_files_lists_what_would_be_looked_at(project: Path, call: Call) -> None:
+    (project / "pyproject.toml").write_text('[tool.transplt]\nexclude = ["old/"]\n')
+    for name in ("old/a.py", "new/b.py", "new/\u00e4.sh"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("print 'cuda'\n")
+    names = ["new/b.py", "new/\u00e4.sh", "pyproject.toml", "setup.py", "train.py"]
+    assert call("check", "--show-files") == (0, "".join(f"{name}\n" for name in names), "")
+    assert call("check", "--show-files", "new", "--exclude", "b.py") == (0, "new/\u00e4.sh\n", "")
+    assert call("check", "--show-files", "train.py", "old/a.py") == (0, "train.py\n", "")
+    commit_all(project)
+    (project / "train.py").write_text("x = 1\n")
+    assert call("check", "--show-files", "--since", "HEAD") == (0, "train.py\n", "")
+
+
+@pytest.mark.parametrize("more", [["-"], ["--fix"], ["--diff"], ["--watch"]])
+def test_what_show_files_does_not_go_with(more: list[str], project: Path, call: Call) -> None:
+    code, _, err = call("check", "--show-files", *more)
+    assert code == 2 and "--show-files only lists files" in err
+
+
 def test_nothing_left(project: Path, call: Call) -> None:
     (project / "train.py").write_text("import torch\n")
     assert call("check") == (0, "", "nothing left to do in 2 files\n")
@@ -200,6 +220,20 @@ def test_standard_input_stands_alone(project: Path, call: Call) -> None:
     code, _, err = call("check", "-", "train.py")
     assert code == 2
     assert "`-` reads one file from standard input" in err
+
+
+def test_fix_only_says_nothing_of_what_is_left(project: Path, call: Call) -> None:
+    assert call("check", "--fix-only", "--style", "npu") == (0, "", "fixed 2 edits in 1 file\n")
+    assert (project / "train.py").read_text() == FIXED
+    assert call("check", "--fix-only", "--style", "npu") == (0, "", "")
+    assert call("check", "-", "--fix-only", "--style", "npu", stdin=TRAIN.encode())[:2] == (0, FIXED)
+    assert call("check")[0] == 1
+
+
+@pytest.mark.parametrize("more", [["--output-file", "x"], ["--statistics"], ["--diff"]])
+def test_what_fix_only_does_not_go_with(more: list[str], project: Path, call: Call) -> None:
+    code, _, err = call("check", "--fix-only", "--style", "npu", *more)
+    assert code == 2 and "--fix-only prints no findings" in err and (project / "train.py").read_text() == TRAIN
 
 
 # --- diff ------------------------------------------------------------------------------------------------------------

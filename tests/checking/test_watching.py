@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -58,6 +59,18 @@ def test_settings_are_read_anew_and_may_be_broken_for_a_while(
     assert next(found) == 2  # the second look, after the settings were mended
 
 
+def test_the_cache_in_the_project_is_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write(tmp_path / "a.py", "x = 1\n", 1)
+    found, kept = looks(tmp_path), tmp_path / "cache/transplt/0.json"
+    assert next(found) == 1
+    kept.parent.mkdir(parents=True)
+    kept.write_text("{}")
+    times = iter([lambda: None, lambda: write(tmp_path / "b.py", "y = 1\n", 1)])
+    monkeypatch.setattr("transplt.project.checking.watching.time.sleep", lambda seconds: next(times)())
+    assert next(found) == 2  # the third look: the cache alone was no change
+
+
 def test_the_command_goes_on_until_it_is_interrupted(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import torch\ntorch.cuda.init()\n")
     command = [sys.executable, "-m", "transplt", "check", str(tmp_path), "--watch", "--format", "concise"]
@@ -66,7 +79,7 @@ def test_the_command_goes_on_until_it_is_interrupted(tmp_path: Path) -> None:
         said = ""
         while "watching 1 file" not in said and (line := child.stdout.readline()):
             said += line
-        assert "a.py:2:1: NPU" in said
+        assert "a.py:2:1: NPU" in said and re.search(r"^\d\d:\d\d:\d\d watching 1 file;", said, re.M)
         child.send_signal(signal.SIGINT)
         assert child.wait() == 130
 

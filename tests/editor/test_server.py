@@ -122,6 +122,12 @@ def test_a_file_is_looked_at_while_it_is_edited(tmp_path: Path) -> None:
 
         for letter in "abc":  # looked at once, when there is a pause
             editor.type(TEXT + f"# {letter}\n")
+        assert name.code_description is not None
+        assert name.code_description.href.startswith("file:") and name.code_description.href.endswith("/NPU101.md")
+        (broken,) = await editor.change("import torch\n\nx = torch.cuda.empty_cache() )\n")
+        assert broken.code == "NPU901" and broken.severity is types.DiagnosticSeverity.Error
+        assert (broken.range.start.line, broken.range.start.character) == (2, 29)
+
         left = await editor.change(migrated)
         assert [each.code for each in left] == ["NPU511"]
         assert editor.told.empty()

@@ -14,6 +14,8 @@ IN_QUESTION = {"NPU203": NPU, "NPU302": HCCL}
 
 #: Why something stays that a plan leaves; the words of a reason in rules/support/reasons.json.
 PLAN_LEAVES = "the plan leaves it"
+#: The help of an edit that could be made, where somebody picks others.
+NOT_PICKED = "not picked; --fix without --pick makes this edit"
 
 
 class Choice(NamedTuple):

@@ -67,7 +67,8 @@ class Settings:
     for (`==4.46.0`). `helper_file`: functions that a port needs go into a file of the project (npu_port.py), else into
     each file that calls them. `own_card`: (operator, type) of calls that ran on such a card of the user's own.
     `only_lines` maps paths to the lines (first, last) that are looked at, None for all. `decided` is what a plan says
-    (`transplt plan`).
+    (`transplt plan`). `picked` maps paths to the byte ranges of the edits that are made, of all that could be; None for
+    all.
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -106,6 +107,7 @@ class Settings:
     helper_file: bool = False
     own_card: tuple[tuple[str, str], ...] = ()
     decided: Decided | None = None
+    picked: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] | None = None
 
     @property
     def adds_code(self) -> bool:
@@ -137,6 +139,15 @@ class Settings:
         return off + tuple(
             code for pattern, codes in self.per_file_ignores if fnmatch(full, pattern) for code in codes or ("NPU",)
         )
+
+    @property
+    def whole(self) -> bool:
+        """True where all edits of a file are made that can be: no lines and no numbers of edits were asked for."""
+        return self.only_lines is None and self.picked is None
+
+    def picks(self, path: str, start: int, end: int) -> bool:
+        """True when the edit of a byte range is among those that are made, as far as somebody picks some."""
+        return self.picked is None or (start, end) in dict(self.picked).get(path, ())
 
     def leaves(self, path: str) -> bool:
         """True for a file that a plan leaves as it is."""

@@ -21,6 +21,7 @@ from transplt.engine.behind_options import mark_options
 from transplt.engine.carry_out import carry_out
 from transplt.engine.changed_lines import leave_other_lines
 from transplt.engine.old_code import readable, result_for_old
+from transplt.engine.picked import all_or_none, leave_unpicked
 from transplt.engine.plan import plan
 from transplt.engine.prefilter import worth_a_look
 from transplt.engine.survey import survey
@@ -181,13 +182,17 @@ def _finished(
         old = readable(data)
         if old is None:
             return unreadable_result(data, path, error)
-        return result_for_old(*old[1:], _finished(old[0], path, settings, project, finish))
+        every = replace(settings, picked=None)
+        result = result_for_old(*old[1:], _finished(old[0], path, every, project, finish))
+        return result if settings.picked is None else all_or_none(result, data, settings)
     linked = file.once(_linked)
     slots = linked.pop() if linked else None
     stages.enter(stages.SEARCHED)
     work = plan(file.source, file.scan, rules, settings, project, slots)
     if settings.only_lines is not None:
         leave_other_lines(work, dict(settings.only_lines).get(path, ()))
+    if settings.picked is not None:
+        leave_unpicked(work)
     stages.enter(stages.EDITED)
     result = finish(data, work)
     taken_back = next((each for each in result.findings if MANY_CARDS.why_taken_back(each.message)), None)
@@ -239,7 +244,7 @@ def _readable(data: bytes, *, alone: bool) -> UnreadableSource | None:
 
 def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileResult:
     """A file that is copied as it is, with the reason; its tokens are unknown."""
-    span = Span(error.line, 1, error.line, 1, 0, 0)
+    span = Span(error.line, error.column, error.line, error.column, 0, 0)
     finding = Finding(
         path,
         span,

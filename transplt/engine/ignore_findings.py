@@ -59,7 +59,7 @@ def unused_findings(
         if gone is None and not work.settings.in_place:
             continue  # a theme of this run may have asked about it
         if gone is not None and not finding.ignored and work.settings.in_place:
-            if _free(gone, spliced):
+            if _free(gone, spliced) and work.settings.picks(work.scan.path, *gone[:2]):
                 removals.append((len(findings), gone))
             finding = replace(finding, level=Level.MANUAL, effort=Effort.LOW)
         findings.append(finding)

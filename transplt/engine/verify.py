@@ -78,7 +78,7 @@ def _broken(work: Work, outcome: Outcome, applied: Sequence[Edit]) -> str:
         return error.reason
     if (reason := refused(source, tree)) and not refused(work.source, work.scan.tree):
         return reason
-    if work.settings.only_lines is not None:
+    if not work.settings.whole:
         return ""  # other lines are as they were: of these a second run has much to say
     settings = replace(work.settings.without_themes(), user_rules=())
     again = plan(source, scan(source, tree, work.scan.path), compile_rules(settings), settings, work.project)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from transplt.base.finding import FileResult, Finding, Status, TokenVerdict
 from transplt.base.text.cuda_words import find_tokens
@@ -16,7 +17,8 @@ def changes(piece: Document) -> Finds:
     """What a migration does to the piece. One that Python cannot read, or whose edits do not fit, gets none."""
     from transplt.engine.engine import migrate_source  # the editors of other kinds do without it
 
-    result = migrate_source(piece.utf8, piece.path, piece.settings, piece.project)
+    settings = replace(piece.settings, picked=None)  # of its edits all are made, or none: they are a group
+    result = migrate_source(piece.utf8, piece.path, settings, piece.project)
     if result.status is not Status.OK:
         return
     alone = b"\n" not in piece.utf8

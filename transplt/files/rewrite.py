@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from transplt.base.decided import NOT_PICKED
 from transplt.base.finding import Effort, Finding, Level, Operation, Replacement
 from transplt.base.text.ignore_comments import IgnoreComment, ignore_comments
 from transplt.base.text.source import Source, splice
@@ -46,7 +47,8 @@ def rewritten(document: Document) -> Rewritten:
             result.findings.append(_offered(document, found, reason))
         else:
             wanted.append(found)
-    wanted = _apart(wanted)
+    wanted, unpicked = _picked(document, _apart(wanted))
+    result.findings += [replace(_offered(document, edit, ""), help=NOT_PICKED) for edit in unpicked]
     if not wanted:
         return result
     spliced = spliced_by(wanted)
@@ -116,6 +118,16 @@ def _apart(edits: Sequence[Edit]) -> list[Edit]:
     return sorted(kept, key=extent_of)
 
 
+def _picked(document: Document, edits: list[Edit]) -> tuple[list[Edit], list[Edit]]:
+    """The edits that are made, with the groups of those that somebody picks, and the others."""
+    if document.settings.picked is None:
+        return edits, []
+    picked = [edit for edit in edits if document.settings.picks(document.path, *extent_of(edit))]
+    groups = {edit.group for edit in picked if edit.group}
+    made = [edit for edit in edits if edit in picked or edit.group in groups]
+    return made, [edit for edit in edits if edit not in made]
+
+
 def _spliced(source: Source, spliced: list[tuple[int, int, bytes]]) -> Source:
     utf8 = splice(source.utf8, spliced)
     return Source(utf8, bom=source.bom)
@@ -127,7 +139,7 @@ def _broken(document: Document, changed: Document) -> str:
         broken = getattr(editor, "broken", None)
         if broken is not None and (why := broken(document, changed)):
             return str(why)
-    if document.settings.only_lines is not None:
+    if not document.settings.whole:
         return ""
     settings = replace(document.settings.without_themes(), user_rules=())
     changed = replace(changed, settings=settings)

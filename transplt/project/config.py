@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import difflib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from transplt.base.budget import Budget, parse_budget
-from transplt.base.errors import UsageError, reason, shown
+from transplt.base.errors import UsageError
 from transplt.base.settings import IMPORTS, STYLES
-from transplt.base.text.regular_file import SETTINGS, read_regular
-from transplt.base.text.toml import parse_toml
 from transplt.disk.walk import Excluded
+from transplt.project.extended import EXTEND, extended_by, read_table
 from transplt.project.torch_version import check_version
 
 
@@ -22,6 +21,7 @@ class Config:
     """The project's own settings, by the names of `Options`; None where they set nothing.
 
     `rules` are files inside the project; `folder` holds the pyproject.toml, None where there are no settings.
+    `inherited` are keys that another file has set, which `extend` names, with that file; `extended` all such files.
     """
 
     torch_version: str | None = None
@@ -39,6 +39,8 @@ class Config:
     exclude: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     folder: Path | None = None
+    inherited: tuple[tuple[str, Path], ...] = ()
+    extended: tuple[Path, ...] = ()
 
     def base(self, inner: Path) -> str:
         """The way from the folder of the settings down to `inner`, with a trailing slash; empty where they are one."""
@@ -49,7 +51,8 @@ class Config:
 
 _BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "texts", "docs", "copy-all")
 _KEYS = (
-    "torch-version", "style", "torch-npu-import", *_BOOLEANS, "file-budget", "rules", "exclude", "per-file-ignores"
+    "torch-version", "style", "torch-npu-import", *_BOOLEANS, "file-budget", "rules", "exclude", "per-file-ignores",
+    EXTEND,
 )  # fmt: skip
 #: Options of the command line alone.
 _ASKED_FOR = ("amp", "amp-dtype", "opt-level", "loss-scale", "combine-ddp", "amp-flag", "tune", "adapt")
@@ -72,26 +75,19 @@ def find_config(folder: Path, *, isolated: bool = False) -> Config:
 
 def read_config(folder: Path) -> Config:
     """The settings in `folder`/pyproject.toml; empty ones where there is none. UsageError names the key at fault."""
-    path = folder / "pyproject.toml"
-    try:
-        text = read_regular(path, SETTINGS).decode("utf-8")
-    except (FileNotFoundError, NotADirectoryError):
+    own = read_table(folder / "pyproject.toml")
+    if own is None:
         return Config()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{shown(path)} is not UTF-8: {error.reason} at byte {error.start}") from error
-    except OSError as error:
-        raise UsageError(f"cannot read {shown(path)}: {reason(error)}; --isolated goes without settings") from error
-    if "transplt" not in text:
-        return Config()
-    try:
-        table = parse_toml(text)
-    except ValueError as error:
-        raise UsageError(f"{shown(path)} is not TOML: {error}") from error
-    tool = table.get("tool", {})
-    if not isinstance(tool, dict) or "transplt" not in tool:
-        return Config()
-    own = tool["transplt"]
-    return _config(own, folder, f"{shown(path)}: [tool.transplt]")
+    found, known = _config(own.table, folder, own.where), {*own.table}
+    inherited: dict[str, Path] = {}
+    extended = extended_by(own)
+    for base in extended:
+        theirs = _config(base.table, base.path.parent, base.where)
+        keys = [key for key in base.table if key not in known and key != EXTEND]
+        found = replace(found, **{name: getattr(theirs, name) for name in (key.replace("-", "_") for key in keys)})
+        inherited |= dict.fromkeys(keys, base.path)
+        known.update(keys)
+    return replace(found, inherited=tuple(inherited.items()), extended=tuple(base.path for base in extended))
 
 
 def _config(table: Any, folder: Path, where: str) -> Config:
@@ -125,12 +121,13 @@ def _config(table: Any, folder: Path, where: str) -> Config:
         budget = parse_budget(table["file-budget"], Budget()) if "file-budget" in table else None
     except ValueError as error:
         raise UsageError(f"{where}: file-budget must be {error}") from error
+    booleans: dict[str, Any] = {key.replace("-", "_"): table.get(key) for key in _BOOLEANS}
     return Config(
         torch_version=version,
         file_budget=budget,
         style=style,
         torch_npu_import=where_imported,
-        **{key.replace("-", "_"): table.get(key) for key in _BOOLEANS},
+        **booleans,
         rules=tuple(_inside(folder, name, where) for name in _strings(table, "rules", where)),
         exclude=_patterns(table, where),
         per_file_ignores=_ignores(table.get("per-file-ignores", {}), where),

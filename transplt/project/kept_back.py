@@ -29,25 +29,31 @@ def kept_back(config: Config, settings: Settings, files: Sequence[str], left_out
     if touched:
         every = sum("NPU" in codes for codes in ignored)
         whole = f", all codes in {every}" if every else ""
-        notes.append(f"per-file-ignores switches off codes in {touched} of {many(len(files), 'file')}{whole}")
+        file = settings_file(config, "per-file-ignores")
+        notes.append(f"{file}: per-file-ignores switches off codes in {touched} of {many(len(files), 'file')}{whole}")
     excluded = Excluded((settings.base, config.exclude))
     out = sum(excluded.matches(path) or excluded.matches(path + "/") for path in left_out)
     if out:
-        notes.append(f"exclude leaves out {many(out, 'path')}")
-    return tuple(f"{settings_file(config)}: {each}; {_WITHOUT}" for each in notes)
+        notes.append(f"{settings_file(config, 'exclude')}: exclude leaves out {many(out, 'path')}")
+    return tuple(f"{each}; {_WITHOUT}" for each in notes)
 
 
 def may_keep_back(config: Config) -> tuple[str, ...]:
     """The same of the settings alone, by their patterns."""
+    file = settings_file(config, "per-file-ignores")
     notes = [
-        f"per-file-ignores switches off {', '.join(codes) or 'all codes'} for {pattern!r}"
+        f"{file}: per-file-ignores switches off {', '.join(codes) or 'all codes'} for {pattern!r}"
         for pattern, codes in config.per_file_ignores
     ]
     if config.exclude:
-        notes.append(f"exclude leaves out {', '.join(map(repr, config.exclude))}")
-    return tuple(f"{settings_file(config)}: {each}; {_WITHOUT}" for each in notes)
+        notes.append(f"{settings_file(config, 'exclude')}: exclude leaves out {', '.join(map(repr, config.exclude))}")
+    return tuple(f"{each}; {_WITHOUT}" for each in notes)
 
 
-def settings_file(config: Config) -> str:
-    """The file of the settings as it is shown, from the current folder; empty where there is none."""
-    return shown(os.path.relpath(config.folder / "pyproject.toml")) if config.folder is not None else ""
+def settings_file(config: Config, key: str = "") -> str:
+    """The file of the settings, or the one that sets a key, as it is shown, from the current folder; empty where there
+    is none.
+    """
+    if config.folder is None:
+        return ""
+    return shown(os.path.relpath(dict(config.inherited).get(key, config.folder / "pyproject.toml")))

@@ -39,6 +39,19 @@ class ChangedFile:
     before: bytes
     data: bytes
     edits: int
+    made: tuple[tuple[int, int], ...] = ()  # their byte ranges in `before`
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedEdit:
+    """An edit that `--fix` would make; its number is its place in `CheckResult.edits`, from 1.
+
+    `root` is the project, `inner` the file in it; the finding has its path as it is shown.
+    """
+
+    root: Path
+    inner: str
+    finding: Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +71,8 @@ class CheckResult:
     torch: tuple[TorchTarget, ...] = ()
     #: What the reader of the summary should know besides: settings that switch findings off.
     notes: tuple[str, ...] = ()
+    #: What could be edited, in the order of projects, paths and places.
+    edits: tuple[NumberedEdit, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:

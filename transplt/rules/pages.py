@@ -6,6 +6,7 @@ import difflib
 import re
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from transplt.base.finding import Effort, Level
 from transplt.rules.tables import rules_dir
@@ -84,7 +85,12 @@ def load(code: str) -> Diagnostic:
         near = [known for known in all_codes() if known[:4] == code[:4]]
         hint = f"; pages of that group: {', '.join(near)}" if near else ""
         raise DiagnosticError(f"{code} is no code of transplt{hint}")
-    return parse(code, (rules_dir() / "diagnostics" / f"{code}.md").read_text(encoding="utf-8"))
+    return parse(code, page_file(code).read_text(encoding="utf-8"))
+
+
+def page_file(code: str) -> Path:
+    """Where the page of a code lies."""
+    return rules_dir() / "diagnostics" / f"{code}.md"
 
 
 def parse(code: str, text: str) -> Diagnostic:

@@ -18,7 +18,8 @@ def parse(source: Source) -> ast.Module:
         if line <= len(source.line_starts) and _PYTHON2.match(source.line_text(line)):
             raise UnreadableSource("NPU901", line, "Python 2 code; convert it to Python 3 first", TO_PYTHON_3) from None
         hint = _foreign_syntax(source, line)
-        raise UnreadableSource("NPU901", line, hint or f"syntax error: {error.msg}") from None
+        column = max(error.offset or 1, 1) if not hint else 1
+        raise UnreadableSource("NPU901", line, hint or f"syntax error: {error.msg}", column=column) from None
     except (ValueError, RecursionError, MemoryError) as error:
         reason = "nested too deeply for this Python to read" if not isinstance(error, ValueError) else str(error)
         raise UnreadableSource("NPU903", 1, reason) from None

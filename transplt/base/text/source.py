@@ -29,8 +29,9 @@ _NO_SOURCE = ("idna", "punycode")
 class UnreadableSource(Exception):
     """A file that Python itself would refuse, or whose bytes cannot be kept through a rewrite."""
 
-    def __init__(self, code: str, line: int, reason: str, help: str = "") -> None:
+    def __init__(self, code: str, line: int, reason: str, help: str = "", column: int = 1) -> None:
         super().__init__(reason)
+        self.column = column
         self.help = help
         self.code = code
         self.line = line

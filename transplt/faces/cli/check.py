@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,11 +25,13 @@ from transplt.faces.cli.command import (
     to_stderr,
 )
 from transplt.faces.cli.completing import FILE
+from transplt.render.cell import visible
 from transplt.render.spelling import QUIET, formerly
 
 if TYPE_CHECKING:
     from transplt.disk.cache_folder import Cache
     from transplt.project.options import Options
+    from transplt.report.checked import NumberedEdit
 
 #: In `FORMATS` of transplt.report.formats, named here so that --help imports nothing.
 _FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif", "junit")
@@ -38,6 +41,7 @@ _STDIN = "-"
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("paths", nargs=-1, type=FILE, metavar="[PATHS]...")
 @click.option("--fix", is_flag=True, help="Make the safe edits, in place (with `-`: print the new text).")
+@click.option("--fix-only", is_flag=True, help="--fix, print nothing of what is left, and exit with 0.")
 @click.option("--unsafe-fixes", is_flag=True, default=None, help="Also edits that may change what the program does.")
 @click.option("--style", type=click.Choice(("npu", "portable")), help="Edits for NPUs alone, or for CUDA too.")
 @click.option("--texts", is_flag=True, default=None, help="Messages and help texts follow the code too.")
@@ -45,6 +49,8 @@ _STDIN = "-"
 @click.option(
     "--torch-npu-import", type=click.Choice(("auto", "each-file", "entry")), help="Where `import torch_npu` goes."
 )
+@click.option("--pick", metavar="NUMBERS", help="With --fix: only these edits (1,3-5), as --diff numbers them.")
+@click.option("--add-ignores", metavar="REASON", help="With --fix: an ignore comment for each finding that is left.")
 @click.option("--allow-dirty", is_flag=True, help="With --fix: also when git has changes that are not committed.")
 @click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; change nothing.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
@@ -58,6 +64,7 @@ _STDIN = "-"
 )
 @formerly("--output-format", "--format", "output_format", type=click.Choice(_FORMATS))
 @click.option("--output-file", type=FILE, metavar="FILE", help="Write the findings there instead of to stdout.")
+@click.option("--show-files", is_flag=True, help="Print the files that would be looked at, and nothing else.")
 @click.option("--statistics", is_flag=True, help="Print how many findings each code has.")
 @click.option(
     "--stdin-filename", type=FILE, metavar="PATH", default="stdin.py", help="Where the text of `-` would lie."
@@ -77,6 +84,9 @@ def check(
     paths: tuple[str, ...],
     *,
     fix: bool,
+    fix_only: bool,
+    pick: str | None,
+    add_ignores: str | None,
     allow_dirty: bool,
     diff: bool,
     watch: bool,
@@ -87,6 +97,7 @@ def check(
     ignore: tuple[str, ...],
     output_format: str,
     output_file: str | None,
+    show_files: bool,
     statistics: bool,
     stdin_filename: str,
     exit_zero: bool,
@@ -109,6 +120,9 @@ def check(
     from transplt.report.formats import STATISTICS, render
     from transplt.report.formats.findings_text import footer
 
+    fix, exit_zero = fix or fix_only, exit_zero or fix_only
+    if fix_only and (output_file is not None or statistics or diff):
+        raise UsageError("--fix-only prints no findings: it goes with no --output-file, --statistics and --diff")
     if update_baseline and (baseline is None or fix):
         raise UsageError("--update-baseline needs --baseline FILE, which it writes, and does not go with --fix")
     if statistics and output_format not in STATISTICS:
@@ -118,8 +132,22 @@ def check(
         raise UsageError("`-` reads one file from standard input: give no other path beside it")
     if stdin and since is not None:
         raise UsageError("--since compares files of a git repository, and `-` is none")
+    if pick is not None and (not fix or diff or watch or stdin):
+        raise UsageError("--pick says which edits --fix makes in files: it goes with no --diff, --watch and `-`")
+    if add_ignores is not None and (not fix or diff or watch or stdin):
+        raise UsageError("--add-ignores writes comments beside what --fix leaves in files: it goes with no --diff, "
+                         "--watch and `-`")  # fmt: skip
     options, fixing = Options(**given), fix and not diff
     inputs = [Path(path) for path in paths or (".",)]
+    if show_files:
+        from transplt.project.checking.check_run import files_in
+
+        if stdin or fix or diff or watch or update_baseline:
+            raise UsageError("--show-files only lists files: it goes with no `-`, --fix, --diff, --watch and "
+                             "--update-baseline")  # fmt: skip
+        names = files_in(inputs, options, since)
+        _write(output_file, _encoded("".join(f"{visible(name)}\n" for name in names)), inputs)
+        return DONE
     if watch:
         if stdin or diff or output_file is not None or update_baseline:
             raise UsageError("--watch prints findings of files again and again: it goes with no `-`, --diff, "
@@ -137,10 +165,22 @@ def check(
         result = check_text(data, stdin_filename, options, ignores=ignores, fix=fix, diff=diff)
     else:
         with progress_bar(not quiet) as progress:
+            picked: list[NumberedEdit] | None = None
+            edits: tuple[NumberedEdit, ...] = ()
+            if pick is not None:
+                from transplt.project.checking.picking import picked_edits
+
+                edits = check_paths(inputs, options, ignores=ignores, diff=True, since=since, progress=progress).edits
+                picked = picked_edits(pick, edits)
             result = check_paths(
-                inputs, options, ignores=ignores, fix=fixing, diff=diff, since=since, progress=progress,
+                inputs, options, ignores=ignores, fix=fixing, diff=diff, since=since, picked=picked, progress=progress,
                 cache=None if no_cache else _cache(verbose and not quiet),
             )  # fmt: skip
+        if picked is not None:
+            from transplt.project.checking.picking import said_of
+
+            result = replace(result, notes=(*result.notes, *said_of(picked, edits, result)))
+    known = None
     if baseline is not None:
         from transplt.project.checking.baseline import mark_known, read_baseline, write_baseline
 
@@ -149,23 +189,32 @@ def check(
             if not quiet:
                 to_stderr(f"{len(result.items)} findings written to {shown(baseline)}")
             return DONE
-        result = mark_known(result, read_baseline(Path(baseline)))
+        known = read_baseline(Path(baseline))
+        result = mark_known(result, known)
+    if add_ignores is not None:
+        from transplt.project.checking.added_ignores import reason_of, with_comments
+
+        result = with_comments(result, reason_of(add_ignores))
     if fixing and not stdin and result.changes:
         from transplt.project.checking.in_place import refuse_uncommitted, write_changes
 
         if not allow_dirty:
             refuse_uncommitted(result.changes)
         result = replace(result, notes=(*result.notes, *write_changes(result.changes)))
+        if add_ignores is not None:  # what is left now is what the comments do not hold for
+            again = check_paths(inputs, options, ignores=ignores, since=since)
+            again = mark_known(again, known) if known is not None else again
+            result = replace(again, changes=result.changes, notes=result.notes)
     if diff:
         _write(output_file, result.patch, inputs)
     elif stdin and fixing:
         _write(output_file, result.changes[0].data if result.changes else data, inputs)
-    else:
+    elif not fix_only:
         color = output_file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         text = render(result, output_format, color=color, verbose=verbose, counts=statistics)
         _write(output_file, _encoded(text), inputs)
     if not quiet:
-        for line in footer(result, styled, fixing):
+        for line in footer(result, styled, fixing, fix_only):
             to_stderr(line)
     return DONE if exit_zero else result.exit_code
 
@@ -197,7 +246,7 @@ def _watch(inputs: Sequence[Path], options: Options) -> int:
             context.invoke(check, **{**context.params, "watch": False})
         except (UsageError, CannotFinish) as error:
             to_stderr(f"Error: {error}")
-        to_stderr(f"watching {count} {'file' if count == 1 else 'files'}; Ctrl-C ends")
+        to_stderr(f"{time.strftime('%H:%M:%S')} watching {count} {'file' if count == 1 else 'files'}; Ctrl-C ends")
     return DONE
 
 

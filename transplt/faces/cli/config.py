@@ -51,21 +51,25 @@ _BY_NAME = ("style", "torch_npu_import", "specify_device", "similar", "unsafe_fi
 def settings_in_force(project: CheckedProject, path: Path) -> list[tuple[str, Any, str]]:
     """(name, value, where it comes from) of every setting of the project around `path`."""
     found, settings = project.config, project.settings
-    file = settings_file(found) or DEFAULT
 
-    def source(given: bool) -> str:
-        return file if given else DEFAULT
+    def source(given: bool, key: str) -> str:
+        return settings_file(found, key) if given else DEFAULT
 
     return [
         ("project", shown(project.root), "found upward" if project.root != real_path(path) else "as given"),
-        ("torch-version", settings.torch_version, file if found.torch_version is not None else project.torch.why),
-        *(
-            (name.replace("_", "-"), getattr(settings, name), source(getattr(found, name) is not None))
-            for name in _BY_NAME
+        (
+            "torch-version", settings.torch_version,
+            project.torch.why if found.torch_version is None else source(True, "torch-version"),
         ),
-        ("copy-all", bool(found.copy_all), source(found.copy_all is not None)),
-        ("file-budget", project.budget.text(), source(found.file_budget is not None)),
-        ("rules", [shown(os.path.relpath(rule, project.root)) for rule in found.rules], source(bool(found.rules))),
-        ("exclude", list(found.exclude), source(bool(found.exclude))),
-        ("per-file-ignores", dict(found.per_file_ignores), source(bool(found.per_file_ignores))),
+        *(
+            (key, getattr(settings, name), source(getattr(found, name) is not None, key))
+            for name, key in ((name, name.replace("_", "-")) for name in _BY_NAME)
+        ),
+        ("copy-all", bool(found.copy_all), source(found.copy_all is not None, "copy-all")),
+        ("file-budget", project.budget.text(), source(found.file_budget is not None, "file-budget")),
+        *((key, value, source(bool(value), key)) for key, value in (
+            ("rules", [shown(os.path.relpath(rule, project.root)) for rule in found.rules]),
+            ("exclude", list(found.exclude)),
+            ("per-file-ignores", dict(found.per_file_ignores)),
+        )),
     ]

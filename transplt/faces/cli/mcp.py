@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from transplt.base.errors import UsageError, shown
+from transplt.base.errors import UsageError, reason, shown
 from transplt.faces.cli.command import DONE, Command
 from transplt.faces.cli.completing import FOLDER
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("root", type=FOLDER, metavar="DIR")
-@click.option("-o", "--output", type=FOLDER, metavar="DIR", help="Migrated copies go here, unless asked otherwise.")
+@click.option("-o", "--output", type=FOLDER, metavar="DIR", help="Migrated copies go here; it is made where missing.")
 @click.option("--allow-run", is_flag=True, help="Offer `run` and `prove`, which start programs that lie in DIR.")
 def mcp(root: str, output: str | None, allow_run: bool) -> int:
     """Serve agents: survey, check, explain, migrate and diagnose what lies in DIR, over the Model Context Protocol.
@@ -33,9 +33,13 @@ def mcp(root: str, output: str | None, allow_run: bool) -> int:
     from transplt.faces.mcp.bench import Bench
     from transplt.faces.mcp.folders import Folders
 
-    for folder in (root, output):
-        if folder is not None and not os.path.isdir(folder):
-            raise UsageError(f"{shown(folder)} is not a folder")
+    if not os.path.isdir(root):
+        raise UsageError(f"{shown(root)} is not a folder")
+    if output is not None:
+        try:
+            os.makedirs(output, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"cannot make the folder {shown(output)}: {reason(error)}") from error
     real = [Path(os.path.realpath(folder)) for folder in (root, output) if folder is not None]
     anyio.run(lambda: serve(Bench(Folders(*real)), allow_run=allow_run))
     return DONE

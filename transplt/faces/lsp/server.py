@@ -23,7 +23,7 @@ from transplt.base.finding import Finding, Level
 from transplt.faces.lsp.fixes import Fix, fix_all, fixes_of
 from transplt.faces.lsp.open_project import OpenProject
 from transplt.project.options import Options
-from transplt.rules.pages import DiagnosticError, load
+from transplt.rules.pages import DiagnosticError, load, page_file
 
 #: Seconds without a key before a text is looked at.
 PAUSE = 0.3
@@ -38,6 +38,8 @@ _SEVERITY = {
     Level.MANUAL: types.DiagnosticSeverity.Warning,
     Level.UNKNOWN: types.DiagnosticSeverity.Warning,
 }
+#: Codes of files that Python does not read: errors, as in every language server.
+_UNREAD = "NPU90"
 _TEXT_OF_DOCUMENT = re.compile(r"\r\n|\r|\n")
 
 
@@ -155,9 +157,13 @@ class Server(LanguageServer):
 
     def _diagnostic(self, text: str, finding: Finding) -> types.Diagnostic:
         more = f"\n{finding.help}" if finding.help else ""
+        unread = finding.code.startswith(_UNREAD)
+        page = page_file(finding.code)
         return types.Diagnostic(
-            self.span(text, finding), finding.text + more, _SEVERITY[finding.level], finding.code, source="transplt"
-        )
+            self.span(text, finding), finding.text + more,
+            types.DiagnosticSeverity.Error if unread else _SEVERITY[finding.level], finding.code,
+            types.CodeDescription(page.absolute().as_uri()) if page.is_file() else None, "transplt",
+        )  # fmt: skip
 
     def action(self, uri: str, text: str, fix: Fix, of: Finding | None) -> types.CodeAction:
         """What is offered, as the client takes it."""

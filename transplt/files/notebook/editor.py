@@ -78,7 +78,7 @@ def _without_texts(data: Any) -> Any:
 
 def _piece(document: Document, piece: Piece) -> Document:
     """A piece as a document of its own. Lines are those of the file: what belongs to them is decided there."""
-    settings = replace(document.settings.without_themes(*_IN_CELLS), only_lines=None)
+    settings = replace(document.settings.without_themes(*_IN_CELLS), only_lines=None, picked=None)
     utf8 = piece.program.utf8
     path = document.path
     if piece.file:

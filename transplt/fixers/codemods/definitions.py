@@ -25,7 +25,7 @@ fixer = Fixer(__name__, code="NPU017", rank=100)
 def with_their_definitions(work: Work, tree: ast.Module) -> Finds:
     """Rename what the rules mean in this file, or report at the definition why it stays."""
     rules = work.rules.user.definitions
-    if not rules or work.settings.only_lines is not None:
+    if not rules or not work.settings.whole:
         return
     for use, place in definition_uses(work.scan, ((rule.old, rule.new) for rule in rules.values()), ignored=False):
         if place is None or use.kind not in RENAMED:

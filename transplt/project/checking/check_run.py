@@ -19,6 +19,7 @@ from transplt.disk.walk import Entry
 from transplt.files.kind import kind_of
 from transplt.project.checking.checked_file import CheckedFile, asks_for_torch_npu, checked, import_of_torch_npu
 from transplt.project.checking.inputs import CheckedProject, find_inputs, open_project
+from transplt.project.checking.picking import numbered, places_of
 from transplt.project.checking.remembered import Remembered
 from transplt.project.checking.what_is_left import work_through_rest
 from transplt.project.kept_back import kept_back
@@ -27,7 +28,7 @@ from transplt.project.options import Options
 from transplt.project.pool import default_jobs, jobs_for_one
 from transplt.project.steps import steps
 from transplt.project.unread import unread_finding
-from transplt.report.checked import ChangedFile, CheckedFinding, CheckResult
+from transplt.report.checked import ChangedFile, CheckedFinding, CheckResult, NumberedEdit
 from transplt.report.records import Progress
 
 if TYPE_CHECKING:
@@ -46,19 +47,21 @@ def check_paths(
     fix: bool = False,
     diff: bool = False,
     since: str | None = None,
+    picked: Sequence[NumberedEdit] | None = None,
     progress: Progress = lambda done, total: None,
     cache: Cache | None = None,
 ) -> CheckResult:
     """Looks at files and folders; nothing is written. `ignores` come on top of the settings' own. With `since`, a
-    commit, only at the lines that changed from there to the working tree. What a `cache` has is not worked out again;
-    edits are, and what changed since a commit.
+    commit, only at the lines that changed from there to the working tree. Of the edits those that are `picked` are
+    made, and what they need, None for all. What a `cache` has is not worked out again; edits are, and what changed
+    since a commit.
 
     UsageError for a path that is not there, for settings that are wrong, and for a commit that git does not know.
     """
-    projects = find_inputs(paths, options)
-    if since is not None:
+    projects = _projects(paths, options, since)
+    if picked is not None:
         for project in projects:
-            _only_changed(project, since)
+            project.settings = replace(project.settings, picked=places_of(picked, project.root))
     indexed = [entry for project in projects for entry in project.every or ()]
     step = steps(progress, indexed, [entry for project in projects for entry in project.wanted])
     result = CheckResult()
@@ -72,6 +75,19 @@ def check_paths(
         notes = kept_back(project.config, project.settings, wanted, project.excluded)
         result = replace(result, notes=(*result.notes, *notes))
     return result
+
+
+def _projects(paths: Sequence[Path], options: Options, since: str | None) -> list[CheckedProject]:
+    projects = find_inputs(paths, options)
+    if since is not None:
+        for project in projects:
+            _only_changed(project, since)
+    return projects
+
+
+def files_in(paths: Sequence[Path], options: Options, since: str | None = None) -> list[str]:
+    """The files that `check_paths` looks at, as they are shown."""
+    return [project.shown(entry.path) for project in _projects(paths, options, since) for entry in project.wanted]
 
 
 def _looked_at(
@@ -197,20 +213,22 @@ def _joined(
     ]
     found.sort(key=lambda item: item.finding.sort_key())
     changes = [
-        ChangedFile(project.root / each.path, project.shown(each.path), each.before, each.data, each.fixed)
+        ChangedFile(project.root / each.path, project.shown(each.path), each.before, each.data, each.fixed, each.made)
         for each in files
         if each.data is not None
     ]
+    edits, patch = numbered(files, project, len(result.edits))
     return CheckResult(
         items=(*result.items, *(item for item in found if item.finding.open)),
         info=(*result.info, *(item for item in found if not item.finding.open)),
         files=result.files + len(files) + len(unread),
         changes=(*result.changes, *changes),
-        patch=result.patch + b"".join(each.patch for each in files),
+        patch=result.patch + patch,
         tokens=sum((each.tokens for each in files), result.tokens),
         roots=(*result.roots, project.root),
         torch=(*result.torch, project.torch),
         notes=result.notes,
+        edits=(*result.edits, *edits),
     )
 
 

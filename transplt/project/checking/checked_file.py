@@ -28,9 +28,10 @@ class CheckedFile:
     """What a check found in one file; `path` is relative to its project.
 
     Without `fix` the findings hold the edits that could be made (`applied` is False). With it, `data` is the new
-    content of a file that changes, `before` the content it was made from, `fixed` the number of edits in it, and the
-    findings are what is left, at their places in the new content. `lines` are those around the findings.
-    `tokens` sums up the CUDA-bound tokens of the file as it was; converted are those that an edit takes away.
+    content of a file that changes, `before` the content it was made from, `fixed` the number of edits in it, `made`
+    their byte ranges in `before`, and the findings are what is left, at their places in the new content. `lines` are
+    those around the findings. `tokens` sums up the CUDA-bound tokens of the file as it was; converted are those that
+    an edit takes away.
     """
 
     path: str
@@ -42,6 +43,7 @@ class CheckedFile:
     fixed: int = 0
     patch: bytes = b""
     tokens: TokenCount = NO_TOKENS
+    made: tuple[tuple[int, int], ...] = ()
 
 
 def checked(
@@ -65,9 +67,11 @@ def checked(
     if fix and result.changed:
         new = decoded(result.data)
         findings = moved(result.findings, new)
-        fixed = len(edits_in_order(result.findings))
+        made = tuple((each.span.start, each.span.end) for each in edits_in_order(result.findings))
         lines = frames(new, findings)
-        return CheckedFile(result.path, findings, result.status, lines, result.data, data, fixed, patch, result.tokens)
+        return CheckedFile(
+            result.path, findings, result.status, lines, result.data, data, len(made), patch, result.tokens, made
+        )
     findings = tuple(replace(each, applied=False) if each.applied else each for each in result.findings)
     lines = frames(decoded(data), findings)
     return CheckedFile(result.path, findings, result.status, lines, patch=patch, tokens=result.tokens)

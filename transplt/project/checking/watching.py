@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from transplt.base.errors import UsageError
+from transplt.disk.cache_folder import NoCache, cache_folder
 from transplt.project.checking.inputs import find_inputs
 from transplt.project.options import Options
 
@@ -37,12 +38,23 @@ def each_change(paths: Sequence[Path], options: Options) -> Iterator[int]:
 
 def _state(paths: Sequence[Path], options: Options) -> _State:
     found: _State = {}
+    own = _own_folder()
     for project in find_inputs(paths, options):
         names = {entry.path for entry in (*project.wanted, *(project.every or ()))}
-        for name in (*names, "pyproject.toml"):
+        for name in (*names, "pyproject.toml", *map(str, project.config.extended)):
+            if own and f"{project.root}/{name}".startswith(own):
+                continue
             try:
-                known = os.stat(project.root / name)
+                known = os.stat(project.root / name)  # absolute for what the settings extend
             except OSError:
                 continue
             found[f"{project.root}/{name}"] = (known.st_mtime_ns, known.st_size)
     return found
+
+
+def _own_folder() -> str:
+    """The folder of the cache, with a slash: it may lie in the project, and each check writes there."""
+    try:
+        return f"{os.path.realpath(cache_folder())}/"
+    except NoCache:
+        return ""

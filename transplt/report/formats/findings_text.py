@@ -36,8 +36,10 @@ def render_statistics(result: CheckResult, color: bool, verbose: bool) -> str:
     )
 
 
-def footer(result: CheckResult, styled: bool, fixing: bool) -> Iterator[str]:
-    """What was found, and what --fix can do; `styled`: the settings or the command name a style."""
+def footer(result: CheckResult, styled: bool, fixing: bool, fix_only: bool = False) -> Iterator[str]:
+    """What was found, and what --fix can do; `styled`: the settings or the command name a style. With `fix_only`
+    nothing of what is left.
+    """
     left, known = len(result.new), len(result.items) - len(result.new)
     files = many(result.files, "file")
     baseline = f", {known} more in the baseline" if known else ""
@@ -47,7 +49,9 @@ def footer(result: CheckResult, styled: bool, fixing: bool) -> Iterator[str]:
         yield from (f"  changed in {change}" for change in target.changes)
     yield from result.notes
     if fixing and result.fixed:
-        yield f"fixed {many(result.fixed, 'edit')} in {many(len(result.changes), 'file')}"
+        yield f"fixed {many(result.fixed, 'edit')} in {many(sum(each.edits > 0 for each in result.changes), 'file')}"
+    if fix_only:
+        return
     if not left:
         yield f"nothing left to do in {files}{baseline}"
         return
