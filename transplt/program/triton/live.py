@@ -22,7 +22,6 @@ from transplt.syntax.asks import last_name
 from transplt.syntax.scan import statement
 
 
-
 @dataclass(frozen=True, slots=True)
 class Peak:
     """The most bytes that live together, and the statement at which they do."""
