@@ -21,6 +21,17 @@ def L(line: str, head: str = H, tail: str = "") -> Text:
     return one(line, head, tail)
 
 
+T = "import triton\nimport triton.language as tl\n"
+
+
+def kernel(name: str, body: str) -> str:
+    """A kernel in Triton that reads a block of elements."""
+    return (
+        f"@triton.jit\ndef {name}(p, n, BLOCK: tl.constexpr):\n    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+        f"    x = tl.load(p + o, mask=o < n)\n{body}"
+    )
+
+
 PYTHON: dict[str, Text] = {
     "elif on device string": L('elif dev == "cuda:{i}":\n    x = {i}\n', H + 'if dev == "cpu":\n    x = 0\n'),
     "elif on device string, ret": L('    elif dev == "cuda:{i}":\n        return y.to("cuda:{i}")\n', H + 'def f(dev, y):\n    if dev == "cpu":\n        return y\n'),
@@ -77,6 +88,8 @@ PYTHON: dict[str, Text] = {
     "subscripts": L('x[{i}].cuda()[{i}].to("cuda")\n'),
     "starred": one('*["cuda:{i}"]', H + "f(", ")\n", ", "),
     "del": L("del x{i}\ntorch.cuda.empty_cache()\n"),
+    "kernels of Triton": lambda n: T + "".join(kernel(f"k{i}", "    tl.store(p + o, x, mask=o < n)\n") + f"def run{i}(x):\n    k{i}[(x.numel(),)](x, 8, BLOCK=1024, num_warps=4)\n" for i in range(n)),
+    "one long kernel of Triton": lambda n: T + kernel("k", "".join(f"    x{i + 1} = x{i} * x if x is None else x{i} + x\n" if i else "    x1 = x + x\n" for i in range(n)) + f"    tl.store(p + o, x{n}, mask=o < n)\n"),
     "nested dicts": lambda n: H + "d = {" + "".join(f'"a{i}": {{"device": "cuda:{i}", "x": [{i}]}}, ' for i in range(n)) + "}\n",
     "assert gates many": L("    assert torch.cuda.is_available()\n", H + "def f(x):\n", "    return x.cuda()\n"),
     "assert type": L("    assert x{i}.is_cuda\n", H + "def f(x):\n", "    return x\n"),

@@ -46,6 +46,9 @@ class Fixer:
     of it as it is written, in any case, so the last name of an API and not its full one. `theme` says what has
     to be asked for (`tune:data-loader`, `amp:native`, `distributed`; nothing for a part of every migration).
 
+    `edits` is False for one that only reports: it makes no edit, and claims no node. Where nothing but edits counts
+    (a second look at an output) it does not look.
+
     Of a tuning `on_request` says that `--tune all` leaves it out; `value` is a regular expression for what may follow
     its name after `=`, and `example` shows that.
 
@@ -61,6 +64,7 @@ class Fixer:
     needs: tuple[bytes, ...] = ()
     words: tuple[str, ...] = ()
     theme: str = ""
+    edits: bool = True
     on_request: bool = False
     value: str = ""
     example: str = ""

@@ -56,6 +56,7 @@ class Work(Memoized):
     packages: list[tuple[ast.alias | ast.stmt, Rule, str]] = field(default_factory=list)
     new_names: set[str] = field(default_factory=set)
     known_slots: Slots | None = None  # worked out before the project was known
+    edits_alone: bool = False  # nobody reads the findings
     _slots: Slots | None = None
 
     @property

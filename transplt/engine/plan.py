@@ -23,18 +23,30 @@ from transplt.syntax.scan import Scan
 
 
 def plan(
-    source: Source, found: Scan, rules: RuleSet, settings: Settings, project: ProjectFacts, slots: Slots | None = None
+    source: Source,
+    found: Scan,
+    rules: RuleSet,
+    settings: Settings,
+    project: ProjectFacts,
+    slots: Slots | None = None,
+    *,
+    edits_alone: bool = False,
 ) -> Work:
-    """What fixers find in a file. `slots`: where its values go, as far as that is known without its project."""
+    """What fixers find in a file. `slots`: where its values go, as far as that is known without its project.
+
+    `edits_alone`: nobody reads the findings, so fixers that only report do not look.
+    """
     rules = rules.beside(project.packages)
-    work = Work(source, found, names_in(found, project.reexports), rules, settings, project, known_slots=slots)
+    names = names_in(found, project.reexports)
+    work = Work(source, found, names, rules, settings, project, known_slots=slots, edits_alone=edits_alone)
     themes = _themes(settings) if settings.adds_code else ()
     for fixer in themes:
         if fixer.rank < 0:
             fixer.look(work)
     work.claimed_first = frozenset(work.taken)
     for fixer in in_force(settings):
-        fixer.look(work)
+        if fixer.edits or not edits_alone:
+            fixer.look(work)
     if work.edits or work.notes:
         leave_npu_code(work)
         leave_other_cards(work)

@@ -81,7 +81,8 @@ def _broken(work: Work, outcome: Outcome, applied: Sequence[Edit]) -> str:
     if not work.settings.whole:
         return ""  # other lines are as they were: of these a second run has much to say
     settings = replace(work.settings.without_themes(), user_rules=())
-    again = plan(source, scan(source, tree, work.scan.path), compile_rules(settings), settings, work.project)
+    rules, found = compile_rules(settings), scan(source, tree, work.scan.path)
+    again = plan(source, found, rules, settings, work.project, edits_alone=True)
     more = [edit for edit in again.rewrites if applies(edit, settings)]
     left_out = _left_out(work, outcome, applied) if more else set()
     more = [edit for edit in more if (edit.code, source.extent(edit.node)[0]) not in left_out]

@@ -23,8 +23,9 @@ _WORDS = (
     "sdpa_attention_forward", "flash_attn_npu", "bgmv_expand_slice",
 )  # fmt: skip
 fixer = Fixer(
-    __name__, code=CODE, needs=tuple(word.encode() for word in _WORDS), words=tuple(w for w in _WORDS if w != "graph")
-)
+    __name__, code=CODE, edits=False, needs=tuple(word.encode() for word in _WORDS),
+    words=tuple(w for w in _WORDS if w != "graph"),
+)  # fmt: skip
 _TRITON = "triton.language."
 _REDUCTIONS = frozenset(f"{_TRITON}{name}" for name in ("sum", "max", "min", "argmax", "argmin", "cumsum", "dot"))
 _GRAPHS = frozenset({"torch.npu.graph", "torch_npu.npu.graph", "torch.cuda.graph"})
@@ -99,7 +100,7 @@ def _left_operand_used_again(work: Work, call: ast.Call) -> bool:
     function = _kernel(call)
     if not isinstance(tile, ast.Name) or function is None:
         return False
-    uses = by_place(node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == tile.id)
+    uses = work.once(_names_in, function).get(tile.id, [])
     stored = _target(call) == tile.id  # the statement itself sets it, after it was read
     later = [node for node in uses if (node.lineno, node.col_offset) >= ends(call)]
     if later and not stored and isinstance(later[0].ctx, ast.Load):
@@ -107,8 +108,7 @@ def _left_operand_used_again(work: Work, call: ast.Call) -> bool:
     loop = _loop(call, function)
     if loop is None:
         return False
-    within = {id(node) for node in ast.walk(loop)}
-    return not any(id(node) in within and isinstance(node.ctx, ast.Store) for node in uses)
+    return not any(isinstance(node.ctx, ast.Store) and _stands_in(node, loop) for node in uses)
 
 
 def _load_after_store(work: Work, call: ast.Call) -> bool:
@@ -120,9 +120,11 @@ def _load_after_store(work: Work, call: ast.Call) -> bool:
     names = {node.id for node in ast.walk(address) if isinstance(node, ast.Name)}
     for store in _calls(work, function, f"{_TRITON}store"):
         written = _address(store)
-        if written is None or ends(store) > (call.lineno, call.col_offset) or ast.dump(written) != ast.dump(address):
+        if written is None or ends(store) > (call.lineno, call.col_offset):
             continue
-        between = (node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id in names)
+        if work.once(_text, written) != work.once(_text, address):
+            continue
+        between = (node for name in names for node in work.once(_names_in, function).get(name, ()))
         if not any(
             isinstance(node.ctx, ast.Store) and ends(store) <= (node.lineno, node.col_offset) <= ends(call)
             for node in between
@@ -182,6 +184,27 @@ def _kernel(node: ast.AST) -> ast.FunctionDef | None:
     return None
 
 
+def _names_in(_work: Work, function: ast.FunctionDef) -> dict[str, list[ast.Name]]:
+    """Where a function reads and writes each name, by place."""
+    found: dict[str, list[ast.Name]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name):
+            found.setdefault(node.id, []).append(node)
+    return {name: by_place(nodes) for name, nodes in found.items()}
+
+
+def _text(_work: Work, node: ast.expr) -> str:
+    return ast.dump(node)
+
+
+def _stands_in(node: ast.AST, loop: ast.AST) -> bool:
+    while not isinstance(node, ast.Module):
+        if node is loop:
+            return True
+        node = parent(node)
+    return False
+
+
 def _loop(node: ast.AST, function: ast.FunctionDef) -> ast.For | ast.While | None:
     """The innermost loop of the function around a node."""
     while node is not function:
@@ -192,7 +215,14 @@ def _loop(node: ast.AST, function: ast.FunctionDef) -> ast.For | ast.While | Non
 
 
 def _calls(work: Work, function: ast.FunctionDef, name: str) -> list[ast.Call]:
-    return [call for call in work.calls_by_name({name}) if _kernel(call) is function]
+    return work.once(_by_kernel, frozenset({name})).get(function, [])
+
+
+def _by_kernel(work: Work, names: frozenset[str]) -> dict[ast.FunctionDef | None, list[ast.Call]]:
+    found: dict[ast.FunctionDef | None, list[ast.Call]] = {}
+    for call in work.calls_by_name(names):
+        found.setdefault(_kernel(call), []).append(call)
+    return found
 
 
 def _address(call: ast.Call) -> ast.expr | None:
@@ -218,5 +248,12 @@ def _reduced(work: Work, call: ast.Call, by: frozenset[str]) -> bool:
     name, function = _target(call), _kernel(call)
     if not name or function is None:
         return False
-    calls = [each for each in work.calls_by_name(by) if _kernel(each) is function]
-    return any(isinstance(argument, ast.Name) and argument.id == name for each in calls for argument in each.args)
+    return name in work.once(_given_to, by).get(function, ())
+
+
+def _given_to(work: Work, names: frozenset[str]) -> dict[ast.FunctionDef | None, set[str]]:
+    """The names that the calls of some functions are given, by the function around them."""
+    return {
+        function: {each.id for call in calls for each in call.args if isinstance(each, ast.Name)}
+        for function, calls in _by_kernel(work, names).items()
+    }

@@ -18,7 +18,10 @@ from transplt.rules.card_limits import card_title
 from transplt.rules.triton import page_of, values_of
 from transplt.syntax.asks import string_of
 
-fixer = Fixer(__name__, code="NPU571", rank=267, needs=(b"atomic_",), words=("atomic_add", "atomic_cas", "atomic_xchg"))
+fixer = Fixer(
+    __name__, code="NPU571", rank=267, edits=False, needs=(b"atomic_",),
+    words=("atomic_add", "atomic_cas", "atomic_xchg"),
+)  # fmt: skip
 _MEANS = {
     "sem": "leave sem out: acq_rel orders at least as strictly, and is the only order that triton-ascend has",
     "scope": "leave scope out: an NPU has gpu alone, the programs of one card",

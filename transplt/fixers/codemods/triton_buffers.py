@@ -22,7 +22,7 @@ from transplt.program.triton.tiles import Model, model_of
 from transplt.program.triton.values import ONE, WIDTHS
 from transplt.rules.triton import unified_buffer
 
-fixer = Fixer(__name__, code="NPU574", rank=269, needs=(b"triton",), words=("triton",))
+fixer = Fixer(__name__, code="NPU574", rank=269, edits=False, needs=(b"triton",), words=("triton",))
 _ALIGNED = "NPU575"
 #: Bytes of which the last axis of a tile is made a multiple (docs/en/programming_guide.md of triton-ascend).
 _ALIGNMENT = 32

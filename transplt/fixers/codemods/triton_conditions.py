@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.program.triton.kernels import Kernel, kernels_in
+from transplt.program.triton.kernels import Kernel, kernels_in, local_names, nodes_in
 from transplt.syntax.asks import string_of
 
-fixer = Fixer(__name__, code="NPU569", needs=(b"triton",), words=("triton",))
+fixer = Fixer(__name__, code="NPU569", edits=False, needs=(b"triton",), words=("triton",))
 
 
 @fixer.on(ast.Module)
@@ -23,7 +23,7 @@ def conditions(work: Work, tree: ast.Module) -> Finds:
     """Report an `and` or `or` of whether a pointer is there and something that only the running kernel knows."""
     for kernel in kernels_in(work.file):
         flags = _flags(kernel)
-        for node in ast.walk(kernel.node):
+        for node in nodes_in(kernel):
             if not isinstance(node, ast.If) or not isinstance(node.test, ast.BoolOp):
                 continue
             optional = {name for each in node.test.values for name in _asked(kernel, each, flags)}
@@ -76,6 +76,4 @@ def _pointers(kernel: Kernel) -> Iterator[str]:
 def _runs(kernel: Kernel, node: ast.expr) -> bool:
     """True for an expression that reads something else than constexprs."""
     names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-    every = (each for each in ast.walk(kernel.node) if isinstance(each, ast.Name))
-    local = {each.id for each in every if isinstance(each.ctx, ast.Store)}
-    return bool(names & (set(_pointers(kernel)) | local))
+    return bool(names & (set(_pointers(kernel)) | local_names(kernel)))

@@ -30,6 +30,8 @@ from transplt.trees.departures import without_keyword
 
 fixer = Fixer(__name__, code="NPU572", rank=268, needs=(b"triton",), words=("triton",))
 _AGAIN = "NPU578"
+#: The arguments of tl.dot that are edited.
+_PRECISIONS = (b"allow_tf32", b"max_num_imprecise_acc", b"input_precision")
 _FORMATS = ("bf16", "fp16")
 _API = "triton.language.dot"
 _NO_TF32 = "tl.dot raises for allow_tf32=True on an NPU: without it, it computes in float32"
@@ -50,16 +52,19 @@ _SAID = {
 @fixer.on(ast.Module)
 def dots(work: Work, tree: ast.Module) -> Finds:
     """Report the products of each kernel of the file that the card refuses; leave out what only a GPU needs."""
+    if work.edits_alone and not any(name in work.source.utf8 for name in _PRECISIONS):
+        return
     own = programs_of(work.project).own(work.file)
     card = work.settings.hardware
     for kernel in kernels_in(own):
         model = model_of(kernel, work.project)
         found = [each for each in model.operations if each.name == "dot"]
-        if types_hold_for(card):
+        if types_hold_for(card) and not work.edits_alone:
             yield from _types(work, kernel, found, card)
             yield from _scaled(work, kernel, model, card)
         yield from _precisions(work, kernel, found)
-        yield from _read_again(work, kernel, model)
+        if not work.edits_alone:
+            yield from _read_again(work, kernel, model)
 
 
 def _types(work: Work, kernel: Kernel, found: list[Operation], card: str) -> Finds:

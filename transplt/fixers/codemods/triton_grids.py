@@ -23,7 +23,7 @@ from transplt.program.triton.grids import (
 )
 from transplt.program.triton.launches import launches_in
 
-fixer = Fixer(__name__, code="NPU560", needs=(b"triton",), words=("triton",))
+fixer = Fixer(__name__, code="NPU560", edits=False, needs=(b"triton",), words=("triton",))
 
 _SLOW = "NPU568"
 _MANY = 48  # more programs than any of these cards has cores

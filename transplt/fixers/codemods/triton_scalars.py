@@ -22,7 +22,7 @@ from transplt.rules.card_limits import card_title
 from transplt.rules.triton import refuses, types_hold_for
 from transplt.syntax.asks import last_name
 
-fixer = Fixer(__name__, code="NPU576", rank=270, needs=(b"triton",), words=("triton",))
+fixer = Fixer(__name__, code="NPU576", rank=270, edits=False, needs=(b"triton",), words=("triton",))
 _DISCRETE, _SHIFTS = "NPU577", "NPU579"
 _COMPUTES = frozenset({"where", "mul", "sum", "cast"})
 _SHIFT = {"lshift": "<<", "rshift": ">>"}

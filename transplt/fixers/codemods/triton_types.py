@@ -30,7 +30,7 @@ from transplt.rules.card_limits import card_title
 from transplt.rules.triton import page_of, refuses, types_hold_for
 from transplt.syntax.asks import begins
 
-fixer = Fixer(__name__, code="NPU570", rank=266, needs=(b"triton",), words=("triton",))
+fixer = Fixer(__name__, code="NPU570", rank=266, edits=False, needs=(b"triton",), words=("triton",))
 _OTHERS = "NPU573"
 #: What to write for a type that is refused.
 INSTEAD = {

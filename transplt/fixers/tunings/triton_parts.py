@@ -12,11 +12,12 @@ from transplt.edits.ignores import Ignores
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.tunings.writer import touched
+from transplt.program.triton.elements import launches_of
 from transplt.program.triton.elementwise import Block, block_of_elements
 from transplt.program.triton.fitting import overflow_of
 from transplt.program.triton.kernels import Kernel
-from transplt.program.triton.launches import Launch, launches_in
-from transplt.program.triton.live import Lives
+from transplt.program.triton.launches import Launch
+from transplt.program.triton.live import Lives, lives_of
 from transplt.program.triton.order import order_matters, reach_of
 from transplt.program.triton.tiles import model_of
 from transplt.rules.triton import unified_buffer
@@ -34,9 +35,9 @@ def write_parts(writer: Writer, kernels: list[Kernel]) -> None:
     if not room:
         return
     for kernel in kernels:
-        lives = Lives(model_of(kernel, work.project))
+        lives = lives_of(model_of(kernel, work.project))
         over = overflow_of(lives, work.project, room)
-        own = [launch for launch in launches_in(kernel.file, work.project) if launch.kernel is kernel]
+        own = launches_of(kernel, work.project)
         if over is None or not over.sure or not own:
             continue
         block = _block(work, writer, kernel, own)

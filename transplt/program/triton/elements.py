@@ -17,18 +17,28 @@ from transplt.syntax.scan import chain, parent, statement
 
 def launches_of(kernel: Kernel, project: ProjectFacts) -> list[Launch]:
     """The launches of a kernel in its own file."""
-    return [each for each in launches_in(kernel.file, project) if each.kernel is kernel]
+    return kernel.file.once(_by_kernel, Asked(project)).get(kernel, [])
+
+
+def _by_kernel(file: File, asked: Asked) -> dict[Kernel, list[Launch]]:
+    found: dict[Kernel, list[Launch]] = {}
+    for launch in launches_in(file, asked.project):
+        found.setdefault(launch.kernel, []).append(launch)
+    return found
 
 
 def element_types(kernel: Kernel, project: ProjectFacts) -> dict[str, str]:
     """By parameter, the type of the tensors that all launches give it; empty where they differ or are not known."""
     found: dict[str, set[str]] = {}
+    constexprs = kernel.constexprs
     for launch in launches_of(kernel, project):
         for name, node in launch.arguments.items():
+            if name in constexprs or isinstance(node, ast.Constant):
+                continue
             held = tensor_given(launch.file, node, project)
             if held is not None:
                 found.setdefault(name, set()).update(held.types if len(held.types) == 1 else {""})
-            elif not isinstance(node, ast.Constant):
+            else:
                 found.setdefault(name, set()).add("")
     return {name: next(iter(types)) for name, types in found.items() if len(types) == 1 and types != {""}}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from transplt.flow.facts import ProjectFacts
 from transplt.program.programs import programs_of
-from transplt.program.triton.kernels import Kernel, behind, function_behind, kernels_in
+from transplt.program.triton.kernels import Kernel, behind, function_behind, kernel_at, kernel_named
 from transplt.syntax.asks import block_of, keyword_of, last_name
 from transplt.syntax.files import File
 from transplt.syntax.names import assigned_value
@@ -101,10 +101,9 @@ def kernel_behind(file: File, node: ast.expr, project: ProjectFacts) -> Kernel |
     if isinstance(node, ast.Call) and node.args:  # kernel = triton.jit(function), autotune(...)(function)
         node = behind(file, node.args[0])
     if isinstance(node, ast.Name):
-        made = function_behind(file, node)
-        for kernel in kernels_in(file):
-            if kernel.node is made:
-                return kernel
+        kernel = kernel_at(file, function_behind(file, node))
+        if kernel is not None:
+            return kernel
     full = file.names.qualified(node)
     if full is None or not project.known:
         return None
@@ -113,7 +112,7 @@ def kernel_behind(file: File, node: ast.expr, project: ProjectFacts) -> Kernel |
     other = programs_of(project).file(path) if path and path != file.path else None
     if other is None:
         return None
-    return next((each for each in kernels_in(other) if each.name == name), None)
+    return kernel_named(other, name)
 
 
 def _launch(file: File, call: ast.Call, kernel: Kernel, grid: ast.expr | None) -> Launch:

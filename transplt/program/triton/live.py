@@ -12,17 +12,14 @@ needs more than a core has does not compile.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from transplt.program.triton.kernels import nodes_in
+from transplt.program.triton.kernels import below, nodes_in
 from transplt.program.triton.tiles import Model
 from transplt.program.triton.values import WIDTHS, Size
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import statement
-
-_Names = frozenset[str]
-_NOTHING: _Names = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +32,18 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A part of an expression: its elements and the bytes of each (0: not in the buffer), and the parts in it."""
+    """A part of an expression: the number of its kind, which says how many bytes it has, and the parts in it."""
 
-    count: Size | None
-    width: int
+    kind: int
     parts: tuple[_Held, ...] = ()
 
-    def bytes(self, sizes: Mapping[str, int]) -> int:
-        number = None if self.count is None else self.count.value(sizes)
-        return 0 if number is None else int(number * self.width)
-
-    def needs(self, sizes: Mapping[str, int]) -> tuple[int, int]:
+    def needs(self, bytes: Sequence[int]) -> tuple[int, int]:
         """The bytes of what it leaves behind, and the most that it holds on to on the way."""
-        mine = self.bytes(sizes)
+        mine = bytes[self.kind]
         held = most = 0
         reused = False
         for each in self.parts:
-            left, inside = each.needs(sizes)
+            left, inside = each.needs(bytes) if each.parts else (bytes[each.kind],) * 2
             most = max(most, held + inside)
             held += left
             reused = reused or left >= mine > 0
@@ -59,19 +51,32 @@ class _Held:
         return mine, max(most, held + (0 if reused else mine))
 
 
-_EMPTY = _Held(None, 0)
+#: The kind of what takes no room.
+_NONE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A variable that a statement sets, the kind of what it is, and whether that counts twice; `lives` where it is read
+    later, `alive` where it is read later or by the statement itself."""
+
+    variable: int
+    kind: int
+    twice: bool
+    lives: bool
+    alive: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A statement: what it holds while it is computed, what it stores (and whether twice), and the variables that live
-    then."""
+    """A statement: what it holds while it is computed, what it stores, and the variables that live from it on, or end
+    before it."""
 
     node: ast.stmt
     inside: tuple[_Held, ...]
-    stored: tuple[tuple[str, _Held, bool], ...]
-    reads: _Names
-    after: _Names
+    stored: tuple[_Stored, ...]
+    begins: tuple[int, ...]
+    ends: tuple[int, ...]
 
 
 def lives_of(model: Model) -> Lives:
@@ -83,119 +88,171 @@ def lives_of(model: Model) -> Lives:
 
 
 class Lives:
-    """The statements of a kernel with the variables that live through them."""
+    """The statements of a kernel with the variables that live through them.
+
+    Sets of variables are bits of a number, one for each variable: there may be thousands of both.
+    """
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._read: dict[int, _Names] = {}
-        self._after: dict[int, _Names] = {}
+        self._variables: dict[str, int] = {}
+        self._read: dict[int, int] = {}
+        self._after: dict[int, int] = {}
+        self._kinds: dict[tuple[Size, int], int] = {}
         self._outside = frozenset(_outside(model))  # variables that do not lie in the unified buffer
         self._cores = 2 if any(each.name in ("dot", "dot_scaled") for each in model.operations) else 1
         body = model.kernel.node.body
-        self._back(body, _NOTHING)
-        self._steps = [self._step(node, depth) for node, depth in _in_order(body, 0)]
+        self._back(body, 0)
+        self._stores = 0  # the variables that take room
+        self._steps = self._in_steps(body)
         self._peaks: dict[tuple[object, ...], Peak] = {}
-        counts = [*self._counts()]
+        counts = [count for count, _ in self._kinds]
         #: The constexprs that the tiles are as large as, and those that are a row of each tile they are in.
         self.names = frozenset(name for each in counts for name in each.names)
         beside = (each for each in counts if len(each.names) > 1 or each.number > 2)
         self.rows = self.names - {name for each in beside for name in each.names}
+        self._named = sorted(self.names)
 
-    def _step(self, node: ast.stmt, depth: int) -> _Step:
-        stored = []
+    def _in_steps(self, body: list[ast.stmt]) -> list[_Step]:
+        every = [(node, self._stored(node, depth)) for node, depth in _in_order(body, 0)]
+        steps, before = [], 0
+        for node, stored in every:
+            alive = (self._after.get(id(node), 0) | self._reads(node)) & self._stores
+            inside = tuple(found for each in _expressions(node) if (found := self._tree(each)) is not None)
+            steps.append(_Step(node, inside, stored, _bits(alive & ~before), _bits(before & ~alive)))
+            before = alive
+        return steps
+
+    def _stored(self, node: ast.stmt, depth: int) -> tuple[_Stored, ...]:
+        found = {}
+        after = self._after.get(id(node), 0)
+        alive = after | self._reads(node)
         for target in _targets(node):
             twice = depth > 0 and isinstance(node, ast.Assign) and _is_read(node.value)
-            held = _EMPTY if target.id in self._outside else self._held(target)
-            stored.append((target.id, held, twice))
-        inside = tuple(found for each in _expressions(node) if (found := self._tree(each)) is not None)
-        return _Step(node, inside, tuple(stored), self.reads(node), self.after(node))
+            kind = _NONE if target.id in self._outside else self._kind(target)
+            variable = self._variable(target.id)
+            self._stores |= 1 << variable if kind else 0
+            lives, reads = bool(after >> variable & 1), bool(alive >> variable & 1)
+            found[variable] = _Stored(variable, kind, twice, lives, reads)
+        return tuple(found.values())
 
-    def _held(self, node: ast.expr) -> _Held:
+    def _variable(self, name: str) -> int:
+        return self._variables.setdefault(name, len(self._variables))
+
+    def _kind(self, node: ast.expr) -> int:
+        """The number of the size and type of a tile that is read or computed; _NONE for anything else."""
         value = self.model.of(node)
         if not value.is_tile or not value.data:
-            return _EMPTY
-        return _Held(value.count, WIDTHS.get(value.dtype, 2))
+            return _NONE
+        count = value.count
+        return _NONE if count is None else self._kinds.setdefault(
+            (count, WIDTHS.get(value.dtype, 2)), len(self._kinds) + 1
+        )  # fmt: skip
 
     def _tree(self, node: ast.expr) -> _Held | None:
         """What an expression holds on to; None for nothing."""
         if isinstance(node, ast.Name):
             return None  # lives in its variable
-        mine = self._held(node)
         name = last_name(node.func) if isinstance(node, ast.Call) else ""
         if name in ("dot", "dot_scaled"):
             return None
+        mine = self._kind(node)
         if name == "load":
-            return mine if mine.width else None
+            return _Held(mine) if mine else None
         parts = tuple(found for each in _parts(node) if (found := self._tree(each)) is not None)
-        return _Held(mine.count, mine.width, parts) if mine.width or parts else None
-
-    def _counts(self) -> Iterator[Size]:
-        """How many elements the tiles have."""
-        trees = [each for step in self._steps for each in (*step.inside, *(held for _, held, _ in step.stored))]
-        while trees:
-            each = trees.pop()
-            trees += each.parts
-            if each.width and each.count is not None:
-                yield each.count
+        return _Held(mine, parts) if mine or parts else None
 
     def peak(self, sizes: Mapping[str, int], *, single: bool = False) -> Peak:
         """The most bytes that live at the same time, for the values of constexprs; what is not known counts nothing.
 
         `single`: what a loop reads counts once.
         """
-        key = (single, *((name, sizes[name]) for name in sorted(self.names) if name in sizes))
+        key = (single, *((name, sizes[name]) for name in self._named if name in sizes))
         if key not in self._peaks:
             self._peaks[key] = self._peak(sizes, single)
         return self._peaks[key]
 
     def _peak(self, sizes: Mapping[str, int], single: bool) -> Peak:
-        held: dict[str, int] = {}
-        most = Peak(0)
+        bytes = [0]
+        for count, width in self._kinds:
+            number = count.value(sizes)
+            bytes.append(0 if number is None else int(number * width))
+        held = [0] * len(self._variables)
+        most, place, now = 0, None, 0
         for step in self._steps:
-            inside = max((each.needs(sizes)[1] for each in step.inside), default=0)
-            now = sum(size for name, size in held.items() if name in step.after or name in step.reads)
-            stored = {
-                name: each.bytes(sizes) * (2 if twice and not single else 1) for name, each, twice in step.stored
-            }
-            fresh = sum(max(0, size - held.get(name, 0)) for name, size in stored.items() if name in step.after)
+            for variable in step.begins:
+                now += held[variable]
+            for variable in step.ends:
+                now -= held[variable]
+            inside = fresh = grown = 0
+            for tree in step.inside:
+                inside = max(inside, tree.needs(bytes)[1])
+            for each in step.stored:
+                size = bytes[each.kind] * (2 if each.twice and not single else 1)
+                more = size - held[each.variable]
+                held[each.variable] = size
+                if each.lives:
+                    fresh += max(0, more)
+                if each.alive:
+                    grown += more
             here = now + max(inside, fresh)
-            if here > most.bytes:
-                most = Peak(here, step.node)
-            held |= stored
-        return Peak(most.bytes // self._cores, most.node)
+            if here > most:
+                most, place = here, step.node
+            now += grown
+        return Peak(most // self._cores, place)
 
     # --- lives -------------------------------------------------------------------------------------------------------
 
-    def after(self, node: ast.stmt) -> _Names:
-        """The variables that are read after a statement, before they are set again."""
-        return self._after.get(id(node), _NOTHING)
+    def is_read_after(self, node: ast.stmt, name: str) -> bool:
+        """True for a variable that is read after a statement, before it is set again."""
+        return bool(self._after.get(id(node), 0) >> self._variable(name) & 1)
 
-    def _back(self, body: list[ast.stmt], after: _Names) -> _Names:
+    def _back(self, body: list[ast.stmt], after: int) -> int:
         for node in reversed(body):
             after = self._before(node, after)
         return after
 
-    def _before(self, node: ast.stmt, after: _Names) -> _Names:
-        self._after[id(node)] = self._after.get(id(node), _NOTHING) | after
+    def _before(self, node: ast.stmt, after: int) -> int:
+        self._after[id(node)] = self._after.get(id(node), 0) | after
         if isinstance(node, ast.If):
-            return self._back(node.body, after) | self._back(node.orelse, after) | self.reads(node)
+            return self._back(node.body, after) | self._back(node.orelse, after) | self._reads(node)
         if isinstance(node, (ast.For, ast.While)):
-            around = after | self.reads(node)
+            around = after | self._reads(node)
             for _turn in range(2):
-                around |= self._back(node.body, around)
+                before, around = around, around | self._back(node.body, around)
+                if around == before:
+                    break
             self._after[id(node)] |= around
             return around
         if isinstance(node, ast.With):
-            return self._back(node.body, after) | self.reads(node)
-        whole = frozenset(each.id for each in _targets(node)) if not isinstance(node, ast.AugAssign) else _NOTHING
-        return (after - whole) | self.reads(node)
+            return self._back(node.body, after) | self._reads(node)
+        whole = 0 if isinstance(node, ast.AugAssign) else self._set_of(each.id for each in _targets(node))
+        return after & ~whole | self._reads(node)
 
-    def reads(self, node: ast.stmt) -> _Names:
+    def _set_of(self, names: Iterable[str]) -> int:
+        found = 0
+        for name in names:
+            found |= 1 << self._variable(name)
+        return found
+
+    def _reads(self, node: ast.stmt) -> int:
         """The variables that a statement itself reads."""
         found = self._read.get(id(node))
         if found is None:
-            found = self._read[id(node)] = _reads(node)
+            names = {part.id for each in _expressions(node) for part in below(each) if isinstance(part, ast.Name)}
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                names.add(node.target.id)
+            found = self._read[id(node)] = self._set_of(names)
         return found
+
+
+def _bits(number: int) -> tuple[int, ...]:
+    """The places of the ones of a number."""
+    found = []
+    while number:
+        found.append((number & -number).bit_length() - 1)
+        number &= number - 1
+    return tuple(found)
 
 
 def _is_read(node: ast.expr) -> bool:
@@ -219,7 +276,7 @@ def _targets(node: ast.stmt) -> list[ast.Name]:
         return []
     found: list[ast.Name] = []
     for each in every:
-        found += [part for part in ast.walk(each) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+        found += [part for part in below(each) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
     return found
 
 
@@ -231,13 +288,6 @@ def _expressions(node: ast.stmt) -> list[ast.expr]:
         return [node.iter]
     value = getattr(node, "value", None)
     return [value] if isinstance(value, ast.expr) else []
-
-
-def _reads(node: ast.stmt) -> _Names:
-    found = {part.id for each in _expressions(node) for part in ast.walk(each) if isinstance(part, ast.Name)}
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        found.add(node.target.id)
-    return frozenset(found)
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
@@ -262,7 +312,7 @@ def read_again(model: Model) -> list[tuple[ast.stmt, str]]:
             names = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == left.id]
             again = any(id(part) not in inside and isinstance(part.ctx, ast.Load) for part in names)
             stored = any(isinstance(part.ctx, ast.Store) for part in names)
-            if again or (left.id in lives.after(node) and not stored):
+            if again or (lives.is_read_after(node, left.id) and not stored):
                 found.append((node, left.id))
     return found
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from transplt.flow.facts import ProjectFacts
 from transplt.program.programs import programs_of
 from transplt.program.triton.addresses import Access, Site, conflict_of
-from transplt.program.triton.kernels import Kernel, function_behind, kernels_in, operation
+from transplt.program.triton.kernels import Kernel, function_behind, kernel_at, operation
 from transplt.program.triton.launches import Launch, kernel_behind
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.files import File
@@ -51,8 +51,8 @@ def reach_of(kernel: Kernel, project: ProjectFacts) -> Reach:
     """The functions that a kernel calls, directly or through others."""
     found = Reach([kernel])
     for each in found.kernels:  # grows
-        for call in each.file.scan.calls:
-            if not each.holds(call) or operation(each.file, call.func) or _is_known(each, call):
+        for call in each.every_call():
+            if operation(each.file, call.func) or _is_known(each, call):
                 continue
             every = _called(each, call, project)
             if every is None:
@@ -104,7 +104,8 @@ def _called(kernel: Kernel, call: ast.Call, project: ProjectFacts) -> list[Kerne
     for binding in bindings:
         value = assigned_value(binding.node)
         made = function_behind(other, value) if value is not None else binding.node
-        kernels = [each for each in kernels_in(other) if each.node is made]
+        one = kernel_at(other, made)
+        kernels = [] if one is None else [one]
         if not kernels and not _is_of_triton(other, binding):
             return None
         found += kernels
@@ -174,8 +175,8 @@ def _accesses(reach: Reach) -> Iterator[Access]:
                 pointer = next((each.value for each in call.keywords if each.arg in ("pointer", "desc")), None)
             yield Access(kernel, pointer, writes=name != "load", adds=name.startswith("atomic_"))
     for kernel in reach.kernels:
-        for call in kernel.file.scan.calls:
-            if kernel.holds(call) and last_name(call.func) in ("load", "store") and not operation(
+        for call in kernel.every_call():
+            if last_name(call.func) in ("load", "store") and not operation(
                 kernel.file, call.func
             ) and isinstance(call.func, ast.Attribute):  # fmt: skip
                 yield Access(kernel, call.func.value, writes=call.func.attr == "store")
