@@ -1,0 +1,25 @@
+"""Fixers that only report are left out of the second look at a file: they make no edit."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+
+import pytest
+
+from transplt.edits.fixer import Fixer, fixers_of
+
+REPORT_ONLY = [fixer for fixer in fixers_of("transplt.fixers.codemods") if not fixer.edits]
+
+
+def test_there_are_some() -> None:
+    assert len(REPORT_ONLY) > 3
+
+
+@pytest.mark.parametrize("fixer", REPORT_ONLY, ids=lambda fixer: fixer.name)
+def test_it_makes_no_edit(fixer: Fixer) -> None:
+    tree = ast.parse(inspect.getsource(importlib.import_module(fixer.module)))
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert "Edit" not in names and attributes.isdisjoint({"rewrite", "insert", "keep", "wrap"})
