@@ -147,6 +147,29 @@ def test_configurations_that_a_function_chooses_by_the_option_are_reported() -> 
     check_noop(source, open_codes=["NPU512", "NPU561"])
 
 
+def test_configurations_that_the_file_compares_itself_are_reported() -> None:
+    source = f"{HEAD}\nCONFIGS = [triton.Config({{}}, num_warps=w) for w in (4, 8)]\n"
+    source += "FEW = [c for c in CONFIGS if c.num_warps == 8]\n"
+    check_noop(source, open_codes=["NPU512", "NPU561"])
+
+
+@pytest.mark.parametrize(
+    ("chooses", "code"),
+    [
+        ("[c for c in configs if c.num_warps == 8]", "NPU561"),
+        ("[min(configs, key=lambda c: len(c.kwargs))]", ""),  # any will do
+    ],
+)
+@pytest.mark.parametrize("handed", ["few({})", "few(configs={})"])
+def test_configurations_that_another_file_chooses_from(chooses: str, code: str, handed: str) -> None:
+    """A test of a pruner, which asserts what it leaves."""
+    listed = "triton.Config({}, num_warps=4)]"
+    source = f"{KERNEL}\n\ndef test():\n    from few import few\n"
+    source += f"    made = [{listed}\n    print({handed.format('made')})\n"
+    data = migrate(source, files={"few.py": f"{KERNEL}\n\ndef few(configs):\n    return {chooses}\n"}).data.decode()
+    assert ("num_warps" in data) is bool(code)
+
+
 def test_configurations_of_a_kernel_with_such_a_parameter_stay() -> None:
     check_noop(tuned("[triton.Config({}, num_stages=2)]", "num_stages: tl.constexpr, "), open_codes=["NPU512"])
 

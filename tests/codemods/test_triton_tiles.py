@@ -201,6 +201,23 @@ def test_the_buffer_of_another_card() -> None:
     assert said(source, hardware="950DT") == []
 
 
+@pytest.mark.parametrize(
+    ("name", "rows", "level"),
+    [
+        ("HEADDIM_QK", 1, Level.INFO),  # no head has 16,384
+        ("BLOCK_SIZE_DSTATE", 32, Level.INFO),
+        ("HEAD_DIM", 128, Level.MANUAL),  # a head of 256 is one that occurs
+        ("BLOCK_N", 1, Level.MANUAL),
+    ],
+)
+def test_a_head_or_a_state_is_small(name: str, rows: int, level: Level) -> None:
+    at = f"tl.arange(0, {rows})[:, None] * n + tl.arange(0, BLOCK)[None, :]" if rows > 1 else "tl.arange(0, BLOCK)"
+    body = f"at = {at}\nx = tl.load(x_ptr + at).to(tl.float32)\ny = tl.exp(x)\ntl.store(o_ptr + at, x * y + x * x)"
+    rest = "def run(x, o, n):\n    k[(1,)](x, o, n, BLOCK=triton.next_power_of_2(n))"
+    found = migrate(kernel(body, rest=rest).replace("BLOCK", name)).findings
+    assert [each.level for each in found if each.code == "NPU574"] == [level]
+
+
 def test_a_configuration_that_the_autotuner_passes_over() -> None:
     head = "@triton.autotune([triton.Config({'BLOCK': 1024}), triton.Config({'BLOCK': 65536})], key=['n'])\n@triton.jit"
     body = kernel(LOAD + "y = x.to(tl.float32)\ntl.store(o_ptr + at, y)").replace("@triton.jit", head)

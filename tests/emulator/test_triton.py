@@ -52,7 +52,20 @@ def test_without_triton_a_run_says_what_to_install(transplt_run: Run) -> None:
     absent = "raise ModuleNotFoundError(\"No module named 'triton'\", name='triton')"
     code, report, errors = transplt_run(f"import torch, torch_npu\ntorch.ones(2).npu()\n{absent}\n")
     assert code == 1 and "Traceback" not in errors
-    assert "pip install triton there (Linux only)" in report["sentence"] and "train.py:3" in report["sentence"]
+    assert "pip install triton numpy there (Linux only)" in report["sentence"] and "train.py:3" in report["sentence"]
+
+
+def test_without_numpy_a_run_says_what_to_install(transplt_run: Run) -> None:
+    absent = "raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')"
+    imported = f'exec(compile({absent!r}, "lib/triton/runtime/interpreter.py", "exec"))'
+    code, report, errors = transplt_run(f"import torch, torch_npu\ntorch.ones(2).npu()\n{imported}\n")
+    assert code == 1 and "Traceback" not in errors
+    assert "pip install numpy there" in report["sentence"]
+
+
+def test_numpy_that_a_program_itself_lacks_is_its_own_error(transplt_run: Run) -> None:
+    source = "import torch, torch_npu\ntorch.ones(2).npu()\nraise ModuleNotFoundError('no numpy', name='numpy')\n"
+    assert "Triton" not in transplt_run(source)[1]["sentence"]
 
 
 def test_a_library_of_cuda_is_not_there(transplt_run: Run) -> None:

@@ -473,3 +473,39 @@ def test_views_of_one_tensor() -> None:
     stays(KERNEL.format(body=shifted, launch="kernel[(n,)](x, x[4:].view(-1), n, 64)"), "may read what others write")
     source = KERNEL.format(body=shifted, launch="kernel[(n,)](x, y[4:].view(-1), n, 64)")
     assert b"for block" in tuned(HEAD + textwrap.dedent(source)).data
+
+
+LAUNCHED = """
+
+@triton.jit
+def double(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def run(x):
+    n = x.numel()
+    double[(triton.cdiv(n, 1024),)](x, n, BLOCK=1024)
+"""
+
+
+def grids(result: FileResult) -> list[str]:
+    return [each.code for each in result.findings if each.code in ("NPU560", "NPU568")]
+
+
+def test_a_grid_that_was_cut_to_the_cores_is_no_finding() -> None:
+    assert grids(migrate(HEAD + LAUNCHED)) == ["NPU560"]
+    assert grids(tuned(HEAD + LAUNCHED, helper_file=True)) == []
+
+
+def test_a_grid_that_stays_is_one() -> None:
+    """Not every launch is seen: nothing is written."""
+    rest = "\n\ndef other(kernel=double):\n    return kernel\n"
+    assert grids(tuned(HEAD + LAUNCHED + rest, helper_file=True)) == ["NPU560"]
+
+
+def test_a_kernel_beside_it_stays_one() -> None:
+    both = LAUNCHED + LAUNCHED.replace("double", "twice").replace("def run", "def again")
+    handed = "\n\ndef other(kernel=twice):\n    return kernel\n"
+    found = tuned(HEAD + both + handed, helper_file=True).findings
+    assert ["twice" in each.message for each in found if each.code == "NPU560"] == [True]

@@ -37,5 +37,7 @@ MANY_CARDS = Group("distributed", "made this file distributed", "make the script
 MIXED_PRECISION = Group("amp", "gave this file mixed precision", "write the mixed precision by hand", "NPU743")
 TUNINGS = Group("tune", "tuned this file", "tune it by hand")
 ADAPTORS = Group("adapt", "wrote what blocks here", "write it by hand")
+#: With what the names of tunings begin where they stand beside those of adaptors.
+TUNED = "tune:"
 #: In the order in which they are taken back when what was written does not hold: the last written first.
 GROUPS = (TUNINGS, MIXED_PRECISION, MANY_CARDS, ADAPTORS)

@@ -33,7 +33,7 @@ class Work(Memoized):
     file; and what one of them has worked out (see `once`). `grouped` are all edits of groups, those too that were lost
     since: a group is made whole or not at all. `claimed_first` are the nodes that a theme took before any rule could,
     and `overruled` says which rule of the user's wanted one of them. `answers` are the places whose findings of some
-    codes an adaptor takes care of, by its name; `answered` those findings.
+    codes an adaptor or a tuning takes care of, by its name; `answered` those findings with it.
     """
 
     source: Source
@@ -51,7 +51,7 @@ class Work(Memoized):
     claimed_first: frozenset[int] = frozenset()
     overruled: str = ""
     answers: list[tuple[str, Extent, frozenset[str]]] = field(default_factory=list)
-    answered: list[Note] = field(default_factory=list)
+    answered: list[tuple[str, Note]] = field(default_factory=list)
     renamed: dict[Binding, str] = field(default_factory=dict)
     packages: list[tuple[ast.alias | ast.stmt, Rule, str]] = field(default_factory=list)
     new_names: set[str] = field(default_factory=set)

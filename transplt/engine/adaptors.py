@@ -1,4 +1,4 @@
-"""Findings that an adaptor answers: withdrawn where it was asked for, else with its name."""
+"""Findings that an adaptor or a tuning answers: withdrawn where it was asked for; else with the adaptor's name."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from transplt.rules.kernel_functions import SAID, modules_said
 
 
 def answer(work: Work) -> None:
-    """Withdraw the findings that the adaptors took over; they come back where what was written does not hold."""
+    """Withdraw the findings that adaptors and tunings took over; they come back where its edits do not hold."""
     if work.answers:
-        work.answered += [note for note in work.notes if _adaptor(work, note)]
+        work.answered += [(name, note) for note in work.notes if (name := _adaptor(work, note))]
         work.withdraw_notes(lambda note: bool(_adaptor(work, note)))
 
 
@@ -47,7 +47,7 @@ def kernels_said(path: str, names: Collection[str]) -> tuple[Finding, ...]:
 
 
 def _adaptor(work: Work, note: Note) -> str:
-    """The adaptor that answers a finding, empty where none does."""
+    """The adaptor (or `tune:` and a tuning) that answers a finding, empty where none does."""
     start, end = note.extent
     for name, (at, to), codes in work.answers:
         if note.code in codes and at <= start and end <= to:

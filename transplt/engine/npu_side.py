@@ -18,7 +18,7 @@ from itertools import accumulate
 from transplt.base.finding import Effort, Level
 from transplt.base.text.source import Source
 from transplt.edits.edit import Edit, Extent, Kept, Note
-from transplt.edits.groups import ADAPTORS
+from transplt.edits.groups import ADAPTORS, TUNINGS
 from transplt.edits.work import Work
 from transplt.engine.cuda_alone import answered
 from transplt.flow import npu_choices
@@ -86,7 +86,7 @@ def leave_npu_code(work: Work) -> None:
     for note in [note for note in work.notes if note.code in _NEVER_RUN and bodies.hold(note.extent)]:
         work.add(Kept(note.extent, "cuda-condition"))
     work.withdraw_notes(lambda note: note.code in _NEVER_RUN and bodies.hold(note.extent))
-    if any(edit.group == ADAPTORS.name for edit in planned):  # what each would have answered is open
+    if any(edit.group in (ADAPTORS.name, TUNINGS.name) for edit in planned):  # what each would have answered is open
         work.grouped = [edit for edit in work.grouped if edit.group != ADAPTORS.name]
         work.answers.clear()
     # Of a test that is not edited nobody gets another answer.

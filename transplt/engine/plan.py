@@ -54,9 +54,8 @@ def plan(
     for fixer in themes:
         if fixer.rank >= 0:
             fixer.look(work)
-    if settings.adapt:
-        answer(work)
-    else:
+    answer(work)
+    if not settings.adapt:
         offer(work)
     if settings.style == "portable":
         portable.adapt(work)

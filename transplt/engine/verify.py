@@ -10,7 +10,7 @@ from transplt.base.finding import Effort, Level
 from transplt.base.settings import Settings
 from transplt.base.text.source import Source, UnreadableSource, read_source
 from transplt.edits.edit import Around, Beside, Edit, Note
-from transplt.edits.groups import ADAPTORS, GROUPS, MANY_CARDS, MIXED_PRECISION, TUNINGS, Group
+from transplt.edits.groups import ADAPTORS, GROUPS, MANY_CARDS, MIXED_PRECISION, TUNED, TUNINGS, Group
 from transplt.edits.lines import alone
 from transplt.edits.parting import indent_of
 from transplt.edits.rewrite import rendered
@@ -43,7 +43,8 @@ def what_holds(work: Work, wanted: list[Edit]) -> tuple[Outcome, list[Note]]:
         if why := failed or unsound or _broken(work, outcome, wanted):
             wanted = _without(wanted, group)
             notes.append(_group_taken_back(work, group, why, group.code if unsound else "NPU992", defect=not lost))
-            notes += work.answered if group is ADAPTORS else []
+            if group in (ADAPTORS, TUNINGS):  # what its edits would have answered is open
+                notes += [note for name, note in work.answered if name.startswith(TUNED) is (group is TUNINGS)]
             outcome = apply_edits(work, wanted)
     if outcome.spliced and _broken(work, outcome, wanted):
         outcome, taken_back = _by_halving(work, wanted)

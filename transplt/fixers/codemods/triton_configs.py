@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.work import Work
 from transplt.program.triton.kernels import CONFIG
+from transplt.program.triton.launches import function_of
 from transplt.syntax.asks import has_effects
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import chain, parent, statement
 from transplt.trees.displays import without_elements, without_generators
 
 _SAME = "the configurations are the same without {}: one is enough"
 _DIFFER = "the configurations differ in {}, without a meaning on an NPU: each is compiled and measured once more"
-_PRUNED = "this file chooses configurations by {}, without a meaning on an NPU"
+_PRUNED = "the configurations are chosen by {}, without a meaning on an NPU"
 
 
 @dataclass(slots=True)
@@ -45,7 +46,7 @@ class Configs:
     def _look(self, call: ast.Call, names: tuple[str, ...], values: list[ast.expr]) -> None:
         read = {name for value in values for name in ast.walk(value) if isinstance(name, ast.Name)}
         above = parent(call)
-        if any(self.work.scan.attributes.get(name) and self._prunes() for name in names):
+        if any(self._compared(name) for name in names) or self._handed_to_a_chooser(call, names):
             self._left.append((call, _PRUNED, names))
         elif isinstance(above, ast.ListComp) and above.elt is call:
             parts = _parts_for(above, read)
@@ -61,9 +62,34 @@ class Configs:
         else:
             self.dropped.append((call, names))
 
-    def _prunes(self) -> bool:
-        """True where the file gives an autotuner functions that choose among its configurations."""
-        return any(each.arg == "prune_configs_by" for call in self.work.scan.calls for each in call.keywords)
+    def _compared(self, name: str) -> bool:
+        """True where the file gives an autotuner functions that choose among its configurations, or compares itself
+        what a configuration has."""
+        read = self.work.scan.attributes.get(name, ())
+        prunes = (each.arg == "prune_configs_by" for call in self.work.scan.calls for each in call.keywords)
+        compared = (any(isinstance(above, ast.Compare) for above in chain(each)) for each in read)
+        return bool(read) and (any(prunes) or any(compared))
+
+    def _handed_to_a_chooser(self, call: ast.Call, names: tuple[str, ...]) -> bool:
+        """True where a function of another file gets the configurations, which compares the options of each."""
+        work = self.work
+        calls = [each for each in chain(call) if isinstance(each, ast.Call) and each is not call]
+        made = statement(call)
+        if isinstance(made, ast.Assign) and isinstance(made.targets[0], ast.Name):
+            owner = work.names.lookup(made.targets[0].id, work.scan.scope_of(made.targets[0]))
+            for use in work.scan.names.get(made.targets[0].id, ()):
+                above = parent(use)
+                held = work.names.lookup(use.id, work.scan.scope_of(use))
+                above = parent(above) if isinstance(above, ast.keyword) else above
+                given = isinstance(above, ast.Call) and above.func is not use
+                if isinstance(above, ast.Call) and given and held and owner and held[0] is owner[0]:
+                    calls.append(above)
+        calls = [each for each in calls if not (work.names.qualified(each.func) or "").startswith("triton.")]
+        others = (text for path, text in work.project.sources.items() if path != work.file.path)
+        if not calls or not any(name.encode() in text for text in others for name in names):
+            return False
+        taken = (function_of(work.names.qualified(each.func) or "", work.project) for each in calls)
+        return any(_compares(node, names) for each in taken if each is not None for node in ast.walk(each))
 
     def _varies(self, name: ast.Name) -> bool:
         """True for a name that a loop, a comprehension or a caller gives its values."""
@@ -102,12 +128,18 @@ class Configs:
                 yield Edit(comprehension, code, message, without_generators(parts), api="triton.Config")
 
     def notes(self) -> Finds:
-        """What is left to a person."""
-        for call, message, names in self._left:
+        """What is left to a person, once for a list."""
+        lists = {id(parent(call)): each for each in reversed(self._left) for call in each[:1]}
+        for call, message, names in (each for each in self._left if each in lists.values()):
             yield self.work.note(
                 call, "NPU561", message.format(" and ".join(names)), api="triton.Config", blocks="slow",
                 help="leave the option out, and keep one of the configurations that are the same then",
             )  # fmt: skip
+
+
+def _compares(node: ast.AST, names: tuple[str, ...]) -> bool:
+    read = (each for each in ast.walk(node) if isinstance(each, ast.Attribute)) if isinstance(node, ast.Compare) else ()
+    return any(each.attr in names for each in read)
 
 
 def _parts_for(comprehension: ast.ListComp, read: set[ast.Name]) -> set[int] | None:

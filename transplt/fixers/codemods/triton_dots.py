@@ -159,11 +159,12 @@ def _scaled(work: Work, kernel: Kernel, model: Model, card: str) -> Finds:
 def _read_again(work: Work, kernel: Kernel, model: Model) -> Finds:
     found = read_again(model)
     if found:
-        names = ", ".join(dict.fromkeys(name for _, name in found))
+        *first, last = dict.fromkeys(name for _, name in found)
+        names = f"{', '.join(first)} and {last} are" if first else f"{last} is"
         yield work.note(
             found[0][0],
             _AGAIN,
-            f"tl.dot may write over its left operand on an NPU, and {names} is read again: kernel {kernel.name}, "
+            f"tl.dot may write over its left operand on an NPU, and {names} read again: kernel {kernel.name}, "
             f"{lines([node for node, _ in found])}",
             api=_API,
             level=Level.INFO,

@@ -44,6 +44,8 @@ INSTEAD = {
     "bool": "int8",
 }
 _FLOAT8 = "bfloat16 or float16"
+#: Operators as a kernel writes them, by triton-ascend's names of them.
+_WRITTEN = {"and": "`&`", "or": "`|`", "xor": "`^`", "lshift": "`<<`", "rshift": "`>>`"}
 #: Whole numbers up to which tl.cdiv is right on an NPU (docs/zh/triton_api/Math_Ops/cdiv.md).
 _LARGEST_CDIV = 16777216
 
@@ -103,7 +105,7 @@ def _lines(model: Model, found: list[Refused]) -> str:
 
 def _named(found: list[Refused]) -> str:
     names = [*dict.fromkeys(each.name for each in found)]
-    shown = [f"tl.{name}" if not _is_operator(found, name) else name for name in names[:4]]
+    shown = [f"tl.{name}" if not _is_operator(found, name) else _WRITTEN.get(name, name) for name in names[:4]]
     if len(names) > 4:
         return f"{', '.join(shown)} and {len(names) - 4} more operations"
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from transplt.edits.groups import TUNED
 from transplt.edits.ignores import Ignores
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
@@ -26,6 +27,8 @@ from transplt.trees.assignments import as_assignment
 from transplt.trees.calls import with_keyword
 
 CODE = "NPU774"
+#: Findings on a launch that has at most as many programs as there are cores then.
+_ANSWERED = frozenset({"NPU560", "NPU568"})
 _HELP = "nothing has to be done: the kernel runs as it is; TRITON_ALL_BLOCKS_PARALLEL=1 has the runtime do the same"
 
 
@@ -145,6 +148,7 @@ def _write(writer: Writer, plan: _Plan) -> None:
         func = launch.call.func
         assert isinstance(func, ast.Subscript)
         writer.put_around(func.slice, CODE, message, called)
+        work.answers.append((f"{TUNED}triton", work.source.extent(launch.call), _ANSWERED))
 
 
 def _write_sizes(writer: Writer, plan: _Plan, message: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,6 +18,9 @@ _LARGE = 1 << 14
 #: A size that rows of data often have: blocks that are too large from there on are not taken for unlikely.
 _USUAL = 1 << 14
 _BESIDE = 1 << 9
+#: What a head of attention and a state have, by name, and how many of them: no model has more than 256 for long.
+_OF_A_HEAD = re.compile(r"(?i)head_?dim|d_?head|hdim|d_?state")
+_HEADS = 1 << 8
 #: The longest rows that kernels for GPUs take at once (MAX_FUSED_SIZE of many).
 _LONG = 1 << 16
 #: The largest tile that Triton takes (TRITON_MAX_TENSOR_NUMEL).
@@ -94,6 +98,8 @@ def _with(lives: Lives, setting: Setting, room: int) -> Overflow | None:
     over = min((each for each in found if each is not None), key=lambda each: each.least, default=None)
     if over is None or not over.sure or all(ranges[name].most is not None for name in over.names):
         return over
+    if any(map(_OF_A_HEAD.search, over.names)):
+        return replace(over, sure=over.least <= _HEADS)
     # Rows of data are long where they are tiles of their own; beside another axis they are features of a head.
     return replace(over, sure=over.least <= (_USUAL if lives.rows.issuperset(over.names) else _BESIDE))
 

@@ -104,15 +104,26 @@ def kernel_behind(file: File, node: ast.expr, project: ProjectFacts) -> Kernel |
         kernel = kernel_at(file, function_behind(file, node))
         if kernel is not None:
             return kernel
-    full = file.names.qualified(node)
-    if full is None or not project.known:
-        return None
-    module, _, name = project.canonical(full).rpartition(".")
-    path = project.path_of(module)
-    other = programs_of(project).file(path) if path and path != file.path else None
-    if other is None:
+    other, name = _behind_import(file.names.qualified(node) or "", project)
+    if other is None or other.path == file.path:
         return None
     return kernel_named(other, name)
+
+
+def function_of(full: str, project: ProjectFacts) -> ast.FunctionDef | None:
+    """The function of a module of the project that a full name means."""
+    file, name = _behind_import(full, project)
+    bound = file.scan.root.bindings.get(name, ()) if file is not None else ()
+    return next((each.node for each in bound if isinstance(each.node, ast.FunctionDef)), None)
+
+
+def _behind_import(full: str, project: ProjectFacts) -> tuple[File | None, str]:
+    """The file of the project that a full name belongs to, and its name there."""
+    if not full or not project.known:
+        return None, ""
+    module, _, name = project.canonical(full).rpartition(".")
+    path = project.path_of(module)
+    return (programs_of(project).file(path) if path else None), name
 
 
 def _launch(file: File, call: ast.Call, kernel: Kernel, grid: ast.expr | None) -> Launch:

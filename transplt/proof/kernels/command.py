@@ -38,7 +38,7 @@ def prove_kernels(
 ) -> int:  # fmt: skip
     """Compare the kernels, report, and return the exit code. UsageError where there is nothing to compare."""
     if not any(each.startswith(("triton-", "triton_")) for each in versions.installed):
-        raise UsageError("--kernels needs Triton beside PyTorch: pip install triton (it runs in its interpreter).")
+        raise UsageError("--kernels needs Triton beside PyTorch: pip install triton numpy (its interpreter is used).")
     assert options.trace is not None
     kernels = Kernels(original, migrated, options, asked, options.trace.seed)
     made = _setup(command, options, versions, given, (original, migrated), asked)

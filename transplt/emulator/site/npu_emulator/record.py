@@ -155,13 +155,27 @@ def _note_exception(kind: type[BaseException], error: BaseException, trace: Trac
 
 
 def _without_triton(error: BaseException) -> str:
-    """What to do where Triton is not installed; "" for other errors."""
-    if not isinstance(error, ModuleNotFoundError) or error.name != "triton":
+    """What to do where Triton is not installed, or numpy, which its interpreter imports; "" for other errors."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else ""
+    if name == "numpy" and _raised_in(error).endswith(os.path.join("triton", "runtime", "interpreter.py")):
+        return (
+            f"numpy is not installed in {sys.prefix}, and Triton's own interpreter, in which kernels run here, needs "
+            "it: pip install numpy there, or name another interpreter with --python"
+        )
+    if name != "triton":
         return ""
     return (
         f"Triton is not installed in {sys.prefix}, and its kernels run in its own interpreter here: pip install triton "
-        "there (Linux only), or name another interpreter with --python"
+        "numpy there (Linux only), or name another interpreter with --python"
     )
+
+
+def _raised_in(error: BaseException) -> str:
+    """The file of the line that raised an error."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame.f_code.co_filename if trace is not None else ""
 
 
 def _absent_library(error: BaseException) -> str:

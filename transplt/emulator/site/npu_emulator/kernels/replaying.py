@@ -23,7 +23,7 @@ import triton  # noqa: F401
 from npu_emulator.record import record
 from npu_emulator.user_code import is_user
 
-from . import hosts, programs
+from . import programs
 from .comparing import apart, equal, within
 from .values import Context, Maker, Unrecordable
 
@@ -139,11 +139,12 @@ class Replayer:
             module.__file__ = self._script
             sys.modules[_MAIN] = module
             with open(self._script, "rb") as file:
-                code = hosts.compiled(file.read(), os.path.abspath(self._script))
+                code = compile(file.read(), os.path.abspath(self._script), "exec", dont_inherit=True)
             try:
                 exec(code, vars(module))
-            except (Exception, SystemExit):
-                record.note(f"{self._script} ended early when it was loaded without being the main program")
+            except (Exception, SystemExit) as error:
+                why = f"{type(error).__name__}: {error}"
+                record.note(f"{self._script} ended early when it was loaded without being the main program: {why}")
         return sys.modules[_MAIN]
 
     def launched(self, ran: programs.Ran) -> None:

@@ -1,0 +1,34 @@
+"""The example of docs/triton.md: its file, its commands, and what they print."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.test_quick_start import ROOT, typed
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs pip install 'transplt[triton]'"),
+]
+SECTION = (ROOT / "docs" / "triton.md").read_text("utf-8").partition("\n## From a kernel")[2].partition("\n## ")[0]
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```", SECTION, re.M | re.S)
+
+
+def test_the_example_goes_as_the_page_says(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "main.py").write_text(*blocks("python"))
+    printed = ""
+    for line in "".join(blocks("sh")).splitlines():
+        fails = " check " in line or shlex.split(line)[-1] == "70000"
+        printed += typed(tmp_path, line, 1 if fails else 0)
+    assert len(blocks("text")) == 3
+    for block in blocks("text"):
+        assert block in printed, printed
