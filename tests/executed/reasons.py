@@ -56,8 +56,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "kernels of Triton: run in its interpreter, before and after, in tests/tunings/test_triton_runs.py": (
         "NPU774", "NPU775",
     ),
-    "kernels of Triton, which this torch part has not: a program with them is proven as a whole, and they alone, in "
-    "tests/prove/test_kernels.py": ("NPU561", "NPU562", "NPU563", "NPU566"),
+    "kernels of Triton: run in its interpreter, before and after, in tests/prove/test_triton_edits.py": (
+        "NPU561", "NPU562", "NPU563", "NPU566",
+    ),
     _not_installed("timm"): ("NPU149",),
     "for torch 2.2 and older: later ones take a number as a device of the accelerator": ("NPU247",),
 }  # fmt: skip

@@ -50,6 +50,8 @@ class Replayer:
         if "error" in first or "skipped" in first:
             return first
         shaken = self._made(number, call, programs.FORWARD, SHAKE)
+        for one in first["launches"]:
+            one["moved"] = {}  # where the shaken call stops, or launches less
         for one, two in zip(first["launches"], shaken["launches"], strict=False):
             one["moved"] = _moved(one["tensors"], two["tensors"], one["written"])
         first["moved"] = _moved(first["returned"] or {}, shaken["returned"] or {}, {})
@@ -84,6 +86,7 @@ class Replayer:
         try:
             function = self._function(call)
             arguments = {name: maker.make(each) for name, each in call["arguments"].items()}
+            self._launches.clear()  # a script without a main guard launches some where it is imported
         except Unrecordable as error:
             return {**result, "skipped": str(error)}
         except Exception as error:
