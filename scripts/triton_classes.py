@@ -134,10 +134,14 @@ def show(clone: Path, path: str) -> str:
 
 
 def findings_of(clone: Path, paths: list[str], tune: str) -> dict[str, tuple[Finding, ...]]:
-    """The findings on some files of a clone, read as a project of their own: the clone has a port to NPUs already."""
+    """The findings on some files of a clone, read as a project of their own: the clone has a port to NPUs already.
+
+    What one of the files chooses for NPUs speaks for that file alone.
+    """
     settings = Settings(tune=parse_tunings(tune, Settings().torch_version) if tune else (), unsafe_fixes=bool(tune))
     sources = {path: show(clone, path).encode() for path in paths}
     project = ProjectFacts.join([index_source(data, name, settings) for name, data in sources.items()])
+    project.portable = False
     return {path: tuple(migrate_source(sources[path], path, settings, project).findings) for path in paths}
 
 
