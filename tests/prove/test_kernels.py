@@ -132,6 +132,7 @@ def kernels_of(path: Path) -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in json.loads(path.read_text())["kernels"]}
 
 
+@pytest.mark.slow
 def test_what_was_migrated_is_equal(tmp_path: Path) -> None:
     written(tmp_path, "old", MAIN, OPS)
     written(tmp_path, "new", MAIN.replace("cuda", "npu"), OPS)
@@ -186,6 +187,7 @@ def test_each_mistake_is_found_at_its_kernel(tmp_path: Path) -> None:
     assert "  shared: ops.py:33: depends on the order of programs: run interleaved, argument out[0] is 1.0, not" in told
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compared_is_told(tmp_path: Path) -> None:
     main = MAIN + "from ops import count\ncount(x)\nraise ValueError('no data')\n"
     written(tmp_path, "old", main, OPS)
@@ -223,6 +225,7 @@ def test_wrong_input(arguments: str, told: str, tmp_path: Path) -> None:
     assert code == 2 and told in said
 
 
+@pytest.mark.slow
 def test_a_training_with_kernels_is_proven_as_a_whole(tmp_path: Path) -> None:
     shutil.copytree(SAMPLE, tmp_path / "cuda")
     plan = make_plan(Options(source=tmp_path / "cuda", out=tmp_path / "out", jobs=1, page=False))
