@@ -266,6 +266,7 @@ for step in range(3):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("planted_edit", "verdict"), [("", "equal"), ("1 - bent", "differs")])
 def test_a_proof_compares_what_kernels_compute(tmp_path: Path, planted_edit: str, verdict: str) -> None:
     port = TRAINING.replace("extra.cuda", "extra.cann").replace("import torch\n", "import torch\nimport torch_npu\n", 1)
