@@ -104,7 +104,7 @@ def kernel_behind(file: File, node: ast.expr, project: ProjectFacts) -> Kernel |
         kernel = kernel_at(file, function_behind(file, node))
         if kernel is not None:
             return kernel
-    other, name = _behind_import(file.names.qualified(node) or "", project)
+    other, name = behind_import(file.names.qualified(node) or "", project)
     if other is None or other.path == file.path:
         return None
     return kernel_named(other, name)
@@ -112,12 +112,12 @@ def kernel_behind(file: File, node: ast.expr, project: ProjectFacts) -> Kernel |
 
 def function_of(full: str, project: ProjectFacts) -> ast.FunctionDef | None:
     """The function of a module of the project that a full name means."""
-    file, name = _behind_import(full, project)
+    file, name = behind_import(full, project)
     bound = file.scan.root.bindings.get(name, ()) if file is not None else ()
     return next((each.node for each in bound if isinstance(each.node, ast.FunctionDef)), None)
 
 
-def _behind_import(full: str, project: ProjectFacts) -> tuple[File | None, str]:
+def behind_import(full: str, project: ProjectFacts) -> tuple[File | None, str]:
     """The file of the project that a full name belongs to, and its name there."""
     if not full or not project.known:
         return None, ""

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from transplt.flow.facts import ProjectFacts
-from transplt.program.programs import programs_of
 from transplt.program.triton.addresses import Access, Site, conflict_of
 from transplt.program.triton.kernels import Kernel, function_behind, kernel_at, operation
-from transplt.program.triton.launches import Launch, kernel_behind
+from transplt.program.triton.launches import Launch, behind_import, kernel_behind
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.files import File
 from transplt.syntax.names import assigned_value
@@ -91,13 +90,8 @@ def _called(kernel: Kernel, call: ast.Call, project: ProjectFacts) -> list[Kerne
     one = kernel_behind(kernel.file, call.func, project)
     if one is not None:
         return [one]
-    full = kernel.file.names.qualified(call.func)
-    if full is None or not project.known:
-        return None
-    module, _, name = project.canonical(full).rpartition(".")
-    path = project.path_of(module)
-    other = programs_of(project).file(path) if path and path != kernel.file.path else None
-    if other is None:
+    other, name = behind_import(kernel.file.names.qualified(call.func) or "", project)
+    if other is None or other.path == kernel.file.path:
         return None
     bindings = other.scan.root.bindings.get(name, [])
     found: list[Kernel] = []
