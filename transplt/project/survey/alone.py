@@ -105,7 +105,7 @@ def main() -> int:
     """Reads a task from standard input, writes the answer to standard output."""
     task = from_json(Task, sys.stdin.buffer.readline().decode("ascii"))
     scratch = sys.argv[1]
-    if task.is_url or sys.platform != "linux":  # git runs in this session, too
+    if task.is_url or sys.platform != "linux":  # git runs in the same one, too
         threading.Thread(target=_watch, daemon=True).start()
     else:
         end_with(sys.stdin.fileno())
