@@ -5,7 +5,7 @@ usage: python -m benchmarks.planted_faults [--only WORD] [--msprobe VERSION=PYTH
 The faults and programs are those of tests/precision/planted.py. Each is recorded on the emulated NPU and, without the
 fault, on the stand-in for CUDA; with `--msprobe`, by that version of mindstudio-probe on the CPU as well, which then
 compares its dumps, too (PYTHON is an interpreter that has it and torch). What was found goes into
-docs/precision/planted.json, and `--page` only writes docs/precision/planted.md from that. What lies in DIR is not
+docs/reference/planted.json, and `--page` only writes docs/reference/planted.md from that. What lies in DIR is not
 recorded again.
 """
 
@@ -37,7 +37,7 @@ from transplt.precision.sentence import sentence  # noqa: E402
 from transplt.proof.launch.dumping import read_fault  # noqa: E402
 from transplt.proof.launch.warm import Warm  # noqa: E402
 
-RESULT = ROOT / "docs" / "precision" / "planted.json"
+RESULT = ROOT / "docs" / "reference" / "planted.json"
 PAGE = RESULT.with_suffix(".md")
 TASKS = ("statistics", "tensor")
 

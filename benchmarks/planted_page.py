@@ -1,4 +1,4 @@
-"""docs/precision/planted.md from what `planted_faults.py` found."""
+"""docs/reference/planted.md from what `planted_faults.py` found."""
 # ruff: noqa: E501
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Proves the migrations of public scripts (`transplt prove`), and writes docs/proof.md.
+"""Proves the migrations of public scripts (`transplt prove`), and writes docs/reference/proof.md.
 
 usage: python benchmarks/proof.py FOLDER [--only WORD] [--ways plain,distributed,...] [--json FILE] [--resume]
 
 FOLDER holds clones of the repositories in `proof_scripts.py`, at the commits that stand there; what is not there is
 skipped. Each script runs with a few random samples, as the original on a stand-in for CUDA and migrated in these ways
-on the emulated NPU. What came of each script and way is kept in FILE (docs/proof.json) as soon as it is known; with
+on the emulated NPU. What came of each script and way is kept in FILE (docs/reference/proof.json) as soon as it is known; with
 `--resume` what stands there is not proven again, and the runs of the originals, kept beside it, are not made again.
 `--page` only writes the page from it.
 """
@@ -44,7 +44,7 @@ from transplt.proof.prove.projects import Project, find_project  # noqa: E402
 from transplt.proof.prove.proof import between  # noqa: E402
 from transplt.proof.prove.proof_text import part_as_json  # noqa: E402
 
-PAGE = HERE.parent / "docs" / "proof.md"
+PAGE = HERE.parent / "docs" / "reference" / "proof.md"
 SECONDS = 900.0
 STEPS = 8
 

@@ -1,4 +1,4 @@
-"""docs/proof.md from what `proof.py` kept."""
+"""docs/reference/proof.md from what `proof.py` kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEAD = """# Proof
 Public scripts that train on a GPU, migrated and held against themselves. `transplt prove` runs the original on the CPU,
 with its CUDA calls answered by a stand-in, and what was written on the emulated NPU, with the same seeds and the same
 data, and compares every step. A verdict says what was executed and compared; it says nothing of speed, of memory, or of
-the numerics of a card ([emulator.md](emulator.md)). Data are a few random samples, networks and epochs are small, so
+the numerics of a card ([emulator.md](../emulator.md)). Data are a few random samples, networks and epochs are small, so
 that a script takes two to eight steps, and none more than {steps}: `benchmarks/many_cards_scripts.py` and
 `benchmarks/proof_scripts.py` say how each is made small. torchvision, PIL, tqdm and some more are stand-ins.
 
@@ -31,7 +31,7 @@ Made {when} with torch {torch}, Python {python} and transplt {transplt}, by
 
     python benchmarks/proof.py FOLDER --resume
 
-where FOLDER holds clones of the repositories [below](#repositories). What came of each is in `docs/proof.json` as soon
+where FOLDER holds clones of the repositories [below](#repositories). What came of each is in `docs/reference/proof.json` as soon
 as it is known; without `--resume` all is proven anew.
 
 The words are those of `transplt prove`: `equal` (what was compared agrees), `runs` (ran to its end, and something could
@@ -66,7 +66,7 @@ def _versions(results: list[Result]) -> dict[str, str]:
         values = sorted({each[name] for each in results if name in each})
         return values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}" if values else "?"
 
-    version = f"{told('transplt')} (the commit of each proof stands in `docs/proof.json`)"
+    version = f"{told('transplt')} (the commit of each proof stands in `docs/reference/proof.json`)"
     return {name: told(name) for name in ("python", "torch", "steps")} | {"when": told("date"), "transplt": version}
 
 

@@ -1,11 +1,11 @@
-"""Writes docs/comparison.md: transplt beside other tools, and figures of a run.
+"""Writes docs/reference/comparison.md: transplt beside other tools, and figures of a run.
 
     python scripts/comparison_table.py               write the page
     python scripts/comparison_table.py --check       exit 1 when it is stale, or transplt does not do what it says
     python scripts/comparison_table.py FOLDER...     print the figures of other projects; nothing is written
 
 Each thing that the page says transplt does with code is migrated, and has to come out so (`shows` in
-docs/comparison.json). What it says of other tools are facts with their sources in that file; what transfer_to_npu
+docs/reference/comparison.json). What it says of other tools are facts with their sources in that file; what transfer_to_npu
 replaces comes from its wheels (scripts/facts/wheel_lists.json). The figures are those of the samples.
 """
 
@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from scripts import fact_store  # noqa: E402
 from transplt import migrate_tree  # noqa: E402
 
-PAGE, FACTS = ROOT / "docs" / "comparison.md", ROOT / "docs" / "comparison.json"
+PAGE, FACTS = ROOT / "docs" / "reference" / "comparison.md", ROOT / "docs" / "reference" / "comparison.json"
 #: The projects that the page has figures of.
 SAMPLES = ("quick_start", "image_classifier", "text_model", "distributed/launched")
 _COLUMNS = (
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = page()
     stale = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text
     if given.check and stale:
-        print("docs/comparison.md is stale: run scripts/comparison_table.py", file=sys.stderr)
+        print("docs/reference/comparison.md is stale: run scripts/comparison_table.py", file=sys.stderr)
     if not given.check:
         PAGE.write_text(text, encoding="utf-8", newline="\n")
     return int(bool(wrong) or (given.check and stale))

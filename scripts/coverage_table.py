@@ -1,4 +1,4 @@
-"""Writes docs/coverage.md: for every measured pattern and trap, what the pairs of the tests show.
+"""Writes docs/reference/coverage.md: for every measured pattern and trap, what the pairs of the tests show.
 
     python scripts/coverage_table.py           write the table
     python scripts/coverage_table.py --check   exit 1 when the table is stale, or a pattern has no test
@@ -28,7 +28,7 @@ from transplt.rules.pages import load  # noqa: E402
 from transplt.rules.tables import rules_dir  # noqa: E402
 from transplt.rules.versions import version_key, versions_of  # noqa: E402
 
-TABLE = ROOT / "docs" / "coverage.md"
+TABLE = ROOT / "docs" / "reference" / "coverage.md"
 #: Codes of edits that accompany every other one.
 _COMPANIONS = {"NPU403"}
 #: Codes of fixers that hold from a later version on than 2.1.
@@ -127,7 +127,7 @@ def main(arguments: list[str]) -> int:
     text = table(shown, names) + expert_table.section()
     if options.check:
         if TABLE.read_text(encoding="utf-8") != text:
-            print("docs/coverage.md is stale: run python scripts/coverage_table.py", file=sys.stderr)
+            print("docs/reference/coverage.md is stale: run python scripts/coverage_table.py", file=sys.stderr)
             return 1
         return 0
     TABLE.write_text(text, encoding="utf-8")

@@ -17,7 +17,7 @@ from transplt.rules.errors import predicted_errors  # noqa: E402
 from transplt.rules.pages import all_codes, load  # noqa: E402
 from transplt.rules.profiles import slows_text  # noqa: E402
 
-_PAGE = re.compile(r"\]\(\.\./rules/diagnostics/(NPU\d{3})\.md\)")
+_PAGE = re.compile(r"\]\((\.\./)?\.\./rules/diagnostics/(NPU\d{3})\.md\)")
 #: The hundreds of the codes and what they are about.
 GROUPS = {
     "0": "Rules of yours",
@@ -36,8 +36,8 @@ GROUPS = {
 def on_files(files: Files, config: Any) -> Files:
     """Adds a page for each code, their list, and the schema of rule files."""
     for code in all_codes():
-        links = "([diagnose](../diagnose.md), [all errors](../errors.md))"
-        errors = predicted_errors(code, "../errors.md").replace("(`transplt diagnose LOG`)", links)
+        links = "([diagnose](../diagnose.md), [all errors](../reference/errors.md))"
+        errors = predicted_errors(code, "../reference/errors.md").replace("(`transplt diagnose LOG`)", links)
         slow = slows_text(code, "../profile.md").replace("`transplt profile-read DIR`", "[profile-read](../profile.md)")
         content = "\n".join((load(code).text(), errors, slow))
         files.append(File.generated(config, f"diagnostics/{code}.md", content=content))
@@ -49,7 +49,7 @@ def on_files(files: Files, config: Any) -> Files:
 def index() -> str:
     """The list of all codes by group."""
     lines = ["# Diagnostics", "", "`transplt explain NPU201` prints the same pages. *run*: how many of the rules of a "]
-    lines[-1] += "code that rewrite [are run](../executed_rules.md), and why the others are not."
+    lines[-1] += "code that rewrite [are run](../reference/executed_rules.md), and why the others are not."
     executed = counts()
     group = ""
     for code in all_codes():
@@ -66,4 +66,4 @@ def index() -> str:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Links out of docs/ that lead to pages which are made here."""
-    return _PAGE.sub(r"](diagnostics/\1.md)", markdown).replace("](../rules/schema.json)", "](schema.json)")
+    return _PAGE.sub(r"](\1diagnostics/\2.md)", markdown).replace("](../rules/schema.json)", "](schema.json)")

@@ -1,4 +1,4 @@
-"""Writes docs/errors.md: the errors that `transplt diagnose` knows, by area, with the findings that foretell them.
+"""Writes docs/reference/errors.md: the errors that `transplt diagnose` knows, by area, with the findings that foretell them.
 
     python scripts/errors_table.py
 
@@ -16,10 +16,10 @@ sys.path.insert(0, str(ROOT))
 from transplt.rules.errors import KnownError, known_errors  # noqa: E402
 from transplt.rules.tables import read_table  # noqa: E402
 
-DOCUMENT = ROOT / "docs" / "errors.md"
+DOCUMENT = ROOT / "docs" / "reference" / "errors.md"
 _HEAD = """# Errors that are known
 
-What [`transplt diagnose`](diagnose.md) knows by its text or code: {all} errors, {seen} of them with a text in which
+What [`transplt diagnose`](../diagnose.md) knows by its text or code: {all} errors, {seen} of them with a text in which
 they were seen, the others with the form that the vendor's definition gives them. `transplt explain NAME` prints one:
 what it means, the likely cause, what to do, where it was seen. The last column names the findings of a migration that
 foretell it. This page is made from `rules/errors/` (`python scripts/errors_table.py`).
@@ -31,7 +31,7 @@ _COLUMNS = "| code or name | what | kind | foretold by |\n|---|---|---|---|\n"
 
 
 def _row(error: KnownError) -> str:
-    links = ", ".join(f"[{code}](../rules/diagnostics/{code}.md)" for code in error.predicted_by)
+    links = ", ".join(f"[{code}](../../rules/diagnostics/{code}.md)" for code in error.predicted_by)
     title = error.title.replace("|", "\\|")
     name = f'<a id="{error.name}"></a>`{error.code or error.name}`'
     return f"| {name} | {title} | {error.kind.name.lower()} | {links} |"

@@ -1,4 +1,4 @@
-"""Writes docs/executed_rules.md: which built-in rules that rewrite are run, and why the others are not.
+"""Writes docs/reference/executed_rules.md: which built-in rules that rewrite are run, and why the others are not.
 
     python scripts/executed_table.py
 
@@ -18,12 +18,12 @@ from tests.executed.snippet import TORCH, Rule, rewriting_rules  # noqa: E402
 from tests.executed.table import said_of, snippets  # noqa: E402
 from transplt.rules.pages import load  # noqa: E402
 
-DOCUMENT = ROOT / "docs" / "executed_rules.md"
+DOCUMENT = ROOT / "docs" / "reference" / "executed_rules.md"
 _HEAD = """# Rules that are run
 
 Rates of renamed calls say nothing of what the calls do. Each built-in rule that rewrites is run here: a few lines for
-CUDA on the [stand-in for a CUDA host](emulator.md#a-cuda-host), and what the migration makes of them on the
-[emulated NPU](emulator.md), on one machine with the memory of the CPU and torch {torch}. The test first sees that the
+CUDA on the [stand-in for a CUDA host](../emulator.md#a-cuda-host), and what the migration makes of them on the
+[emulated NPU](../emulator.md), on one machine with the memory of the CPU and torch {torch}. The test first sees that the
 rule was applied; then type, dtype, shape, device and value of the result have to agree, bit for bit where nothing else
 is said. That shows what a rule means, not how an NPU rounds or how fast it is.
 
@@ -48,7 +48,7 @@ def document() -> str:
     """The text of the page."""
     head = _HEAD.format(torch=TORCH, run=len(snippets()), all=len(rewriting_rules()))
     rows = [
-        f"| [{code}](../rules/diagnostics/{code}.md) | {_cell(load(code).title)} | {every} | {run} |"
+        f"| [{code}](../../rules/diagnostics/{code}.md) | {_cell(load(code).title)} | {every} | {run} |"
         for code, (every, run) in counts().items()
     ]
     by_code: dict[str, list[Rule]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""docs/comparison.md is what a run and the facts say."""
+"""docs/reference/comparison.md is what a run and the facts say."""
 
 from __future__ import annotations
 

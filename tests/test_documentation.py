@@ -12,7 +12,12 @@ import pytest
 from transplt import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
+#: Pages that somebody reads from the top; tables and what scripts write lie in docs/reference.
+USER_PAGES = [page for page in PAGES if page.parent.name == "docs" and page.name != "architecture.md"]
+#: Words of a user's page.
+LONGEST = 2500
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -21,6 +26,49 @@ def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
         if "://" not in target:
             assert (document.parent / target).exists(), target
+
+
+def anchors(document: Path) -> set[str]:
+    """The anchors of the headings of a page, as GitHub and the site make them, and those that it sets itself."""
+    text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = [re.sub(r"[`*]|\]\([^)]*\)|\[", "", each) for each in re.findall(r"^#+ (.*)$", text, re.M)]
+    return {re.sub(r"[^\w\- ]", "", each.lower()).strip().replace(" ", "-") for each in headings} | {
+        *re.findall(r'<a id="([^"]+)">', text)
+    }
+
+
+def test_links_lead_to_a_heading() -> None:
+    lost = []
+    for document in DOCUMENTS:
+        text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", text):
+            page = document.parent / target if target else document
+            if "://" not in target and anchor not in anchors(page):
+                lost.append(f"{document.name}: {target}#{anchor}")
+    assert not lost
+
+
+def test_pages_stay_short() -> None:
+    """What a reader can take in: issue by issue the pages would grow into a diary again."""
+    words = {name: len((ROOT / name).read_text(encoding="utf-8").split()) for name in ("README.md", "CHANGELOG.md")}
+    assert words["README.md"] <= 1000 and words["CHANGELOG.md"] <= 700, words
+    architecture = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert len(architecture.splitlines()) <= 250 and len(architecture.split()) <= 4000
+    assert len(USER_PAGES) <= 25
+    lengths = {page.name: len(page.read_text(encoding="utf-8").split()) for page in USER_PAGES}
+    assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
+
+
+@pytest.mark.parametrize("page", USER_PAGES, ids=lambda path: path.name)
+def test_a_page_begins_with_an_example(page: Path) -> None:
+    first = page.read_text(encoding="utf-8").splitlines()[:40]
+    assert any(line.startswith(("```", "    ")) for line in first)
+
+
+def test_the_site_shows_every_page_once() -> None:
+    shown = re.findall(r"^ +- .*: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
+    there = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES]
+    assert sorted(shown) == sorted([*there, "diagnostics/index.md"])
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -34,7 +82,7 @@ def test_named_files_exist(document: Path) -> None:
 def test_readme_options_are_those_of_the_command() -> None:
     command = [sys.executable, "-m", "transplt", "--help"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split("### Options")[1].split("###")[0]
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("### Options")[1].split("\n## ")[0]
     named = re.findall(r"`(--?[a-z][a-z-]*)`", section)
     assert len(named) >= 8
     for option in named:

@@ -16,7 +16,7 @@ from tests.checking.conftest import commit_all
 from tests.processes import unmeasured
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 WITH_COMMANDS = [path for path in DOCUMENTS if "```console" in path.read_text("utf-8")]
 
 

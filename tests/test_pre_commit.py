@@ -78,7 +78,7 @@ def test_try_repo(hooks: Path, project: Path) -> None:
 
 def test_the_configuration_of_the_document(hooks: Path, project: Path) -> None:
     """Both hooks by the tag of this version, from a repository of its own: an environment of their own too."""
-    page = (ROOT / "docs" / "pre-commit.md").read_text("utf-8")
+    page = (ROOT / "docs" / "check.md").read_text("utf-8")
     shown = re.findall(r"```yaml\n(repos:\n.*?)```", page, re.DOTALL)[0]
     assert f"rev: v{__version__}" in shown
     config = shown.replace("https://example.org/transplt", str(hooks)).replace("# - id", "- id")

@@ -73,7 +73,7 @@ def test_json_lines_are_the_findings(project: Path, call: Call) -> None:
 
 
 def test_the_example_of_the_document_is_valid() -> None:
-    text = (ROOT / "docs" / "json.md").read_text()
+    text = (ROOT / "docs" / "reference" / "json.md").read_text()
     example = json.loads(text.split("```json\n")[1].split("```")[0])
     schema("docs/check.schema.json").validate(example)
     properties = json.loads((ROOT / "docs/check.schema.json").read_text())["$defs"]["finding"]["properties"]

@@ -163,7 +163,7 @@ def test_files_that_are_odd_do_no_harm(root: Path) -> None:
 
 
 def test_the_table_of_the_document_is_that_of_the_versions() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "diagnose.md").read_text("utf-8")
     for row in read_table("support/versions.json")["torch"].values():
         line = f"| {row['torch']} | {row['torch_npu']} | {row['cann'] or 'not said yet'} | {row['python']} |"
         assert line in page

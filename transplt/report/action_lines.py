@@ -85,7 +85,7 @@ def place_text(place: Place) -> str:
 
 
 def action_object(action: Action) -> dict[str, Any]:
-    """An action as JSON: described in docs/json.md."""
+    """An action as JSON: described in docs/reference/json.md."""
     return {
         "title": visible(action.title),
         "blocks": action.blocks,

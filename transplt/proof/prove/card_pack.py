@@ -40,7 +40,7 @@ Start `python card_pack.py` in this folder, in the environment of the training, 
 It writes card_result.json here: send that file back, `transplt card-read card_result.json` says what held.
 What lies here: program/ is the migrated program, recorded.json what it did on the emulated card, on_card/ the scripts.
 Data that --data named are not here: put them, or links to them, at the same places in program/.
-More: docs/first_hour.md of transplt.
+More: docs/diagnose.md of transplt.
 """
 
 
