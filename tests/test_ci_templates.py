@@ -115,7 +115,7 @@ def test_what_the_document_shows_is_there() -> None:
     (included,) = [each for each in examples if "include" in each]
     assert ROOT / included["include"][0]["file"].lstrip("/") == JOB
     assert set(included["transplt"]["variables"]) <= set(read(JOB)["transplt"]["variables"])
-    table = re.findall(r"^\| `([\w-]+)` \|", text, re.MULTILINE)
+    table = re.findall(r"^\| `([\w-]+)` \|", text.partition("\n## GitHub\n")[2].partition("\n## ")[0], re.MULTILINE)
     assert table == [*read(ACTION)["inputs"]]
     assert set(re.findall(r"transplt@v([\d.]+\d)", text + JOB.read_text("utf-8"))) == {__version__}
 
