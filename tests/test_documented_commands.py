@@ -62,7 +62,7 @@ def test_the_documents_show_enough_commands() -> None:
 
 #: Documents that speak of options of other commands, and of scripts.
 SCRIPTS_OPTIONS = (
-    "emulator.md", "coverage.md", "architecture.md", "rules.md", "real_projects.md",
+    "emulator.md", "coverage.md", "architecture.md", "rules.md", "real_projects.md", "measured.md", "inside.md",
     "quick_start.md", "quick_start_zh.md", "proof.md", "other_files.md",
 )  # fmt: skip
 
@@ -70,7 +70,8 @@ SCRIPTS_OPTIONS = (
 #: Those whose options stand in documents by themselves; "" is the migration.
 COMMANDS = (
     "", "check", "run", "prove", "analyze", "config", "compare", "replay", "show", "anomalies", "loss", "convert",
-    "diagnose", "profile-read", "doctor", "card-read", "lsp", "mcp", "survey", "distributed", "plan",
+    "diagnose", "profile-read", "doctor", "card-read", "lsp", "mcp", "survey", "distributed", "plan", "instrument",
+    "port",
 )  # fmt: skip
 
 
