@@ -5,8 +5,8 @@ usage: python benchmarks/instrumented_scripts.py FOLDER [--only WORD] [--json FI
 FOLDER holds clones of the repositories in `instrumented_list.py`; what is not there is skipped. The original, and what
 a migration makes of it, become probe copies. The first runs on a stand-in for CUDA, which computes on the CPU, the
 second twice on the emulated NPU. Two dumps of the second have to agree everywhere; what the CPU's and the NPU's say of
-each other is the verdict. Needs mindstudio-probe; writes the table of docs/reference/instrumented.md. With `--json` what
-was found is kept in FILE, script by script, beside what stands there; `--page` only writes the table from it.
+each other is the verdict. Needs mindstudio-probe; writes the table of docs/reference/instrumented.md. With `--json`
+what was found is kept in FILE, script by script, beside what stands there; `--page` only writes the table from it.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ usage: python benchmarks/proof.py FOLDER [--only WORD] [--ways plain,distributed
 
 FOLDER holds clones of the repositories in `proof_scripts.py`, at the commits that stand there; what is not there is
 skipped. Each script runs with a few random samples, as the original on a stand-in for CUDA and migrated in these ways
-on the emulated NPU. What came of each script and way is kept in FILE (docs/reference/proof.json) as soon as it is known; with
-`--resume` what stands there is not proven again, and the runs of the originals, kept beside it, are not made again.
+on the emulated NPU. What came of each script and way is kept in FILE (docs/reference/proof.json) as soon as it is
+known; with `--resume` what stands there is not proven again, and the runs of the originals, kept beside it, are not
+made again.
 `--page` only writes the page from it.
 """
 

@@ -31,8 +31,8 @@ Made {when} with torch {torch}, Python {python} and transplt {transplt}, by
 
     python benchmarks/proof.py FOLDER --resume
 
-where FOLDER holds clones of the repositories [below](#repositories). What came of each is in `docs/reference/proof.json` as soon
-as it is known; without `--resume` all is proven anew.
+where FOLDER holds clones of the repositories [below](#repositories). What came of each is in
+`docs/reference/proof.json` as soon as it is known; without `--resume` all is proven anew.
 
 The words are those of `transplt prove`: `equal` (what was compared agrees), `runs` (ran to its end, and something could
 not be compared), `differs`, `stops`, `not run`. A theme is proven with the migration that it is part of, against the

@@ -5,8 +5,8 @@
     python scripts/comparison_table.py FOLDER...     print the figures of other projects; nothing is written
 
 Each thing that the page says transplt does with code is migrated, and has to come out so (`shows` in
-docs/reference/comparison.json). What it says of other tools are facts with their sources in that file; what transfer_to_npu
-replaces comes from its wheels (scripts/facts/wheel_lists.json). The figures are those of the samples.
+docs/reference/comparison.json). What it says of other tools are facts with their sources in that file; what
+transfer_to_npu replaces comes from its wheels (scripts/facts/wheel_lists.json). The figures are those of the samples.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes docs/reference/errors.md: the errors that `transplt diagnose` knows, by area, with the findings that foretell them.
+"""Writes docs/reference/errors.md: the errors that `transplt diagnose` knows, by area, with what foretells them.
 
     python scripts/errors_table.py
 

@@ -23,9 +23,9 @@ _HEAD = """# Rules that are run
 
 Rates of renamed calls say nothing of what the calls do. Each built-in rule that rewrites is run here: a few lines for
 CUDA on the [stand-in for a CUDA host](inside.md#a-cuda-host), and what the migration makes of them on the
-[emulated NPU](../emulator.md), on one machine with the memory of the CPU and torch {torch}. The test first sees that the
-rule was applied; then type, dtype, shape, device and value of the result have to agree, bit for bit where nothing else
-is said. That shows what a rule means, not how an NPU rounds or how fast it is.
+[emulated NPU](../emulator.md), on one machine with the memory of the CPU and torch {torch}. The test first sees
+that the rule was applied; then type, dtype, shape, device and value of the result have to agree, bit for bit
+where nothing else is said. That shows what a rule means, not how an NPU rounds or how fast it is.
 
 **{run} of {all} rules are run.** The snippets are in `tests/executed/`; this page is generated from them
 (`python scripts/executed_table.py`).

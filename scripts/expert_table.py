@@ -1,4 +1,4 @@
-"""The comparison with five ports by hand: a section of docs/reference/coverage.md, built from docs/reference/expert_ports.json.
+"""The comparison with five ports by hand: a section of docs/reference/coverage.md, from expert_ports.json.
 
     python scripts/expert_table.py                      print the section
     python scripts/expert_table.py --check ORIGINALS    hold the claims against a run; exit 1 where one is not true
@@ -46,8 +46,8 @@ _HEAD = """
 Five public models that Ascend's engineers ported by hand (Ascend/ModelZoo-PyTorch, commit 6a2804a3 of December 2023),
 edit by edit: what they changed against the original, and what `transplt -i ORIGINAL --amp {amp} --tune {tune}`
 makes of it for torch {version}. Lines are those of the port. Launch scripts, licences and pages are left out.
-The list is docs/reference/expert_ports.json; `python scripts/expert_table.py --check ORIGINALS` holds every row that claims
-something against a run of the tool on the originals.
+The list is docs/reference/expert_ports.json; `python scripts/expert_table.py --check ORIGINALS` holds every row that
+claims something against a run of the tool on the originals.
 
 {outcomes}
 

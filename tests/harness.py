@@ -2,7 +2,7 @@
 
 `check_rewrite(before, after)` and `check_noop(source)` run the whole way of one file and always hold the invariants:
 the output compiles, a second run changes nothing, and the account of tokens adds up. `@pattern("P12", "T15")` says
-which measured pattern or trap a test speaks of; docs/reference/coverage.md is generated from these marks and the codes seen.
+which measured pattern or trap a test speaks of; docs/reference/coverage.md is made from these marks and the codes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/reference/proof.md: what counts, what does not, and what is said of it. What it is made of: benchmarks/proof.py."""
+"""docs/reference/proof.md: what counts, what does not, and what it says. What it is made of: benchmarks/proof.py."""
 
 from __future__ import annotations
 

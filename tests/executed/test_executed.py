@@ -1,6 +1,6 @@
 """Every built-in rule that rewrites is run: the original on the stand-in for CUDA, its migration on the emulated NPU.
 
-Type, dtype, shape, device and value of `result` agree; docs/reference/executed_rules.md says which rules are not run, and why.
+Type, dtype, shape, device and value of `result` agree; docs/reference/executed_rules.md says which rules are not run.
 """
 
 from __future__ import annotations

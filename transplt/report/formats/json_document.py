@@ -1,4 +1,4 @@
-"""Findings as JSON, with their edits: described in `docs/reference/json.md`, its JSON Schema is `docs/check.schema.json`."""
+"""Findings as JSON, with their edits: described in `docs/reference/json.md`, its schema is `docs/check.schema.json`."""
 
 from __future__ import annotations
 
