@@ -21,8 +21,10 @@ from transplt.rules.pages import SECTIONS, DiagnosticError, all_codes, load, par
 ROOT = Path(__file__).resolve().parent.parent
 #: Codes whose findings come from one Python file without more.
 BY_FILE = [code for code in all_codes() if code < "NPU250" or code[:4] in ("NPU3", "NPU5") or code[:5] == "NPU27"]
-#: Others: those of fixers of other packages (test_added_fixers.py), and of npu_port.py (below).
-BY_FILE = [code for code in BY_FILE if code not in ("NPU556", "NPU557", "NPU018", "NPU019", "NPU156", "NPU157")]
+#: Others: those of fixers and codemods of other packages (test_added_fixers.py, test_users_codemods.py), and of
+#: npu_port.py (below).
+BY_FILE = [code for code in BY_FILE if code not in ("NPU556", "NPU557", "NPU018", "NPU019", "NPU021", "NPU022")]
+BY_FILE = [code for code in BY_FILE if code not in ("NPU156", "NPU157")]
 #: Codes of words that bind to a GPU without naming CUDA; the others of them speak of files that are not Python.
 BY_FILE += ["NPU280", "NPU281", "NPU282", "NPU283", "NPU287"]
 #: Codes that had a page once; no new one may have them.
