@@ -38,6 +38,8 @@ EDIT, SAID = "NPU021", "NPU022"
 _PIECE = re.compile(rb"[A-Za-z_0-9\x80-\xff]+|[ \t]+|\r\n|.", re.DOTALL)
 #: Stretches that change together are one from so many bytes between them down; longer ones are compared by lines alone.
 _NEAR, _MOST_PIECES = 3, 4_000
+#: A long file, in lines.
+_LONG = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +138,16 @@ def run(codemod: Added, data: bytes, path: str) -> Run:
 def _hunks(old: bytes, new: bytes) -> Iterator[Hunk]:
     """The stretches that differ, in order and apart: lines first, in them words."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    most = min(len(before), len(after))
+    head = next((index for index in range(most) if before[index] != after[index]), most)
+    tail = next((index for index in range(most - head) if before[-1 - index] != after[-1 - index]), most - head)
     at, to = _places(before), _places(after)
     found: list[Hunk] = []
-    for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+    # In long files lines that come up again and again are no anchors: else a table of equal lines takes the square.
+    inside, now = before[head : len(before) - tail], after[head : len(after) - tail]
+    for tag, a, b, c, d in SequenceMatcher(None, inside, now, autojunk=len(now) > _LONG).get_opcodes():
         if tag != "equal":
-            found += _words(old, new, Hunk(at[a], at[b], to[c], to[d]))
+            found += _words(old, new, Hunk(at[head + a], at[head + b], to[head + c], to[head + d]))
     last: Hunk | None = None
     for each in found:
         if last is not None and each.start - last.end <= _NEAR and b"\n" not in old[last.end : each.start]:
