@@ -111,7 +111,7 @@ def _sorted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 # --- one run ---------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)  # a file is indexed, and then migrated
 def run(codemod: Added, data: bytes, path: str) -> Run:
     """What a codemod makes of a file; the bytes as they are where it fails or Python cannot read what it makes."""
     try:
