@@ -1,4 +1,7 @@
-"""What mkdocs calls: the pages of the codes are made from rules/diagnostics, and links to rules/ lead to them."""
+"""What mkdocs calls: the pages of the codes are made from rules/diagnostics, and links to rules/ lead to them.
+
+So are tables of errors and of rules that are run: whoever adds one writes no document.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.executed_table import counts  # noqa: E402
+from scripts import errors_table, executed_table  # noqa: E402
 from transplt.rules.errors import predicted_errors  # noqa: E402
 from transplt.rules.pages import all_codes, load  # noqa: E402
 from transplt.rules.profiles import slows_text  # noqa: E402
@@ -50,7 +53,7 @@ def index() -> str:
     """The list of all codes by group."""
     lines = ["# Diagnostics", "", "`transplt explain NPU201` prints the same pages. *run*: how many of the rules of a "]
     lines[-1] += "code that rewrite [are run](../reference/executed_rules.md), and why the others are not."
-    executed = counts()
+    executed = executed_table.counts()
     group = ""
     for code in all_codes():
         page = load(code)
@@ -64,6 +67,12 @@ def index() -> str:
     return "\n".join(lines) + "\n"
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Links out of docs/ that lead to pages which are made here."""
+#: Pages that end in tables made of data.
+TABLES = {"reference/errors.md": errors_table.tables, "reference/executed_rules.md": executed_table.tables}
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """The tables of a page, and links out of docs/ that lead to pages which are made here."""
+    if page.file.src_uri in TABLES:
+        markdown += "\n" + TABLES[page.file.src_uri]()
     return _PAGE.sub(r"](\1diagnostics/\2.md)", markdown).replace("](../rules/schema.json)", "](schema.json)")

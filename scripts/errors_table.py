@@ -1,8 +1,8 @@
-"""Writes docs/reference/errors.md: the errors that `transplt diagnose` knows, by area, with what foretells them.
+"""The tables of docs/reference/errors.md: the errors that `transplt diagnose` knows, by area, with what foretells them.
 
     python scripts/errors_table.py
 
-Run from the top of the checkout. The data is rules/errors/*.json.
+prints them; the documents as a site (`mkdocs serve`) have them on the page. The data is rules/errors/*.json.
 """
 
 from __future__ import annotations
@@ -16,17 +16,7 @@ sys.path.insert(0, str(ROOT))
 from transplt.rules.errors import KnownError, known_errors  # noqa: E402
 from transplt.rules.tables import read_table  # noqa: E402
 
-DOCUMENT = ROOT / "docs" / "reference" / "errors.md"
-_HEAD = """# Errors that are known
-
-What [`transplt diagnose`](../diagnose.md) knows by its text or code: {all} errors, {seen} of them with a text in which
-they were seen, the others with the form that the vendor's definition gives them. `transplt explain NAME` prints one:
-what it means, the likely cause, what to do, where it was seen. The last column names the findings of a migration that
-foretell it. This page is made from `rules/errors/` (`python scripts/errors_table.py`).
-
-A *cause* says what is wrong, a *fault* which part failed, a *consequence* follows from what another process did, a
-*wrapper* says only that something below failed, and an *aftermath* comes when a process has failed already.
-"""
+_HEAD = "{all} errors, {seen} of them with a text in which they were seen.\n"
 _COLUMNS = "| code or name | what | kind | foretold by |\n|---|---|---|---|\n"
 
 
@@ -37,8 +27,8 @@ def _row(error: KnownError) -> str:
     return f"| {name} | {title} | {error.kind.name.lower()} | {links} |"
 
 
-def document() -> str:
-    """The text of the page."""
+def tables() -> str:
+    """A table for each area."""
     errors = known_errors()
     parts = [_HEAD.format(all=len(errors), seen=sum(bool(error.seen) for error in errors))]
     for area in dict.fromkeys(error.area for error in errors):
@@ -49,4 +39,4 @@ def document() -> str:
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(document(), encoding="utf-8", newline="\n")
+    print(tables(), end="")

@@ -1,8 +1,9 @@
-"""Writes docs/reference/executed_rules.md: which built-in rules that rewrite are run, and why the others are not.
+"""The tables of docs/reference/executed_rules.md: which built-in rules that rewrite are run, and why others are not.
 
     python scripts/executed_table.py
 
-Run from the top of the checkout. The tables are those of tests/executed, whose tests run the rules; without torch.
+prints them; the documents as a site (`mkdocs serve`) have them on the page. They come from tests/executed and from the
+pages of the codes, without torch.
 """
 
 from __future__ import annotations
@@ -18,17 +19,7 @@ from tests.executed.snippet import TORCH, Rule, rewriting_rules  # noqa: E402
 from tests.executed.table import said_of, snippets  # noqa: E402
 from transplt.rules.pages import load  # noqa: E402
 
-DOCUMENT = ROOT / "docs" / "reference" / "executed_rules.md"
-_HEAD = """# Rules that are run
-
-Rates of renamed calls say nothing of what the calls do. Each built-in rule that rewrites is run here: a few lines for
-CUDA on the [stand-in for a CUDA host](inside.md#a-cuda-host), and what the migration makes of them on the
-[emulated NPU](../emulator.md), on one machine with the memory of the CPU and torch {torch}. The test first sees
-that the rule was applied; then type, dtype, shape, device and value of the result have to agree, bit for bit
-where nothing else is said. That shows what a rule means, not how an NPU rounds or how fast it is.
-
-**{run} of {all} rules are run.** The snippets are in `tests/executed/`; this page is generated from them
-(`python scripts/executed_table.py`).
+_HEAD = """**{run} of {all} rules are run**, with torch {torch}.
 
 | code | what | rules | run |
 |---|---|---:|---:|
@@ -44,8 +35,8 @@ def counts() -> dict[str, tuple[int, int]]:
     return dict(sorted(found.items()))
 
 
-def document() -> str:
-    """The text of the page."""
+def tables() -> str:
+    """The two tables: by code, and each rule."""
     head = _HEAD.format(torch=TORCH, run=len(snippets()), all=len(rewriting_rules()))
     rows = [
         f"| [{code}](../../rules/diagnostics/{code}.md) | {_cell(load(code).title)} | {every} | {run} |"
@@ -68,10 +59,5 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def main() -> None:
-    DOCUMENT.write_text(document(), encoding="utf-8")
-    print(f"{DOCUMENT.relative_to(ROOT)}: {len(snippets())} of {len(rewriting_rules())} rules are run")
-
-
 if __name__ == "__main__":
-    main()
+    print(tables(), end="")

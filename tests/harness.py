@@ -100,6 +100,10 @@ def check_rewrite(
 ) -> FileResult:
     """The output is exactly `after`; `open_codes` are the codes of findings left without an edit (info included)."""
     result = migrate(before, **more)
+    assert result.changed or clean(before) == clean(after), (
+        f"nothing rewrites this; said of it: {codes(result, applied=False)}. What is missing is a row in a table of "
+        "rules/ (rules/libraries.json), or a fixer in transplt/fixers/ (CONTRIBUTING.md)"
+    )
     assert result.data.decode() == clean(after)
     assert codes(result, applied=False) == sorted(open_codes)
     if codes_applied is not None:

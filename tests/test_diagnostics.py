@@ -8,22 +8,23 @@ from pathlib import Path
 import pytest
 
 from scripts.helper_page import PAGE, listed
+from tests.page_examples import settings_for
 from transplt.base.finding import Effort, Level
 from transplt.base.settings import Settings
 from transplt.edits.fixer import fixers_of
 from transplt.edits.helper_file import helper_text
 from transplt.engine.engine import index_source, migrate_source
-from transplt.fixers.adaptors.table import parse_adaptors
-from transplt.fixers.tunings.table import parse_tunings, tunings
+from transplt.fixers.tunings.table import tunings
 from transplt.flow.facts import ProjectFacts
 from transplt.rules.pages import SECTIONS, DiagnosticError, all_codes, load, parse
-from transplt.rules.rule_file import problems
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Codes whose findings come from one Python file without more.
 BY_FILE = [code for code in all_codes() if code < "NPU250" or code[:4] in ("NPU3", "NPU5") or code[:5] == "NPU27"]
-#: Others: those of fixers of other packages (test_added_fixers.py), and of npu_port.py (below).
-BY_FILE = [code for code in BY_FILE if code not in ("NPU556", "NPU557", "NPU018", "NPU019", "NPU156", "NPU157")]
+#: Others: those of fixers and codemods of other packages (test_added_fixers.py, test_users_codemods.py), and of
+#: npu_port.py (below).
+BY_FILE = [code for code in BY_FILE if code not in ("NPU556", "NPU557", "NPU018", "NPU019", "NPU021", "NPU022")]
+BY_FILE = [code for code in BY_FILE if code not in ("NPU156", "NPU157")]
 #: Codes of words that bind to a GPU without naming CUDA; the others of them speak of files that are not Python.
 BY_FILE += ["NPU280", "NPU281", "NPU282", "NPU283", "NPU287"]
 #: Codes that had a page once; no new one may have them.
@@ -61,34 +62,6 @@ def test_every_code_in_the_package_has_a_page() -> None:
     }
     assert used
     assert sorted(used - set(all_codes())) == []
-
-
-def settings_for(text: str, analysis: bool = False) -> Settings:
-    """The settings that the words of an example ask for."""
-    version = re.search(r"--torch-version (\S+?)`", text)
-    tune = re.search(r"`--tune (\S+?)`", text)
-    adapt = re.search(r"`--adapt (\S+?)`", text)
-    checks = re.search(r"`--check-ranks (\d+)`", text)
-    rules = re.search(r"```json\n(.*?)```", text, re.DOTALL)
-    if rules is not None:
-        assert [str(problem) for problem in problems("page", rules[1])] == []
-    return Settings(
-        torch_version=version[1] if version else Settings().torch_version,
-        analysis=analysis,
-        hardware="950DT" if "`--card 950DT`" in text else "A2",
-        similar="`-sim`" in text,
-        texts="`--texts`" in text,
-        unsafe_fixes="`--unsafe-fixes`" in text,
-        entry="example.py" if "`distributed -m example.py`" in text else "",
-        helper_file="`distributed -m example.py`" in text or adapt is not None or "\nimport npu_port\n" in text,
-        check_ranks=int(checks[1]) if checks else 0,
-        user_rules=(("page.json", rules[1]),) if rules else (),
-        amp=next((kind for kind in ("native", "apex") if f"`--amp {kind}`" in text), "off"),
-        amp_flag="`--amp-flag`" in text,
-        amp_dtype="bfloat16" if "`--amp-dtype bfloat16`" in text else "float16",
-        tune=parse_tunings(tune[1], version[1] if version else Settings().torch_version) if tune else (),
-        adapt=parse_adaptors(adapt[1], Settings().torch_version) if adapt else (),
-    )
 
 
 @pytest.mark.parametrize("code", sorted({*BY_FILE, *ANALYSIS, *TUNED, *ADAPTED, *PRECISION}))

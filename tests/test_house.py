@@ -77,10 +77,11 @@ def test_one_room_has_libcst() -> None:
 
 
 #: Who reads files at all: the one reader, those that read what the package itself brings, those whose processes write
-#: for them, and who reads what the system says of a process.
+#: for them, who reads what the system says of a process, and what an installed package says of itself.
 READERS = {
     "transplt.base.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.render.templates",
     "transplt.proof.launch.runner", "transplt.proof.launch.hangs", "transplt.project.watch", "transplt.disk.child",
+    "transplt.edits.added_codemods",
 }  # fmt: skip
 
 

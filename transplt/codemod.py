@@ -3,13 +3,17 @@
     python -m libcst.tool codemod -x transplt.codemod.Migrate --no-format FILE...
 
 Each file is seen without its project, as by `transplt.migrate_source`: it may be edited less, never otherwise. What is
-left for a person comes as a warning. LibCST's tool runs the result through black unless told `--no-format`.
+left for a person comes as a warning. LibCST's tool runs the result through black unless told `--no-format`; where black
+is missing, that is said before any file is read.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import libcst as cst
 from libcst.codemod import CodemodCommand, CodemodContext
@@ -24,7 +28,11 @@ class Migrate(CodemodCommand):
 
     @staticmethod
     def add_args(arg_parser: argparse.ArgumentParser) -> None:
-        """The options of a migration that one file alone can follow."""
+        """The options of a migration that one file alone can follow. SystemExit where LibCST's tool lacks black."""
+        if _lacks_black(sys.argv):
+            raise SystemExit(
+                "LibCST's tool formats each file with black, which is not installed: add --no-format, or install black"
+            )
         arg_parser.add_argument("--torch-version", metavar="X.Y", help="The torch to migrate to.")
         arg_parser.add_argument("--style", choices=("npu", "portable"), default="npu", help="npu; portable: CUDA too.")
         arg_parser.add_argument("--rule", dest="rules", metavar="FILE", action="append", help="A JSON file of rules.")
@@ -59,3 +67,12 @@ class Migrate(CodemodCommand):
             if finding.open:
                 self.warn(f"{finding.span.line}:{finding.span.column}: {finding.code} {finding.message}")
         return cst.parse_module(result.data) if result.changed else tree
+
+
+def _lacks_black(arguments: Sequence[str]) -> bool:
+    """True in LibCST's tool where it would format with black and there is none; a file of its own may name another."""
+    tool = Path(arguments[0]).parts[-2:] == ("libcst", "tool.py") and "codemod" in arguments
+    if not tool or {"--no-format", "-h", "--help"} & {*arguments} or shutil.which("black"):
+        return False
+    here = Path.cwd()
+    return not any((folder / ".libcst.codemod.yaml").exists() for folder in (here, *here.parents))

@@ -1,9 +1,13 @@
-"""Rules that rewrite and are not run, and why."""
+"""Rules that rewrite and are not run, and why: rules of tables by name.
+
+Of a code whose edits Python makes the page says it, under `not run` in its head.
+"""
 
 from __future__ import annotations
 
 from tests.executed.snippet import TORCH, Rule
 from transplt.base.settings import TORCH_VERSIONS
+from transplt.rules.pages import load
 from transplt.rules.versions import spans
 
 _GRAPHS = "graphs of captured kernels are on neither host: there is nothing to capture where all runs at once"
@@ -48,34 +52,25 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "the two differ in their first steps, as the rule says: NpuFusedLamb corrects no bias": (
         "apex.optimizers.FusedLAMB", "apex.optimizers.fused_lamb.FusedLAMB",
     ),
-    "Python 3 does not read the original: `async` is a keyword": ("NPU155",),
-    "the original raises with every torch that torch_npu is there for": ("NPU159",),
-    "a second file, npu_port.py: written and run in tests/test_helper_output.py; what calls it is NPU135": ("NPU156",),
-    "asked for by --check-ranks, and gives no result: run with two ranks in tests/helper/test_checks.py": ("NPU357",),
-    "for torch 2.6 and older: later ones pin for the accelerator that is there": ("NPU124",),
-    "kernels of Triton: run in its interpreter, before and after, in tests/tunings/test_triton_runs.py": (
-        "NPU774", "NPU775",
-    ),
-    "kernels of Triton: run in its interpreter, before and after, in tests/prove/test_triton_edits.py": (
-        "NPU561", "NPU562", "NPU563", "NPU566",
-    ),
-    _not_installed("timm"): ("NPU149",),
-    "for torch 2.2 and older: later ones take a number as a device of the accelerator": ("NPU247",),
 }  # fmt: skip
 _NO_PYTHON = "NPU8"
-_PACKAGES = ("accelerate", "transformers", "mmcv", "mmengine")
 
 REASONS = {name: reason for reason, names in _NAMES.items() for name in names}
 
 
 def reason_of(rule: Rule) -> str:
-    """Why a rule is not run; empty where nothing is said against it."""
+    """Why a rule is not run, where somebody says so; empty where nothing is said against it."""
     if TORCH not in rule.versions:
         return f"for torch {spans(list(rule.versions))} only; the tests run {TORCH}"
     if rule.name.startswith(_NO_PYTHON):
         return "it edits files that are not Python: pairs in tests/files"
+    return REASONS.get(rule.name) or ("" if rule.new else load(rule.code).not_run)
+
+
+def missing_package(rule: Rule) -> str:
+    """Why a name of a package other than torch, for which nobody wrote a snippet, is not run."""
     package = rule.name.partition(".")[0]
-    return REASONS.get(rule.name) or (_not_installed(package) if package in _PACKAGES else "")
+    return _not_installed(package) if rule.new and package != "torch" else ""
 
 
 assert TORCH in TORCH_VERSIONS

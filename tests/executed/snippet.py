@@ -58,7 +58,8 @@ class Snippet:
 
     @property
     def source(self) -> str:
-        return "import torch\n" + self.code.strip("\n") + "\n"
+        code = self.code.strip("\n") + "\n"
+        return code if code.startswith("import torch\n") else "import torch\n" + code
 
 
 @dataclass(frozen=True)

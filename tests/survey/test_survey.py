@@ -16,6 +16,7 @@ from tests.browser import browser
 from tests.test_html_report import in_browser
 from transplt.base.errors import UsageError
 from transplt.faces.cli.survey import survey
+from transplt.project.survey import alone
 from transplt.project.survey.alone import analyse
 from transplt.project.survey.sources import read_list, sources_of
 from transplt.project.survey.task import Task
@@ -111,6 +112,21 @@ def test_a_repository_from_git_by_its_commit(tmp_path: Path) -> None:
     head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
     assert row["commit"] == head and row["automatic"] == 1
     assert analyse(Task("origin", f"file://{origin}", is_url=True, known=answer.key)).same
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="each has a process of its own there")
+def test_many_repositories_need_one_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    starts: list[object] = []
+    starting = alone.started
+    monkeypatch.setattr(alone, "started", lambda *given, **named: starts.append(given) or starting(*given, **named))
+    monkeypatch.setattr(alone, "_idle", [])
+    one = project(tmp_path / "one", "import torch\nx = torch.ones(1).cuda()\n")
+    answers = [analyse(Task(name, str(one))) for name in ("first", "second", "third")]
+    for ready in alone._idle:
+        ready.close()
+    assert len(starts) == 1
+    assert not any(answer.failed for answer in answers)
+    assert len({answer.key for answer in answers}) == 1
 
 
 def test_limits_cost_a_repository_only_itself(tmp_path: Path) -> None:

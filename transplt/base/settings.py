@@ -52,7 +52,8 @@ class Settings:
     """What the engine needs to know besides a file's bytes.
 
     `user_rules` holds the texts of the user's rule files in the order given (name, JSON text), a later one wins; they
-    were validated before. `fixers` of other packages are (name, distribution, version, digest of the sources).
+    were validated before. `fixers` of other packages are (name, distribution, version, digest of the sources); so are
+    `codemods`, classes of LibCST by their full names.
     `per_file_ignores` maps a glob of paths to code prefixes; the paths are relative to the
     folder of the settings, and `base` leads from there to the input: empty, or a folder with a trailing slash.
     `analysis` also looks up what the project uses of torch (engine/analysis), for the card `hardware` (A2, A3 or
@@ -83,6 +84,7 @@ class Settings:
     torch_npu_import: str = "auto"  # one of IMPORTS
     user_rules: tuple[tuple[str, str], ...] = ()
     fixers: tuple[tuple[str, str, str, str], ...] = ()
+    codemods: tuple[tuple[str, str, str, str], ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     base: str = ""
     analysis: bool = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 from typing import Any
 
 from transplt.diagnose.operators import BEFORE_OPERATORS
@@ -62,38 +63,47 @@ class Anchors:
     """The expression for one log, which grows smaller."""
 
     def __init__(self) -> None:
-        literals = {sign.literal for error in known_errors() for sign in error.signs}
-        every = (*literals, *_BEFORE_NUMBERS, *BEFORE_OPERATORS, *_UNKNOWN_LITERALS, TRACEBACK, FRAME)
-        self._tails: dict[bytes, set[bytes]] = {}
-        for literal in sorted(each.encode() for each in every):
-            self._tails.setdefault(_tail(literal), set()).add(literal)
+        tails, expression = _whole()
+        self._tails: dict[bytes, tuple[bytes, ...]] = {**tails}
         self._often: Counter[bytes] = Counter()
         self.left_out: set[bytes] = set()
         self._codes: tuple[bytes, ...] = _CODES
-        self.expression = self._compiled()
+        self.expression = expression
 
     def seen(self, found: bytes) -> None:
         """Counts one place by what was found there; leaves it out when it came up often enough."""
         self._often[found] += 1
         if self._often[found] < (_OFTEN_FRAMES if found in _FRAMES else _OFTEN):
             return
-        self.left_out |= self._tails.get(found, {found})
+        self.left_out |= {*self._tails.get(found, (found,))}
         if found in self._tails:
             del self._tails[found]
         else:  # a code: one expression has all of them, so that it is looked for no more but by the words beside it
             self._codes = tuple(code for code in self._codes if not re.fullmatch(code, found))
-        self.expression = self._compiled()
+        self.expression = _compiled(self._tails, self._codes)
 
-    def _compiled(self) -> re.Pattern[bytes]:
-        # One flat choice: only then the search begins with the set of first bytes, ten times as fast.
-        trie: dict[Any, Any] = {}
-        for tail, literals in sorted(self._tails.items()):
-            node = trie
-            for byte in tail:
-                node = node.setdefault(byte, {})
-            node[None] = sorted(literals)
-        words = [re.escape(bytes([byte])) + _alternatives(below) for byte, below in trie.items()]
-        return re.compile(b"|".join([*self._codes, *words]) or b"(?!)")
+
+@cache
+def _whole() -> tuple[dict[bytes, tuple[bytes, ...]], re.Pattern[bytes]]:
+    """What each log begins with: the literals of all errors by their tails, and the expression; it takes some 30 ms."""
+    literals = {sign.literal for error in known_errors() for sign in error.signs}
+    every = {*literals, *_BEFORE_NUMBERS, *BEFORE_OPERATORS, *_UNKNOWN_LITERALS, TRACEBACK, FRAME}
+    tails: dict[bytes, tuple[bytes, ...]] = {}
+    for literal in sorted(each.encode() for each in every):
+        tails[_tail(literal)] = (*tails.get(_tail(literal), ()), literal)
+    return tails, _compiled(tails, _CODES)
+
+
+def _compiled(tails: dict[bytes, tuple[bytes, ...]], codes: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    # One flat choice: only then the search begins with the set of first bytes, ten times as fast.
+    trie: dict[Any, Any] = {}
+    for tail, literals in sorted(tails.items()):
+        node = trie
+        for byte in tail:
+            node = node.setdefault(byte, {})
+        node[None] = sorted(literals)
+    words = [re.escape(bytes([byte])) + _alternatives(below) for byte, below in trie.items()]
+    return re.compile(b"|".join([*codes, *words]) or b"(?!)")
 
 
 #: The search stops at these bytes alone, and then looks back for what stands before. They are few and rare in logs, and

@@ -52,9 +52,11 @@ class Child:
 
 @contextlib.contextmanager
 def started(
-    entry: str, arguments: Sequence[str], folder: str | Path, environment: Mapping[str, str], *, stdin: bool = False
+    entry: str, arguments: Sequence[str], folder: str | Path, environment: Mapping[str, str], *, talks: bool = False
 ) -> Iterator[Child]:
-    """`module:function` in a process that works in `folder`, with `stdin` as a pipe or empty. OSError if it cannot be.
+    """`module:function` in a process that works in `folder`. OSError if it cannot be.
+
+    One that `talks` has pipes as standard input and output; else the input is empty, and the output goes into a file.
 
     Who starts it ends it, or waits for it: here only its files are closed.
     """
@@ -65,9 +67,16 @@ def started(
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
         process = subprocess.Popen(
             [sys.executable, "-c", code, *arguments], cwd=folder, env={**os.environ, **environment},
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL, stdout=out, stderr=error, start_new_session=True,
+            stdin=subprocess.PIPE if talks else subprocess.DEVNULL, stdout=subprocess.PIPE if talks else out,
+            stderr=error, start_new_session=True,
         )  # fmt: skip
-        yield Child(process, out, error)
+        try:
+            yield Child(process, out, error)
+        finally:
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
 
 
 def end_group(number: int, how: signal.Signals) -> None:

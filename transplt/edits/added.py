@@ -56,7 +56,7 @@ def added_fixers(added: Sequence[Added]) -> tuple[Fixer, ...]:
 
 
 def _load(name: str, source: Path | None) -> Added:
-    path = [entry for entry in sys.path if _trusted(entry, source)]
+    path = trusted_path(source)
     found = [
         (distribution, point)
         for distribution in metadata.distributions(path=path)
@@ -77,27 +77,37 @@ def _load(name: str, source: Path | None) -> Added:
     ((title, (distribution, point)),) = fitting.items()
     subject = f"the fixer {shown(name)} of {shown(title)} {shown(distribution.version)}"
     try:
-        with _path_is(path):
+        with path_is(path):
             fixers = fixers_in(point.module)
-            files = [*_files(point.module)]
+            files = [*files_of(point.module)]
     except Exception as error:
         raise UsageError(f"{subject} cannot be loaded: {type(error).__name__}: {shown(str(error))}") from error
-    if any(not _trusted(os.path.dirname(file), source) for file in files):
+    if any(not trusted(os.path.dirname(file), source) for file in files):
         raise UsageError(f"{subject} lies in the current folder or in the input")
     wrong = [fixer for fixer in fixers if fixer.code not in CODES or fixer.theme]
     if not fixers or wrong:
         why = f"states {wrong[0].code} or a theme" if wrong else "states no Fixer"
         raise UsageError(f"{subject} {why}; it has to have {' or '.join(CODES)}")
-    digest = hashlib.blake2b(digest_size=16)
-    for file in files:
-        data = read_regular(file, SOURCE)
-        digest.update(f"{os.path.basename(file)}\0{len(data)}\0".encode("utf-8", "surrogateescape") + data)
-    added = Added(name, title, distribution.version, digest.hexdigest())
+    added = Added(name, title, distribution.version, digest_of(files))
     _LOADED[added] = fixers
     return added
 
 
-def _trusted(entry: str, source: Path | None) -> bool:
+def digest_of(files: Sequence[str]) -> str:
+    """One over the contents of sources."""
+    digest = hashlib.blake2b(digest_size=16)
+    for file in files:
+        data = read_regular(file, SOURCE)
+        digest.update(f"{os.path.basename(file)}\0{len(data)}\0".encode("utf-8", "surrogateescape") + data)
+    return digest.hexdigest()
+
+
+def trusted_path(source: Path | None) -> list[str]:
+    """The entries of `sys.path` from which code is loaded for an input at `source`."""
+    return [entry for entry in sys.path if trusted(entry, source)]
+
+
+def trusted(entry: str, source: Path | None) -> bool:
     """False for the current folder, and for what lies in an input: but not for where Python itself has its packages."""
     if not entry or not os.path.isabs(entry):
         return False
@@ -108,7 +118,8 @@ def _trusted(entry: str, source: Path | None) -> bool:
 
 
 @contextmanager
-def _path_is(path: Sequence[str]) -> Iterator[None]:
+def path_is(path: Sequence[str]) -> Iterator[None]:
+    """`sys.path` is this one meanwhile."""
     before = sys.path[:]
     sys.path[:] = path
     try:
@@ -117,7 +128,7 @@ def _path_is(path: Sequence[str]) -> Iterator[None]:
         sys.path[:] = before
 
 
-def _files(module: str) -> Iterator[str]:
+def files_of(module: str) -> Iterator[str]:
     """The sources of a module, or of a package with all that it holds."""
     loaded = importlib.import_module(module)
     if not hasattr(loaded, "__path__"):

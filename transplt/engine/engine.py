@@ -52,6 +52,12 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
     What is parsed for it is kept in `files`, for `migrate_source` in the same process (`ProjectFacts.files`).
     """
     files = files or Files()
+    if settings.codemods:
+        from transplt.engine.users_codemods import after_codemods, takes_part
+
+        if takes_part(path, settings) and not is_helper(path, data):
+            data = after_codemods(data, path, settings)
+        settings = replace(settings, codemods=())
     if is_helper(path, data):
         return replace(empty_facts(path), placing=Placing(ours=defined_in(data)))
     facts, copy = _facts(data, path, settings, files), copy_of(path, data)
@@ -140,7 +146,16 @@ def _linked(file: File) -> list[Slots]:
 
 def migrate_source(data: bytes, path: str, settings: Settings, project: ProjectFacts | None = None) -> FileResult:
     """Rewrite one file. Without `project` only what needs no other file is edited."""
-    return _finished(data, path, settings, project or ProjectFacts(), carry_out)
+    project = project or ProjectFacts()
+    if not settings.codemods:
+        return _finished(data, path, settings, project, carry_out)
+    from transplt.engine.users_codemods import takes_part, with_codemods
+
+    if not takes_part(path, settings) or is_helper(path, data) or settings.leaves(path):
+        return _finished(data, path, replace(settings, codemods=()), project, carry_out)
+    every = replace(settings, picked=None)
+    result = with_codemods(data, path, every, lambda made, rest: _finished(made, path, rest, project, carry_out))
+    return result if settings.picked is None else all_or_none(result, data, settings)
 
 
 def survey_source(data: bytes, path: str, settings: Settings, project: ProjectFacts | None = None) -> FileResult:

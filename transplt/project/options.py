@@ -42,6 +42,7 @@ class Options:
     out: _Path | None = None
     rules: Sequence[_Path] = ()
     fixers: Sequence[str] = ()
+    codemods: Sequence[str] = ()
     exclude: Sequence[str] = ()
     isolated: bool = False
     torch_version: str | None = None
@@ -167,7 +168,7 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
     """The settings of a run over `folder`: the command line over the project's own settings over the defaults."""
     version = torch.version
     values = {**_given(config), **_given(options), "torch_version": version, "oldest_torch": torch.oldest,
-            "base": config.base(folder), "tune": (), "adapt": (), "fixers": ()}  # fmt: skip
+            "base": config.base(folder), "tune": (), "adapt": (), "fixers": (), "codemods": ()}  # fmt: skip
     values["pins"] = asked_versions(folder, {*gpu_words().packages, *default_devices.packages(), *adaptors.packages()})
     settings = Settings(**values)
     portable = settings.style == "portable"
@@ -194,6 +195,7 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
         adapt=adapt,
         own_card=() if options.isolated else ran_on_own_card(card_named(settings.hardware), version),
         fixers=_added(options.fixers, folder),
+        codemods=_codemods(options.codemods, folder),
         user_rules=(*_rules_of(config), *read_rules([*map(Path, options.rules)])),
     )
 
@@ -205,6 +207,15 @@ def _added(names: Sequence[str], folder: Path) -> tuple[tuple[str, str, str, str
     from transplt.edits.added import find_added
 
     return find_added(names, Path(os.path.realpath(folder)))
+
+
+def _codemods(names: Sequence[str], folder: Path) -> tuple[tuple[str, str, str, str], ...]:
+    """The LibCST codemods that were named."""
+    if not names:
+        return ()
+    from transplt.edits.added_codemods import find_codemods
+
+    return find_codemods(names, Path(os.path.realpath(folder)))
 
 
 def _rules_of(config: Config) -> tuple[tuple[str, str], ...]:

@@ -12,15 +12,24 @@ from transplt.base.settings_folder import settings_folder
 from transplt.base.text.regular_file import SETTINGS, read_regular
 from transplt.base.text.toml import parse_toml
 
-_KEYS = {"fixers", "file-budget"}
+_KEYS = {"codemods", "fixers", "file-budget"}
 
 
 def own_fixers(environment: Mapping[str, str]) -> tuple[str, ...]:
     """The names under `fixers`, none where there is no such file. UsageError for one that is wrong."""
+    return _names("fixers", "name", environment)
+
+
+def own_codemods(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Likewise those under `codemods`."""
+    return _names("codemods", "package.module.Class", environment)
+
+
+def _names(key: str, example: str, environment: Mapping[str, str]) -> tuple[str, ...]:
     path, table = _own(environment)
-    names = table.get("fixers", [])
+    names = table.get(key, [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UsageError(f'{shown(path)}: fixers is a list of names, `fixers = ["name"]`')
+        raise UsageError(f'{shown(path)}: {key} is a list of names, `{key} = ["{example}"]`')
     return tuple(names)
 
 
@@ -51,5 +60,5 @@ def _own(environment: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     except ValueError as error:
         raise UsageError(f"{shown(path)} is not TOML: {error}") from error
     if {*table} - _KEYS:
-        raise UsageError(f"{shown(path)}: it holds {' and '.join(sorted(_KEYS))}, and nothing else")
+        raise UsageError(f"{shown(path)}: it holds {', '.join(sorted(_KEYS))}, and nothing else")
     return path, table

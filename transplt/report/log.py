@@ -38,6 +38,8 @@ def _lines(result: RunResult) -> Iterator[str]:
         yield f"rules: {visible(name)}"
     for name, distribution, version, _ in settings.fixers:
         yield f"fixer: {visible(name)} of {visible(distribution)} {visible(version)}"
+    for name, distribution, version, _ in settings.codemods:
+        yield f"codemod: {visible(name)} of {visible(distribution)} {visible(version)}"
     yield from result.planned
     yield (
         f"files: {len(result.files)} in the output, {len(result.python_files)} Python, {len(result.changed)} changed, "

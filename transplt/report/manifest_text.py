@@ -18,7 +18,10 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
     A file name that is not UTF-8 is written with lone surrogates, as JSON escapes.
     """
     settings = result.settings
-    fixers = [dict(zip(("name", "distribution", "version"), each, strict=False)) for each in settings.fixers]
+    fixers, codemods = (
+        [dict(zip(("name", "distribution", "version"), each, strict=False)) for each in every]
+        for every in (settings.fixers, settings.codemods)
+    )
     table = {
         "tool": "transplt",
         "format": FORMAT,
@@ -38,6 +41,7 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
         },
         **({"apex_levels": _levels(result)} if settings.amp == "apex" else {}),
         **({"fixers": fixers} if fixers else {}),
+        **({"codemods": codemods} if codemods else {}),
         "files": {
             record.path: {"sha256": record.sha256, "edited_lines": list(record.edited_lines)}
             if record.edited_lines

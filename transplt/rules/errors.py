@@ -21,6 +21,7 @@ has
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass
 from enum import IntEnum
@@ -42,6 +43,10 @@ class Kind(IntEnum):
     SLOW = 5  # no error: works, and costs time or steps
     HARMLESS = 6  # no error
     CLUE = 7  # no error: decides between the causes of one
+
+
+class ErrorRowWrong(ValueError):
+    """A row of rules/errors/ that lacks something: file, row and what goes in, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,16 @@ _KINDS = {
 #: Codes of torch_npu: the modules of the two digits in the middle.
 MODULES = {"00": "PTA, torch_npu itself", "01": "OPS, operators", "02": "DIST, process groups", "03": "GRAPH, graphs",
            "04": "PROF, the profiler", "99": "UNKNOWN, the program"}  # fmt: skip
+#: What a row must have, and what goes in.
+_NEEDED = {
+    "name": "a name of its own, `npu-out-of-memory`", "title": "what happened, in some words",
+    "kind": f"one of {', '.join(kind.name.lower() for kind in Kind)}",
+    "means": "what the error says, a sentence", "cause": "the likely cause, a sentence",
+    "do": "a list of steps, each a sentence",
+    "predicted_by": "a list of the codes of findings that foretell it (`NPU792`), or []",
+    "source": "the document that says so, or its short name under `sources`",
+}  # fmt: skip
+_OTHERS = {"code", "signs", "unless", "seen", "form", "alone", "vague", "checks", "when", "asynchronous"}
 _TORCH_NPU = re.compile(r"ERR(\d\d)?(\d{3})", re.IGNORECASE)
 _CANN = re.compile(r"E[0-9A-Z]\d{4}|\d{6}", re.IGNORECASE)
 
@@ -131,11 +146,15 @@ def indented(text: str) -> str:
 
 @cache
 def known_errors() -> tuple[KnownError, ...]:
-    """All of them, in the order of the files and of their rows."""
+    """All of them, in the order of the files and of their rows. ErrorRowWrong for a row that lacks something."""
     found = []
     for path in sorted((rules_dir() / "errors").glob("*.json")):
         table: dict[str, Any] = read_table(f"errors/{path.name}")
-        found += [_error(row, path.stem, table["sources"]) for row in table["errors"]]
+        for number, row in enumerate(table["errors"], 1):
+            if wrong := _wrong(row):
+                where = f"rules/errors/{path.name}, row {number} ({row.get('name', 'without a name')})"
+                raise ErrorRowWrong(f"{where}: {wrong}")
+            found.append(_error(row, path.stem, table["sources"]))
     return tuple(found)
 
 
@@ -189,6 +208,23 @@ def predicted_errors(finding: str, document: str = "") -> str:
         return ""
     head = "## Errors on the card\n\nWhat is left of it shows on an NPU as one of these (`transplt diagnose LOG`):\n\n"
     return head + "\n".join(rows) + "\n"
+
+
+def _wrong(row: dict[str, Any]) -> str:
+    """What is wrong with a row, empty for nothing."""
+    for key, words in _NEEDED.items():
+        if key not in row:
+            return f"`{key}` is missing: {words}"
+    if unknown := sorted(row.keys() - _NEEDED.keys() - _OTHERS):
+        close = difflib.get_close_matches(unknown[0], (*_NEEDED, *_OTHERS), n=1)
+        return f"`{unknown[0]}` is no key" + (f"; did you mean `{close[0]}`?" if close else "")
+    if row["kind"].upper() not in Kind.__members__:
+        return f"`kind` is {row['kind']!r}: {_NEEDED['kind']}"
+    if not (row.get("code") or row.get("signs")):
+        return "`signs` is missing: a list of texts that a line of the log holds (or `code`, such as EI0002)"
+    if not (row.get("seen") or row.get("form")):
+        return "`seen` is missing: a list of [text of a log, where it was seen] (or `form`, as the vendor defines it)"
+    return ""
 
 
 def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownError:

@@ -17,7 +17,7 @@ SECTIONS = ("Message", "Why", "What to do", "Example")
 BLOCKS = ("import", "first step", "numbers", "later", "slow", "tidy")
 #: What findings of a code are told apart by: by nothing, their API, its package, the file, the compiled extension.
 GROUPED_BY = ("", "api", "package", "file", "extension")
-_FACTS = ("code", "title", "level", "effort", "blocks", "by", "action")
+_FACTS = ("code", "title", "level", "effort", "blocks", "by", "action", "not run")
 
 _CODE = re.compile(r"NPU[0-9]{3}")
 
@@ -31,7 +31,8 @@ class Diagnostic:
     """One page. `level` is what findings with the code usually have; a rule may set another.
 
     For the actions: `blocks` is one of `BLOCKS`, `by` one of `GROUPED_BY`, `action` what a person does about findings
-    with the code, with `{name}` for what they are grouped by.
+    with the code, with `{name}` for what they are grouped by. `not_run` is why no test runs what edits with the code
+    write, where the example does not show it.
     """
 
     code: str
@@ -42,6 +43,7 @@ class Diagnostic:
     blocks: str = "later"
     by: str = ""
     action: str = ""
+    not_run: str = ""
 
     def text(self) -> str:
         """The page as it is shown on a terminal: Markdown without the front matter."""
@@ -118,6 +120,9 @@ def parse(code: str, text: str) -> Diagnostic:
         raise DiagnosticError(f"{code}: blocks {blocks!r}, by {by!r} and action {action!r} do not go together")
     try:
         effort = Effort(facts["effort"]) if facts.get("effort") else None
-        return Diagnostic(code, facts["title"], Level(facts.get("level", "")), effort, sections, blocks, by, action)
+        level = Level(facts.get("level", ""))
     except ValueError as error:
         raise DiagnosticError(f"{code}: {error}") from None
+    return Diagnostic(
+        code, facts["title"], level, effort, sections, blocks, by, action, facts.get("not run", "")
+    )  # fmt: skip

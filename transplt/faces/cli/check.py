@@ -14,6 +14,7 @@ import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.faces.cli.command import (
+    CODEMODS,
     DONE,
     EXIT_ZERO,
     FIXERS,
@@ -71,6 +72,7 @@ _STDIN = "-"
 )
 @RULES
 @FIXERS
+@CODEMODS
 @click.option("-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs by similar ones.")
 @click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")

@@ -28,11 +28,22 @@ def _with_own_fixers(ctx: click.Context, option: click.Parameter, value: tuple[s
     return (*value, *(name for name in own_fixers(os.environ) if name not in value))
 
 
+def _with_own_codemods(ctx: click.Context, option: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Likewise the codemods."""
+    from transplt.project.own_settings import own_codemods
+
+    return (*value, *(name for name in own_codemods(os.environ) if name not in value))
+
+
 #: Options that several commands have.
 RULES = click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules.")
 FIXERS = click.option(
     "--fixer", "fixers", multiple=True, metavar="NAME", callback=_with_own_fixers, help="Fixers of another package."
 )
+CODEMODS = click.option(
+    "--codemod", "codemods", multiple=True, metavar="NAME", callback=_with_own_codemods,
+    help="A LibCST codemod of yours: package.module.Class.",
+)  # fmt: skip
 JOBS = click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
 EXECUTOR = click.option(
     "--executor",

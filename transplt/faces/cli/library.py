@@ -85,6 +85,7 @@ def migrate_tree(
     style: str | None = None,
     rules: _Path | Sequence[_Path] = (),
     fixers: str | Sequence[str] = (),
+    codemods: str | Sequence[str] = (),
     exclude: str | Sequence[str] = (),
     specify_device: bool | None = None,
     similar: bool | None = None,
@@ -108,7 +109,7 @@ def migrate_tree(
     `tune` and `adapt` (names of tunings and adaptors, or all) and what belongs to them mean what they mean on the
     command line. The input is never changed; the output is there and complete at the end, or it is not there.
     """
-    rules, fixers, exclude = _several(rules), _several(fixers), _several(exclude)
+    rules, fixers, codemods, exclude = _several(rules), _several(fixers), _several(codemods), _several(exclude)
     options = Options(**locals(), analysis=True)  # the arguments are options, by their names
     _version(torch_version)
     possible_path(os.fspath(source))
@@ -125,6 +126,7 @@ def check(
     style: str | None = None,
     rules: _Path | Sequence[_Path] = (),
     fixers: str | Sequence[str] = (),
+    codemods: str | Sequence[str] = (),
     exclude: str | Sequence[str] = (),
     select: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
@@ -138,10 +140,10 @@ def check(
     _version(torch_version)
     for path in paths:
         possible_path(os.fspath(path))
-    rules, fixers, exclude = _several(rules), _several(fixers), _several(exclude)
+    rules, fixers, codemods, exclude = _several(rules), _several(fixers), _several(codemods), _several(exclude)
     options = Options(
-        torch_version=torch_version, style=style, rules=rules, fixers=fixers, exclude=exclude, isolated=isolated,
-        jobs=jobs,
+        torch_version=torch_version, style=style, rules=rules, fixers=fixers, codemods=codemods,
+        exclude=exclude, isolated=isolated, jobs=jobs,
     )  # fmt: skip
     ignores = switched_off(parse_codes(_several(select), "select"), parse_codes(_several(ignore), "ignore"))
     return check_paths([Path(path) for path in paths], options, ignores=ignores)

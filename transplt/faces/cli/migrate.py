@@ -11,6 +11,7 @@ import click
 
 from transplt.base.errors import UsageError
 from transplt.faces.cli.command import (
+    CODEMODS,
     DONE,
     EXECUTOR,
     EXIT_ZERO,
@@ -57,6 +58,7 @@ _PLACES = (
 _EDITS = (
     RULES,
     FIXERS,
+    CODEMODS,
     click.option(
         "-s", "--specify-device", is_flag=True, default=None, help="Take the running device from the environment."
     ),
