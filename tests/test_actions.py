@@ -366,8 +366,8 @@ def test_third_party_folders_are_one_action_each() -> None:
 
 def test_packages_are_one_action_each_and_members_of_a_module_are_named() -> None:
     found = [
-        at("a.py", 1, "NPU510", "flash_attn.bert_padding", "the package flash_attn is bound to CUDA"),
-        at("b.py", 1, "NPU510", "flash_attn.flash_attn_func", "the package flash_attn is bound to CUDA"),
+        at("a.py", 1, "NPU510", "flash_attn.bert_padding", "the package flash_attn does not support NPUs"),
+        at("b.py", 1, "NPU510", "flash_attn.flash_attn_func", "the package flash_attn does not support NPUs"),
         at("a.py", 3, "NPU520", "torch.nn.utils.rnn.pack_padded_sequence"),
         at("a.py", 4, "NPU520", "torch.nn.utils.rnn.pad_packed_sequence"),
         at("a.py", 5, "NPU520", "torch.nn.RNN"),
@@ -452,7 +452,7 @@ def test_what_matters_least_is_joined_first() -> None:
 
 
 def test_what_no_training_script_reaches_comes_last_whatever_it_blocks() -> None:
-    bound = at("tools/to_trt.py", 1, "NPU510", "torch2trt", "the package torch2trt is bound to CUDA")
+    bound = at("tools/to_trt.py", 1, "NPU510", "torch2trt", "the package torch2trt does not support NPUs")
     tool = replace(bound, aside=True)
     first, last = actions_of([tool, at("train.py", 9, "NPU206")])
     assert (first.first, first.aside) == ("train.py:9", False)
@@ -634,9 +634,9 @@ def test_what_an_image_installs_goes_with_the_image() -> None:
 
 
 def test_a_part_of_a_package_goes_with_the_package() -> None:
-    whole = at("a.py", 1, "NPU510", "bitsandbytes", "the package bitsandbytes is bound to CUDA")
+    whole = at("a.py", 1, "NPU510", "bitsandbytes", "the package bitsandbytes does not support NPUs")
     part = at("b.py", 1, "NPU510", "bitsandbytes.optim.Adam8bit", "bitsandbytes.optim.Adam8bit needs CUDA")
-    other = at("c.py", 1, "NPU511", "apex", "the package apex needs a version adapted to Ascend")
+    other = at("c.py", 1, "NPU511", "apex", "the package apex needs an Ascend version")
     apex = at("d.py", 1, "NPU510", "apex.parallel.SyncBatchNorm", "apex.parallel.SyncBatchNorm needs CUDA")
     assert titles(actions_of([whole, part])) == ["Replace bitsandbytes: no NPU support"]
     assert titles(actions_of([part])) == ["Replace bitsandbytes.optim.Adam8bit: no NPU support"]
@@ -645,8 +645,10 @@ def test_a_part_of_a_package_goes_with_the_package() -> None:
 
 def test_a_test_that_leads_to_a_simulator_is_the_decision_about_it() -> None:
     device = at("a.py", 1, "NPU273", "", "'CUDA' is the device of openmm, not one of torch")
-    leads = at("b.py", 1, "NPU272", "", "an NPU is not the CPU: this test leads to code that needs CUDA (openmm)")
-    other = at("b.py", 2, "NPU272", "", "an NPU is not the CPU either: this test leads to code that needs CUDA (jax)")
+    leads = at("b.py", 1, "NPU272", "", "an NPU is not the CPU: this condition leads to code that needs CUDA (openmm)")
+    other = at(
+        "b.py", 2, "NPU272", "", "an NPU is not the CPU either: this condition leads to code that needs CUDA (jax)"
+    )
     assert titles(actions_of([device, leads])) == [load("NPU273").action]
     assert len(actions_of([device, leads, other])) == 2
 
@@ -689,7 +691,9 @@ def test_what_is_asked_for_blocks_no_more_than_its_imports(where: str, blocks: s
 @pytest.mark.parametrize(("extra", "actions"), [("tensorrt", 1), ("deploy", 2), ("", 2)])
 def test_what_an_extra_of_a_package_holds_goes_with_it(extra: str, actions: int) -> None:
     option = f"the extra {extra}" if extra else ""
-    bound = at("pyproject.toml", 3, "NPU290", "tensorrt", "the requirement tensorrt is bound to CUDA", option=option)
+    bound = at(
+        "pyproject.toml", 3, "NPU290", "tensorrt", "the requirement tensorrt does not support NPUs", option=option
+    )
     needs = "the requirement onnxruntime-gpu needs an extra package for Ascend"
     other = at("pyproject.toml", 4, "NPU290", "onnxruntime", needs, option=option)
     found = actions_of([bound, other])
@@ -707,7 +711,9 @@ def test_of_an_image_the_image_is_told_first() -> None:
 def test_a_package_of_a_script_that_does_not_train_comes_behind_the_image(late: str, first: str) -> None:
     found = [
         *(at(f"{name}/Dockerfile", 1, "NPU850") for name in "abc"),
-        at("a/Dockerfile", 4, "NPU290", "auto_gptq", "the requirement auto-gptq is bound to CUDA", blocks="import"),
-        at("quantize.py", 1, "NPU510", "auto_gptq", "the package auto_gptq is bound to CUDA", late=late),
+        at(
+            "a/Dockerfile", 4, "NPU290", "auto_gptq", "the requirement auto-gptq does not support NPUs", blocks="import"
+        ),
+        at("quantize.py", 1, "NPU510", "auto_gptq", "the package auto_gptq does not support NPUs", late=late),
     ]
     assert first in actions_of(found)[0].codes

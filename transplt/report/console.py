@@ -109,7 +109,7 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
     )
     yield from _codes(result)
     if any(cause.reason == "project-beside" for record in result.files for cause in record.ledger.causes):
-        yield "  the project handles the NPU by itself: files for CUDA stay, and what is for CUDA alone is NPU200"
+        yield "  the project supports NPUs itself: files for CUDA stay, and what is for CUDA alone is NPU200"
     written = {record.path for record in result.helpers}
     if places := own_places(record.path for record in result.files if record.path not in written):
         named = [*map(shown, places[:_MOST_NAMES])]
