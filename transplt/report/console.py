@@ -155,7 +155,7 @@ def _launch(result: RunResult) -> str:
     if name is None:
         return "  no launch script: the program was not made distributed (NPU332 says why)"
     whole = any(finding.code == "NPU340" for finding in result.findings)
-    slow = "; every rank trains with all of the data: more cards are no faster (NPU340)" if whole else ""
+    slow = "; every rank trains on all of the data: more cards are no faster (NPU340)" if whole else ""
     return f"  to start it: bash {name} [--nproc N] [arguments of the script]{slow}"
 
 

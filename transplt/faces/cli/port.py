@@ -41,7 +41,7 @@ def port_command(
     included.
     """
     if card_pack is not None and not command:
-        raise UsageError("--card-pack records what --prove runs; give both")
+        raise UsageError("--card-pack needs --prove")
     from transplt.project.options import Options
     from transplt.project.port.port import port
 
@@ -54,7 +54,7 @@ def port_command(
     )
     if not quiet:
         if not done.commits:
-            more = "; something is left for a person, and `transplt check` says what" if done.result.exit_code else ""
+            more = "; something is left to do by hand; `transplt check` lists it" if done.result.exit_code else ""
             to_stderr(f"{branch}: nothing is left to commit{more}")
         for commit in done.commits:
             proof = f"  [{commit.proof}]" if commit.proof is not None else ""

@@ -275,7 +275,7 @@ def _passed_around(program: Program, file: File, home: Home) -> bool:
 def _in_module(file: File, function: Function | None) -> Home | str:
     """Above the function at module level that trains: the smallest place that outlives all its calls."""
     if function is None:
-        return "the place where the optimizer is made cannot be seen"
+        return "the place the place where the optimizer is created was not found"
     above: ast.AST = function
     while not isinstance(parent(above), ast.Module):
         above = parent(above)
