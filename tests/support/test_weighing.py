@@ -167,7 +167,7 @@ def test_a_version_counts() -> None:
         ),
         (
             Weighed(Status.DOUBTED, executed=True, ports=39),
-            ("all operators that it reaches have NPU kernels", "39 ports that train on NPUs use it"),
+            ("all operators that it reaches have NPU kernels", "39 migrated projects that train on NPUs use it"),
         ),
         (
             Weighed(Status.DOUBTED, executed=True, may_lack=("c",)),

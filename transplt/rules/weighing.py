@@ -66,7 +66,8 @@ class Weighed:
             found.append("the operator of its name has an NPU kernel")
         if self.ports:
             found.append(
-                f"{self.ports} ports that train on NPUs use it" if self.ports > 1 else "a migrated project uses it"
+                f"{self.ports} migrated projects that train on NPUs use "
+                "it" if self.ports > 1 else "a migrated project uses it"
             )
         return tuple(found)
 

@@ -291,7 +291,7 @@ def _why_averaging(models: Models, wraps: dict[Variable, Wrap], passes: Passes) 
         if not wrap.in_place and len({enclosing_function(node) for _, node in stores_of(program, origin)}) > 1:
             return f"{name} is made in several places"
         if not wrap.in_place and (node := made_anew(models, wrap)) is not None:
-            return f"{name} is made anew in line {node.lineno}, and trained again"
+            return f"{name} is created again in line {node.lineno}, and trained again"
         if any(isinstance(value.node, ast.Constant) for value in program.values.get(origin, ())):
             return f"{name} may be None"
         if early_uses(models, wrap):

@@ -50,7 +50,7 @@ def picked_edits(text: str, edits: Sequence[NumberedEdit]) -> list[NumberedEdit]
         first, last = int(match[1]), int(match[2] or match[1])
         if not 1 <= first <= last <= len(edits):
             there = f"there are 1 to {len(edits)}" if edits else "there is nothing to edit"
-            raise UsageError(f"--pick: there is no edit {part.strip()}; {there}, with the numbers of `check --diff`")
+            raise UsageError(f"--pick: there is no edit {part.strip()}; {there}, as numbered by `check --diff`")
         numbers.update(range(first, last + 1))
     return [edits[number - 1] for number in sorted(numbers)]
 
