@@ -52,7 +52,7 @@ def test_a_migration_says_what_it_did_on_stderr(
     assert f"migrated to {project}_msft" in err
     assert f"for torch {NEWEST} (the default: no requirement file pins torch) with torch_npu {NEWEST}" in err
     assert "1 Python file scanned, 1 changed, 0 failed" in err
-    assert "NPU101 A name of torch.cuda that torch.npu has too" in err
+    assert "NPU101 A function of torch.cuda that torch.npu also has" in err
     assert err.endswith("  0 left\n")
     assert (Path(f"{project}_msft") / "a.py").read_text().startswith("import torch\nimport torch_npu")
 
@@ -94,7 +94,7 @@ def test_bundles_are_refused(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-sims"], "No such option: -sims (options are not bundled; -s and -sim stand alone)"),
+        (["-sims"], "No such option: -sims (short options cannot be combined)"),
         (["-i=proj"], "write -i 'proj' with a space instead of '-i=proj'"),
         (["check", "-r=rules.json"], "write -r 'rules.json' with a space instead of '-r=rules.json'"),
     ],
@@ -148,10 +148,10 @@ def test_wrong_usage_is_exit_code_2(
         (["chek"], "no command 'chek'; did you mean 'check'? To migrate a project: transplt -i chek -o OUT"),
         (["-i", project, "--nonsense"], "No such option"),
         (["-i", project, "--torch-version", "1.4"], f"torch version '1.4' is not known; choose one of 2.1 to {NEWEST}"),
-        (["-i", project, "-r", "none.json"], "none.json: there is no such rule file"),
+        (["-i", project, "-r", "none.json"], "none.json: no such rule file"),
         (["-i", project, "explain", "NPU101"], "-i/--input: not for 'explain'"),
         (["-i", project, "--jobs", "-1"], "Invalid value for '--jobs'"),
-        (["explain", "NPU000"], "NPU000 is no code of transplt"),
+        (["explain", "NPU000"], "NPU000 is not a code of transplt"),
         (["rules", "nothing"], "No such command"),
     ):
         code, _, err = call(monkeypatch, capsys, *arguments)
@@ -244,7 +244,7 @@ def test_a_defect_is_exit_code_3(
     monkeypatch.setattr("transplt.project.tree.migrate_tree", broken)
     code, _, err = call(monkeypatch, capsys, "-i", project)
     assert code == 3
-    assert "a defect of transplt (RuntimeError); no half-written output is left" in err
+    assert "an internal error of transplt (RuntimeError); no partial output is left" in err
 
 
 def test_a_run_that_cannot_finish_is_exit_code_3(
@@ -285,7 +285,7 @@ def test_an_interrupt_is_exit_code_130_and_leaves_nothing(project: Path, number:
     process.send_signal(number)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert err.strip() == "interrupted; no half-written output is left"
+    assert err.strip() == "interrupted; no partial output is left"
     assert os.listdir(project.parent) == ["proj"]
 
 
@@ -354,7 +354,7 @@ def test_a_progress_bar_in_a_long_run_on_a_terminal(monkeypatch: pytest.MonkeyPa
 def test_the_list_of_codes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = call(monkeypatch, capsys, "rules")
     assert code == 0
-    assert f"NPU101 safe             2.1-{NEWEST}         A name of torch.cuda that torch.npu has too\n" in out
+    assert f"NPU101 safe             2.1-{NEWEST}         A function of torch.cuda that torch.npu also has\n" in out
     assert re.search(r"^NPU501 manual \(\w+\) ", out, re.MULTILINE)
     table = json.loads(call(monkeypatch, capsys, "rules", "--format=json")[1])
     assert [row["code"] for row in table] == [line.split()[0] for line in out.splitlines()]
@@ -405,7 +405,7 @@ def test_without_a_word_the_three_commands_are_told_in_the_width_of_the_terminal
     [
         (OSError(28, "No space left on device"), 3, "Error: cannot write standard output: No space left on device\n"),
         (OSError(27, "File too large", "a.csv"), 3, "Error: cannot write a.csv: File too large\n"),
-        (MemoryError(), 3, "Error: not enough memory; no half-written output is left\n"),
+        (MemoryError(), 3, "Error: not enough memory; no partial output is left\n"),
         (BrokenPipeError(32, "Broken pipe"), 0, ""),
     ],
 )

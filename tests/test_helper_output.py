@@ -67,7 +67,7 @@ def test_what_is_written(project: Path, tmp_path: Path) -> None:
 def test_what_is_listed(project: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run("-i", str(project), "-o", str(out))
-    said = "npu_port.py: functions that the port calls: OneCardDataParallel; the file is the project's own from now on"
+    said = "npu_port.py: helper functions of the port: OneCardDataParallel; the file belongs to the project from now on"
     assert said in " ".join(done.stderr.split())
     assert "3 Python files scanned, 3 changed, 0 failed; 4 files in the output" in done.stderr
     with open(out / "proj_msft" / "change_list.csv", newline="", encoding="utf-8") as file:
@@ -282,7 +282,7 @@ def test_it_survives_discarded_edits_and_a_project_that_needs_it_no_more(project
     (out / "npu_port.py").write_text("mine\n")
     (out / "train.py").write_text("edited\n")
     refused = run("-i", str(project), "-o", str(tmp_path / "out"), "--force")
-    assert "was edited since transplt wrote it (train.py)" in str(refused.exception)
+    assert "was edited after transplt wrote it (train.py)" in str(refused.exception)
     (project / "train.py").write_text(PLAIN)
     (project / "models" / "net.py").write_text(PLAIN)
     migrated(project, tmp_path / "out", "--force", "--discard-edits")

@@ -245,7 +245,7 @@ def test_nothing_left_is_only_said_when_it_is_true() -> None:
     assert last_line(result_of(files=(left,))).startswith("left: 1 token and 0 findings")
     assert "and what is in the files that failed" in last_line(result_of(files=(failed, left)))
     large = (LeftOut("w.pt", "larger than 10 MB and read by no rule", 12_000_000),)
-    assert last_line(result_of(large=large)) == "0 left in the files that were read"
+    assert last_line(result_of(large=large)) == "0 left in the files that were parsed"
 
 
 def test_the_exit_code_follows_what_is_left() -> None:
@@ -289,7 +289,7 @@ def test_a_remark_of_the_analysis_that_is_ignored_is_no_remark() -> None:
     remark = Finding("a.py", at(1), "NPU720", Level.INFO, "m")
     lines = list(summary(result_of(remark, replace(remark, ignored="by the settings"))))
     assert "  ignored: 1 NPU720" in lines
-    assert [line for line in lines if "remarks" in line] == ["  remarks of the analysis, no work: 1 advice"]
+    assert [line for line in lines if "remarks" in line] == ["  remarks of the analysis, nothing to do: 1 advice"]
 
 
 def test_a_name_that_is_taken_goes_to_the_project(tmp_path: Path) -> None:

@@ -65,14 +65,14 @@ NONE = "for which there is no torch_npu: this is the"
 @pytest.mark.parametrize(
     ("specifier", "version", "why"),
     [
-        ("==1.8.1", NEWEST, f"{NONE} newest of those with the fewest blockers"),
-        ("==1.13.1+cu117", NEWEST, f"{NONE} newest of those with the fewest blockers"),
-        ("==2.0.1", NEWEST, f"{NONE} newest of those with the fewest blockers"),
-        ("<2.0", NEWEST, f"{NONE} newest of those with the fewest blockers"),
-        (">=1.8,<1.12", NEWEST, f"{NONE} newest of those with the fewest blockers"),
-        ("~=1.13.1", NEWEST, f"{NONE} newest of those with the fewest blockers"),
-        (">=1.8", NEWEST, "of which this is the newest with a torch_npu"),
-        (">2.0", NEWEST, "of which this is the newest with a torch_npu"),
+        ("==1.8.1", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
+        ("==1.13.1+cu117", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
+        ("==2.0.1", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
+        ("<2.0", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
+        (">=1.8,<1.12", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
+        ("~=1.13.1", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
+        (">=1.8", NEWEST, "this is the newest of them with a torch_npu"),
+        (">2.0", NEWEST, "this is the newest of them with a torch_npu"),
         (f"=={NEWEST}.0", NEWEST, ""),
         ("==2.99", NEWEST, f"{NONE} newest that has one"),
         ("==3.0.0", NEWEST, f"{NONE} newest that has one"),
@@ -109,7 +109,7 @@ def test_the_summary_and_the_log_say_what_changed(tmp_path: Path) -> None:
     (project / "requirements.txt").write_text("torch==1.8.1\n")
     (project / "train.py").write_text("import torch\ntorch.zeros(1).cuda()\n")
     done = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path)
-    said = f"requirements.txt asks for torch==1.8.1, {NONE} newest of those with the fewest blockers"
+    said = f"requirements.txt asks for torch==1.8.1, {NONE} newest of the versions with the fewest blockers"
     assert f"for torch {NEWEST} ({said})" in done.stderr
     assert "    changed in torch 2.0: torch._six" in done.stderr
     log = (tmp_path / "out" / "old_msft" / "msFmkTranspltlog.txt").read_text()

@@ -178,7 +178,7 @@ def test_a_worker_of_an_executor_that_dies_costs_its_file_only(tmp_path: Path) -
     assert [record.path for record in result.failed] == ["m2.py", "m4.py"]
     assert [record.path for record in result.changed] == ["m0.py", "m1.py", "m3.py", "m5.py"]
     assert (result.output / "m2.py").read_text() == "# dies\ntorch.cuda\n"
-    assert "the worker that had it died" in result.failed[0].findings[0].message
+    assert "the worker died" in result.failed[0].findings[0].message
 
 
 def test_executors_that_there_are_not(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_gitignore_decides_about_untracked_files_that_are_not_source(tmp_path: P
         (r"\**", "*a", True),
         (r"\**", "ba", None),
         ("*a*b*c*d", "xaybzcd", True),
-        # As a regular expression these take for ever.
+        # As a regular expression these take forever.
         ("*" * 60 + "b", "a" * 200, None),
         ("*a" * 8 + "b", "a" * 200, None),
         ("**/a*/" * 6 + "b", "a/" * 60, None),
@@ -545,7 +545,7 @@ def test_a_file_that_vanishes_or_cannot_be_opened_is_listed(tmp_path: Path, monk
     assert [(finding.path, finding.code) for finding in result.unread] == [("b.py", "NPU909"), ("c.txt", "NPU909")]
     assert only_project(result.output) == {"a.py"}
     assert result.exit_code == 1
-    assert "failed: b.py: this cannot be opened, so the output does not hold it: Permission denied" in "\n".join(
+    assert "failed: b.py: this cannot be opened, so it is missing in the output: Permission denied" in "\n".join(
         summary(result)
     )
     with pytest.raises(UsageError, match=r"cannot read .*b\.py: Permission denied"):

@@ -61,10 +61,10 @@ def test_a_work_order_says_what_where_and_what_shows_that_it_is_done(folders: Fo
     answer = one(folders, "check", path="project")
     assert (answer["path"], answer["files"], answer["actions_in_all"]) == ("project", 1, 2)
     order = answer["actions"][0]
-    assert order["do"] == "Install Ascend's version of apex" and order["blocks"] == "stops at import"
+    assert order["do"] == "Install the Ascend version of apex" and order["blocks"] == "stops at import"
     assert order["blocking"] and order["codes"] == ["NPU511"]
     assert order["places"] == [
-        {"file": "project/train.py", "line": 2, "known": ["NPU511: the package apex needs a version adapted to Ascend"]}
+        {"file": "project/train.py", "line": 2, "known": ["NPU511: the package apex needs an Ascend version"]}
     ]
     assert order["done_when"] == [
         "`transplt check project --select NPU511` names none of these places",
@@ -146,9 +146,9 @@ def test_survey_says_what_each_project_takes_and_what_unblocks(folders: Folders)
          "first": "", "stopped_by": [], "stopped_by_in_all": 0}
     ]  # fmt: skip
     (project,) = rest["repositories"]
-    assert project["path"] == "project" and project["first"] == "Install Ascend's version of apex"
+    assert project["path"] == "project" and project["first"] == "Install the Ascend version of apex"
     assert project["stopped_by"][0] == project["first"] and "next_cursor" not in rest
-    assert [each.get("failed") for each in named["repositories"]] == [None, "there is no such folder"]
+    assert [each.get("failed") for each in named["repositories"]] == [None, "no such folder"]
     assert unblocking["unblocking"][0]["repositories"] == ["project"] and unblocking["unblocking"][0]["last_in"] == 1
     assert packages["packages"][0]["package"] == "apex" and packages["packages"][0]["instead"]
     assert (folders.root / "project/train.py").read_text() == APEX
@@ -236,8 +236,8 @@ def test_what_lies_outside_is_refused(path: str, folders: Folders, tmp_path: Pat
     [
         ("check", {"path": 3}, "check: path: 3 is not of type 'string'"),
         ("check", {"paths": "."}, "check: Additional properties are not allowed ('paths' was unexpected)"),
-        ("check", {"path": "nowhere"}, "there is no file or folder "),
-        ("check", {"path": "--fix"}, "there is no file or folder "),
+        ("check", {"path": "nowhere"}, "no such file or folder: "),
+        ("check", {"path": "--fix"}, "no such file or folder: "),
         ("explain", {}, "explain: 'name' is a required property"),
         ("explain", {"name": "--help"}, "nothing is known of --help"),
         ("look", {}, "there is no tool 'look': survey, check, explain, migrate, diagnose"),

@@ -167,15 +167,15 @@ def test_a_version_counts() -> None:
         ),
         (
             Weighed(Status.DOUBTED, executed=True, ports=39),
-            ("all operators that it reaches have NPU kernels", "39 ports that train on NPUs use it"),
+            ("all operators that it reaches have NPU kernels", "39 migrated projects that train on NPUs use it"),
         ),
         (
             Weighed(Status.DOUBTED, executed=True, may_lack=("c",)),
-            ("what its plain calls reach has NPU kernels (its operator aten::c has none)",),
+            ("the operators of its plain calls have NPU kernels (its operator aten::c has none)",),
         ),
         (
             Weighed(Status.DOUBTED, named=True, ports=1),
-            ("the operator of its name has an NPU kernel", "a port uses it"),
+            ("the operator of its name has an NPU kernel", "a migrated project uses it"),
         ),
         (Weighed(Status.UNKNOWN), ()),
     ],
@@ -206,7 +206,7 @@ def test_a_stop_names_its_operator() -> None:
 def test_the_documentation_alone_is_said_to_be_alone() -> None:
     source = "import torch\nclass M(torch.nn.Module):\n    def go(self):\n        self.ipu()\n"
     (found,) = [each for each in findings(source) if each.code == "NPU520"]
-    assert found.level is Level.MANUAL and found.help.startswith("nothing but the documentation speaks of it")
+    assert found.level is Level.MANUAL and found.help.startswith("only the documentation says so")
 
 
 def test_a_documentation_that_kernels_contradict_is_one_remark_a_file() -> None:
@@ -227,7 +227,7 @@ def test_explain_names_the_witnesses() -> None:
     said = {(fact.topic, fact.code): fact for fact in facts_of("torch.nn.GRU")}
     assert said["Verdict", "NPU520"].text == "a remark: nothing but the documentation speaks against it"
     assert "2.1" in said["Verdict", "NPU520"].versions and "2.13" not in said["Verdict", "NPU520"].versions
-    assert "ported programs" in said["Ports", ""].text
+    assert "migrated projects" in said["Ports", ""].text
     assert [fact.text for fact in facts_of("torch.linalg.eigh") if fact.topic == "Verdict"] == [
         "a remark: torch_npu computes it on the CPU"
     ]

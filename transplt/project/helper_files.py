@@ -60,7 +60,7 @@ def with_helpers(records: Sequence[FileRecord], taken: Collection[str], out: str
 def _message(path: str, names: Iterable[str]) -> str:
     other = posixpath.basename(path) != f"{NAME}.py"
     why = f", under this name since the project has a module {NAME}" if other else ""
-    return f"functions that the port calls: {', '.join(sorted(names))}; the file is the project's own from now on{why}"
+    return f"helper functions of the port: {', '.join(sorted(names))}; the file belongs to the project from now on{why}"
 
 
 # --- what a user has changed -----------------------------------------------------------------------------------------

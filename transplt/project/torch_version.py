@@ -78,7 +78,7 @@ def _together(root: Path, found: Sequence[Voice]) -> TorchTarget:
     if NEWER in first.read.allowed:
         return replace(_target(tied[-1], f"{why} that has one"), gap=True)
     version, counted = _fewest_blockers(root, tied)
-    target = _target(version, f"{why} of those with the fewest blockers", first.read.named)
+    target = _target(version, f"{why} of the versions with the fewest blockers", first.read.named)
     return replace(target, gap=True, weighed=counted)
 
 
@@ -105,7 +105,7 @@ def _of_voices(heard: Sequence[Voice], version: str) -> TorchTarget:
     reason = f"{ask.pin.path} asks for {ask.text}"
     if ask.read.pinned:
         return _target(version, reason)
-    return _target(version, f"{reason}, of which this is the newest with a torch_npu", ask.read.named)
+    return _target(version, f"{reason}; this is the newest of them with a torch_npu", ask.read.named)
 
 
 def _fewest_blockers(root: Path, versions: Sequence[str]) -> tuple[str, tuple[str, ...]]:

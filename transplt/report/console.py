@@ -109,7 +109,7 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
     )
     yield from _codes(result)
     if any(cause.reason == "project-beside" for record in result.files for cause in record.ledger.causes):
-        yield "  the project handles the NPU by itself: files for CUDA stay, and what is for CUDA alone is NPU200"
+        yield "  the project supports NPUs itself: files for CUDA stay, and what is for CUDA alone is NPU200"
     written = {record.path for record in result.helpers}
     if places := own_places(record.path for record in result.files if record.path not in written):
         named = [*map(shown, places[:_MOST_NAMES])]
@@ -124,7 +124,7 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
     for finding in result.unread[:_MOST_NAMES]:
         yield f"  failed: {shown(finding.path)}: {visible(finding.text)}"
     if failed > _MOST_NAMES:
-        yield f"  ... the log lists all {failed}"
+        yield f"  ... see the log for all {failed}"
     yield from _left_out(result, verbose)
     yield from _planned(result)
     yield from (f"  {note}" for note in result.notes)
@@ -136,7 +136,7 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
     if result.settings.entry and result.written == "all":
         yield _launch(result)
     if "env_npu.sh" in result.reports:
-        yield f"  settings of the host to try, all of them in comments: {result.reports['env_npu.sh']}"
+        yield f"  host settings to try (all commented out): {result.reports['env_npu.sh']}"
     yield from action_lines(actions, width)
     yield _residue(result)
 
@@ -146,7 +146,7 @@ def _planned(result: RunResult) -> Iterator[str]:
     yield from (f"  {line}" for line in result.planned[: 1 + _MOST_NAMES])
     if len(result.planned) > 1 + _MOST_NAMES:
         more = len(result.planned) - 1 - _MOST_NAMES
-        where = "; the log lists all" if result.written != "nothing" else ""
+        where = "; see the log for all" if result.written != "nothing" else ""
         yield f"  not followed: {more} more{where}"
 
 
@@ -155,7 +155,7 @@ def _launch(result: RunResult) -> str:
     if name is None:
         return "  no launch script: the program was not made distributed (NPU332 says why)"
     whole = any(finding.code == "NPU340" for finding in result.findings)
-    slow = "; every rank trains with all of the data: more cards are no faster (NPU340)" if whole else ""
+    slow = "; every rank trains on all of the data: more cards are no faster (NPU340)" if whole else ""
     return f"  to start it: bash {name} [--nproc N] [arguments of the script]{slow}"
 
 
@@ -170,7 +170,7 @@ def _residue(result: RunResult) -> str:
         return f"  left: {tokens} to look at{unsure}{see}"
     if not result.complete:
         return "  left: what is in the files that failed"
-    return "  0 left in the files that were read" if result.large else "  0 left"
+    return "  0 left in the files that were parsed" if result.large else "  0 left"
 
 
 def _codes(result: RunResult) -> Iterator[str]:
@@ -197,7 +197,7 @@ def _codes(result: RunResult) -> Iterator[str]:
         sheets = Counter(analysis_sheet(finding) for finding in remarks)
         listed = ", ".join(f"{count} {sheet}" for sheet, count in sheets.most_common())
         book = result.reports.get("unsupported_op.xlsx")
-        yield f"  remarks of the analysis, no work: {listed}" + (f" (sheets of {book})" if book else "")
+        yield f"  remarks of the analysis, nothing to do: {listed}" + (f" (sheets of {book})" if book else "")
 
 
 def _levels(result: RunResult) -> Iterator[str]:

@@ -16,7 +16,7 @@ BLOCKS_TEXT = dict(
     )
 )
 #: The heading of actions that stand aside.
-ASIDE_TEXT = "aside: tests, tools and old code, which no training script reaches"
+ASIDE_TEXT = "aside: tests, tools and old code that no training script uses"
 
 
 @dataclass(frozen=True, slots=True)

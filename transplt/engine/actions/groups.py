@@ -35,7 +35,7 @@ _IMPORTED = "NPU553"
 #: Codes of kernels that stop the import of a file, where the finding says that it fails: imported, or compiled there.
 _STOPPING = (_IMPORTED, "NPU554")
 _KERNEL_HOW = (
-    "look first for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
+    "first look for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
     "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
 )
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
@@ -108,8 +108,8 @@ class Groups:
         if finding.edit is not None:
             return _offered(finding)
         if (folder := third_party(finding.path)) is not None:
-            title = f"Take the Ascend version of the third-party code in {folder}, or port it"
-            how = "see whether a package or a fork for Ascend takes its place; else port it as a project of its own"
+            title = f"Use the Ascend version of the third-party code in {folder}, or port it"
+            how = "look for a package or fork for Ascend that replaces it; otherwise port it as a separate project"
             return Group(title, "third-party", folder, _blocks(finding, _page(finding.code)), how)
         if finding.path in self._images and finding.code in _WITH_THE_IMAGE and finding.edit is None:
             page = _page(IMAGE)
@@ -118,14 +118,14 @@ class Groups:
             page = _page(_OWN_DEVICE)
             return Group(page.action, _OWN_DEVICE, "", _blocks(finding, page))
         if lock_file(finding.path):
-            title = f"Make the lock file {finding.path} again for torch and torch_npu"
-            how = "change the requirements first; the lock file follows from them"
+            title = f"Regenerate the lock file {finding.path} for torch and torch_npu"
+            how = "change the requirements first, then lock again"
             return Group(title, "lock", finding.path, "import", how, Effort.LOW)
         if finding.code == _STRING and (gate := self._gates.get((finding.path, finding.span.line))) is not None:
             finding = gate  # the other half of a test that stays
         if finding.code == _NATIVE and (folder := self._engines.around(finding.path)) is not None:
-            title = f"Leave the C++ program in {folder or 'the top folder'}: it stands on TensorRT, and trains nothing"
-            how = "nothing of it runs on an NPU; its counterpart is a model made by ATC (.om) and run by ACL"
+            title = f"Leave out the C++ program in {folder or 'the top folder'}: it uses TensorRT, and trains nothing"
+            how = "none of it runs on an NPU; the counterpart is a model that ATC converts (.om) and ACL runs"
             return Group(title, "engine", folder, "tidy", how, Effort.LOW)
         if finding.code == _NATIVE and finding.path.lower().endswith(SOURCE_SUFFIXES):
             return self._source(finding)
@@ -191,8 +191,8 @@ class Groups:
             how = "torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU"
             return Group(f"Port the C++ code in {unit}", "sources", str(unit), "later", how, Effort.MEDIUM)
         if self._kernels.idle(unit):
-            title = f"Leave the sources of {unit} out: npu_port.py has what was called of them"
-            how = "delete them, or keep them for CUDA: nothing of the project builds or imports them any more"
+            title = f"Remove the sources of {unit}: npu_port.py replaces the functions that were called"
+            how = "delete them, or keep them for CUDA: the project no longer builds or imports them"
             return Group(title, "kernel", str(unit), "tidy", how, Effort.LOW)
         what, them = ("kernel", "it") if unit.parts == 1 else ("kernels of", "them")
         title = f"Replace the CUDA {what} {unit}, or rewrite {them} for the NPU"
@@ -229,7 +229,7 @@ def _substitution(finding: Finding) -> Group | None:
 
 def _other_file(finding: Finding) -> Group:
     if finding.code == _NATIVE:
-        title = f"Take CUDA out of the build {finding.path}"
+        title = f"Remove CUDA from the build {finding.path}"
         return Group(title, "build", finding.path, "later", effort=Effort.MEDIUM)
     page = _page(finding.code)
     return Group(page.action, finding.code, "", page.blocks)
@@ -237,17 +237,17 @@ def _other_file(finding: Finding) -> Group:
 
 def _build(folder: str) -> Group:
     name = posixpath.join(folder, "setup.py")
-    how = "CUDAExtension and nvcc are not there: build what is left as CppExtension or NpuExtension, without .cu files"
-    return Group(f"Take the CUDA build out of {name}", "build", name, "import", how, Effort.MEDIUM)
+    how = "NPU hosts have no nvcc: build the rest as CppExtension or NpuExtension, without .cu files"
+    return Group(f"Remove the CUDA build from {name}", "build", name, "import", how, Effort.MEDIUM)
 
 
 def _offered(finding: Finding) -> Group:
     if finding.level is Level.SAFE:
-        title = "Let transplt make the edits that it is sure of: transplt check --fix"
-        how = "run it with --fix in a repository that git can restore, or migrate the project"
+        title = "Apply the safe edits: transplt check --fix"
+        how = "run `transplt check --fix` in a git repository, or migrate the project"
         return Group(title, OFFERED, "", "first step", how)
     page = _page(finding.code)
-    title = f"Decide about edits that --unsafe-fixes makes: {page.title}"
+    title = f"Decide whether to apply edits of --unsafe-fixes: {page.title}"
     return Group(title, finding.code, "", page.blocks)
 
 
@@ -302,7 +302,7 @@ def _page(code: str) -> Diagnostic:
     try:
         return load(code)
     except DiagnosticError:
-        return Diagnostic(code, f"findings of {code}", Level.MANUAL, None, {}, action=f"Look at what {code} reports")
+        return Diagnostic(code, f"findings of {code}", Level.MANUAL, None, {}, action=f"Check what {code} reports")
 
 
 def _under(finding: Finding) -> str:

@@ -24,10 +24,10 @@ class VersionAdvice:
     def text(self) -> str:
         """One line for a person."""
         if self.lowest:
-            return f"torch {self.lowest} is the lowest version without a lack of what the project uses"
+            return f"torch {self.lowest} is the lowest version that supports everything the project uses"
         left = self.unsupported[self.best]
         names = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
-        return f"no torch version supports all that the project uses; torch {self.best} lacks the least: {names}"
+        return f"no torch version supports everything the project uses; torch {self.best} has the fewest gaps: {names}"
 
 
 def advise(apis: Collection[str]) -> VersionAdvice:

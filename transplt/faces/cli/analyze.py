@@ -28,7 +28,7 @@ def _documented(name: str) -> str:
     found = documented_as(name)
     if found not in documented_cards():
         known = ", ".join(documented_cards())
-        raise ValueError(f"the documentation of torch_npu says nothing of {name} by itself; it knows {known}")
+        raise ValueError(f"the documentation of torch_npu does not mention {name} by itself; it knows {known}")
     return found
 
 
@@ -38,7 +38,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def card(function: _F) -> _F:
     """`--card` of an analysis, for the parameter `hardware`; it was called `--hardware`."""
-    option = card_option(_CARD, "The card; the documentation tells A2, A3 and 950DT apart.", "hardware")
+    option = card_option(_CARD, "Target card; A2, A3 and 950DT have documentation of their own.", "hardware")
     return option(formerly("--hardware", "--card", "hardware", type=_CARD)(function))
 
 
@@ -48,13 +48,15 @@ _LAYOUTS = ("src", "python", "lib")
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("paths", nargs=-1, type=FILE, required=True, metavar="PATH...")
-@click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
+@click.option("--torch-version", metavar="X.Y", help="Target version of torch (default: what the project pins).")
 @card
-@click.option("-o", "--output", "out", metavar="DIR", help="Write a workbook, CSV files and JSON there.")
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="table", help="What is printed (table).")
-@click.option("--library", metavar="DIR", multiple=True, help="A saved analysis (-o) of a library that is imported.")
+@click.option("-o", "--output", "out", metavar="DIR", help="Write a workbook, CSV files and JSON to this folder.")
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="table", help="Output format (table).")
+@click.option(
+    "--library", metavar="DIR", multiple=True, help="A saved analysis (-o) of a library that the project imports."
+)
 @RULES
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB.")
 @ISOLATED
 @JOBS
 @EXECUTOR
@@ -70,9 +72,9 @@ def analyze(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Say what projects use that an NPU does not have, has with a limit, or does faster in another way.
+    """List the APIs and packages of a project that NPUs lack, limit, or run faster in another form.
 
-    Nothing is rewritten and no input is changed. Several paths give one table, the least work first.
+    No file is changed. Several paths are listed in one table, the least work first.
     """
     from transplt.project.pool import collect_rarely
 
@@ -114,7 +116,7 @@ def read_library(folder: Path) -> dict[str, str]:
     except OSError as error:
         raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UsageError(f"{shown(path)} is no analysis of transplt; make one with transplt analyze -o") from error
+        raise UsageError(f"{shown(path)} is not an analysis by transplt; make one with transplt analyze -o") from error
     for name, extension in list(names.items()):
         first, _, rest = name.partition(".")
         if first in _LAYOUTS and rest:
@@ -128,12 +130,12 @@ def check_target(target: Path, sources: Sequence[Path]) -> None:
     for source in sources:
         inside = Path(os.path.realpath(source))
         if inside.is_dir() and (real == inside or inside in real.parents):
-            raise UsageError(f"{shown(target)} lies inside of {shown(source)}, which is never changed")
+            raise UsageError(f"{shown(target)} is inside {shown(source)}, which is never changed")
     if target.exists() and not target.is_dir():
         raise UsageError(f"{shown(target)} is not a folder")
     ours = (target / DOCUMENT).is_file() or (target / RANKING).is_file()
     if target.is_dir() and not ours and any(target.iterdir()):
-        raise UsageError(f"{shown(target)} is not empty and holds no analysis of transplt")
+        raise UsageError(f"{shown(target)} is not empty and has no analysis by transplt")
 
 
 def write(target: Path, summaries: Sequence[Any]) -> None:

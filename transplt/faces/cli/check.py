@@ -41,34 +41,37 @@ _STDIN = "-"
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("paths", nargs=-1, type=FILE, metavar="[PATHS]...")
-@click.option("--fix", is_flag=True, help="Make the safe edits, in place (with `-`: print the new text).")
-@click.option("--fix-only", is_flag=True, help="--fix, print nothing of what is left, and exit with 0.")
-@click.option("--unsafe-fixes", is_flag=True, default=None, help="Also edits that may change what the program does.")
-@click.option("--style", type=click.Choice(("npu", "portable")), help="Edits for NPUs alone, or for CUDA too.")
-@click.option("--texts", is_flag=True, default=None, help="Messages and help texts follow the code too.")
-@click.option("--docs", is_flag=True, default=None, help="Commands and code in documents (.md, .rst) follow too.")
+@click.option("--fix", is_flag=True, help="Apply the safe edits in place (with `-`: print the result).")
+@click.option("--fix-only", is_flag=True, help="Like --fix, but print no remaining findings and exit with 0.")
 @click.option(
-    "--torch-npu-import", type=click.Choice(("auto", "each-file", "entry")), help="Where `import torch_npu` goes."
+    "--unsafe-fixes", is_flag=True, default=None, help="Also apply edits that may change what the program does."
 )
-@click.option("--pick", metavar="NUMBERS", help="With --fix: only these edits (1,3-5), as --diff numbers them.")
-@click.option("--add-ignores", metavar="REASON", help="With --fix: an ignore comment for each finding that is left.")
-@click.option("--allow-dirty", is_flag=True, help="With --fix: also when git has changes that are not committed.")
-@click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; change nothing.")
-@click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
-@click.option("--since", metavar="REF", help="Only lines that changed since this commit (main, HEAD~1, ...).")
-@click.option("--baseline", type=FILE, metavar="FILE", help="Findings in this file do not count.")
-@click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline, and exit with 0.")
-@click.option("--select", metavar="CODES", multiple=True, help="Only codes with these prefixes (NPU2,NPU501).")
-@click.option("--ignore", metavar="CODES", multiple=True, help="No codes with these prefixes.")
+@click.option("--style", type=click.Choice(("npu", "portable")), help="Edit for NPUs only, or keep CUDA working too.")
+@click.option("--texts", is_flag=True, default=None, help="Also edit messages and help texts.")
+@click.option("--docs", is_flag=True, default=None, help="Also edit commands and code in documents (.md, .rst).")
 @click.option(
-    "--format", "output_format", type=click.Choice(_FORMATS), default="text", help="How findings are written (text)."
+    "--torch-npu-import", type=click.Choice(("auto", "each-file", "entry")), help="Where to put `import torch_npu` "
+    "(auto: depends on torch)."
+)
+@click.option("--pick", metavar="NUMBERS", help="With --fix: apply only these edits of --diff (1,3-5).")
+@click.option("--add-ignores", metavar="REASON", help="With --fix: add an ignore comment for each remaining finding.")
+@click.option("--allow-dirty", is_flag=True, help="With --fix: edit even if git has uncommitted changes.")
+@click.option("--diff", is_flag=True, help="Print the edits as a patch; change nothing.")
+@click.option("--watch", is_flag=True, help="Check again when a file changes, until Ctrl-C.")
+@click.option("--since", metavar="REF", help="Only report lines changed since this commit (main, HEAD~1).")
+@click.option("--baseline", type=FILE, metavar="FILE", help="Ignore the findings listed in this file.")
+@click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline file and exit with 0.")
+@click.option("--select", metavar="CODES", multiple=True, help="Only report these codes or prefixes (NPU2,NPU501).")
+@click.option("--ignore", metavar="CODES", multiple=True, help="Do not report these codes or prefixes.")
+@click.option(
+    "--format", "output_format", type=click.Choice(_FORMATS), default="text", help="Output format (text)."
 )
 @formerly("--output-format", "--format", "output_format", type=click.Choice(_FORMATS))
-@click.option("--output-file", type=FILE, metavar="FILE", help="Write the findings there instead of to stdout.")
-@click.option("--show-files", is_flag=True, help="Print the files that would be looked at, and nothing else.")
-@click.option("--statistics", is_flag=True, help="Print how many findings each code has.")
+@click.option("--output-file", type=FILE, metavar="FILE", help="Write the findings to this file instead of stdout.")
+@click.option("--show-files", is_flag=True, help="Only list the files that would be checked.")
+@click.option("--statistics", is_flag=True, help="Count the findings of each code.")
 @click.option(
-    "--stdin-filename", type=FILE, metavar="PATH", default="stdin.py", help="Where the text of `-` would lie."
+    "--stdin-filename", type=FILE, metavar="PATH", default="stdin.py", help="The path to assume for the text of `-`."
 )
 @RULES
 @FIXERS
@@ -79,8 +82,8 @@ _STDIN = "-"
 @ISOLATED
 @JOBS
 @EXIT_ZERO
-@click.option("--no-cache", is_flag=True, envvar="TRANSPLT_NO_CACHE", help="Neither read nor write the cache.")
-@click.option("-v", "--verbose", is_flag=True, help="Also what is only worth knowing.")
+@click.option("--no-cache", is_flag=True, envvar="TRANSPLT_NO_CACHE", help="Do not read or write the cache.")
+@click.option("-v", "--verbose", is_flag=True, help="Print more details.")
 @QUIET
 def check(
     paths: tuple[str, ...],
@@ -108,9 +111,9 @@ def check(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Look at files and folders (`-`: standard input; nothing: the current folder) and say what is bound to CUDA.
+    """List the code in PATHS that depends on CUDA (`-`: standard input; default: the current folder).
 
-    Exit code 1 when something is left. Nothing is written unless --fix is given.
+    Exits with 1 if something is left to do. No file is changed without --fix.
     """
     from transplt.project.pool import collect_rarely
 
@@ -124,41 +127,41 @@ def check(
 
     fix, exit_zero = fix or fix_only, exit_zero or fix_only
     if fix_only and (output_file is not None or statistics or diff):
-        raise UsageError("--fix-only prints no findings: it goes with no --output-file, --statistics and --diff")
+        raise UsageError("--fix-only cannot be combined with --output-file, --statistics or --diff")
     if update_baseline and (baseline is None or fix):
-        raise UsageError("--update-baseline needs --baseline FILE, which it writes, and does not go with --fix")
+        raise UsageError("--update-baseline needs --baseline FILE, and cannot be combined with --fix")
     if statistics and output_format not in STATISTICS:
         raise UsageError(f"--statistics has no form in {output_format}; it goes with {', '.join(STATISTICS)}")
     stdin = paths == (_STDIN,)
     if _STDIN in paths and not stdin:
-        raise UsageError("`-` reads one file from standard input: give no other path beside it")
+        raise UsageError("`-` reads standard input: give no other path")
     if stdin and since is not None:
-        raise UsageError("--since compares files of a git repository, and `-` is none")
+        raise UsageError("--since cannot be combined with `-`")
     if pick is not None and (not fix or diff or watch or stdin):
-        raise UsageError("--pick says which edits --fix makes in files: it goes with no --diff, --watch and `-`")
+        raise UsageError("--pick cannot be combined with --diff, --watch or `-`")
     if add_ignores is not None and (not fix or diff or watch or stdin):
-        raise UsageError("--add-ignores writes comments beside what --fix leaves in files: it goes with no --diff, "
-                         "--watch and `-`")  # fmt: skip
+        raise UsageError("--add-ignores cannot be combined with --diff, "
+                         "--watch or `-`")  # fmt: skip
     options, fixing = Options(**given), fix and not diff
     inputs = [Path(path) for path in paths or (".",)]
     if show_files:
         from transplt.project.checking.check_run import files_in
 
         if stdin or fix or diff or watch or update_baseline:
-            raise UsageError("--show-files only lists files: it goes with no `-`, --fix, --diff, --watch and "
+            raise UsageError("--show-files cannot be combined with `-`, --fix, --diff, --watch or "
                              "--update-baseline")  # fmt: skip
         names = files_in(inputs, options, since)
         _write(output_file, _encoded("".join(f"{visible(name)}\n" for name in names)), inputs)
         return DONE
     if watch:
         if stdin or diff or output_file is not None or update_baseline:
-            raise UsageError("--watch prints findings of files again and again: it goes with no `-`, --diff, "
-                             "--output-file and --update-baseline")  # fmt: skip
+            raise UsageError("--watch cannot be combined with `-`, --diff, "
+                             "--output-file or --update-baseline")  # fmt: skip
         return _watch(inputs, options)
     styled = options.style is not None or _styled([Path(stdin_filename)] if stdin else inputs, options.isolated)
     if fixing and not styled:
         raise UsageError(
-            "--fix needs to know what to write: give --style npu (for NPUs alone) or --style portable (CUDA goes on "
+            "--fix needs a style: use --style npu (for NPUs only) or --style portable (CUDA keeps "
             'working), or set style = "npu" in [tool.transplt] of pyproject.toml'
         )
     ignores = switched_off(parse_codes(select, "--select"), parse_codes(ignore, "--ignore"))

@@ -19,11 +19,11 @@ FORMAT = 1
 @json_format
 @EXIT_ZERO
 def doctor(as_json: bool, exit_zero: bool) -> int:
-    """Say whether this host can train on NPUs: what is installed, and whether it belongs together.
+    """Check whether this host can train on NPUs: what is installed, and whether the versions match.
 
-    Looks at Python, torch, torch_npu, CANN, driver, cards, libraries, processes on the cards and the environment, and
-    changes nothing. It looks at the Python that runs transplt: install transplt into the environment of the training.
-    Exits with 1 when something is missing or does not belong together.
+    Checks Python, torch, torch_npu, CANN, driver, cards, libraries, processes on the cards and the environment, and
+    changes nothing. It checks the Python that runs transplt: install transplt into the environment of the training.
+    Exits with 1 if something is missing or does not match.
     """
     from transplt.diagnose.advice import State, checks_of
     from transplt.diagnose.host import examine
@@ -45,11 +45,11 @@ def doctor(as_json: bool, exit_zero: bool) -> int:
         click.echo(json.dumps({**document, "checks": rows}, indent=1))
     else:
         if not (host.torch_npu or host.cann or host.driver or host.cards):
-            click.echo("No torch_npu, no CANN, no driver and no card: this is no host for NPUs (yet).\n")
+            click.echo("No torch_npu, CANN, driver or card: this is not an NPU host (yet).\n")
         for check in checks:
             click.echo(f"{check.state.value:<8}{check.what:<24}{visible(check.text)}".rstrip())
             if check.do and check.state is not State.FINE:
                 click.echo(f"{'':<32}-> {visible(check.do)}")
-        click.echo(f"\n{many(len(wrong), 'thing')} to mend" if wrong else "\nnothing to mend")
+        click.echo(f"\n{many(len(wrong), 'thing')} to fix" if wrong else "\nnothing to fix")
         click.echo(f"(looked at with {visible(sys.executable)})")
     return LEFT if wrong and not exit_zero else DONE

@@ -41,8 +41,8 @@ _MOST_CHARACTERS = 80
 @click.argument("name", type=KnownName(), metavar="NAME")
 @json_format
 def explain(name: str, as_json: bool) -> int:
-    """Print the page of a code such as NPU201, of a reason such as own-name, or of an error of torch_npu and CANN such
-    as ERR00100, EZ9999 or 507015; or what is known of an API, an environment variable or a package, or of finding a
+    """Explain a code such as NPU201, a reason such as own-name, an error of torch_npu or CANN such
+    as ERR00100, EZ9999 or 507015, an API, an environment variable, a package, or a way to find a
     fault (overflow, determinism, shrink-model, one-card).
     """
     if is_error_code(name):
@@ -50,7 +50,7 @@ def explain(name: str, as_json: bool) -> int:
         if error is None:
             family, begin = family_of(name), name[:2].upper()
             what = f"codes that begin with {begin} are said by {family}" if family else "it is no number of acl"
-            raise UsageError(f"nothing is known of {name.upper()}; {what}: read the text behind it")
+            raise UsageError(f"nothing is known about {name.upper()}; {what}: read the text behind it")
         _print(json.dumps(_error_table(error), indent=1) if as_json else error.text(), as_json)
         return DONE
     if _CODE.fullmatch(name):
@@ -72,9 +72,9 @@ def explain(name: str, as_json: bool) -> int:
     if not known:
         near = [*get_close_matches(name, reasons(), n=2), *nearest(name)]
         takes = "give a code (NPU201), a full name (torch.cuda.Event), an environment variable or a package"
-        hint = f"known names like it: {', '.join(near)}" if near else takes
+        hint = f"similar names: {', '.join(near)}" if near else takes
         cut = shown(name) if len(name) <= _MOST_CHARACTERS else f"{shown(name[:_MOST_CHARACTERS])}..."
-        raise UsageError(f"nothing is known of {cut}; {hint}")
+        raise UsageError(f"nothing is known about {cut}; {hint}")
     facts = facts_of(known)
     if as_json:
         _print(json.dumps({"name": known, "facts": [asdict(fact) for fact in facts]}, indent=1), True)

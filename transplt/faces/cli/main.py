@@ -41,7 +41,7 @@ _REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno
 @click.group(
     cls=CommandGroup,
     invoke_without_command=True,
-    epilog="Exit codes: 0 nothing left to do, 1 something is left for a person, 2 wrong usage, input, rules or "
+    epilog="Exit codes: 0 nothing left to do, 1 something is left to do by hand, 2 wrong usage, input, rules or "
     "settings, 3 could not finish, 130 interrupted.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
@@ -49,10 +49,10 @@ _REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno
 @click.version_option(transplt.__version__)
 @click.pass_context
 def main(ctx: click.Context, /, **options: Any) -> int:
-    """Migrates a PyTorch project from CUDA GPUs to Ascend NPUs.
+    """Migrate a PyTorch project from CUDA GPUs to Ascend NPUs.
 
     \b
-    1. Look at it; nothing is written:
+    1. Check it; no file is changed:
        transplt check PROJECT
     2. Write OUT/NAME_msft, for NPUs:
        transplt -i PROJECT -o OUT
@@ -72,7 +72,7 @@ def main(ctx: click.Context, /, **options: Any) -> int:
         names = spelled(ctx.command)
         wrong = ", ".join(sorted(names[name] for name in given))
         command = ctx.invoked_subcommand
-        ctx.fail(f"{wrong}: not for {command!r}; its own options stand behind its name: transplt {command} --help")
+        ctx.fail(f"{wrong}: not for {command!r}; put its options after its name: transplt {command} --help")
     ctx.obj = {name: options[name] for name in given}
     return DONE
 
@@ -97,18 +97,18 @@ def entry_point() -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         with contextlib.suppress(OSError):  # the terminal may be what has gone
-            to_stderr("interrupted; no half-written output is left")
+            to_stderr("interrupted; no partial output is left")
         return INTERRUPTED
     except BrokenPipeError:
         discard_stdout()  # `transplt explain NPU201 | head -1`: who reads has enough
         return DONE
     except MemoryError:
         _close_in_silence()
-        to_stderr("Error: not enough memory; no half-written output is left")
+        to_stderr("Error: not enough memory; no partial output is left")
         return UNFINISHED
     except OSError as error:
         if error.errno == errno.ENOENT and error.filename is None and _is_nowhere():
-            to_stderr("Error: the current folder was removed; change into one that is there")
+            to_stderr("Error: the current folder no longer exists; change to another folder")
             return USAGE
         if error.errno not in _REFUSALS:
             return _defect(error)
@@ -147,7 +147,7 @@ def _defect(error: Exception) -> int:
         to_stderr(f"Error: this needs the package {error.name!r}, which is not installed")
         return USAGE
     traceback.print_exc()
-    to_stderr(f"Error: a defect of transplt ({type(error).__name__}); no half-written output is left")
+    to_stderr(f"Error: an internal error of transplt ({type(error).__name__}); no partial output is left")
     return UNFINISHED
 
 

@@ -87,7 +87,7 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
                 "NPU217",
                 "`.is_cuda` is an attribute of tensors, and a class that this file knows stores one of that name too",
                 api="torch.Tensor.is_cuda",
-                help="write `.is_npu` if this is a tensor; if it is the project's own flag, leave it",
+                help="write `.is_npu` for a tensor; leave a flag of the project",
             )
         return
     if base := _foreign_base(work, node):
@@ -296,9 +296,9 @@ def _uncalled(work: Work, node: ast.Attribute) -> Finds:
         yield work.note(
             node,
             "NPU212",
-            "`.cuda` is taken here without being called",
+            "`.cuda` is used here without a call",
             api="torch.Tensor.cuda",
-            help="if it is the method of a tensor or module, write `.npu`; if it is data, leave it",
+            help="for the method of a tensor or module, write `.npu`; otherwise leave it",
             effort=Effort.LOW,
         )
 

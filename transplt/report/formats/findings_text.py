@@ -44,7 +44,7 @@ def footer(result: CheckResult, styled: bool, fixing: bool, fix_only: bool = Fal
     files = many(result.files, "file")
     baseline = f", {known} more in the baseline" if known else ""
     for target in dict.fromkeys(target for target in result.torch if target.gap):
-        yield f"looked at for torch {target.version}: {visible(target.why)}"
+        yield f"checked for torch {target.version}: {visible(target.why)}"
         yield from (f"  {visible(line)}" for line in target.weighed)
         yield from (f"  changed in {change}" for change in target.changes)
     yield from result.notes
@@ -66,7 +66,7 @@ def footer(result: CheckResult, styled: bool, fixing: bool, fix_only: bool = Fal
     elif unsafe:
         yield f"[*] {unsafe} fixable with --fix --unsafe-fixes{style}"
     elif not fixing:
-        yield "none of them can be fixed by an edit of transplt"
+        yield "none of them can be fixed automatically"
 
 
 def _listed(result: CheckResult, verbose: bool) -> list[CheckedFinding]:
