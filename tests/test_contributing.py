@@ -35,7 +35,7 @@ class Added:
     def write(self, folder: Path) -> None:
         file = folder / self.path
         if not self.into:
-            assert not file.exists(), f"{self.path} is there already"
+            assert not file.exists(), f"{self.path} already exists"
             file.write_text(self.text + "\n", encoding="utf-8")
             return
         text = file.read_text(encoding="utf-8")

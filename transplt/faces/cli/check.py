@@ -76,9 +76,9 @@ _STDIN = "-"
 @RULES
 @FIXERS
 @CODEMODS
-@click.option("-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs by similar ones.")
-@click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
+@click.option("-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs with similar ones.")
+@click.option("--torch-version", metavar="X.Y", help="Target version of torch (default: what the project pins).")
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB.")
 @ISOLATED
 @JOBS
 @EXIT_ZERO

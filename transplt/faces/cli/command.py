@@ -39,11 +39,15 @@ def _with_own_codemods(ctx: click.Context, option: click.Parameter, value: tuple
 RULES = click.option(
     "-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="Also apply the rules in this JSON file."
 )
+FIXERS = click.option(
+    "--fixer", "fixers", multiple=True, metavar="NAME", callback=_with_own_fixers,
+    help="Also apply this fixer of an installed package.",
+)  # fmt: skip
 CODEMODS = click.option(
     "--codemod", "codemods", multiple=True, metavar="NAME", callback=_with_own_codemods,
-    help="A LibCST codemod of yours: package.module.Class.",
+    help="Also apply this LibCST codemod of an installed package.",
 )  # fmt: skip
-JOBS = click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
+JOBS = click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Number of worker processes (0: none).")
 EXECUTOR = click.option(
     "--executor",
     metavar="WHERE",

@@ -238,7 +238,7 @@ def _measured(task: Task, scratch: str) -> Answer:
     except TranspltError as error:
         return Answer(failed=str(error))
     except MemoryError:
-        return Answer(failed="not enough memory for it")
+        return Answer(failed="not enough memory")
     except RecursionError:
         return Answer(failed="it is nested too deeply")
     except OSError as error:
