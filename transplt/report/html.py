@@ -25,7 +25,7 @@ from transplt.engine.actions.effort import effort_of
 from transplt.render.cell import many, visible
 from transplt.render.templates import asset, fill
 from transplt.report.action_lines import EFFORT_TEXT, about, how_many, place_text
-from transplt.report.code_pages import code_pages
+from transplt.report.code_pages import code_pages, pieces
 from transplt.report.file_page import file_page
 from transplt.report.page_data import page_data
 from transplt.report.records import RunResult
@@ -173,7 +173,7 @@ def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dic
         "effort": EFFORT_TEXT[action.effort],
         "many": "one choice, " * _one_choice(action) + how_many(action),
         "repeated": _repeated(action),
-        "how": visible(action.how),
+        "how": pieces(visible(action.how)),
         "snippets": [(each.where, visible_lines(each.text)) for each in snippets(action)],
         "codes": action.codes,
         "places": links[:_FIRST_PLACES],
