@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -106,7 +107,7 @@ def test_contents_name_every_section_and_folds_have_a_summary(tmp_path: Path) ->
     assert page.folds and set(page.folds) == {"summary"}
     assert len(page.ids) == len({*page.ids})
     levels = [level for level, _ in page.headings]
-    assert levels[0] == 1 and all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert levels[0] == 1 and all(after <= before + 1 for before, after in pairwise(levels))
 
 
 @pytest.mark.parametrize("lines", [0, 80])
