@@ -26,7 +26,7 @@ from transplt.engine.actions.kernels import home_of, plain_name
 from transplt.project.options import Options, make_plan
 from transplt.project.tree import diff_tree
 from transplt.report.action_lines import action_lines, place_text
-from transplt.report.console import summary
+from transplt.report.summary import summary
 from transplt.report.html import render_html
 from transplt.report.unsupported_op import render_unsupported
 from transplt.rules.pages import BLOCKS, GROUPED_BY, all_codes, load

@@ -25,7 +25,7 @@ from transplt.render.cell import MAX_CHARACTERS, cell, visible
 from transplt.report import write_reports
 from transplt.report.change_list import COLUMNS as CHANGE_COLUMNS
 from transplt.report.change_list import render_change_list
-from transplt.report.console import summary
+from transplt.report.summary import summary
 from transplt.report.log import render_log
 from transplt.report.records import FileRecord, RunResult
 from transplt.report.unsupported_op import COLUMNS, SHEETS, render_unsupported

@@ -33,7 +33,7 @@ from transplt.disk.walk import Entry
 from transplt.project.options import Options, make_plan
 from transplt.project.pool import default_jobs, share_out
 from transplt.project.tree import migrate_tree
-from transplt.report.console import bring_command, summary
+from transplt.report.summary import bring_command, summary
 from transplt.report.records import RunResult
 
 USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"

@@ -214,7 +214,7 @@ def check(
         text = render(result, output_format, color=color, verbose=verbose, counts=statistics)
         _write(output_file, _encoded(text), inputs)
     if not quiet:
-        for line in footer(result, styled, fixing, fix_only):
+        for line in footer(result, styled, fixing, fix_only, verbose):
             to_stderr(line)
     return DONE if exit_zero else result.exit_code
 

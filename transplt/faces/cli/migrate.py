@@ -164,7 +164,8 @@ def migrate(
     collect_rarely()
     from transplt.project.options import Options, make_plan
     from transplt.project.tree import diff_tree, migrate_tree
-    from transplt.report.console import progress_bar, summary
+    from transplt.report.console import progress_bar
+    from transplt.report.summary import summary
 
     options = Options(**given)
     if diff and options.report_only:
