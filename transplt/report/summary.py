@@ -104,7 +104,7 @@ def _converted(result: RunResult) -> Iterator[str]:
     changed = ngettext("{changed} of {count} file", "{changed} of {count} files", len(result.files), changed=files)
     words = {"edits": line, "files": changed, "kinds": gettext(", ").join(parts)}
     if not edits:
-        yield gettext("no edits; {count} files looked at", count=len(result.files))
+        yield ngettext("no edits; {count} file looked at", "no edits; {count} files looked at", len(result.files))
     elif result.written == "all":
         yield gettext("converted: {edits} in {files} ({kinds})", **words)
     else:

@@ -7,7 +7,8 @@ import unicodedata
 from collections.abc import Iterator
 
 #: What stays together: a wide character with the marks behind it that begin no line, spaces, and other words.
-_PIECES = re.compile(r"[\u2e80-\ufe0f\uff01-\uff60](?:[\u3001\u3002\u300b\u300d\u300f\uff0c\uff1b\uff1a\uff01\uff1f\uff09%])*|\s+|[^\s\u2e80-\ufe0f\uff01-\uff60]+")
+_WIDE, _CLOSING = r"\u2e80-\ufe0f\uff01-\uff60", r"\u3001\u3002\u300b\u300d\u300f\uff0c\uff1b\uff1a\uff01\uff1f\uff09%"
+_PIECES = re.compile(rf"[{_WIDE}][{_CLOSING}]*|\s+|[^\s{_WIDE}]+")
 
 
 def columns(text: str) -> int:
