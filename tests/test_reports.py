@@ -279,7 +279,7 @@ def test_more_is_said_of_what_was_done_and_of_remarks_where_it_is_asked_for() ->
     found += [Finding("a.py", at(6), "NPU501", Level.MANUAL, "m", ignored="by a comment")]
     result = result_of(*found)
     assert "  to do: 2 actions, about 16 hours:" in list(summary(result))
-    assert not [line for line in summary(result) if "NPU" in line]
+    assert not [line for line in summary(result) if re.search(r"NPU\d", line)]
     lines = list(summary(result, verbose=1))
     codes = lines[lines.index("  edits by code:") :]
     assert [line.split()[:2] for line in codes if " NPU" in line] == [["2", "NPU101"], ["1", "NPU405"], ["1", "NPU501"]]
