@@ -198,7 +198,7 @@ def test_kernels_are_told_apart_and_their_build_is_one_more() -> None:
     assert Counter({action.title: action.count for action in actions_of(found)}) == {
         "Replace the CUDA kernel deform_conv (pk/ops/dcn), or rewrite it for the NPU": 3,
         "Replace the CUDA kernel fused_act (pk/ops/act), or rewrite it for the NPU": 1,
-        "Take the CUDA build out of setup.py": 2,
+        "Remove the CUDA build from setup.py": 2,
         "Replace the CUDA extension somebody_cuda": 1,
     }
 
@@ -218,7 +218,7 @@ def test_what_the_kernels_of_a_file_need_is_one_port() -> None:
     (port,) = actions_of([grid, assembly, at("a.py", 12, "NPU560")])
     assert port.title == "Port the Triton kernels in a.py"
     assert (port.blocks, port.count) == ("first step", 3)
-    assert "write assembly in Triton kernels as operations of tl" in port.how
+    assert "rewrite assembly in Triton kernels as tl operations" in port.how
     alone = actions_of([grid, at("b.py", 4, "NPU560"), at("c.py", 1, "NPU512", "triton")])
     assert titles(alone) == [load("NPU512").action.replace("{name}", "triton"), load("NPU560").action]
 
@@ -264,7 +264,7 @@ def test_extensions_of_one_build_are_told_apart_and_their_build_is_one_more() ->
     assert Counter({action.title: action.count for action in actions_of(found)}) == {
         "Replace the CUDA kernel a (ops/a), or rewrite it for the NPU": 3,
         "Replace the CUDA kernel b (ops/b), or rewrite it for the NPU": 1,
-        "Take the CUDA build out of setup.py": 1,
+        "Remove the CUDA build from setup.py": 1,
     }
 
 
@@ -325,9 +325,9 @@ def test_a_variable_is_one_action_in_python_and_elsewhere() -> None:
         ("Makefile", "NPU806", "CUDA_VISIBLE_DEVICES", "Write ASCEND_RT_VISIBLE_DEVICES for CUDA_VISIBLE_DEVICES"),
         ("a.yaml", "NPU802", "cuda:0", "Write npu for the device cuda"),
         ("a.yaml", "NPU802", "use_cuda", "Look at options and keys that are named after CUDA"),
-        ("a.yaml", "NPU802", "NVIDIA", "Look at mentions of CUDA in configuration files"),
-        ("Dockerfile", "NPU805", "nvidia/cuda:12.1", "Build container images on an Ascend CANN image"),
-        ("Dockerfile", "NPU805", "FORCE_CUDA", "Take CUDA's toolkit and packages out of build scripts and recipes"),
+        ("a.yaml", "NPU802", "NVIDIA", "Check mentions of CUDA in configuration files"),
+        ("Dockerfile", "NPU805", "nvidia/cuda:12.1", "Build container images from an Ascend CANN image"),
+        ("Dockerfile", "NPU805", "FORCE_CUDA", "Remove the CUDA toolkit and CUDA packages from build scripts and recipes"),
         ("r.txt", "NPU804", "1.13.1+cu117", "Install torch and torch_npu in place of builds and wheels for CUDA"),
         ("r.txt", "NPU804", "nvidia-nccl-cu12", "Install torch and torch_npu in place of builds and wheels for CUDA"),
         ("r.txt", "NPU804", "cupy-cuda12x", "Replace the package cupy-cuda: needs CUDA"),
@@ -338,7 +338,7 @@ def test_a_variable_is_one_action_in_python_and_elsewhere() -> None:
         ("demo/main.cpp", "NPU806", "torch::kCUDA", "Port the C++ code in demo"),
         ("run.sh", "NPU801", "cuda", "Write npu for the device cuda"),
         ("environment.yml", "NPU804", "cuda", "Install torch and torch_npu in place of builds and wheels for CUDA"),
-        ("c.yaml", "NPU802", "nvidia.com/gpu", "Give containers, pods and jobs NPUs where they get NVIDIA's cards"),
+        ("c.yaml", "NPU802", "nvidia.com/gpu", "Give containers, pods and jobs NPUs instead of NVIDIA cards"),
     ],
 )
 def test_what_is_not_python_goes_by_what_is_to_be_written(path: str, code: str, name: str, title: str) -> None:
@@ -353,7 +353,7 @@ def test_third_party_folders_are_one_action_each() -> None:
         at("vendor_tools.py", 1, "NPU507"),
     ]
     assert sorted(titles(actions_of(found))) == [
-        "Replace DataParallel, which runs on one NPU alone, by DistributedDataParallel",
+        "Replace DataParallel, which uses only one NPU, with DistributedDataParallel",
         "Take the Ascend version of the third-party code in pk/externals/gan, or port it",
         "Take the Ascend version of the third-party code in third_party/apex, or port it",
     ]
@@ -368,7 +368,7 @@ def test_packages_are_one_action_each_and_members_of_a_module_are_named() -> Non
         at("a.py", 5, "NPU520", "torch.nn.RNN"),
     ]
     assert titles(actions_of(found)) == [
-        "Replace flash_attn, bound to CUDA",
+        "Replace flash_attn: no NPU support",
         "Replace torch.nn.utils.rnn (pack_padded_sequence, pad_packed_sequence): not supported on NPU",
         "Replace torch.nn.RNN: not supported on NPU",
     ]
@@ -378,7 +378,7 @@ def test_one_package_that_two_codes_speak_of_is_one_action() -> None:
     found = migrate_source("from transformers import BitsAndBytesConfig\nq = BitsAndBytesConfig(load_in_4bit=True)\n")
     found = replace(found, findings=(*found.findings, at("b.py", 3, "NPU142")))
     assert [(action.title, action.codes) for action in actions_of(found.findings)] == [
-        ("Load models without quantisation by kernels for CUDA (bitsandbytes, cpm_kernels)", ("NPU142", "NPU510")),
+        ("Load models without CUDA quantisation kernels (bitsandbytes, cpm_kernels)", ("NPU142", "NPU510")),
     ]  # fmt: skip
 
 
@@ -488,7 +488,7 @@ def test_a_terminal_of_40_columns() -> None:
         "         NPU (a day or more, 1 place,",
         "         ops/src/corr_kernel.cu:3)",
         "      2. Replace DataParallel, which",
-        "         runs on one NPU alone, by",
+        "         uses only one NPU, with",
         "         DistributedDataParallel (hours,",
         "         1 place, train.py:41)",
     ]
@@ -510,7 +510,7 @@ def test_the_first_sheet_and_the_top_of_the_page(tmp_path: Path) -> None:
     assert book.sheetnames[0] == "actions"
     rows = list(book["actions"].iter_rows(values_only=True))
     assert [(row[0], row[2], row[3]) for row in rows[1:]] == [
-        (1, "Replace DataParallel, which runs on one NPU alone, by DistributedDataParallel", "hours"),
+        (1, "Replace DataParallel, which uses only one NPU, with DistributedDataParallel", "hours"),
         (2, "Replace torch.nn.RNN: not supported on NPU", "hours"),
         (3, "Write hccl for the communication backend nccl", "minutes"),
     ]
@@ -632,9 +632,9 @@ def test_a_part_of_a_package_goes_with_the_package() -> None:
     part = at("b.py", 1, "NPU510", "bitsandbytes.optim.Adam8bit", "bitsandbytes.optim.Adam8bit needs CUDA")
     other = at("c.py", 1, "NPU511", "apex", "the package apex needs a version adapted to Ascend")
     apex = at("d.py", 1, "NPU510", "apex.parallel.SyncBatchNorm", "apex.parallel.SyncBatchNorm needs CUDA")
-    assert titles(actions_of([whole, part])) == ["Replace bitsandbytes, bound to CUDA"]
-    assert titles(actions_of([part])) == ["Replace bitsandbytes.optim.Adam8bit, bound to CUDA"]
-    assert "Replace apex.parallel.SyncBatchNorm, bound to CUDA" in titles(actions_of([other, apex]))
+    assert titles(actions_of([whole, part])) == ["Replace bitsandbytes: no NPU support"]
+    assert titles(actions_of([part])) == ["Replace bitsandbytes.optim.Adam8bit: no NPU support"]
+    assert "Replace apex.parallel.SyncBatchNorm: no NPU support" in titles(actions_of([other, apex]))
 
 
 def test_a_test_that_leads_to_a_simulator_is_the_decision_about_it() -> None:

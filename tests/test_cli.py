@@ -353,7 +353,7 @@ def test_a_progress_bar_in_a_long_run_on_a_terminal(monkeypatch: pytest.MonkeyPa
 def test_the_list_of_codes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = call(monkeypatch, capsys, "rules")
     assert code == 0
-    assert f"NPU101 safe             2.1-{NEWEST}         A name of torch.cuda that torch.npu has too\n" in out
+    assert f"NPU101 safe             2.1-{NEWEST}         A function of torch.cuda that torch.npu also has\n" in out
     assert re.search(r"^NPU501 manual \(\w+\) ", out, re.MULTILINE)
     table = json.loads(call(monkeypatch, capsys, "rules", "--format=json")[1])
     assert [row["code"] for row in table] == [line.split()[0] for line in out.splitlines()]

@@ -238,7 +238,7 @@ def _other_file(finding: Finding) -> Group:
 def _build(folder: str) -> Group:
     name = posixpath.join(folder, "setup.py")
     how = "CUDAExtension and nvcc are not there: build what is left as CppExtension or NpuExtension, without .cu files"
-    return Group(f"Take the CUDA build out of {name}", "build", name, "import", how, Effort.MEDIUM)
+    return Group(f"Remove the CUDA build from {name}", "build", name, "import", how, Effort.MEDIUM)
 
 
 def _offered(finding: Finding) -> Group:
