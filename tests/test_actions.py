@@ -26,8 +26,8 @@ from transplt.engine.actions.kernels import home_of, plain_name
 from transplt.project.options import Options, make_plan
 from transplt.project.tree import diff_tree
 from transplt.report.action_lines import action_lines, first_actions, place_text
-from transplt.report.summary import summary
 from transplt.report.html import render_html
+from transplt.report.summary import summary
 from transplt.report.unsupported_op import render_unsupported
 from transplt.rules.pages import BLOCKS, GROUPED_BY, all_codes, load
 from transplt.rules.tables import read_table, rules_dir

@@ -25,9 +25,9 @@ from transplt.render.cell import MAX_CHARACTERS, cell, visible
 from transplt.report import write_reports
 from transplt.report.change_list import COLUMNS as CHANGE_COLUMNS
 from transplt.report.change_list import render_change_list
-from transplt.report.summary import MOST_LINES, summary
 from transplt.report.log import render_log
 from transplt.report.records import FileRecord, RunResult
+from transplt.report.summary import MOST_LINES, summary
 from transplt.report.unsupported_op import COLUMNS, SHEETS, render_unsupported
 
 TARGET = TorchTarget("2.8", "requirements.txt asks for torch==2.8.0", "2.8.0.post5", "8.5.0", "2.8.0")

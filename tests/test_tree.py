@@ -33,8 +33,8 @@ from transplt.disk.walk import Entry
 from transplt.project.options import Options, make_plan
 from transplt.project.pool import default_jobs, share_out
 from transplt.project.tree import migrate_tree
-from transplt.report.summary import bring_command, summary
 from transplt.report.records import RunResult
+from transplt.report.summary import bring_command, summary
 
 USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"
 REPORTS = {"change_list.csv", "tokens.csv", "unsupported_op.xlsx", "msFmkTranspltlog.txt", "report.html"}

@@ -68,7 +68,7 @@ def test_what_is_printed(project: Path, capsys: pytest.CaptureFixture[str]) -> N
     text = capsys.readouterr().out
     assert "no torch version supports all that the project uses" in text
     first = text.split("  to do: ")[1].splitlines()[1]
-    assert first.startswith("    1. Fix the files that Python 3 cannot parse, and migrate them again (stops at import; ")
+    assert first.startswith("    1. Fix the files that Python 3 cannot parse, and migrate them again (stops at import;")
     assert "transplt run --shapes" in text
     assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from transplt.base.finding import Effort, Finding
-from transplt.base.language import marked
+from transplt.base.language import Sentence, marked
 from transplt.rules.pages import BLOCKS
 
 #: The words for each of `BLOCKS`.
@@ -45,7 +45,7 @@ class Action:
     `parts` are the things to do that stand together in one.
     """
 
-    title: str
+    title: Sentence
     blocks: str
     effort: Effort
     hours: float
