@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import posixpath
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ TOKENS = "tokens.csv"
 UNSUPPORTED = "unsupported_op.xlsx"
 LOG = "msFmkTranspltlog.txt"
 PAGE = "report.html"
+#: The folder for the pages of single files.
+PAGES = "report_files"
 FORMAT = 1
 #: What running the migrated project leaves behind is no edit.
 _BY_PRODUCTS = ("__pycache__", ".transplt")
@@ -43,6 +46,22 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     if not all(isinstance(each, list) and all(isinstance(item, str) for item in each) for each in lists):
         return None
     return table
+
+
+def reports_of(folder: Path, manifest: dict[str, Any] | None) -> frozenset[str]:
+    """The paths in `folder` that hold what an earlier migration reported, and nothing else: files and folders."""
+    if manifest is None:
+        return frozenset()
+    reports = frozenset(manifest["reports"])
+    folders = {posixpath.dirname(path) for path in reports} - {""}
+    return reports | {path for path in folders if _holds_only(folder / path, path, reports)}
+
+
+def _holds_only(folder: Path, path: str, reports: frozenset[str]) -> bool:
+    try:
+        return all(f"{path}/{name}" in reports for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 def edited_since(folder: Path, manifest: dict[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.finding import Finding
 from transplt.disk.leftovers import remove_leftovers
-from transplt.disk.manifest import LEFT_OUT, MANIFEST, read_manifest
+from transplt.disk.manifest import LEFT_OUT, MANIFEST, read_manifest, reports_of
 from transplt.disk.mirror import WriteError, write_file
 from transplt.disk.publish import Staging, check_output, make_folders, publish, set_folder_modes, staging
 from transplt.disk.walk import Entry, Inventory, walk
@@ -108,8 +108,7 @@ def inventory(plan: Plan) -> Inventory:
             raise UsageError(f"cannot read {shown(plan.source)}: {reason(error)}") from error
         return Inventory(files=[Entry(plan.source.name, info.st_size, stat.S_IMODE(info.st_mode))])
     # What an earlier migration reported is no part of the project.
-    before = read_manifest(plan.source)
-    reports = frozenset(before["reports"]) if before is not None else frozenset()
+    reports = reports_of(plan.source, read_manifest(plan.source))
     above = (plan.settings.base, plan.config.exclude)
     return walk(plan.source, plan.options.exclude, copy_all=plan.copy_all, skip=reports, above=above)
 

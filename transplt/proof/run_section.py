@@ -40,7 +40,6 @@ def add_proof(folder: Path, word: str, sentence: str, text: str, seen: Iterable[
 
 
 def _add(name: str, folder: Path, word: str, sentence: str, text: str, seen: Iterable[Seen]) -> bool:
-    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
     manifest = read_manifest(folder)
     page = folder / _PAGE
     if manifest is None or manifest["reports"].get(_PAGE) is None or not page.is_file():
@@ -48,14 +47,13 @@ def _add(name: str, folder: Path, word: str, sentence: str, text: str, seen: Ite
     if hash_file(str(page)) != manifest["reports"][_PAGE]:
         return False
     old = read_regular(page, RECORDS).decode("utf-8")
-    head, found, rest = old.partition(begin)
-    if not found or end not in rest:
+    section = _section(name, word, sentence, text, proofs(manifest, seen))
+    new = _put(old, name, section)
+    if new is None:
         return False
-    tail = rest.partition(end)[2]
-    proven = proofs(manifest, seen)
-    section = _section(name, word, sentence, text, proven)
+    link = f'<li><a href="#{name}">{_HEADINGS[name]}</a></li>'
     try:
-        replace_file(page, f"{head}{begin}{section}{end}{tail}".encode())
+        replace_file(page, (_put(new, f"{name}-link", link) or new).encode())
     except OSError as error:
         if error.errno in _CLOSED:
             return False
@@ -65,17 +63,28 @@ def _add(name: str, folder: Path, word: str, sentence: str, text: str, seen: Ite
     return True
 
 
+def _put(page: str, name: str, inner: str) -> str | None:
+    """The page with `inner` between the comments of that name; None where it has none."""
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    head, found, rest = page.partition(begin)
+    if not found or end not in rest:
+        return None
+    return f"{head}{begin}{inner}{end}{rest.partition(end)[2]}"
+
+
 def _section(name: str, word: str, sentence: str, text: str, proven: list[tuple[int, str, list[str]]]) -> str:
     escaped = html.escape(text)
     rows = "".join(
-        f"<li>{number}. {_escaped(title)}<ul>{''.join(f'<li>{_escaped(line)}</li>' for line in lines)}</ul></li>"
+        f'<li><a href="#action-{number}">{number}. {_escaped(title)}</a>'
+        f"<ul>{''.join(f'<li>{_escaped(line)}</li>' for line in lines)}</ul></li>"
         for number, title, lines in proven
     )
     shown = f'  <h3>Which actions it shows</h3>\n  <ul class="proofs">{rows}</ul>\n' if rows else ""
     return (
-        f'\n<section aria-labelledby="h-{name}">\n  <h2 id="h-{name}">{_HEADINGS[name]}</h2>\n'
+        f'\n<section aria-labelledby="h-{name}">\n<details class="fold" open><summary>'
+        f'<h2 id="h-{name}">{_HEADINGS[name]}</h2></summary>\n<div class="inside" id="{name}" tabindex="-1">\n'
         f"  <p>Verdict: <strong>{html.escape(word)}</strong>: {_escaped(sentence)}</p>\n{shown}"
-        f'  <pre class="run">{escaped}</pre>\n</section>\n'
+        f'  <pre class="run" tabindex="0">{escaped}</pre>\n</div></details>\n</section>\n'
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from transplt.disk.manifest import CHANGE_LIST, LOG, PAGE, TOKENS, UNSUPPORTED
+from transplt.disk.manifest import CHANGE_LIST, LOG, PAGE, PAGES, TOKENS, UNSUPPORTED
 from transplt.disk.mirror import write_file, write_pieces
 from transplt.report.records import RunResult
 
@@ -16,8 +17,8 @@ def write_reports(
 ) -> tuple[RunResult, dict[str, str]]:
     """Writes the reports to the top of `folder`; returns the result that names them, and their sha256 by path.
 
-    With `page` there is an HTML page too, for which the records of the files must hold their patches. A migration with
-    tunings gets a script with settings of the host.
+    With `page` there is an HTML page too, for which the records of the files must hold their patches, and a folder with
+    the pages of files whose diffs are large. A migration with tunings gets a script with settings of the host.
 
     A name that is taken by a file of the project is left to it: the report is called transplt_<name> then.
     WriteError or OSError when the system refuses.
@@ -39,14 +40,25 @@ def write_reports(
     }
     if host:
         contents[HOST_SCRIPT] = render_host_script()
-    if page:
-        from transplt.report.html import render_html
-
-        contents[PAGE] = render_html(result)
     hashes = {names[name]: write_file(str(folder), names[name], data, 0o644) for name, data in contents.items()}
+    if page:
+        hashes |= _write_page(result, folder, taken)
     # A large project has some 100,000 rows.
     hashes[names[TOKENS]] = write_pieces(str(folder), names[TOKENS], render_tokens(result), 0o644)
     return result, hashes
+
+
+def _write_page(result: RunResult, folder: Path, taken: Collection[str]) -> dict[str, str]:
+    """The page and those of single files: their sha256 by path."""
+    from transplt.report.html import render_html
+
+    name = result.reports[PAGE]
+    report = render_html(result, _free_name(PAGES, taken))
+    hashes = {name: write_file(str(folder), name, report.page, 0o644)}
+    for path, data in report.pages(name):
+        os.makedirs((folder / path).parent, mode=0o755, exist_ok=True)
+        hashes[path] = write_file(str(folder), path, data, 0o644)
+    return hashes
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:

@@ -1,20 +1,24 @@
-"""report.html: a whole migration on one page that needs no network: what is to do, what was done, and every diff.
+"""report.html: a whole migration on a page that needs no network: what is to do, what was done, and every diff.
 
-The page is the same for the same input: no times, no absolute paths. Lists and diffs are drawn by a script when they
-come into view, from data in the page, so that thousands of findings cost nothing before somebody looks at them.
+The page is the same for the same input: no times, no absolute paths. Sections fold, and what is long is folded at
+first; diffs that are large have a page each, in a folder beside it. Actions, diffs and the pages of codes stand in the
+page as they are; the lists of findings and tokens are drawn by a script when they come into view, from data in the
+page, so that thousands of findings cost nothing before somebody looks at them.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
 from pathlib import PurePosixPath
 from typing import Any
 
 import transplt
 from transplt.base.finding import NO_TOKENS, Effort, Finding, Level
+from transplt.disk.manifest import PAGES
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of, total_hours
 from transplt.engine.actions.effort import effort_of
@@ -22,9 +26,12 @@ from transplt.render.cell import many, visible
 from transplt.render.templates import asset, fill
 from transplt.report.action_lines import EFFORT_TEXT, about, how_many, place_text
 from transplt.report.code_pages import code_pages
-from transplt.report.records import FileRecord, RunResult
+from transplt.report.file_page import file_page
+from transplt.report.page_data import page_data
+from transplt.report.records import RunResult
+from transplt.report.shown_files import ShownFile, shown_files
+from transplt.report.snippets import snippets
 from transplt.report.titles import title
-from transplt.report.token_view import token_view
 from transplt.rules.host_settings import host_settings_by_group
 
 _EFFORTS = (Effort.LOW.value, Effort.MEDIUM.value, Effort.HIGH.value)
@@ -33,39 +40,58 @@ _EFFORT_NAMES = {
 }  # fmt: skip
 _MOST_BARS = 12
 _MOST_FILES = 15
-#: So many places of an action are listed; the findings below are all of them.
+#: So many places of an action are seen at once, and so many are listed; the findings are all of them.
+_FIRST_PLACES = 5
 _MOST_PLACES = 60
 _MOST_REPEATED = 3
+#: With more actions, groups that do not stop a program are folded.
+_MOST_OPEN = 12
+_STOPPING = frozenset({"import", "first step", "numbers"})
 #: How the kinds of files are called where the same word stands in many of them.
 _KINDS = {
     ".py": "Python", ".yaml": "YAML", ".yml": "YAML", ".json": "JSON", ".toml": "TOML", ".sh": "shell",
     ".ipynb": "notebooks", ".md": "documents",
 }  # fmt: skip
-#: So many findings are on the page, those that are left first; a row is some fifty bytes.
-_MOST_FINDINGS = 20_000
-#: So many characters of diffs, and of source lines, are on the page in all; files with work left come first.
-_MOST_PATCHES = 6_000_000
-_MOST_LINES = 3_000_000
-#: A longer diff is cut in the page; the files themselves hold the rest.
-_MOST_PATCH = 400_000
-#: A longer source line (a notebook's output) is cut, too.
-_MOST_LINE = 400
 
 
-def render_html(result: RunResult) -> bytes:
-    """The bytes of the page, UTF-8."""
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The bytes of report.html, UTF-8, and the files that have a page of their own."""
+
+    page: bytes
+    name: str
+    own: tuple[ShownFile, ...]
+
+    def pages(self, index: str) -> Iterator[tuple[str, bytes]]:
+        """Paths beside report.html, with the bytes of each; `index` is what report.html is called."""
+        for at, file in enumerate(self.own):
+            near = (self.own[at - 1] if at else None, self.own[at + 1] if at + 1 < len(self.own) else None)
+            yield file.page, file_page(self.name, file, index, *near)
+
+
+def render_html(result: RunResult, folder: str = PAGES) -> Report:
+    """The report; `folder` is that of the pages of single files, which may stay unused."""
     findings = result.findings
     open_findings = [finding for finding in findings if finding.open]
     actions = actions_of(findings)
-    data = page_data(result)
-    omitted = len(findings) - sum(len(file[2]) for file in data["files"])
-    return fill(
+    files = shown_files(result, folder)
+    data = page_data(result, files)
+    places = {file.path: file for file in files}
+    pages = code_pages(data["codes"])
+    host = host_settings_by_group() if result.settings.tune else ()
+    omitted = len(findings) - sum(len(file.findings) for file in files)
+    groups = action_groups(actions, places)
+    contents = _contents(len(actions), groups, len(findings), len(files), host=bool(host), pages=len(pages))
+    page = fill(
         "report.html.j2",
         name=visible(result.name),
         version=transplt.__version__,
         target=result.target,
         style=result.settings.style,
-        actions=action_rows(actions),
+        contents=contents,
+        headings={each["at"]: each["text"] for each in contents},
+        groups=groups,
+        actions=len(actions),
         hours=about(total_hours(actions)),
         tokens=result.tokens,
         automatic=automatic_share(result),
@@ -78,17 +104,19 @@ def render_html(result: RunResult) -> bytes:
         token_bar=token_bar(result),
         efforts=effort_bars(open_findings),
         codes=code_bars(open_findings),
-        files=ranked_files(result)[:_MOST_FILES],
-        host=host_settings_by_group() if result.settings.tune else (),
+        ranked=ranked_files(result)[:_MOST_FILES],
+        files=files,
+        host=host,
         host_script=result.reports.get("env_npu.sh", ""),
-        css=asset("report.css"),
+        css=asset("report.css") + asset("layout.css"),
         script=asset("theme.js") + asset("report.js"),
-        pages=code_pages(data["codes"]),
+        pages=pages,
         omitted=f"{many(omitted, 'finding')} are not on this page; change_list.csv and unsupported_op.xlsx hold all."
         if omitted
         else "",
         data=_embedded(data),
     )
+    return Report(page, visible(result.name), tuple(file for file in files if file.page))
 
 
 def _embedded(table: dict[str, Any]) -> str:
@@ -96,24 +124,69 @@ def _embedded(table: dict[str, Any]) -> str:
     return json.dumps(table, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def action_rows(actions: Sequence[Action]) -> list[dict[str, Any]]:
-    """The actions as the template shows them."""
-    return [
-        {
-            "title": visible(action.title),
-            "blocks": action.heading,
-            "effort": EFFORT_TEXT[action.effort],
-            "many": "one choice, " * _one_choice(action) + how_many(action),
-            "repeated": _repeated(action),
-            "first": visible(action.first),
-            "how": visible(action.how),
-            "codes": action.codes,
-            "places": [visible(place_text(place)) for place in action.places[:_MOST_PLACES]],
-            "more": max(len(action.places) - _MOST_PLACES, 0),
-            "parts": action_rows(action.parts),
-        }
-        for action in actions
+def _contents(
+    actions: int, groups: Sequence[dict[str, Any]], findings: int, files: int, *, host: bool, pages: int
+) -> list[dict[str, Any]]:
+    """The table of contents: where each section is, what it is called, and how much it holds ("" where that says
+    nothing). The template has the sections in this order, and what a run and a proof put in stands behind the first.
+    """
+    rows: list[tuple[str, str, int | str, Sequence[dict[str, Any]]]] = [
+        ("do", "What to decide and to do", actions, groups if actions > 1 else ()),
+        ("summary", "Summary", "", ()),
+        ("rest", "Where the work is", "", ()),
+        ("findings", "Findings", findings, ()),
+        ("files", "Files and diffs", files, ()),
+        *([("host", "Settings of the host to try", "", ())] if host else []),
+        ("tokens", "Every CUDA token", "", ()),
+        *([("pages", "What the codes mean", pages, ())] if pages else []),
     ]
+    return [{"at": at, "text": text, "count": count, "below": below} for at, text, count, below in rows]
+
+
+def action_groups(actions: Sequence[Action], places: Mapping[str, ShownFile]) -> list[dict[str, Any]]:
+    """The actions under what they block, numbered through; those that stop nothing are folded where there are many."""
+    groups = []
+    number = 1
+    for heading, same in groupby(actions, key=lambda action: action.heading):
+        rows = list(same)
+        stops = not groups or any(action.blocks in _STOPPING and not action.aside for action in rows)
+        groups.append({
+            "at": f"do-{len(groups) + 1}", "text": heading, "count": len(rows), "first": number,
+            "open": stops or len(actions) <= _MOST_OPEN,
+            "rows": [_action_row(action, f"action-{at}", places) for at, action in enumerate(rows, number)],
+        })  # fmt: skip
+        number += len(rows)
+    return groups
+
+
+def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dict[str, Any]:
+    """An action as the template shows it; `at` is the id of what it unfolds."""
+    links = [_place(place_text(place), place.path, place.lines[0], places) for place in action.places[:_MOST_PLACES]]
+    return {
+        "at": at,
+        "title": visible(action.title),
+        "effort": EFFORT_TEXT[action.effort],
+        "many": "one choice, " * _one_choice(action) + how_many(action),
+        "repeated": _repeated(action),
+        "how": visible(action.how),
+        "snippets": [(each.where, visible_lines(each.text)) for each in snippets(action)],
+        "codes": action.codes,
+        "places": links[:_FIRST_PLACES],
+        "further": links[_FIRST_PLACES:],
+        "more": max(len(action.places) - _MOST_PLACES, 0),
+        "parts": [_action_row(part, f"{at}-{number}", places) for number, part in enumerate(action.parts, 1)],
+    }
+
+
+def _place(text: str, path: str, line: int, places: Mapping[str, ShownFile]) -> dict[str, str]:
+    """The words for a place and its address, empty where the page does not have the file."""
+    file = places.get(visible(path))
+    return {"text": visible(text), "href": file.place(line) if file else ""}
+
+
+def visible_lines(text: str) -> str:
+    """`text` with its lines, each of them visible."""
+    return "\n".join(visible(line) for line in text.split("\n"))
 
 
 def _one_choice(action: Action) -> bool:
@@ -190,75 +263,3 @@ def ranked_files(result: RunResult) -> list[dict[str, Any]]:
 
 def _effort(finding: Finding) -> str:
     return finding.effort.value if finding.effort else ""
-
-
-def page_data(result: RunResult) -> dict[str, Any]:
-    """What the script draws: files with their findings, source lines and diffs; repeated texts stand there once."""
-    texts: dict[str, int] = {}
-
-    def text(value: str) -> int:
-        return texts.setdefault(visible(value), len(texts))
-
-    shown = _on_the_page(result)
-    files = [
-        _file(record, [finding for finding in record.findings if id(finding) in shown], text)
-        for record in result.files
-        if record.findings or record.patch
-    ]
-    _bound(files)
-    files += [[visible(finding.path), "", [_row(finding, text)], [], False] for finding in result.unread]
-    codes = sorted({row[2] for file in files for row in file[2]})
-    return {
-        "name": visible(result.name),
-        "codes": {code: title(code) for code in codes},
-        "files": files,
-        "texts": list(texts),
-        "tokens": token_view(result),
-    }
-
-
-def _on_the_page(result: RunResult) -> set[int]:
-    """The findings (their ids) that the page lists: those that are left first."""
-    every = [finding for record in result.files for finding in record.findings]
-    every.sort(key=lambda finding: not finding.open)
-    return {id(finding) for finding in every[:_MOST_FINDINGS]}
-
-
-def _bound(files: list[list[Any]]) -> None:
-    """Take diffs and lines from files when those before them have used up the page; files with work left come first."""
-    patches, lines = _MOST_PATCHES, _MOST_LINES
-    for file in sorted(files, key=lambda file: not any(row[3] == "left" for row in file[2])):
-        patches -= len(file[1])
-        lines -= sum(len(line) for _, line in file[3])
-        if patches < 0:
-            file[1], file[4] = "", True
-        if lines < 0:
-            file[3] = []
-
-
-def _file(record: FileRecord, findings: Sequence[Finding], text: Any) -> list[Any]:
-    patch = record.patch
-    cut = len(patch) > _MOST_PATCH
-    if cut:
-        patch = patch[: patch.rindex(b"\n", 0, _MOST_PATCH) + 1]
-    shown = patch[max(patch.find(b"\n@@ "), 0) :].decode("utf-8", "replace").lstrip("\n")
-    rows = [_row(finding, text) for finding in findings]
-    lines = [[line, source[:_MOST_LINE] + "..." * (len(source) > _MOST_LINE)] for line, source in record.lines]
-    return [visible(record.path), shown, rows, lines, cut]
-
-
-def _row(finding: Finding, text: Any) -> list[Any]:
-    """Line, column, code, state, effort, message, help, and the reason why it does not count."""
-    state = "ignored" if finding.ignored else "left" if finding.open else "info"
-    if finding.applied:
-        state = "unsafe" if finding.level is Level.UNSAFE else "done"
-    return [
-        finding.span.line,
-        finding.span.column,
-        finding.code,
-        state,
-        _effort(finding),
-        text(finding.text),
-        text(finding.help),
-        text(finding.ignored),
-    ]

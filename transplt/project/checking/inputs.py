@@ -128,11 +128,10 @@ def _add_file(project: CheckedProject, full: Path, inner: str, options: Options)
 
 def add_folders(project: CheckedProject, prefixes: tuple[str, ...], options: Options) -> None:
     """The files below these folders of the project (paths that end with a slash, or empty for all of it)."""
-    before = read_manifest(project.root)
     found = walk(
         project.root,
         options.exclude,
-        skip=frozenset(before["reports"]) if before is not None else frozenset(),
+        skip=reports_of(project.root, read_manifest(project.root)),
         above=(project.config.base(project.root), project.config.exclude),
     )
     project.every = found.files

@@ -2,9 +2,11 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const get = (id) => document.getElementById(id);
-  const PAGE = 200, FILE_PAGE = 100, SHOWN = 300;
+  const PAGE = 100, FILE_PAGE = 100, SHOWN = 300;
+  const PATH = 0, OWN = 1, FINDINGS = 2, LINES = 3;
   const LINE = 0, COLUMN = 1, CODE = 2, STATE = 3, EFFORT = 4, MESSAGE = 5, HELP = 6, IGNORED = 7;
   const text = (index) => data.texts[index];
+  const say = (name, values = {}) => data.says[name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
 
   const element = (name, className, content) => {
     const made = document.createElement(name);
@@ -16,7 +18,7 @@
   // One record a finding, with the text that the search looks at made when it is needed first.
   const rows = [];
   data.files.forEach((file, index) => {
-    for (const finding of file[2]) rows.push({ file: index, finding, words: null });
+    for (const finding of file[FINDINGS]) rows.push({ file: index, finding, words: null });
   });
   const words = (row) => {
     if (row.words === null) {
@@ -48,35 +50,47 @@
   const sources = new Map();
   const sourceOf = (row) => {
     if (!sources.has(row.file)) {
-      const file = data.files[row.file], lines = new Map(file[3]);
-      for (const [number, old] of diffRows(file)) if (number !== null) lines.set(number, old);
+      const file = data.files[row.file], lines = new Map(file[LINES]);
+      for (const [number, old] of diffRows(row.file)) if (number !== null) lines.set(number, old);
       sources.set(row.file, lines);
     }
     return sources.get(row.file).get(row.finding[LINE]);
   };
 
-  const codeLink = (name) => {
-    const page = get(name);
-    if (!page || !page.classList.contains("page")) return element("span", "code", name);
-    const made = element("a", "code", name);
-    made.href = `#${name}`;
+  // The boxes of the files, which stand in the page with their diffs as text.
+  const fileBoxes = [...document.querySelectorAll("#file-list > [data-file]")];
+  const anchorOf = (index) => fileBoxes[index].id || fileBoxes[index].querySelector(".inside").id;
+  const addressOf = (index, line) => data.files[index][OWN] ? `${data.files[index][OWN]}#L${line}` : `#${anchorOf(index)}-${line}`;
+
+  const link = (className, content, address) => {
+    const made = element("a", className, content);
+    made.href = address;
     return made;
   };
 
   const item = (row) => {
-    const f = row.finding, file = data.files[row.file], made = element("li");
-    const place = element("button", "link place", `${file[0]}:${f[LINE]}:${f[COLUMN]}`);
-    place.type = "button";
-    place.addEventListener("click", () => openFile(row.file, f[LINE]));
-    const head = element("div");
-    const said = f[STATE] === "unsafe" ? "done, unsafe" : f[STATE];
-    const badge = f[STATE] === "left" && f[EFFORT] ? `left, ${f[EFFORT]}` : said;
-    head.append(place, " ", codeLink(f[CODE]), " ", element("span", `badge ${f[STATE]}`, badge));
-    made.append(head, element("div", "", text(f[MESSAGE])));
-    const more = f[STATE] === "ignored" ? text(f[IGNORED]) : text(f[HELP]);
-    if (more) made.append(element("div", "help", more));
-    const source = sourceOf(row);
-    if (source && source.trim()) made.append(element("pre", "source", source.trim().slice(0, SHOWN)));
+    const f = row.finding, file = data.files[row.file], made = element("li"), box = element("details"), head = element("summary");
+    const state_ = f[STATE] === "left" && f[EFFORT] ? `left_${f[EFFORT]}` : f[STATE];
+    head.append(
+      element("span", "place", `${file[PATH]}:${f[LINE]}:${f[COLUMN]}`), " ", element("span", "code", f[CODE]), " ",
+      element("span", `badge ${f[STATE]}`, say(state_)), " ", element("span", "", text(f[MESSAGE])),
+    );
+    box.append(head);
+    const fill = () => {
+      if (box.children.length > 1) return;
+      const inside = element("div", "inside"), last = element("p", "quiet");
+      const more = f[STATE] === "ignored" ? text(f[IGNORED]) : text(f[HELP]);
+      if (more) inside.append(element("p", "help", more));
+      const source = sourceOf(row);
+      if (source && source.trim()) inside.append(element("pre", "source", source.trim().slice(0, SHOWN)));
+      last.append(link("in-diff", say("in_diff"), addressOf(row.file, f[LINE])));
+      if (get(f[CODE])) last.append(" ", link("code", say("page", { code: f[CODE] }), `#${f[CODE]}`));
+      inside.append(last);
+      box.append(inside);
+    };
+    box.addEventListener("toggle", fill);
+    box.fill = fill;
+    made.append(box);
     return made;
   };
 
@@ -88,9 +102,8 @@
   };
 
   const moreFiles = () => {
-    const next = files.slice(listedFiles, listedFiles + FILE_PAGE);
-    get("files").append(...next.map(fileBox));
-    listedFiles += next.length;
+    for (const index of files.slice(listedFiles, listedFiles + FILE_PAGE)) fileBoxes[index].hidden = false;
+    listedFiles = Math.min(listedFiles + FILE_PAGE, files.length);
     get("more-files").hidden = listedFiles >= files.length;
   };
 
@@ -103,10 +116,9 @@
     const with_ = new Set(shown.map((row) => row.file));
     files = data.files.map((_, index) => index).filter((index) => !filtered || with_.has(index));
     listedFiles = 0;
-    get("files").replaceChildren();
+    for (const box of fileBoxes) box.hidden = true;
     moreFiles();
-    const where = path === null ? "" : ` in ${path}`;
-    get("count").textContent = `${shown.length} of ${rows.length} findings${where}`;
+    get("count").textContent = say(path === null ? "count" : "count_in", { shown: shown.length, all: rows.length, path });
     writeAddress();
   };
 
@@ -140,43 +152,47 @@
     return true;
   };
 
-  const openPage = () => {
-    const page = location.hash.length > 1 ? get(location.hash.slice(1)) : null;
-    if (!page || !page.classList.contains("page")) return;
-    page.open = true;
-    page.scrollIntoView();
-  };
-
-  const fileBox = (index) => {
-    const file = data.files[index], box = element("details");
-    const left = file[2].filter((f) => f[STATE] === "left").length;
-    const done = file[2].filter((f) => f[STATE] === "done" || f[STATE] === "unsafe").length;
-    const head = element("summary");
-    head.append(element("span", "place", file[0]), ` ${left} left, ${done} done`);
-    box.append(head);
-    box.dataset.file = index;
-    box.addEventListener("toggle", () => {
-      if (box.open && box.children.length === 1) box.append(drawFile(file));
-    });
-    return box;
-  };
-
-  const openFile = (index, line) => {
-    let box = get("files").querySelector(`details[data-file="${index}"]`);
-    while (!box && listedFiles < files.length) {
-      moreFiles();
-      box = get("files").querySelector(`details[data-file="${index}"]`);
+  // An address leads into what is folded: browsers unfold what is around it, and the older ones are helped here.
+  const unfold = (element_) => {
+    for (let at = element_; at; at = at.parentElement) {
+      if (at instanceof HTMLDetailsElement) at.open = true;
+      if (at.dataset.file !== undefined) at.hidden = false;
     }
-    if (!box) return;
-    box.open = true;
-    if (box.children.length === 1) box.append(drawFile(data.files[index]));
-    const target = box.querySelector(`[data-line="${line}"]`) || box;
-    target.scrollIntoView({ block: "center" });
-    box.querySelector("summary").focus({ preventScroll: true });
   };
+
+  const goThere = () => {
+    const name = decodeURIComponent(location.hash.slice(1));
+    if (!name) return;
+    const target = get(name);
+    if (target) {
+      unfold(target);
+      target.scrollIntoView();
+      return;
+    }
+    const place = /^(f-[0-9a-f]{8})-(\d+)$/.exec(name), inside = place && get(place[1]);
+    if (!inside) return;
+    unfold(inside);
+    const box = inside.closest("[data-file]");
+    draw(box);
+    const row = box.querySelector(`[data-line="${place[2]}"]`) || inside;
+    row.scrollIntoView({ block: "center" });
+    const summary = box.querySelector("summary");
+    if (summary) summary.focus({ preventScroll: true });
+  };
+
+  // The diff as text becomes two columns when somebody looks at it.
+  const draw = (box) => {
+    const patch = box.querySelector("pre.patch");
+    if (patch && !patch.hidden) {
+      patch.after(drawFile(Number(box.dataset.file)));
+      patch.hidden = true;
+    }
+  };
+  for (const box of fileBoxes) box.addEventListener("toggle", () => box.open && draw(box));
 
   // The patch as rows [old number, old text, new number, new text, same]; lines of findings outside of it are added.
-  const diffRows = (file) => {
+  const diffRows = (index) => {
+    const patch = fileBoxes[index].querySelector("pre.patch"), quoted = data.files[index][LINES];
     const made = [];
     let oldNumber = 0, newNumber = 0, removed = [], added = [];
     const flush = () => {
@@ -186,7 +202,7 @@
       removed = [];
       added = [];
     };
-    for (const line of file[1].split("\n")) {
+    for (const line of (patch ? patch.textContent : "").split("\n")) {
       const start = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(line);
       const body = line.slice(1).replace(/\r$/, "");
       if (start) {
@@ -205,7 +221,7 @@
     }
     flush();
     const there = new Set(made.map((row) => row[0]));
-    const context = file[3].filter(([number]) => !there.has(number)).map(([number, source]) => [number, source]);
+    const context = quoted.filter(([number]) => !there.has(number)).map(([number, source]) => [number, source]);
     const all = [];
     let shift = 0;
     for (const row of made) {
@@ -244,12 +260,12 @@
 
   const tokenBox = (cause, index) => {
     const box = element("details"), head = element("summary");
-    const doubt = cause[DOUBT] ? `, doubt ${cause[DOUBT]}` : "";
-    head.append(element("span", "code", cause[NAME]), ` ${cause[COUNT]} ${cause[VERDICT]}${doubt}: ${cause[WORDS]}`);
+    const words = { count: cause[COUNT], verdict: cause[VERDICT], doubt: cause[DOUBT], words: cause[WORDS] };
+    head.append(element("span", "code", cause[NAME]), " ", say(cause[DOUBT] ? "doubted" : "cause", words));
     box.append(head);
     box.addEventListener("toggle", () => {
       if (!box.open || box.children.length > 1) return;
-      const list = element("ol", "findings"), rest = tokensOf(index), button = element("button", "", "Show more");
+      const list = element("ol", "findings"), rest = tokensOf(index), button = element("button", "", say("more"));
       button.type = "button";
       const next = () => {
         list.append(...rest.splice(0, TOKEN_PAGE).map(tokenItem));
@@ -268,15 +284,15 @@
     return made;
   };
 
-  const drawFile = (file) => {
-    const box = element("div", "diff");
+  const drawFile = (index) => {
+    const file = data.files[index], box = element("div", "diff");
     const byLine = new Map();
-    for (const finding of file[2]) {
+    for (const finding of file[FINDINGS]) {
       if (!byLine.has(finding[LINE])) byLine.set(finding[LINE], []);
       byLine.get(finding[LINE]).push(finding);
     }
     let last = null;
-    for (const [oldNumber, oldText, newNumber, newText, same] of diffRows(file)) {
+    for (const [oldNumber, oldText, newNumber, newText, same] of diffRows(index)) {
       if (oldNumber !== null && last !== null && oldNumber > last + 1) box.append(element("div", "gap", "..."));
       const row = element("div", same ? "row same" : "row");
       const cut = same ? "" : " cut";
@@ -298,12 +314,11 @@
     }
     for (const [line, findings] of byLine) {
       for (const finding of findings) {
-        const gap = element("div", "gap", `line ${line}: `);
+        const gap = element("div", "gap", `${say("line", { line })} `);
         gap.append(note(finding));
         box.append(gap);
       }
     }
-    if (file[4]) box.append(element("div", "gap", "the diff goes on; it is cut in this page"));
     return box;
   };
 
@@ -320,7 +335,7 @@
   const showTicks = () => {
     for (const box of boxes) box.closest("li").classList.toggle("ticked", box.checked);
     const done = boxes.filter((box) => box.checked).length;
-    if (get("ticked")) get("ticked").textContent = done ? `${done} of ${boxes.length} ticked off in this browser.` : "";
+    if (get("ticked")) get("ticked").textContent = done ? say("ticked", { done, all: boxes.length }) : "";
   };
   const ticked = remembered();
   for (const box of boxes) {
@@ -339,17 +354,42 @@
   }
   showTicks();
 
-  // On paper the actions say how and where; what was closed is closed again afterwards.
+  // What is pasted is copied by a button.
+  for (const block of document.querySelectorAll("pre.paste")) {
+    const around = element("div", "with-copy"), button = element("button", "", say("copy"));
+    button.type = "button";
+    block.replaceWith(around);
+    around.append(block, button);
+    button.addEventListener("click", async () => {
+      getSelection().selectAllChildren(block);
+      try {
+        await navigator.clipboard.writeText(block.textContent);
+        button.textContent = say("copied");
+      } catch {
+        // It is selected, at least.
+      }
+    });
+  }
+
+  // On paper nothing is folded but the long lists that nobody unfolded; afterwards it is as it was.
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("#h-do ~ * details, #h-do ~ details")].filter((box) => !box.open);
+    opened = [...document.querySelectorAll("details:not([open])")].filter((box) => !box.closest(".on-screen, .further"));
     for (const box of opened) box.open = true;
+    for (const box of document.querySelectorAll("#list details")) box.fill();
   });
   addEventListener("afterprint", () => {
     for (const box of opened) box.open = false;
   });
 
+  const showFindings = () => {
+    unfold(get("findings"));
+    get("findings").scrollIntoView();
+    get("findings").focus({ preventScroll: true });
+  };
+
   for (const button of document.querySelectorAll("[data-filter]")) {
+    button.hidden = false;
     button.addEventListener("click", () => {
       const kind = button.dataset.filter, value = button.dataset.value;
       get("filters").reset();
@@ -357,10 +397,40 @@
       if (kind === "code") code.value = value;
       if (kind === "effort") effort.value = value;
       update();
-      get("findings").scrollIntoView();
-      get("findings").focus({ preventScroll: true });
+      showFindings();
     });
   }
+  get("unfold").addEventListener("click", () => {
+    for (const box of document.querySelectorAll("#list details")) box.open = true;
+  });
+
+  // The section that is read is marked in the contents.
+  const entries = new Map([...document.querySelectorAll(".contents a")].map((each) => [each.hash.slice(1), each]));
+  let marked = null;
+  const mark = () => {
+    let found = null;
+    for (const each of document.querySelectorAll("main > section > details > .inside")) {
+      if (each.parentElement.getBoundingClientRect().top < innerHeight / 3) found = entries.get(each.id);
+    }
+    if (found === marked) return;
+    if (marked) marked.removeAttribute("aria-current");
+    marked = found;
+    if (!found) return;
+    found.setAttribute("aria-current", "true");
+    const bar = found.closest("nav");
+    if (bar.scrollWidth > bar.clientWidth) bar.scrollTo({ left: found.offsetLeft - 24 });
+  };
+  let asked = false;
+  const later = () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      mark();
+    });
+  };
+  addEventListener("scroll", later, { passive: true });
+  addEventListener("resize", later);
 
   let waiting = 0;
   search.addEventListener("input", () => {
@@ -379,6 +449,7 @@
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName);
     if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
+      unfold(search);
       search.focus();
     }
     if (event.key === "Escape" && document.activeElement === search) {
@@ -387,13 +458,23 @@
     }
   });
 
-  get("tokens").append(...data.tokens.causes.map(tokenBox));
+  get("token-list").append(...data.tokens.causes.map(tokenBox));
   get("filters").hidden = false;
   addEventListener("hashchange", () => {
-    if (readAddress()) update();
-    else openPage();
+    if (!readAddress()) goThere();
+    else {
+      update();
+      unfold(get("findings"));
+    }
   });
-  readAddress();
+  // A link to where the address already is brings no event.
+  document.addEventListener("click", (event) => {
+    const followed = event.target.closest("a[href^='#']");
+    if (followed && followed.hash === location.hash) goThere();
+  });
+  const filtered = readAddress();
   update();
-  openPage();
+  if (filtered) showFindings();
+  else goThere();
+  mark();
 })();

@@ -6,6 +6,7 @@
     theme.textContent = dark ? "Light" : "Dark";
     theme.setAttribute("aria-pressed", String(dark));
   };
+  theme.hidden = false;
   setTheme(matchMedia("(prefers-color-scheme: dark)").matches);
   theme.addEventListener("click", () => setTheme(document.documentElement.dataset.theme !== "dark"));
 })();

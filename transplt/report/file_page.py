@@ -1,0 +1,75 @@
+"""The page of one file of a migration: its findings, and its diff side by side. It needs no script."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from typing import Any
+
+from transplt.base.finding import Finding
+from transplt.render.cell import visible
+from transplt.render.templates import asset, fill
+from transplt.report.diff_rows import DiffRow, diff_rows
+from transplt.report.page_data import SAYS, state_of
+from transplt.report.shown_files import ShownFile
+
+#: A page of more lines is none that anybody reads.
+_MOST_ROWS = 5_000
+
+
+def file_page(
+    project: str, file: ShownFile, index: str, before: ShownFile | None = None, after: ShownFile | None = None
+) -> bytes:
+    """The bytes of the page, UTF-8; `index` is what report.html is called, and the others are its neighbours."""
+    rows = diff_rows(file.patch, file.lines)
+    shown = rows[:_MOST_ROWS]
+    there = {row.old for row in shown}
+    return fill(
+        "file.html.j2",
+        project=project,
+        path=file.path,
+        left=file.left,
+        done=file.done,
+        up=f"../{index}#{file.anchor}",
+        before=_link(before),
+        after=_link(after),
+        rows=list(_rows(shown, file.findings)),
+        elsewhere=_elsewhere(file.findings, there),
+        cut=file.cut or len(rows) > _MOST_ROWS,
+        css=asset("report.css") + asset("layout.css"),
+    )
+
+
+def _link(file: ShownFile | None) -> dict[str, str] | None:
+    return {"href": posixpath.basename(file.page), "text": file.path} if file else None
+
+
+def _rows(rows: list[DiffRow], findings: tuple[Finding, ...]) -> Iterator[dict[str, Any]]:
+    """Each row with the findings of its line, and whether lines are left out before it."""
+    by_line: dict[int, list[Finding]] = {}
+    for finding in findings:
+        by_line.setdefault(finding.span.line, []).append(finding)
+    last: int | None = None
+    for row in rows:
+        gap = row.old is not None and last is not None and row.old > last + 1
+        last = row.old if row.old is not None else last
+        notes = by_line.get(row.old, []) if row.old is not None else []
+        yield {"row": row, "gap": gap, "notes": [_finding(each) for each in notes]}
+
+
+def _elsewhere(findings: tuple[Finding, ...], there: set[int | None]) -> list[dict[str, Any]]:
+    """Findings of lines that the diff does not have; the first of a line can be linked to."""
+    made: dict[int, list[dict[str, Any]]] = {}
+    for finding in findings:
+        if finding.span.line not in there:
+            made.setdefault(finding.span.line, []).append(_finding(finding))
+    return [{**each, "at": "" if at else f"L{line}"} for line, same in made.items() for at, each in enumerate(same)]
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    state = state_of(finding)
+    effort = f"_{finding.effort.value}" if finding.effort and state == "left" else ""
+    return {
+        "line": finding.span.line, "code": finding.code, "state": state, "says": SAYS[f"{state}{effort}"],
+        "text": visible(finding.text), "help": visible(finding.ignored or finding.help),
+    }  # fmt: skip

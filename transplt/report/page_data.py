@@ -1,0 +1,84 @@
+"""What the script of report.html draws: the findings of each file with their source lines, and every token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from transplt.base.finding import Finding, Level
+from transplt.render.cell import visible
+from transplt.report.records import RunResult
+from transplt.report.shown_files import ShownFile
+from transplt.report.titles import title
+from transplt.report.token_view import token_view
+
+#: The texts that the script writes; `{name}` stands for what it puts there.
+SAYS = {
+    "count": "{shown} of {all} findings",
+    "count_in": "{shown} of {all} findings in {path}",
+    "left": "left",
+    "left_low": "left, low",
+    "left_medium": "left, medium",
+    "left_high": "left, high",
+    "done": "done",
+    "unsafe": "done, unsafe",
+    "ignored": "ignored",
+    "info": "worth knowing",
+    "in_diff": "Show it in the diff",
+    "page": "What {code} means",
+    "more": "Show more",
+    "cause": "{count} {verdict}: {words}",
+    "doubted": "{count} {verdict}, doubt {doubt}: {words}",
+    "line": "line {line}",
+    "ticked": "{done} of {all} ticked off in this browser.",
+    "copy": "Copy",
+    "copied": "Copied",
+    "dark": "Dark",
+    "light": "Light",
+}
+
+
+def page_data(result: RunResult, files: Sequence[ShownFile]) -> dict[str, Any]:
+    """A file is its path, its findings and its lines (number, text); texts that come again stand in `texts` once.
+
+    The diffs are in the page itself, where they can be read without a script.
+    """
+    texts: dict[str, int] = {}
+
+    def text(value: str) -> int:
+        return texts.setdefault(visible(value), len(texts))
+
+    rows = [
+        [file.path, file.page, [_row(finding, text) for finding in file.findings], [list(line) for line in file.lines]]
+        for file in files
+    ]
+    codes = sorted({finding.code for file in files for finding in file.findings})
+    return {
+        "name": visible(result.name),
+        "codes": {code: title(code) for code in codes},
+        "files": rows,
+        "texts": list(texts),
+        "tokens": token_view(result),
+        "says": SAYS,
+    }
+
+
+def state_of(finding: Finding) -> str:
+    """The word for what became of a finding: `left`, `done`, `unsafe`, `ignored` or `info`."""
+    if finding.applied:
+        return "unsafe" if finding.level is Level.UNSAFE else "done"
+    return "ignored" if finding.ignored else "left" if finding.open else "info"
+
+
+def _row(finding: Finding, text: Callable[[str], int]) -> list[Any]:
+    """Line, column, code, state, effort, message, help, and the reason why it does not count."""
+    return [
+        finding.span.line,
+        finding.span.column,
+        finding.code,
+        state_of(finding),
+        finding.effort.value if finding.effort else "",
+        text(finding.text),
+        text(finding.help),
+        text(finding.ignored),
+    ]
