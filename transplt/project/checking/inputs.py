@@ -11,7 +11,7 @@ from pathlib import Path
 from transplt.base.budget import Budget
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.settings import Settings, TorchTarget
-from transplt.disk.manifest import MANIFEST, read_manifest
+from transplt.disk.manifest import MANIFEST, read_manifest, reports_of
 from transplt.disk.walk import Entry, Excluded, walk
 from transplt.project.config import Config, find_config
 from transplt.project.options import Options, settings_of
