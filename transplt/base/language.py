@@ -18,6 +18,8 @@ from typing import IO, Any
 ENGLISH = "en"
 #: The languages that there are, as `--language` takes them.
 LANGUAGES = (ENGLISH, "zh")
+#: Likewise, as the attribute `lang` of a page has them.
+PAGE_LANGUAGES = {ENGLISH: "en", "zh": "zh-CN"}
 LOCALE = Path(__file__).parent / "locale"
 _spoken: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
@@ -75,8 +77,13 @@ def translated(text: str) -> str:
 
 
 def language() -> str:
-    """The language that is spoken, one of `LANGUAGES`: what an HTML page has as `lang`."""
+    """The language that is spoken, one of `LANGUAGES`."""
     return _spoken.get()
+
+
+def of_pages() -> dict[str, Any]:
+    """What templates of pages call."""
+    return {"gettext": gettext, "ngettext": ngettext, "lang": PAGE_LANGUAGES[language()]}
 
 
 @contextmanager
@@ -87,11 +94,6 @@ def spoken(name: str) -> Iterator[None]:
         yield
     finally:
         _spoken.reset(token)
-
-
-def speak(name: str) -> None:
-    """Renderers speak this language from now on."""
-    _spoken.set(name)
 
 
 @contextmanager

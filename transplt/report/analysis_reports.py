@@ -10,7 +10,7 @@ from typing import Any
 
 import transplt
 from transplt.base.finding import Finding
-from transplt.base.language import gettext
+from transplt.base.language import gettext, translated
 from transplt.engine.actions.effort import FileEffort
 from transplt.render.cell import cell, visible
 from transplt.report.action_lines import action_object, first_actions
@@ -174,7 +174,7 @@ def _one(summary: Summary) -> Iterator[str]:
         files=len(result.python_files), apis=len(summary.apis), card=result.settings.hardware,
         statuses=_statuses(summary) or "-",
     )  # fmt: skip
-    yield f"  {summary.versions.text()}"
+    yield f"  {translated(summary.versions.text())}"
     aim, spoken = result.target.version, published_for(result.target.version)
     if spoken != aim:
         yield "  " + gettext(

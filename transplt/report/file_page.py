@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from transplt.base.finding import Finding
+from transplt.base.language import gettext, of_pages
 from transplt.render.cell import visible
 from transplt.render.templates import asset, fill
 from transplt.report.diff_rows import DiffRow, diff_rows
@@ -37,6 +38,7 @@ def file_page(
         elsewhere=_elsewhere(file.findings, there),
         cut=file.cut or len(rows) > _MOST_ROWS,
         css=asset("report.css") + asset("layout.css"),
+        **of_pages(),
     )
 
 
@@ -70,6 +72,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
     state = state_of(finding)
     effort = f"_{finding.effort.value}" if finding.effort and state == "left" else ""
     return {
-        "line": finding.span.line, "code": finding.code, "state": state, "says": SAYS[f"{state}{effort}"],
+        "line": finding.span.line, "code": finding.code, "state": state, "says": gettext(SAYS[f"{state}{effort}"]),
         "text": visible(finding.text), "help": visible(finding.ignored or finding.help),
     }  # fmt: skip

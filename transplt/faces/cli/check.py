@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.base.language import spoken_on
 from transplt.faces.cli.command import (
     DONE,
     EXIT_ZERO,
     FIXERS,
     ISOLATED,
     JOBS,
+    LANGUAGE,
     RULES,
     Command,
     discard_stdout,
@@ -77,6 +79,7 @@ _STDIN = "-"
 @ISOLATED
 @JOBS
 @EXIT_ZERO
+@LANGUAGE
 @click.option("--no-cache", is_flag=True, envvar="TRANSPLT_NO_CACHE", help="Neither read nor write the cache.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what is only worth knowing.")
 @QUIET
@@ -214,8 +217,9 @@ def check(
         text = render(result, output_format, color=color, verbose=verbose, counts=statistics)
         _write(output_file, _encoded(text), inputs)
     if not quiet:
-        for line in footer(result, styled, fixing, fix_only, verbose):
-            to_stderr(line)
+        with spoken_on(sys.stderr):
+            for line in footer(result, styled, fixing, fix_only, verbose):
+                to_stderr(line)
     return DONE if exit_zero else result.exit_code
 
 

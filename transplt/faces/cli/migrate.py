@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from transplt.base.errors import UsageError
+from transplt.base.language import spoken_on
 from transplt.faces.cli.command import (
     DONE,
     EXECUTOR,
@@ -17,6 +18,7 @@ from transplt.faces.cli.command import (
     FIXERS,
     ISOLATED,
     JOBS,
+    LANGUAGE,
     LEFT,
     RULES,
     Command,
@@ -122,6 +124,7 @@ _OUTPUT = (
     ),
     click.option("--annotate", is_flag=True, default=None, help="Mark what is left with a comment in the output."),
     EXIT_ZERO,
+    LANGUAGE,
     click.option("-v", "--verbose", count=True, help="Say more."),
     QUIET,
 )
@@ -194,8 +197,9 @@ def migrate(
         sys.stdout.buffer.flush()
     if not quiet:
         width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
-        for line in summary(result, verbose, width):
-            to_stderr(line)
+        with spoken_on(sys.stderr):
+            for line in summary(result, verbose, width):
+                to_stderr(line)
     if proof is not None:
         from transplt.proof.prove.proof_text import as_text
 

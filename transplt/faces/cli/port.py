@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from transplt.base.errors import UsageError
-from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
+from transplt.faces.cli.command import DONE, EXIT_ZERO, LANGUAGE, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.faces.cli.migrate import CARD_PACK, PLAN, edit_options
 from transplt.render.spelling import QUIET
@@ -29,6 +29,7 @@ from transplt.render.spelling import QUIET
 @PLAN
 @edit_options
 @EXIT_ZERO
+@LANGUAGE
 @QUIET
 def port_command(
     project: str, *, branch: str, command: str, card_pack: str | None, exit_zero: bool, quiet: bool, **given: Any
