@@ -152,7 +152,8 @@ def action_groups(actions: Sequence[Action], places: Mapping[str, ShownFile]) ->
         rows = list(same)
         stops = not groups or any(action.blocks in _STOPPING and not action.aside for action in rows)
         groups.append({
-            "at": f"do-{len(groups) + 1}", "text": translated(heading), "short": translated(rows[0].blocking), "count": len(rows),
+            "at": f"do-{len(groups) + 1}", "text": translated(heading),
+            "short": translated(rows[0].blocking), "count": len(rows),
             "first": number,
             "open": stops or len(actions) <= _MOST_OPEN,
             "rows": [_action_row(action, f"action-{at}", places) for at, action in enumerate(rows, number)],
