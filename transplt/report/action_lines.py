@@ -27,7 +27,7 @@ def action_lines(actions: Sequence[Action], width: int = 0) -> Iterator[str]:
     """
     if not actions:
         return
-    yield from wrapped(f"  {_head(actions)}:", width, _MARGIN)
+    yield from wrapped("  " + gettext("{actions}:", actions=_head(actions)), width, _MARGIN)
     heading = ""
     for number, action in enumerate(actions, 1):
         if action.heading != heading:
@@ -48,7 +48,7 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
     head = _head(actions)
     if len(actions) > most:
         head = gettext("{actions}; the first {most}", actions=head, most=most)
-    yield from wrapped(f"  {head}:", width, _MARGIN)
+    yield from wrapped("  " + gettext("{actions}:", actions=head), width, _MARGIN)
     for number, action in enumerate(actions[:most], 1):
         more = action.count - 1
         where = shown(action.first)
@@ -56,7 +56,8 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
             where = ngettext("{first} and {count} more place", "{first} and {count} more places", more, first=where)
         stops, effort = translated(action.blocking), translated(EFFORT_TEXT[action.effort])
         parts = [stops, effort, where, *_written(action)]
-        line = f"{number}. {visible(translated(action.title))} ({gettext('; ').join(parts)})"
+        title, about_it = visible(translated(action.title)), gettext("; ").join(parts)
+        line = gettext("{number}. {title} ({about})", number=number, title=title, about=about_it)
         yield from wrapped(f"    {line}", width, _MARGIN - 2)
 
 

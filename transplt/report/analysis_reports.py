@@ -168,7 +168,7 @@ def _one(summary: Summary) -> Iterator[str]:
         medium=effort.medium, high=effort.high,
     )  # fmt: skip
     if found := [f"{count} {sheet}" for sheet, count in summary.counts.items() if count]:
-        yield "  " + gettext("findings: {counts}", counts=", ".join(found))
+        yield "  " + gettext("findings: {counts}", counts=gettext(", ").join(found))
     yield "  " + gettext(
         "{files} Python files, {apis} APIs of torch on {card}: {statuses}",
         files=len(result.python_files), apis=len(summary.apis), card=result.settings.hardware,
@@ -201,7 +201,7 @@ def _statuses(summary: Summary) -> str:
         (counts["unverified"], gettext("unverified")),
         (counts["converted"], gettext("converted or reported by the migration")),
     )
-    return ", ".join(f"{count} {word}" for count, word in words if count)
+    return gettext(", ").join(gettext("{count} {status}", count=count, status=word) for count, word in words if count)
 
 
 def _ranking_rows(summaries: Sequence[Summary]) -> list[tuple[str | int, ...]]:

@@ -216,9 +216,9 @@ def _rest(result: RunResult, verbose: int) -> Iterator[str]:
     if not files or result.written == "nothing":
         return
     if verbose:
-        yield gettext("more in {files}", files=", ".join(files))
+        yield gettext("more in {files}", files=gettext(", ").join(files))
     else:
-        yield gettext("more in {files}; -v prints it", files=", ".join(files))
+        yield gettext("more in {files}; -v prints it", files=gettext(", ").join(files))
 
 
 def bring_command(result: RunResult) -> str:

@@ -6,9 +6,10 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-#: What stays together: a wide character with the marks behind it that begin no line, spaces, and other words.
-_WIDE, _CLOSING = r"\u2e80-\ufe0f\uff01-\uff60", r"\u3001\u3002\u300b\u300d\u300f\uff0c\uff1b\uff1a\uff01\uff1f\uff09%"
-_PIECES = re.compile(rf"[{_WIDE}][{_CLOSING}]*|\s+|[^\s{_WIDE}]+")
+_WIDE = r"\u2e80-\ufe0f\uff01-\uff60"
+_OPENING, _CLOSING = r"\u300a\u300c\u300e\uff08", r"\u3001\u3002\u300b\u300d\u300f\uff0c\uff1b\uff1a\uff01\uff1f\uff09%"
+#: What stays together: a word or a wide character, with the marks that end no line before it and begin none behind it.
+_PIECES = re.compile(rf"\s+|[{_OPENING}]*(?:[^\s{_WIDE}]+|[{_WIDE}])[{_CLOSING}]*")
 
 
 def columns(text: str) -> int:
