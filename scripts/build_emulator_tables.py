@@ -188,7 +188,7 @@ def silent_table(rules: Path) -> dict[str, Any]:
             said = f"{row['wrong']} where {row['condition']}"
             rows.append({
                 "names": names, "when": row["when"], "cards": row.get("cards", []), "code": "NPU736",
-                "message": f"{{name}} is known to give wrong numbers without an error: {said}",
+                "message": f"{{name}} is known to give wrong results without an error: {said}",
                 "help": f"{row['do']}; {row['source']}",
             })  # fmt: skip
     return {"rows": rows}

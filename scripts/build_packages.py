@@ -76,10 +76,10 @@ _STATUS_CODES = {
     "plugin": ("NPU512", "low"),
 }
 _SAYS = {
-    "unsupported": "the package {name} is bound to CUDA",
-    "replacement": "the package {name} is bound to CUDA",
+    "unsupported": "the package {name} does not support NPUs",
+    "replacement": "the package {name} does not support NPUs",
     "drop": "the package {name} is part of CUDA",
-    "ascend_fork": "the package {name} needs a version adapted to Ascend",
+    "ascend_fork": "the package {name} needs an Ascend version",
     "plugin": "the package {name} needs an extra package for Ascend",
 }
 

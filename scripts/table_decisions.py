@@ -60,7 +60,8 @@ REPORT = {
         "manual",
         "low",
         "torch_npu returns None (from 2.7 on: the value of TORCH_NPU_DEVICE_CAPABILITY when that is set), so a "
-        "comparison with a tuple raises TypeError. Decide what the check stands for: bf16 is there on Ascend 910B and "
+        "comparison with a tuple raises TypeError. Decide what the check is meant for: bf16 is there on Ascend 910B "
+        "and "
         "later (torch.npu.is_bf16_supported()), there is no SM number to compare",
     ),
     "torch.cuda.nvtx.range": (
@@ -168,7 +169,7 @@ REPORT = {
             "NPU506",
             "manual",
             "low",
-            "False on NPU, so the branch it guards never runs: decide what the check stands for",
+            "False on NPU, so the branch never runs: decide what the check is meant for",
         )
         for name in (
             "is_built",
@@ -184,8 +185,8 @@ REPORT = {
         "NPU507",
         "manual",
         "medium",
-        "several cards take one process each, with torch.nn.parallel.DistributedDataParallel: `transplt ... "
-        "distributed -m SCRIPT` writes that for a training script, or says why it cannot",
+        "several cards need one process per card, with torch.nn.parallel.DistributedDataParallel: `transplt ... "
+        "distributed -m SCRIPT` sets this up for a training script, or reports why it cannot",
     ),
     "torch.utils.cpp_extension.CUDAExtension": (
         "NPU550",
@@ -212,7 +213,7 @@ REPORT = {
         "NPU501",
         "manual",
         "medium",
-        "use collectives of torch.distributed with one process a card",
+        "use collectives of torch.distributed with one process per card",
     ),
     "torch.autograd.profiler.emit_nvtx": ("NPU501", "manual", "low", ""),
     "torch.autograd.profiler.load_nvprof": ("NPU501", "manual", "low", ""),
@@ -247,7 +248,7 @@ EXTRA = {
                 "old_name": "torch.cuda.OutOfMemoryError",
                 "new_name": "torch.OutOfMemoryError",
                 "versions": ">=2.6",
-                "help": "what torch_npu raises when memory runs out",
+                "help": "the out of memory error of torch_npu",
                 "source": OUT_OF_MEMORY,
             }
         ],
@@ -269,7 +270,7 @@ EXTRA = {
                 "name": name,
                 "code": "NPU507",
                 "effort": "medium",
-                "message": f"{name} does not run over several NPUs",
+                "message": f"{name} does not work on several NPUs",
                 "help": REPORT["torch.nn.DataParallel"][3],
             }
             for name in (

@@ -308,7 +308,7 @@ def test_a_substitution_in_many_files_is_one_action() -> None:
     found = [line_of(f"options/{number}.yml", 107, "NPU802", "nccl") for number in range(52)]
     found += [line_of("run.sh", 3, "NPU801", "nccl")]
     (action,) = actions_of(found)
-    assert (action.title, action.count) == ("Write hccl for the communication backend nccl", 53)
+    assert (action.title, action.count) == ("Use the communication backend hccl instead of nccl", 53)
     assert action.effort is Effort.LOW and action.hours < 1
 
 
@@ -321,23 +321,28 @@ def test_a_variable_is_one_action_in_python_and_elsewhere() -> None:
 @pytest.mark.parametrize(
     ("path", "code", "name", "title"),
     [
-        ("run.sh", "NPU801", "CUDA_VISIBLE_DEVICES", "Write ASCEND_RT_VISIBLE_DEVICES for CUDA_VISIBLE_DEVICES"),
-        ("Makefile", "NPU806", "CUDA_VISIBLE_DEVICES", "Write ASCEND_RT_VISIBLE_DEVICES for CUDA_VISIBLE_DEVICES"),
-        ("a.yaml", "NPU802", "cuda:0", "Write npu for the device cuda"),
-        ("a.yaml", "NPU802", "use_cuda", "Look at options and keys that are named after CUDA"),
+        ("run.sh", "NPU801", "CUDA_VISIBLE_DEVICES", "Set ASCEND_RT_VISIBLE_DEVICES instead of CUDA_VISIBLE_DEVICES"),
+        ("Makefile", "NPU806", "CUDA_VISIBLE_DEVICES", "Set ASCEND_RT_VISIBLE_DEVICES instead of CUDA_VISIBLE_DEVICES"),
+        ("a.yaml", "NPU802", "cuda:0", "Use the device npu instead of cuda"),
+        ("a.yaml", "NPU802", "use_cuda", "Check options and keys that are named after CUDA"),
         ("a.yaml", "NPU802", "NVIDIA", "Check mentions of CUDA in configuration files"),
         ("Dockerfile", "NPU805", "nvidia/cuda:12.1", "Build container images from an Ascend CANN image"),
-        ("Dockerfile", "NPU805", "FORCE_CUDA", "Remove the CUDA toolkit and CUDA packages from build scripts and recipes"),
-        ("r.txt", "NPU804", "1.13.1+cu117", "Install torch and torch_npu in place of builds and wheels for CUDA"),
-        ("r.txt", "NPU804", "nvidia-nccl-cu12", "Install torch and torch_npu in place of builds and wheels for CUDA"),
-        ("r.txt", "NPU804", "cupy-cuda12x", "Replace the package cupy-cuda: needs CUDA"),
-        ("run.sh", "NPU801", "NCCL_DEBUG", "Set the NPU's environment variables in place of CUDA's and NCCL's"),
-        ("run.sh", "NPU801", "nvidia-smi", "Call npu-smi where scripts call nvidia-smi"),
-        ("uv.lock", "NPU804", "nvidia-nccl-cu12", "Make the lock file uv.lock again for torch and torch_npu"),
-        ("CMakeLists.txt", "NPU806", "find_package(CUDA", "Take CUDA out of the build CMakeLists.txt"),
+        (
+            "Dockerfile",
+            "NPU805",
+            "FORCE_CUDA",
+            "Remove the CUDA toolkit and CUDA packages from build scripts and recipes",
+        ),
+        ("r.txt", "NPU804", "1.13.1+cu117", "Install torch and torch_npu instead of CUDA builds"),
+        ("r.txt", "NPU804", "nvidia-nccl-cu12", "Install torch and torch_npu instead of CUDA builds"),
+        ("r.txt", "NPU804", "cupy-cuda12x", "Replace cupy-cuda: no NPU support"),
+        ("run.sh", "NPU801", "NCCL_DEBUG", "Set NPU environment variables instead of those of CUDA and NCCL"),
+        ("run.sh", "NPU801", "nvidia-smi", "Call npu-smi instead of nvidia-smi in scripts"),
+        ("uv.lock", "NPU804", "nvidia-nccl-cu12", "Regenerate the lock file uv.lock for torch and torch_npu"),
+        ("CMakeLists.txt", "NPU806", "find_package(CUDA", "Remove CUDA from the build CMakeLists.txt"),
         ("demo/main.cpp", "NPU806", "torch::kCUDA", "Port the C++ code in demo"),
-        ("run.sh", "NPU801", "cuda", "Write npu for the device cuda"),
-        ("environment.yml", "NPU804", "cuda", "Install torch and torch_npu in place of builds and wheels for CUDA"),
+        ("run.sh", "NPU801", "cuda", "Use the device npu instead of cuda"),
+        ("environment.yml", "NPU804", "cuda", "Install torch and torch_npu instead of CUDA builds"),
         ("c.yaml", "NPU802", "nvidia.com/gpu", "Give containers, pods and jobs NPUs instead of NVIDIA cards"),
     ],
 )
@@ -354,15 +359,15 @@ def test_third_party_folders_are_one_action_each() -> None:
     ]
     assert sorted(titles(actions_of(found))) == [
         "Replace DataParallel, which uses only one NPU, with DistributedDataParallel",
-        "Take the Ascend version of the third-party code in pk/externals/gan, or port it",
-        "Take the Ascend version of the third-party code in third_party/apex, or port it",
+        "Use the Ascend version of the third-party code in pk/externals/gan, or port it",
+        "Use the Ascend version of the third-party code in third_party/apex, or port it",
     ]
 
 
 def test_packages_are_one_action_each_and_members_of_a_module_are_named() -> None:
     found = [
-        at("a.py", 1, "NPU510", "flash_attn.bert_padding", "the package flash_attn is bound to CUDA"),
-        at("b.py", 1, "NPU510", "flash_attn.flash_attn_func", "the package flash_attn is bound to CUDA"),
+        at("a.py", 1, "NPU510", "flash_attn.bert_padding", "the package flash_attn does not support NPUs"),
+        at("b.py", 1, "NPU510", "flash_attn.flash_attn_func", "the package flash_attn does not support NPUs"),
         at("a.py", 3, "NPU520", "torch.nn.utils.rnn.pack_padded_sequence"),
         at("a.py", 4, "NPU520", "torch.nn.utils.rnn.pad_packed_sequence"),
         at("a.py", 5, "NPU520", "torch.nn.RNN"),
@@ -417,7 +422,7 @@ def test_leftovers_of_scripts_and_recipes_are_one_where_there_is_much() -> None:
     found = [line_of(f"a{n}", 1, code, "CUDA!") for n, code in enumerate(("NPU801", "NPU802", "NPU804", "NPU805"))]
     assert len(actions_of(found)) == 4
     found += [at("a.py", 1, code) for code in ("NPU507", "NPU141", "NPU142", "NPU143", "NPU144", "NPU145", "NPU146")]
-    assert titles(actions_of(found)).count("Look at mentions of CUDA in scripts, configurations and recipes") == 1
+    assert titles(actions_of(found)).count("Check mentions of CUDA in scripts, configurations and recipes") == 1
 
 
 def test_demos_and_builds_are_joined_where_there_is_much() -> None:
@@ -432,7 +437,7 @@ def test_what_is_one_decision_is_joined_with_its_parts() -> None:
     found = [line_of(f"ops/k{n}/src/k{n}_kernel.cu", 1, "NPU806", "cuda.h") for n in range(14)]
     assert len(actions_of(found[:MOST])) == MOST, "few days of work stay for themselves"
     (action,) = actions_of(found)
-    assert action.title == "Replace the CUDA kernels of extensions: 14 things"
+    assert action.title == "Replace the CUDA kernels of extensions: 14 actions"
     assert (action.blocks, action.hours, action.effort, len(action.parts)) == ("first step", 112.0, Effort.HIGH, 14)
     assert action.parts[0].title == "Replace the CUDA kernel k0 (ops/k0), or rewrite it for the NPU"
 
@@ -447,7 +452,7 @@ def test_what_matters_least_is_joined_first() -> None:
 
 
 def test_what_no_training_script_reaches_comes_last_whatever_it_blocks() -> None:
-    bound = at("tools/to_trt.py", 1, "NPU510", "torch2trt", "the package torch2trt is bound to CUDA")
+    bound = at("tools/to_trt.py", 1, "NPU510", "torch2trt", "the package torch2trt does not support NPUs")
     tool = replace(bound, aside=True)
     first, last = actions_of([tool, at("train.py", 9, "NPU206")])
     assert (first.first, first.aside) == ("train.py:9", False)
@@ -469,7 +474,7 @@ def test_the_terminal_shows_ten_at_most_and_names_the_parts() -> None:
     assert lines_of(found) == [
         "  to do: 2 actions, about 112 hours:",
         "    stops at the first step",
-        "      1. Replace the CUDA kernels of extensions: 14 things (a day or more, 14 places in 14 files, "
+        "      1. Replace the CUDA kernels of extensions: 14 actions (a day or more, 14 places in 14 files, "
         "ops/k0/src/k0_kernel.cu:1)",
         "         Replace the CUDA kernel k0 (ops/k0), or rewrite it for the NPU; Replace the CUDA kernel k1 (ops/k1), "
         "or rewrite it for the NPU; Replace the CUDA kernel k10 (ops/k10), or rewrite it for the NPU; and 11 more",
@@ -512,7 +517,7 @@ def test_the_first_sheet_and_the_top_of_the_page(tmp_path: Path) -> None:
     assert [(row[0], row[2], row[3]) for row in rows[1:]] == [
         (1, "Replace DataParallel, which uses only one NPU, with DistributedDataParallel", "hours"),
         (2, "Replace torch.nn.RNN: not supported on NPU", "hours"),
-        (3, "Write hccl for the communication backend nccl", "minutes"),
+        (3, "Use the communication backend hccl instead of nccl", "minutes"),
     ]
     assert {row[1] for row in rows[1:]} == {"stops at the first step"}
     assert rows[1][7] == "'=odd.py:1"
@@ -626,9 +631,9 @@ def test_what_an_image_installs_goes_with_the_image() -> None:
 
 
 def test_a_part_of_a_package_goes_with_the_package() -> None:
-    whole = at("a.py", 1, "NPU510", "bitsandbytes", "the package bitsandbytes is bound to CUDA")
+    whole = at("a.py", 1, "NPU510", "bitsandbytes", "the package bitsandbytes does not support NPUs")
     part = at("b.py", 1, "NPU510", "bitsandbytes.optim.Adam8bit", "bitsandbytes.optim.Adam8bit needs CUDA")
-    other = at("c.py", 1, "NPU511", "apex", "the package apex needs a version adapted to Ascend")
+    other = at("c.py", 1, "NPU511", "apex", "the package apex needs an Ascend version")
     apex = at("d.py", 1, "NPU510", "apex.parallel.SyncBatchNorm", "apex.parallel.SyncBatchNorm needs CUDA")
     assert titles(actions_of([whole, part])) == ["Replace bitsandbytes: no NPU support"]
     assert titles(actions_of([part])) == ["Replace bitsandbytes.optim.Adam8bit: no NPU support"]
@@ -637,8 +642,10 @@ def test_a_part_of_a_package_goes_with_the_package() -> None:
 
 def test_a_test_that_leads_to_a_simulator_is_the_decision_about_it() -> None:
     device = at("a.py", 1, "NPU273", "", "'CUDA' is the device of openmm, not one of torch")
-    leads = at("b.py", 1, "NPU272", "", "an NPU is not the CPU: this test leads to code that needs CUDA (openmm)")
-    other = at("b.py", 2, "NPU272", "", "an NPU is not the CPU either: this test leads to code that needs CUDA (jax)")
+    leads = at("b.py", 1, "NPU272", "", "an NPU is not the CPU: this condition leads to code that needs CUDA (openmm)")
+    other = at(
+        "b.py", 2, "NPU272", "", "an NPU is not the CPU either: this condition leads to code that needs CUDA (jax)"
+    )
     assert titles(actions_of([device, leads])) == [load("NPU273").action]
     assert len(actions_of([device, leads, other])) == 2
 
@@ -647,7 +654,7 @@ def test_a_program_of_tensorrt_is_left() -> None:
     engine = [line_of("trt/run.cu", 3, "NPU806", "nvinfer1::ICudaEngine"), line_of("trt/a.hpp", 3, "NPU806", "cuda.h"),
               line_of("trt/CMakeLists.txt", 3, "NPU806", "CUDA")]  # fmt: skip
     (action,) = actions_of([*engine, line_of("trt/plugins/k.cu", 3, "NPU806", "cudaStream_t")])
-    assert action.title.startswith("Leave the C++ program in trt") and action.blocks == "tidy"
+    assert action.title.startswith("Leave out the C++ program in trt") and action.blocks == "tidy"
     assert not any("Leave" in each for each in titles(actions_of(engine[1:])))
     bound = at("trt/run.cu", 1, "NPU557", "", "it binds the module trt_ops to Python: run", level=Level.INFO)
     assert not any("Leave" in each for each in titles(actions_of([*engine, bound])))
@@ -681,7 +688,9 @@ def test_what_is_asked_for_blocks_no_more_than_its_imports(where: str, blocks: s
 @pytest.mark.parametrize(("extra", "actions"), [("tensorrt", 1), ("deploy", 2), ("", 2)])
 def test_what_an_extra_of_a_package_holds_goes_with_it(extra: str, actions: int) -> None:
     option = f"the extra {extra}" if extra else ""
-    bound = at("pyproject.toml", 3, "NPU290", "tensorrt", "the requirement tensorrt is bound to CUDA", option=option)
+    bound = at(
+        "pyproject.toml", 3, "NPU290", "tensorrt", "the requirement tensorrt does not support NPUs", option=option
+    )
     needs = "the requirement onnxruntime-gpu needs an extra package for Ascend"
     other = at("pyproject.toml", 4, "NPU290", "onnxruntime", needs, option=option)
     found = actions_of([bound, other])
@@ -699,7 +708,9 @@ def test_of_an_image_the_image_is_told_first() -> None:
 def test_a_package_of_a_script_that_does_not_train_comes_behind_the_image(late: str, first: str) -> None:
     found = [
         *(at(f"{name}/Dockerfile", 1, "NPU850") for name in "abc"),
-        at("a/Dockerfile", 4, "NPU290", "auto_gptq", "the requirement auto-gptq is bound to CUDA", blocks="import"),
-        at("quantize.py", 1, "NPU510", "auto_gptq", "the package auto_gptq is bound to CUDA", late=late),
+        at(
+            "a/Dockerfile", 4, "NPU290", "auto_gptq", "the requirement auto-gptq does not support NPUs", blocks="import"
+        ),
+        at("quantize.py", 1, "NPU510", "auto_gptq", "the package auto_gptq does not support NPUs", late=late),
     ]
     assert first in actions_of(found)[0].codes

@@ -115,7 +115,7 @@ def test_what_an_import_stops(source: str, blocks: str) -> None:
 def test_the_message_names_the_option() -> None:
     found = migrate_source(HEAD + "if args.use_adam8:\n    import pycuda\n").findings
     (finding,) = [each for each in found if each.open]
-    assert finding.text == "the package pycuda is bound to CUDA (only with --use-adam8)"
+    assert finding.text == "the package pycuda does not support NPUs (only with --use-adam8)"
 
 
 def options(body: str) -> list[str]:

@@ -150,7 +150,7 @@ def test_wrong_usage_is_exit_code_2(
         (["-i", project, "-r", "none.json"], "none.json: there is no such rule file"),
         (["-i", project, "explain", "NPU101"], "-i/--input: not for 'explain'"),
         (["-i", project, "--jobs", "-1"], "Invalid value for '--jobs'"),
-        (["explain", "NPU000"], "NPU000 is no code of transplt"),
+        (["explain", "NPU000"], "NPU000 is not a code of transplt"),
         (["rules", "nothing"], "No such command"),
     ):
         code, _, err = call(monkeypatch, capsys, *arguments)

@@ -148,7 +148,7 @@ def test_any_case_will_do_and_the_text_is_markdown() -> None:
 
 @pytest.mark.parametrize(("code", "near"), [("NPU599", "NPU501"), ("NPU5", ""), ("../schema", ""), ("E501", "")])
 def test_codes_without_a_page(code: str, near: str) -> None:
-    with pytest.raises(DiagnosticError, match="is no code of transplt") as caught:
+    with pytest.raises(DiagnosticError, match="is not a code of transplt") as caught:
         load(code)
     assert near in str(caught.value)
 

@@ -363,7 +363,7 @@ def test_a_file_alone_is_edited_no_more_than_in_its_project(one: bytes, other: b
     alone = migrate_source(one, "one.py", PLAIN)
     together = migrate_source(one, "one.py", PLAIN, project)
     assert together.tokens.found == alone.tokens.found
-    if not project.portable:  # a project that handles the NPU already is left alone as a whole
+    if not project.portable:  # a project that supports NPUs already is left alone as a whole
         assert edits(alone) <= edits(together)
     if compiles(one):
         assert compiles(alone.data) and compiles(together.data)

@@ -35,7 +35,7 @@ Left = Counter[tuple[str, int, str, str]]
 TREES = sorted(path.relative_to(SAMPLES).as_posix() for path in SAMPLES.glob("**/cuda") if path.is_dir())
 #: What is said of a project as a whole stands in one of its files, and an editor shows one file at a time.
 _OF_THE_WHOLE = ("NPU844", "NPU846")
-OFFERED = "Let transplt make the edits that it is sure of: transplt check --fix"
+OFFERED = "Apply the safe edits: transplt check --fix"
 
 
 def printed(*arguments: str) -> str:

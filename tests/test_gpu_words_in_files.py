@@ -238,7 +238,7 @@ def test_a_comment_and_the_settings_switch_a_word_off() -> None:
     text = "srun --gres=gpu:8 x  # transplt: ignore[NPU280]\n"
     assert [each.ignored for each in words("run.sh", text)] == ["ignored by a comment"]
     found = gpu_word_findings(b"srun --gres=gpu:8 x\n", "run.sh", kind_of("run.sh", b""), (), ("NPU28",))
-    assert [each.ignored for each in found] == ["ignored for this file by the settings"]
+    assert [each.ignored for each in found] == ["ignored for this file in the settings"]
 
 
 def test_the_pinned_version_decides() -> None:

@@ -1,4 +1,4 @@
-"""Code that handles the NPU already keeps working on CUDA, CPU and NPU; what is left for CUDA alone is said."""
+"""Code that supports NPUs already keeps working on CUDA, CPU and NPU; what is left for CUDA alone is said."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_the_finding_of_an_import_skips_names_that_stay() -> None:
 
 
 def test_the_help_of_a_flag_is_text_for_people() -> None:
-    """In code that handles the NPU no word of it is left for CUDA alone."""
+    """In code that supports NPUs no word of it is left for CUDA alone."""
     check_noop(
         """
         import argparse

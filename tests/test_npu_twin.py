@@ -213,7 +213,7 @@ def test_what_is_undecided_is_a_remark_in_a_project_that_trains_on_npus(
 
 
 def test_nothing_stops_the_start_of_a_project_that_trains_on_npus() -> None:
-    message = "the package cupy is bound to CUDA"
+    message = "the package cupy does not support NPUs"
     found = [Finding("a.py", Span(1, 1, 1, 5, 0, 4), "NPU510", Level.MANUAL, message, "cupy")]
     assert [action.blocks for action in actions_of(found)] == ["import"]
     assert [action.blocks for action in actions_of([replace(each, late="handled") for each in found])] == ["later"]

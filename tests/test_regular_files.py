@@ -167,7 +167,7 @@ def test_a_giant_python_file_costs_itself(project: Path) -> None:
     code, output = transplt(project, "-i", ".", "-o", "../out", data=b"")
     assert code == 1
     why = "it has 3072.0 MB, and Python files are read up to 32 MB"
-    assert f"failed: b.py: this cannot be opened, so the output does not hold it: {why}" in output
+    assert f"failed: b.py: this cannot be opened, so it is missing in the output: {why}" in output
     assert sorted(os.listdir(project.parent / "out/proj_msft"))[0] == ".transplt"
     assert "b.py" not in os.listdir(project.parent / "out/proj_msft")
     manifest = json.loads((project.parent / "out/proj_msft/.transplt/manifest.json").read_bytes())
@@ -175,7 +175,7 @@ def test_a_giant_python_file_costs_itself(project: Path) -> None:
     for arguments in (["check"], ["check", "b.py"]):
         code, output = transplt(project, *arguments, data=b"")
         assert code == 1
-        assert f"b.py:1:1: NPU909 this cannot be opened, so the output does not hold it: {why}" in output
+        assert f"b.py:1:1: NPU909 this cannot be opened, so it is missing in the output: {why}" in output
     code, output = transplt(project, "-i", "b.py", data=b"")
     assert code == 2 and output == f"Error: cannot read {project}/b.py: {why}\n"
 

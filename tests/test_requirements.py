@@ -124,12 +124,12 @@ def test_versions_in_the_form_of_pep_440(versions: str, specifier: str) -> None:
 
 
 SAID = [
-    ("flash-attn", "==2.5", "NPU290", "the requirement flash-attn is bound to CUDA"),
-    ("Flash_Attn", "", "NPU290", "the requirement Flash_Attn is bound to CUDA"),
+    ("flash-attn", "==2.5", "NPU290", "the requirement flash-attn does not support NPUs"),
+    ("Flash_Attn", "", "NPU290", "the requirement Flash_Attn does not support NPUs"),
     ("nvidia-cublas-cu12", "", "NPU290", "the requirement nvidia-cublas-cu12 is part of CUDA"),
-    ("spconv-cu126", "", "NPU290", "the requirement spconv-cu126 is bound to CUDA"),
+    ("spconv-cu126", "", "NPU290", "the requirement spconv-cu126 does not support NPUs"),
     ("vllm", ">=0.9", "NPU290", "the requirement vllm needs an extra package for Ascend"),
-    ("gsplat", "", "NPU290", "no NPU support is published for the requirement gsplat"),
+    ("gsplat", "", "NPU290", "no published NPU support for the requirement gsplat"),
     (
         "transformers",
         "==4.2.1",
@@ -188,7 +188,7 @@ def test_lists_for_the_cards_of_others(name: str, count: int) -> None:
 def test_one_finding_a_lock_file() -> None:
     data = b'[[package]]\nname = "cupy"\n\n[[package]]\nname = "numpy"\n\n[[package]]\nname = "xformers"\n'
     (found,) = requirement_findings(data, "a/uv.lock", kind_of("a/uv.lock", data))
-    assert found.message == "this lock file holds packages that are bound to CUDA: cupy, xformers"
+    assert found.message == "this lock file has packages without NPU support: cupy, xformers"
 
 
 def test_a_package_with_a_cuda_version_at_its_end() -> None:

@@ -211,24 +211,24 @@ DISAGREE = [
     (
         {"requirements.txt": "numpy\ntorch==1.13.1\ntorchvision==0.8.1\n"},
         NEWEST, "requirements.txt", 3,
-        "no version of torch is both torchvision==0.8.1 (torch 1.7) and torch==1.13.1 (line 2)",
+        "no version of torch satisfies both torchvision==0.8.1 (torch 1.7) and torch==1.13.1 (line 2)",
     ),
     (
         {"requirements.txt": "torch==2.6.0\n", "environment.yml": conda("pytorch=2.4", "torchvision=0.19")},
         "2.6", "environment.yml", 6,
-        "no version of torch is both torch==2.4.* and torch==2.6.0 (requirements.txt, line 1)",
+        "no version of torch satisfies both torch==2.4.* and torch==2.6.0 (requirements.txt, line 1)",
     ),
     (
         {"requirements.txt": "torch>=2.4\n", "setup.py": "setup(\n    install_requires=['torch<2.2'],\n)\n"},
         NEWEST, "setup.py", 2,
-        "no version of torch is both torch<2.2 and torch>=2.4 (requirements.txt, line 1)",
+        "no version of torch satisfies both torch<2.2 and torch>=2.4 (requirements.txt, line 1)",
     ),
     # the version that most allow
     (
         {"requirements.txt": "torch==2.6.0\n", "setup.py": "x = ['torch==2.4.0']\n",
          "Dockerfile": "RUN pip install torch==2.4.0\n"},
         "2.4", "setup.py", 1,
-        "no version of torch is both torch==2.4.0 and torch==2.6.0 (requirements.txt, line 1)",
+        "no version of torch satisfies both torch==2.4.0 and torch==2.6.0 (requirements.txt, line 1)",
     ),
 ]  # fmt: skip
 
@@ -295,7 +295,7 @@ def test_the_summary_the_log_and_check_say_what_was_weighed(tmp_path: Path) -> N
             "setup.py": "x = ['torch>=1.9']\n", "train.py": "import torch\ntorch.zeros(1).cuda()\n"}  # fmt: skip
     project = made(tmp_path / "detector", tree)
     line = "weighed: requirements.txt torch>=1.5.0; setup.py torch>=1.9; Dockerfile torch==1.5 (no torch_npu)"
-    message = "no version of torch is both torch==1.5 and torch>=1.9 (setup.py, line 1)"
+    message = "no version of torch satisfies both torch==1.5 and torch>=1.9 (setup.py, line 1)"
     done = transplt("-v", "-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path)
     assert f"\n  {line}\n" in done.stderr
     out = tmp_path / "out" / "detector_msft"

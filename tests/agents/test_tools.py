@@ -64,7 +64,7 @@ def test_a_work_order_says_what_where_and_what_shows_that_it_is_done(folders: Fo
     assert order["do"] == "Install the Ascend version of apex" and order["blocks"] == "stops at import"
     assert order["blocking"] and order["codes"] == ["NPU511"]
     assert order["places"] == [
-        {"file": "project/train.py", "line": 2, "known": ["NPU511: the package apex needs a version adapted to Ascend"]}
+        {"file": "project/train.py", "line": 2, "known": ["NPU511: the package apex needs an Ascend version"]}
     ]
     assert order["done_when"] == [
         "`transplt check project --select NPU511` names none of these places",

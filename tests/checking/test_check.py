@@ -37,9 +37,9 @@ def test_findings_with_their_source(project: Path, call: Call) -> None:
     code, out, err = call("check", "train.py")
     assert code == 1
     assert out.startswith(FIRST)
-    assert "train.py:8:12: NPU507 torch.nn.DataParallel does not run over several NPUs\n" in out
+    assert "train.py:8:12: NPU507 torch.nn.DataParallel does not work on several NPUs\n" in out
     assert "8 |     return nn.DataParallel, model.to(device)\n  |            ^^^^^^^^^^^^^^^ NPU507\n" in out
-    assert "  = help: several cards take one process each" in out
+    assert "  = help: several cards need one process per card" in out
     assert "(effort: an hour or two)" in out
     assert err == (
         "found 3 findings in 1 file\n[*] 2 fixable with --fix --style npu (or portable, see [tool.transplt])\n"
@@ -408,9 +408,9 @@ def test_fix_removes_ignore_comments_that_ignore_nothing(project: Path, call: Ca
     code, out, _ = call("check", "--format", "concise")
     assert code == 1
     assert out == (
-        "run.sh:1:10: NPU612 this comment ignores nothing: no finding of this line has NPU801\n"
-        "train.py:1:6: NPU612 [*] this comment ignores nothing: no finding of this line has NPU201\n"
-        "train.py:3:46: NPU612 [*] this comment ignores some things in vain: no finding of this line has NPU507\n"
+        "run.sh:1:10: NPU612 this comment ignores nothing: this line has no finding with NPU801\n"
+        "train.py:1:6: NPU612 [*] this comment ignores nothing: this line has no finding with NPU201\n"
+        "train.py:3:46: NPU612 [*] this comment ignores codes without a finding: this line has no finding with NPU507\n"
     )
     assert call("check", "--ignore", "NPU612")[0] == 0
     assert call("check", "--select", "NPU5,NPU612", "--fix", "--style", "npu", "--allow-dirty")[0] == 0

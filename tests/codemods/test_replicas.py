@@ -61,7 +61,7 @@ def test_a_name_that_another_file_gives_to_a_layer_of_a_package() -> None:
         # another class by that name
         "from torch.nn import SyncBatchNorm as SynchronizedBatchNorm2d\nn = SynchronizedBatchNorm2d(8)",
         "from norms import SynchronizedBatchNorm2d\nn = SynchronizedBatchNorm2d(8)",
-        # one process a card already
+        # one process per card already
         "import torch.distributed as dist\nclass InPlaceABNSync:\n    def forward(self, x):\n"
         "        dist.all_reduce(x)\nn = InPlaceABNSync()",
     ],

@@ -152,7 +152,7 @@ def test_yaml_that_is_left_with_a_finding(text: str, code: str) -> None:
 
 def test_the_finding_names_key_and_value() -> None:
     (finding,) = migrated("a:\n  machine: cuda:0\n", "conf/a.yaml").findings
-    said = "a.machine: cuda:0 may be a device: no code of the project is seen to read it as one"
+    said = "a.machine: cuda:0 may be a device: no code of the project is known to use it as one"
     assert finding.message.startswith(said)
     assert "npu:0" in finding.help and (finding.span.line, finding.span.column) == (2, 12)
 

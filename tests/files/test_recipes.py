@@ -173,7 +173,7 @@ def test_one_block_is_one_finding_with_the_text_to_paste(path: str, text: str, c
 
 def test_what_the_service_puts_in_is_shown_as_it_stands() -> None:
     (finding,) = migrated(STEP[0], STEP[1].format("apt-get install cuda-toolkit-${{ inputs.version }}")).findings
-    assert finding.message == "packages of CUDA are installed: cuda-toolkit-${{ inputs.version }}"
+    assert finding.message == "CUDA packages are installed: cuda-toolkit-${{ inputs.version }}"
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ def test_a_stop_names_its_operator() -> None:
 def test_the_documentation_alone_is_said_to_be_alone() -> None:
     source = "import torch\nclass M(torch.nn.Module):\n    def go(self):\n        self.ipu()\n"
     (found,) = [each for each in findings(source) if each.code == "NPU520"]
-    assert found.level is Level.MANUAL and found.help.startswith("nothing but the documentation speaks of it")
+    assert found.level is Level.MANUAL and found.help.startswith("only the documentation says so")
 
 
 def test_a_documentation_that_kernels_contradict_is_one_remark_a_file() -> None:

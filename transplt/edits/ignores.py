@@ -61,7 +61,7 @@ class Ignores:
         if self.by_plan and code.startswith(self.by_plan):
             return PLAN_LEAVES
         if self.file_wide(code):
-            return "ignored for this file by the settings"
+            return "ignored for this file in the settings"
         return "ignored by a comment" if holding else ""
 
     def drop(self, edit: Edit) -> bool:
@@ -104,11 +104,11 @@ def speaks_of_ignores(data: bytes) -> bool:
 def words_of(comment: IgnoreComment) -> Iterator[tuple[str, str, str]]:
     """(code, message, help) of what is wrong with the words of a comment, whatever the file holds."""
     if comment.problem:
-        yield MISSPELT, f"this comment is not read as it is meant: {comment.problem}", FORM
+        yield MISSPELT, f"this ignore comment is not recognised: {comment.problem}", FORM
     for code in comment.codes or ():
         if not is_prefix(code):
             hint = f"did you mean {near}? " if (near := nearest_code(code)) else ""
-            yield UNKNOWN, f"{code[:40]} is no code of transplt", f"{hint}`transplt rules` lists them all"
+            yield UNKNOWN, f"{code[:40]} is not a code of transplt", f"{hint}`transplt rules` lists them all"
 
 
 def codes_in_vain(comment: IgnoreComment, hits: Collection[str], off: tuple[str, ...]) -> tuple[str, ...] | None:

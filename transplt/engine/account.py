@@ -172,9 +172,9 @@ def _of_a_package(source: Source, token: Token, package: str) -> Note:
         (token.start, token.end),
         "NPU602",
         Level.UNKNOWN,
-        f"the package {package} has something with {text!r} in its name here, and no rule knows what it is on an NPU",
+        f"the package {package} has a name with {text!r} here that no rule knows",
         api=package,
-        help=f"see what it does where there is no CUDA, and whether {package} has the same for the NPU",
+        help=f"check what it does without CUDA, and whether {package} supports NPUs in the same way",
         effort=Effort.LOW,
     )
 
@@ -185,8 +185,8 @@ def _unknown(source: Source, token: Token) -> Note:
         (token.start, token.end),
         "NPU602",
         Level.UNKNOWN,
-        f"{text!r} stands here and no rule knows what it is",
-        help="see whether it binds the program to CUDA; if not, add `# transplt: ignore[NPU602]` with the reason",
+        f"{text!r} is not known to any rule",
+        help="check whether the program depends on CUDA here; if not, add `# transplt: ignore[NPU602]` with the reason",
         effort=Effort.LOW,
     )
 

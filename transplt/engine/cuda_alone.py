@@ -1,4 +1,4 @@
-"""Code for CUDA alone, in code that handles the NPU too, of which nothing is left to do: defaults, fallbacks, tests."""
+"""Code for CUDA alone, in code that supports NPUs too, of which nothing is left to do: defaults, fallbacks, tests."""
 
 from __future__ import annotations
 

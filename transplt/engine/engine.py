@@ -252,7 +252,7 @@ def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileRe
         Level.MANUAL,
         error.reason,
         effort=Effort.MEDIUM,
-        help=error.help or "the file was copied as it is; mend it and run transplt again",
+        help=error.help or "the file was copied unchanged; fix it and run transplt again",
     )
     ledger, count = ledger_of(data, Cause(TokenVerdict.MANUAL, error.code))
     return FileResult(path, data, (finding,), count, Status.UNREADABLE, ledger=ledger)

@@ -84,12 +84,12 @@ def _unused(
     work: Work, ignores: Ignores, line: int, comment: IgnoreComment, codes: tuple[str, ...]
 ) -> tuple[Finding, tuple[int, int, bytes] | None]:
     """The finding for a comment that is in vain, for `codes` or for all; and what goes, None where that is not sure."""
-    what = f"no finding of this line has {', '.join(codes)}" if codes else "there is no finding in this line"
+    what = f"this line has no finding with {', '.join(codes)}" if codes else "this line has no findings"
     sure = bool(codes) or line not in _lines_of_themes(work)
-    help_ = "remove it: it would hide what comes to stand here" if sure else "name the codes that it is for"
+    help_ = "remove it: it would hide later findings" if sure else "name the codes that it is meant for"
     note = Note((comment.start, comment.end), UNUSED, Level.INFO, f"this comment ignores nothing: {what}", "", help_)
     if codes and comment.codes is not None and len(codes) < len(comment.codes):
-        note.message = f"this comment ignores some things in vain: {what}"
+        note.message = f"this comment ignores codes without a finding: {what}"
         note.help = "remove the code"
     return _marked(work, ignores, line, note), _gone(work, comment, codes) if sure else None
 

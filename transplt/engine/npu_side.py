@@ -1,4 +1,4 @@
-"""Code that handles the NPU already: it stays as it is, and what is left for CUDA alone is reported.
+"""Code that supports NPUs already: it stays as it is, and what is left for CUDA alone is reported.
 
 A file is *portable* when it chooses between CUDA and the NPU, or asks a library whether there is one
 (transplt/flow/npu_choices.py). A project is when a
@@ -105,16 +105,16 @@ def _handled(note: Note) -> Note:
 def _left(edit: Edit, extent: Extent, where: str) -> Note:
     if edit.code == _LIBRARY and _is_compared(edit.node):
         old, new = edit.api.rpartition(".")[2], _new_name(edit)
-        message = f"a comparison with {old} is false on NPUs, which the library calls {new}"
+        message = f"a comparison with {old} is false on NPUs: the library calls them {new}"
         help_ = f"name both: in ({old}, {new}, ...)"
         return Note(extent, _LIBRARY, Level.MANUAL, message, edit.api, help_, Effort.LOW)
     return Note(
         extent,
         CODE,
         Level.MANUAL,
-        f"{edit.api or edit.message} is for CUDA alone, in a {where} that handles the NPU",
+        f"{edit.api or edit.message} is for CUDA only, in a {where} that supports NPUs",
         edit.api,
-        f"if the NPU needs it too, add its case beside it (for an NPU alone: {edit.message})",
+        f"if the NPU needs it too, add its case next to it (for NPUs only: {edit.message})",
         Effort.LOW,
     )
 

@@ -65,7 +65,7 @@ def _compose(recipe: Recipe, pair: Pair) -> Finds:
 
 
 def _asks(recipe: Recipe, pair: Pair, what: str) -> Note:
-    message = f"the service asks for NVIDIA's cards: {what}"
+    message = f"the service requests NVIDIA cards: {what}"
     return recipe.devices(recipe.from_to(pair.key, pair.value), message, pair.name, container_text("compose"))
 
 
@@ -108,7 +108,7 @@ def _resources(recipe: Recipe, resources: Node) -> Finds:
     key, value = asked[0]
     number = str(value.value) if isinstance(value, ScalarNode) else ""
     extent = recipe.extent(key)[0], recipe.extent(asked[-1][1])[1]
-    message = f"the container asks for NVIDIA's cards: {key.value}: {number}".rstrip(": ")
+    message = f"the container requests NVIDIA cards: {key.value}: {number}".rstrip(": ")
     yield recipe.devices(extent, message, str(key.value), container_text("kubernetes", number))
 
 
@@ -133,12 +133,12 @@ def _devcontainer(recipe: Recipe, pair: Pair) -> Finds:
     elif pair.name == "runArgs":
         given = [str(each.value) for each in scalars(value)]
         if any(each.startswith("--gpus") or each in ("--runtime=nvidia", "nvidia") for each in given):
-            message = "the container is started with NVIDIA's cards"
+            message = "the container is started with NVIDIA cards"
             yield recipe.devices(recipe.from_to(pair.key, value), message, "--gpus", help_)
     elif pair.name == "gpu" and "hostRequirements" in pair.above:
         message = "the container asks its host for a GPU"
         yield recipe.devices(recipe.from_to(pair.key, value), message, "hostRequirements.gpu", help_)
     elif pair.name.startswith("ghcr.io/") and "cuda" in pair.name:
-        message = f"the toolkit of CUDA is installed in the container: {pair.name}"
-        help_ = "leave it out: start from an image of quay.io/ascend/cann, which has CANN"
+        message = f"the CUDA toolkit is installed in the container: {pair.name}"
+        help_ = "remove it: start from a quay.io/ascend/cann image, which has CANN"
         yield recipe.devices(recipe.from_to(pair.key, value), message, pair.name, help_)

@@ -159,7 +159,7 @@ def _shown(text: str) -> str:
 
 def _switched_off(finding: Finding, line: str, ignored_codes: tuple[str, ...]) -> Finding:
     if finding.code.startswith(ignored_codes):
-        return replace(finding, ignored="ignored for this file by the settings")
+        return replace(finding, ignored="ignored for this file in the settings")
     if any(comment.holds_for(finding.code) for comment in ignore_comments(line.encode("utf-8", "surrogateescape"))):
         return replace(finding, ignored="ignored by a comment")
     return finding

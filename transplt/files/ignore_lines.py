@@ -39,7 +39,7 @@ def ignore_line_findings(
                 reported.append(_finding(path, number, match, comment, code, Level.MANUAL, message, help_))
             vain = codes_in_vain(comment, codes.get(number, ()), (*ON_REQUEST, *ignored_codes))
             if vain is not None and len(found) < MAX_FINDINGS and (vain or not ignored_codes):
-                what = f"no finding of this line has {', '.join(vain)}" if vain else "there is no finding in this line"
+                what = f"this line has no finding with {', '.join(vain)}" if vain else "this line has no findings"
                 level = Level.MANUAL if in_place else Level.INFO
                 message = f"this comment ignores nothing: {what}"
                 reported.append(_finding(path, number, match, comment, UNUSED, level, message, "remove it"))

@@ -29,7 +29,7 @@ _FOR_GPUS = re.compile(rb"^[ \t]*accelerators:|\bnvidia\.com/gpu\b", re.M)
 _PLUGIN, _DEVICE = "NPU512", "NPU821"
 #: The words of the reasons `npu-own` and `project-reads`.
 NPU_OWN = "a file of the project's own for the NPU"
-PROJECT_READS = "read by the Python of a project that handles the NPU"
+PROJECT_READS = "read by the Python of a project that supports NPUs"
 
 
 def has_npu_twin(root: str, path: str, kind: FileKind) -> bool:
@@ -38,7 +38,7 @@ def has_npu_twin(root: str, path: str, kind: FileKind) -> bool:
 
 
 def is_for_cuda(path: str, kind: FileKind, project: ProjectFacts | None, text: bytes = b"") -> bool:
-    """True for a file for CUDA in a project that handles the NPU by itself."""
+    """True for a file for CUDA in a project that supports NPUs by itself."""
     if project is None or not project.portable or kind not in _KINDS or _NPU.search(path):
         return False
     # values of other configurations are read as its Python reads them
@@ -46,7 +46,7 @@ def is_for_cuda(path: str, kind: FileKind, project: ProjectFacts | None, text: b
 
 
 def why_left(path: str, kind: FileKind, project: ProjectFacts | None) -> str:
-    """Why nothing is left to do about words of CUDA in a project that handles the NPU; empty where something may be."""
+    """Why nothing is left to do about words of CUDA in a project that supports NPUs; empty where something may be."""
     if project is None or not project.portable or kind not in _KINDS:
         return ""
     return NPU_OWN if _NPU.search(path) else PROJECT_READS if kind is FileKind.CONFIG else ""

@@ -33,7 +33,7 @@ def migrate_other(
 ) -> tuple[FileResult, int]:
     """The result for one file, and how many of its words stand in prose. `root`: the folder in which a twin may lie.
 
-    A file with a twin for the NPU is not edited, nor is one for CUDA in a project that handles the NPU, nor any that is
+    A file with a twin for the NPU is not edited, nor is one for CUDA in a project that supports NPUs, nor any that is
     not UTF-8.
     """
     if settings.leaves(path):

@@ -96,8 +96,8 @@ def advice_on_lock(asked: Iterable[Requirement]) -> PackageAdvice | None:
     shown = ", ".join(names[:_MOST_SHOWN]) + (f" and {len(names) - _MOST_SHOWN} more" if names[_MOST_SHOWN:] else "")
     return PackageAdvice(
         BOUND,
-        f"this lock file holds packages that are bound to CUDA: {shown}",
-        "change the file it is made from and lock again; transplt explain NAME says what takes the place of each",
+        f"this lock file has packages without NPU support: {shown}",
+        "change the requirements and lock again; `transplt explain NAME` shows the replacement of each",
     )
 
 

@@ -19,7 +19,7 @@ from transplt.files.editors import editors_of
 from transplt.files.kind import FileKind
 
 _LINE_END = re.compile(rb"\n")
-_BY_SETTINGS, _BY_COMMENT = "ignored for this file by the settings", "ignored by a comment"
+_BY_SETTINGS, _BY_COMMENT = "ignored for this file in the settings", "ignored by a comment"
 
 
 @dataclass(slots=True)

@@ -60,7 +60,7 @@ MAX_FINDINGS = 200
 _MAX_NAME = 120
 #: The words of the reasons `file-beside` and `project-beside`.
 FILE_BESIDE = "a file of its own for the NPU lies beside it"
-PROJECT_BESIDE = "a file for CUDA in a project that handles the NPU"
+PROJECT_BESIDE = "a file for CUDA in a project that supports NPUs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def scan_other_file(
         as_shell = native and starts_a_container(path, line.text)
         finding = _finding(path, FileKind.SHELL if as_shell else kind, target, line, live)
         if finding.code.startswith(prefixes):
-            finding = replace(finding, ignored="ignored for this file by the settings")
+            finding = replace(finding, ignored="ignored for this file in the settings")
         elif _switched_off(line.text, finding.code):
             finding = replace(finding, ignored="ignored by a comment")
         elif beside:

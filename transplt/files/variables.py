@@ -43,7 +43,7 @@ def variable_set(
         yield from _with_counterpart(document, name, at, value, whole, fixed)
     elif name in _ASKS_FOR_CARDS:
         yield Note(
-            whole, DEVICES, Level.MANUAL, f"{name} asks NVIDIA's container runtime for cards", name,
+            whole, DEVICES, Level.MANUAL, f"{name} requests cards from NVIDIA's container runtime", name,
             variable_text(name), Effort.LOW,
         )  # fmt: skip
     elif without_effect(name):
@@ -55,7 +55,7 @@ def variable_set(
         yield Note(whole, REPORTED, Level.MANUAL, message, name, advice, Effort.LOW, blocks=blocks)
     elif value is not None and _CUDA_FOLDER.search(value):
         yield Note(
-            whole, REPORTED, Level.MANUAL, f"{name} names folders of CUDA", name, paths_text(), Effort.LOW,
+            whole, REPORTED, Level.MANUAL, f"{name} contains CUDA folders", name, paths_text(), Effort.LOW,
             blocks="tidy",
         )
     elif _OF_TESTS.search(name):
@@ -91,7 +91,7 @@ def _other_value(name: str, whole: Extent, reason: str, value: str = "") -> Note
     fact = variables()[name]
     text = counterpart(name, value)
     help_ = variable_text(name) or (f"write {text}; {fact.note}" if text else f"write {fact.npu}: {reason}")
-    message = f"{fact.npu}, the counterpart of {name}, does not take this value as it is"
+    message = f"{fact.npu}, the counterpart of {name}, does not accept this value unchanged"
     blocks = "tidy" if name in _STOPS_NOTHING else ""
     return Note(whole, REPORTED, Level.MANUAL, message, name, help_, Effort.LOW, blocks=blocks)
 

@@ -106,12 +106,12 @@ def _job_settings(recipe: Recipe, pair: Pair) -> Finds:
     if pair.name.endswith(_IMAGES):
         yield from recipe.image(value)
     elif pair.name == "uses" and isinstance(value, ScalarNode) and _TOOLKIT.search(str(value.value)):
-        message = f"the toolkit of CUDA is installed: {value.value}"
+        message = f"the CUDA toolkit is installed: {value.value}"
         last = below(pair.mapping, "with") or value
         help_ = package_text("cuda-toolkit", recipe.document.target)
         yield Note(recipe.from_to(pair.key, last), PACKAGES, Level.MANUAL, message, str(value.value), help_, Effort.LOW)
     elif pair.name == "options" and isinstance(value, ScalarNode) and _GPUS.search(str(value.value)):
-        message = "the container of the job is started with NVIDIA's cards"
+        message = "the container of the job is started with NVIDIA cards"
         yield recipe.devices(recipe.from_to(pair.key, value), message, "--gpus", container_text("workflow"))
     elif pair.name in _RUNNERS:
         for each in scalars(value):

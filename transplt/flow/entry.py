@@ -62,7 +62,7 @@ _LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
 class Entry(NamedTuple):
     """What a Python file says of what runs: full names that it imports as it is loaded, when a function of it runs
-    (`called`), in a branch or a try statement (`branched`), and where the program goes on without it (`guarded`);
+    (`called`), in a branch or a try statement (`branched`), and where the program also runs without it (`guarded`);
     whether it trains, loads modules by name, is written to be started, and stands on a package without which nothing
     of it runs (bound_files.py); the `options` that it defines, and the keys of its settings that it `sets` to a
     device.

@@ -13,7 +13,7 @@ from transplt.syntax.inside import Inside
 from transplt.syntax.scan import Scan
 
 #: What is said of a remark in a project that chooses by itself: it trains on NPUs as it is.
-HANDLED = "the project handles the NPU by itself"
+HANDLED = "the project supports NPUs itself"
 #: What speaks of the NPU. `_` counts as a border: `is_npu_available`, `self.is_npu`.
 NPU = re.compile(rb"(?<![A-Za-z0-9])npu(?![A-Za-z0-9])|torch_npu|(?<![A-Za-z0-9])hccl(?![A-Za-z0-9])", re.I)
 #: What certainly deals with another accelerator; `args.no_cuda` or `gpu_id` may be the NPU's by now.

@@ -79,7 +79,7 @@ class Compiled:
 
 def given_up(project: ProjectFacts) -> frozenset[str]:
     """The last names of the modules that no file of a project needs, because all that is called of them is said, and
-    `module.function` of what is not called of the others any more. A file that handles the NPU by itself is not edited.
+    `module.function` of what is not called of the others any more. A file that supports NPUs by itself is not edited.
     """
     if project.portable:
         return frozenset()

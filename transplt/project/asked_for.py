@@ -35,7 +35,7 @@ def unasked(
         place,
         code=NOT_ADDED,
         level=Level.MANUAL if dependencies else Level.INFO,
-        message="torch_npu is imported, and no file of the project asks for torch-npu",
+        message="torch_npu is imported, but no file of the project requires torch-npu",
         api=_TORCH_NPU,
         effort=Effort.LOW if dependencies else None,
         help=f"add {pin} {beside}; it goes with torch {target.pin}",

@@ -45,10 +45,11 @@ def _finding(here: Ask, there: Ask, version: str) -> Finding:
         span=_span(here),
         code=CODE,
         level=Level.MANUAL,
-        message=f"no version of torch is both {here.text} and {there.text} ({place})",
+        message=f"no version of torch satisfies both {here.text} and {there.text} ({place})",
         api="torch",
         effort=Effort.LOW,
-        help=f"find out with which of them it runs; this is for torch {version}, --torch-version takes another",
+        help=f"find out which one the project runs with; this migration is for torch {version}, --torch-version "
+        "takes another",
     )
 
 

@@ -136,7 +136,7 @@ _WHOLE = """\
 """
 _TEMPLATE = """\
 #!/usr/bin/env bash
-{whole}# Starts {entry} on the NPUs of this machine, one process for each, or on several machines.
+{whole}# Starts {entry} on the NPUs of this machine, one process per card, or on several machines.
 #
 #   bash run_distributed_npu.sh [--nproc N] [--logs DIR] [--dry-run] [--] [arguments of the script]
 #

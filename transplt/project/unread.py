@@ -25,7 +25,7 @@ def unread_finding(path: str, why: str) -> Finding:
         span=TOP,
         code="NPU909",
         level=Level.MANUAL,
-        message=f"this cannot be opened, so the output does not hold it: {why}",
+        message=f"this cannot be opened, so it is missing in the output: {why}",
         effort=Effort.LOW,
         help=why,
     )

@@ -81,7 +81,7 @@ def _why_not(
         return ""
     for record in inside:
         if record.status is Status.INTERNAL:
-            return f"transplt could not work on {record.path}"
+            return f"transplt could not process {record.path}"
     from transplt.fixers.distributed.checks import problems
 
     outputs = {**inputs, **{record.path: record.data for record in records if record.data}}

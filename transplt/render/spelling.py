@@ -12,14 +12,14 @@ import click
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 #: The same for all commands: findings, tables and verdicts are results, progress and summaries are not.
-QUIET = click.option("-q", "--quiet", is_flag=True, help="Print the result alone: no progress, no summary.")
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Only print the result: no progress, no summary.")
 
 
 def json_format(function: _F) -> _F:
     """`--format text|json` for a command; its parameter `as_json` is true for JSON. It was `--json` once."""
     option = click.option(
         "--format", "as_json", type=click.Choice(("text", "json")), default="text",
-        callback=lambda _, __, form: form == "json", help="What is printed: text, or one JSON value (text).",
+        callback=lambda _, __, form: form == "json", help="Output format: text, or JSON (text).",
     )  # fmt: skip
     return option(formerly("--json", "--format json", "as_json", True)(function))
 

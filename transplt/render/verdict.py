@@ -28,11 +28,11 @@ class Word(str, Enum):
 
 
 _MEANINGS = {
-    Word.EQUAL: "what was compared with the original agrees; the sentence says how much of what",
-    Word.RUNS: "ran to its end and computed on the npu; nothing was compared, or nothing could be",
-    Word.DIFFERS: "ran to its end, and something differs from the original; the sentence has the first difference",
-    Word.STOPS: "did not reach its end, or would not on a card; the sentence has file, line and reason",
-    Word.NOT_RUN: "could not be started, or computed nothing on the npu, so that nothing is known of it",
+    Word.EQUAL: "everything compared with the original agrees; the sentence says how much was compared",
+    Word.RUNS: "ran to the end and computed on the NPU; nothing was or could be compared",
+    Word.DIFFERS: "ran to the end, but something differs from the original; the sentence names the first difference",
+    Word.STOPS: "stopped before the end, or would stop on a card; the sentence names file, line and reason",
+    Word.NOT_RUN: "could not be started, or computed nothing on the NPU, so nothing is known",
 }
 
 #: The words as a report lists them.

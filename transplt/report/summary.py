@@ -130,7 +130,7 @@ def _kind(code: str) -> tuple[str, str]:
 def _happened(result: RunResult) -> Iterator[str]:
     """What not every migration has to say."""
     if any(cause.reason == "project-beside" for record in result.files for cause in record.ledger.causes):
-        yield gettext("the project handles the NPU by itself: its files for CUDA stay (NPU200)")
+        yield gettext("the project supports NPUs itself: its files for CUDA stay (NPU200)")
     written = {record.path for record in result.helpers}
     if places := own_places(record.path for record in result.files if record.path not in written):
         yield gettext("the project has NPU code of its own; read it first: {names}", names=_few([*map(shown, places)]))

@@ -14,10 +14,10 @@ from transplt.rules.tables import read_table
 BOUND, TOO_OLD = "NPU290", "NPU291"
 #: The message for a requirement, by the status of its row; of the others there is nothing to do.
 _MESSAGES = {
-    "unsupported": "no NPU support is published for the requirement {name}",
-    "replacement": "the requirement {name} is bound to CUDA",
+    "unsupported": "no published NPU support for the requirement {name}",
+    "replacement": "the requirement {name} does not support NPUs",
     "drop": "the requirement {name} is part of CUDA",
-    "ascend_fork": "the requirement {name} needs a version adapted to Ascend",
+    "ascend_fork": "the requirement {name} needs an Ascend version",
     "plugin": "the requirement {name} needs an extra package for Ascend",
 }
 #: Of them those of packages that are of no use there.
@@ -179,7 +179,7 @@ def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
     if first is None or not _below(versions, _numbers(first)):
         return None
     shown = "".join(versions.split())
-    message = f"the requirement {name} {shown} keeps it below {first}, the first version that works with torch_npu"
+    message = f"the requirement {name} {shown} limits it to versions below {first}, the first version that works with torch_npu"
     help_text = f"raise the pin; {row['note']}" if row.get("note") else "raise the pin"
     return PackageAdvice(TOO_OLD, message, help_text, normalised(name))
 

@@ -85,7 +85,7 @@ def load(code: str) -> Diagnostic:
     if code not in all_codes():
         near = [known for known in all_codes() if known[:4] == code[:4]]
         hint = f"; pages of that group: {', '.join(near)}" if near else ""
-        raise DiagnosticError(f"{code} is no code of transplt{hint}")
+        raise DiagnosticError(f"{code} is not a code of transplt{hint}")
     return parse(code, page_file(code).read_text(encoding="utf-8"))
 
 

@@ -60,7 +60,7 @@ def _read(data: bytes, opens: re.Match[bytes], end: int) -> IgnoreComment | None
             return _with_brackets(opens.start(), brackets)
         if bare is not None:
             items = [match.span() for match in _ITEM.finditer(data, *bare.span(1))]
-            return _comment(data, opens.start(), bare.end(), items, "the codes stand in brackets")
+            return _comment(data, opens.start(), bare.end(), items, "the codes must be in brackets")
         return IgnoreComment(opens.start(), at, None)
     wrong = _misspelt(tool, between, word, names_codes, data[at:end])
     if not wrong:
@@ -88,7 +88,7 @@ def _misspelt(tool: str, between: str, word: str, names_codes: bool, rest: bytes
     if tool.lower() != _TOOL:
         return f"{tool!r} stands for `{_TOOL}`" if means and names_codes and _like(tool, _TOOL, 0.8) else ""
     if ":" not in between:
-        return "there is no `:` behind `transplt`" if means and (names_codes or not rest.strip()) else ""
+        return "there is no `:` after `transplt`" if means and (names_codes or not rest.strip()) else ""
     if word == _WORD or (means and word.lower() == _WORD):
         return f"it is written `{_TOOL}: {_WORD}`"
     if means or word.lower() in _OTHER_WORDS or names_codes:

@@ -20,7 +20,7 @@ BLOCKS_TEXT = dict(
     )
 )  # fmt: skip
 #: The heading of actions that stand aside.
-ASIDE_TEXT = marked("aside: tests, tools and old code, which no training script reaches")
+ASIDE_TEXT = marked("aside: tests, tools and old code that no training script uses")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _MOST_NAMES = 3
 _LEFTOVER = "leftovers"
 _LEFTOVERS = ("NPU801", "NPU802", "NPU804", "NPU805")
 _JOINED = frozenset({"sources", "build", "triton"})
-_LEFTOVER_TITLE = Sentence("Look at mentions of CUDA in scripts, configurations and recipes")
+_LEFTOVER_TITLE = Sentence("Check mentions of CUDA in scripts, configurations and recipes")
 
 
 @dataclass(slots=True)
@@ -251,7 +251,7 @@ def _by_hand(draft: _Draft) -> str:
     if counts:
         help_, _ = min(counts.items(), key=lambda item: (-item[1], item[0]))
         more = len({text for _, text in helps}) - 1
-        return help_ + (f" (the findings say more: {more} other cases)" if more > 1 else "")
+        return help_ + (f" (see the findings for {more} other cases)" if more > 1 else "")
     try:
         return load(draft.findings[0][0].code).sections.get("What to do", "").partition("\n\n")[0].replace("\n", " ")
     except DiagnosticError:

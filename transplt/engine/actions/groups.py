@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from transplt.base.finding import Effort, Finding, Level
-from transplt.base.language import Sentence
+from transplt.base.language import Sentence, marked
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Engines, Kernels, Unit
 from transplt.flow.entry import named_aside
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
@@ -36,7 +36,7 @@ _IMPORTED = "NPU553"
 #: Codes of kernels that stop the import of a file, where the finding says that it fails: imported, or compiled there.
 _STOPPING = (_IMPORTED, "NPU554")
 _KERNEL_HOW = (
-    "look first for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
+    "first look for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
     "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
 )
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
@@ -109,8 +109,8 @@ class Groups:
         if finding.edit is not None:
             return _offered(finding)
         if (folder := third_party(finding.path)) is not None:
-            title = Sentence("Take the Ascend version of the third-party code in {name}, or port it", name=folder)
-            how = "see whether a package or a fork for Ascend takes its place; else port it as a project of its own"
+            title = Sentence("Use the Ascend version of the third-party code in {name}, or port it", name=folder)
+            how = "look for a package or fork for Ascend that replaces it; otherwise port it as a separate project"
             return Group(title, "third-party", folder, _blocks(finding, _page(finding.code)), how)
         if finding.path in self._images and finding.code in _WITH_THE_IMAGE and finding.edit is None:
             page = _page(IMAGE)
@@ -119,17 +119,17 @@ class Groups:
             page = _page(_OWN_DEVICE)
             return Group(Sentence(page.action), _OWN_DEVICE, "", _blocks(finding, page))
         if lock_file(finding.path):
-            title = Sentence("Make the lock file {name} again for torch and torch_npu", name=finding.path)
-            how = "change the requirements first; the lock file follows from them"
+            title = Sentence("Regenerate the lock file {name} for torch and torch_npu", name=finding.path)
+            how = "change the requirements first, then lock again"
             return Group(title, "lock", finding.path, "import", how, Effort.LOW)
         if finding.code == _STRING and (gate := self._gates.get((finding.path, finding.span.line))) is not None:
             finding = gate  # the other half of a test that stays
         if finding.code == _NATIVE and (folder := self._engines.around(finding.path)) is not None:
             title = Sentence(
-                "Leave the C++ program in {name}: it stands on TensorRT, and trains nothing",
+                "Leave out the C++ program in {name}: it uses TensorRT, and trains nothing",
                 name=folder or Sentence("the top folder"),
             )
-            how = "nothing of it runs on an NPU; its counterpart is a model made by ATC (.om) and run by ACL"
+            how = "none of it runs on an NPU; the counterpart is a model that ATC converts (.om) and ACL runs"
             return Group(title, "engine", folder, "tidy", how, Effort.LOW)
         if finding.code == _NATIVE and finding.path.lower().endswith(SOURCE_SUFFIXES):
             return self._source(finding)
@@ -197,8 +197,9 @@ class Groups:
             title = Sentence("Port the C++ code in {name}", name=str(unit))
             return Group(title, "sources", str(unit), "later", how, Effort.MEDIUM)
         if self._kernels.idle(unit):
-            title = Sentence("Leave the sources of {name} out: npu_port.py has what was called of them", name=str(unit))
-            how = "delete them, or keep them for CUDA: nothing of the project builds or imports them any more"
+            gone = marked("Remove the sources of {name}: npu_port.py replaces the functions that were called")
+            title = Sentence(gone, name=str(unit))
+            how = "delete them, or keep them for CUDA: the project no longer builds or imports them"
             return Group(title, "kernel", str(unit), "tidy", how, Effort.LOW)
         if unit.parts == 1:
             title = Sentence("Replace the CUDA kernel {name}, or rewrite it for the NPU", name=str(unit))
@@ -237,7 +238,7 @@ def _substitution(finding: Finding) -> Group | None:
 
 def _other_file(finding: Finding) -> Group:
     if finding.code == _NATIVE:
-        title = Sentence("Take CUDA out of the build {name}", name=finding.path)
+        title = Sentence("Remove CUDA from the build {name}", name=finding.path)
         return Group(title, "build", finding.path, "later", effort=Effort.MEDIUM)
     page = _page(finding.code)
     return Group(Sentence(page.action), finding.code, "", page.blocks)
@@ -245,18 +246,18 @@ def _other_file(finding: Finding) -> Group:
 
 def _build(folder: str) -> Group:
     name = posixpath.join(folder, "setup.py")
-    how = "CUDAExtension and nvcc are not there: build what is left as CppExtension or NpuExtension, without .cu files"
+    how = "NPU hosts have no nvcc: build the rest as CppExtension or NpuExtension, without .cu files"
     title = Sentence("Remove the CUDA build from {name}", name=name)
     return Group(title, "build", name, "import", how, Effort.MEDIUM)
 
 
 def _offered(finding: Finding) -> Group:
     if finding.level is Level.SAFE:
-        title = Sentence("Let transplt make the edits that it is sure of: transplt check --fix")
-        how = "run it with --fix in a repository that git can restore, or migrate the project"
+        title = Sentence("Apply the safe edits: transplt check --fix")
+        how = "run `transplt check --fix` in a git repository, or migrate the project"
         return Group(title, OFFERED, "", "first step", how)
     page = _page(finding.code)
-    title = Sentence("Decide about edits that --unsafe-fixes makes: {title}", title=Sentence(page.title))
+    title = Sentence("Decide whether to apply edits of --unsafe-fixes: {title}", title=Sentence(page.title))
     return Group(title, finding.code, "", page.blocks)
 
 

@@ -51,14 +51,14 @@ def _by_heading(actions: Sequence[Action]) -> list[list[Action]]:
 
 def _families() -> Iterator[tuple[str, _Family, bool]]:
     """Titles, what belongs to them, and whether that is one decision, in the order in which they are joined."""
-    yield marked("Look through what stands aside: {count} things"), (lambda action: action.aside), True
+    yield marked("Check tests, tools and old code: {count} actions"), (lambda action: action.aside), True
     for row in _rows():
         if "blocks" in row:
             yield row["title"], _blocking(row["blocks"]), False
         else:
             yield row["title"], _of_kinds(row["codes"]), True
-    yield marked("Mend what else stops the first step: {count} things"), _blocking(["first step"]), False
-    yield marked("Mend what else stops the import: {count} things"), _blocking(["import"]), False
+    yield marked("Fix what else stops the first step: {count} actions"), _blocking(["first step"]), False
+    yield marked("Fix what else stops the import: {count} actions"), _blocking(["import"]), False
 
 
 @cache
@@ -87,7 +87,7 @@ def _joined(title: str, same: Sequence[Action]) -> Action:
         blocks=min((action.blocks for action in same), key=BLOCKS.index),
         effort=level_of(hours),
         hours=hours,
-        how=f"{len(parts)} things, each told below",
+        how=f"{len(parts)} actions, each listed below",
         codes=tuple(code for code, _ in sorted(codes.items(), key=lambda item: (-item[1], item[0]))),
         places=tuple(place for part in parts for place in part.places),
         findings=tuple(sorted(findings, key=lambda each: (*each.sort_key(), each.code))),

@@ -17,7 +17,7 @@ _LIBRARY = re.compile(rb"\bTORCH_LIBRARY(?:_FRAGMENT)?\s*\(\s*(\w+)")
 _DEFINED = re.compile(rb"\bm\s*\.\s*def\s*\(\s*(?:TORCH_SELECTIVE_SCHEMA\s*\(\s*)?\"([\w:]+)")
 _KERNEL = re.compile(rb"\b__global__\b[^;{(]*?\b(\w+)\s*\(")
 _MOST = 12
-_HELP = "to be written for the NPU (Ascend C, triton-ascend) or replaced by torch operators"
+_HELP = "rewrite it for the NPU (Ascend C, triton-ascend), or replace it with torch operators"
 
 
 def findings_of(data: bytes, path: str) -> Iterator[Finding]:

@@ -35,7 +35,7 @@ _DTYPES = {
     "cfloat": "complex64", "complex128": "complex128", "cdouble": "complex128",
 }  # fmt: skip
 _MOST_LINES = 8
-_DOUBTED_HELP = "try it first; the documentation may be behind"
+_DOUBTED_HELP = "try it first; the documentation may be outdated"
 
 
 def notes_of(file: ScannedFile, uses: list[Use], rules: RuleSet) -> list[Note]:
@@ -119,11 +119,11 @@ def _unsupported(file: ScannedFile, use: Use, weighed: Weighed) -> Note:
     if file.receivers.loads_data(use.node):
         message += "; here it is in code that loads data on the CPU"
         return Note(extent, UNSUPPORTED, Level.INFO, message, use.api)
-    ways = [] if weighed.lacks else ["nothing but the documentation speaks of it"]
+    ways = [] if weighed.lacks else ["only the documentation says so"]
     later = [v for v in tables.supported_in(use.api) if TORCH_VERSIONS.index(v) > TORCH_VERSIONS.index(version)]
     if later and later[-1] == tables.published()[-1]:
         ways.append(f"documented as supported from torch {later[0]} on")
-    ways.append("write it with supported operators, or do it on the CPU")
+    ways.append("use supported operators, or compute it on the CPU")
     effort = Effort.LOW if tables.is_low_effort(use.api) else Effort.MEDIUM
     return Note(extent, UNSUPPORTED, Level.MANUAL, message, use.api, "; ".join(ways), effort)
 
@@ -142,16 +142,22 @@ def _limited(
     hit = next(_certain(file, use, row), "") if row is not None and row.status == "limited" else ""
     limit = f"documented: {row.limit}" if row is not None and row.limit else ""
     if hit and not file.receivers.loads_data(use.node):
-        message = f"{use.api}: {hit} is outside of what is documented for NPU with torch {spoken}"
+        message = f"{use.api}: {hit} is beyond what is documented for NPU with torch {spoken}"
         found.append(Note(file.extent(use.node), SURE, Level.MANUAL, message, use.api, limit, Effort.LOW))
     elif weighed.status is Status.ON_CPU:
         if not file.receivers.loads_data(use.node):
             why = f"{_spoken(weighed)} with torch {file.version}"
-            message = f"{use.api} runs on the CPU, with copies there and back: {why}"
-            _add(quiet, ON_CPU, use, message, "; ".join(filter(None, (limit, "measure it where it is in the loop"))))
+            message = f"{use.api} runs on the CPU, with copies in both directions: {why}"
+            _add(
+                quiet,
+                ON_CPU,
+                use,
+                message,
+                "; ".join(filter(None, (limit, "measure it if it is in the training loop"))),
+            )
     elif row is not None and "cpu_fallback" in row.tags:
-        message = f"{use.api} may run on the CPU, with copies there and back, with torch {spoken}"
-        _add(quiet, ON_CPU, use, message, f"{limit}; measure it where it is in the loop")
+        message = f"{use.api} may run on the CPU, with copies in both directions, with torch {spoken}"
+        _add(quiet, ON_CPU, use, message, f"{limit}; measure it if it is in the training loop")
     elif weighed.status is Status.LIMITED and row is not None and is_notable(use.api, row):
         _add(quiet, LIMITED, use, f"{use.api} is documented with a limit: {row.limit}", "")
 
@@ -239,5 +245,5 @@ def also(uses: list[Use]) -> str:
 
 def _unverified(api: str, version: str) -> str:
     if any(part.startswith("_") for part in api.split(".")):
-        return f"{api} is a private name of torch: nothing is documented about it on NPU"
-    return f"the documentation of torch_npu for torch {tables.published_for(version)} says nothing about {api}"
+        return f"{api} is private to torch and not documented for NPU"
+    return f"{api} is not mentioned in the documentation of torch_npu for torch {tables.published_for(version)}"

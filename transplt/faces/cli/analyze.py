@@ -51,7 +51,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def card(function: _F) -> _F:
     """`--card` of an analysis, for the parameter `hardware`; it was called `--hardware`."""
-    option = card_option(_CARD, "The card; the documentation tells A2, A3 and 950DT apart.", "hardware")
+    option = card_option(_CARD, "Target card; A2, A3 and 950DT have documentation of their own.", "hardware")
     return option(formerly("--hardware", "--card", "hardware", type=_CARD)(function))
 
 
@@ -61,13 +61,15 @@ _LAYOUTS = ("src", "python", "lib")
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("paths", nargs=-1, type=FILE, required=True, metavar="PATH...")
-@click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
+@click.option("--torch-version", metavar="X.Y", help="Target version of torch (default: what the project pins).")
 @card
-@click.option("-o", "--output", "out", metavar="DIR", help="Write a workbook, CSV files and JSON there.")
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="table", help="What is printed (table).")
-@click.option("--library", metavar="DIR", multiple=True, help="A saved analysis (-o) of a library that is imported.")
+@click.option("-o", "--output", "out", metavar="DIR", help="Write a workbook, CSV files and JSON to this folder.")
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="table", help="Output format (table).")
+@click.option(
+    "--library", metavar="DIR", multiple=True, help="A saved analysis (-o) of a library that the project imports."
+)
 @RULES
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB.")
 @ISOLATED
 @JOBS
 @EXECUTOR
@@ -84,9 +86,9 @@ def analyze(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Say what projects use that an NPU does not have, has with a limit, or does faster in another way.
+    """List the APIs and packages of a project that NPUs lack, limit, or run faster in another form.
 
-    Nothing is rewritten and no input is changed. Several paths give one table, the least work first.
+    No file is changed. Several paths are listed in one table, the least work first.
     """
     from transplt.project.pool import collect_rarely
 

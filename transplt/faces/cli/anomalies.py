@@ -14,20 +14,24 @@ from transplt.render.spelling import json_format
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("dumps", nargs=-1, type=FOLDER, metavar="DUMP...")
-@click.option("--checks", default="recommended", show_default=True, metavar="NAME,...", help="Watch points, or all.")
-@click.option("--bound", "bounds", multiple=True, metavar="NAME=VALUE", help="Another bound of a watch point.")
-@click.option("--range", "between", metavar="LOW,HIGH", help="That of tensor-range (that of float16).")
-@click.option("--list", "listed", is_flag=True, help="List the watch points and their bounds.")
+@click.option(
+    "--checks", default="recommended", show_default=True, metavar="NAME,...", help="Run these checks, or all."
+)
+@click.option("--bound", "bounds", multiple=True, metavar="NAME=VALUE", help="Change the bound of a check.")
+@click.option(
+    "--range", "between", metavar="LOW,HIGH", help="Set the range of tensor-range (default: that of float16)."
+)
+@click.option("--list", "listed", is_flag=True, help="List the checks and their bounds.")
 @json_format
 @EXIT_ZERO
 def anomalies(
     dumps: tuple[str, ...], *, checks: str, bounds: tuple[str, ...], between: str | None, listed: bool, as_json: bool,
     exit_zero: bool,
 ) -> int:  # fmt: skip
-    """Look for what goes wrong over the steps of a training: zeros, overflows, weights that stay, lost gradients.
+    """Check the steps of a training for problems: zeros, overflows, unchanged weights, lost gradients.
 
-    DUMP is a dump of statistics of several steps, with all its ranks; no second one is needed. The sixteen watch points
-    are those of the guide on tuning models. Exits with 1 when one is hit, with 2 when a DUMP cannot be read.
+    DUMP is a dump of statistics of several steps, with all ranks; no second dump is needed. The sixteen checks are
+    those of the model tuning guide. Exit codes: 1 a check found something, 2 a DUMP cannot be read.
     """
     from transplt.precision.dumps import open_dump
     from transplt.precision.watch import points, watched_text

@@ -11,26 +11,26 @@ from transplt.faces.cli.command import DONE, CommandGroup
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 def cache() -> None:
-    """The results of earlier checks, which `transplt check` takes up where nothing has changed."""
+    """Manage the cache of check results, which `transplt check` reuses for unchanged files."""
 
 
 @cache.command("dir")
 def folder() -> int:
-    """Print the folder of the cache, which may not be there yet."""
+    """Print the folder of the cache, which may not exist yet."""
     click.echo(shown(_cache().folder))
     return DONE
 
 
 @cache.command()
 def size() -> int:
-    """Print how much the cache holds."""
+    """Print the size of the cache."""
     click.echo(_amount(*_cache().size()))
     return DONE
 
 
 @cache.command()
 def clear() -> int:
-    """Remove the cache; no result is lost for good."""
+    """Delete the cache; the next check is slower."""
     click.echo(f"removed {_amount(*_cache().clear())}")
     return DONE
 

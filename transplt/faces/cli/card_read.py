@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 @json_format
 @EXIT_ZERO
 def card_read(file: str, *, as_json: bool, exit_zero: bool) -> int:
-    """Say what held on the card, from the file that a card pack sent back, and keep what its operators did.
+    """Read the results that a card pack brought back from a card, and remember what its operators did.
 
-    The pack is what `transplt prove --card-pack DIR` writes. What operators did goes to operators-on-this-card.json in
-    the folder of your settings. Exits with 1 when something differs, failed or is missing on that host.
+    `transplt prove --card-pack DIR` writes the pack. Results of operators go to operators-on-this-card.json in
+    the folder of your settings. Exits with 1 if something differed, failed or was missing on that host.
     """
     from transplt.diagnose.card_report import result_json, result_text
     from transplt.diagnose.card_result import BrokenResult, read_result

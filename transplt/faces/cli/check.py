@@ -42,46 +42,49 @@ _STDIN = "-"
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("paths", nargs=-1, type=FILE, metavar="[PATHS]...")
-@click.option("--fix", is_flag=True, help="Make the safe edits, in place (with `-`: print the new text).")
-@click.option("--fix-only", is_flag=True, help="--fix, print nothing of what is left, and exit with 0.")
-@click.option("--unsafe-fixes", is_flag=True, default=None, help="Also edits that may change what the program does.")
-@click.option("--style", type=click.Choice(("npu", "portable")), help="Edits for NPUs alone, or for CUDA too.")
-@click.option("--texts", is_flag=True, default=None, help="Messages and help texts follow the code too.")
-@click.option("--docs", is_flag=True, default=None, help="Commands and code in documents (.md, .rst) follow too.")
+@click.option("--fix", is_flag=True, help="Apply the safe edits in place (with `-`: print the result).")
+@click.option("--fix-only", is_flag=True, help="Like --fix, but print no remaining findings and exit with 0.")
 @click.option(
-    "--torch-npu-import", type=click.Choice(("auto", "each-file", "entry")), help="Where `import torch_npu` goes."
+    "--unsafe-fixes", is_flag=True, default=None, help="Also apply edits that may change what the program does."
 )
-@click.option("--pick", metavar="NUMBERS", help="With --fix: only these edits (1,3-5), as --diff numbers them.")
-@click.option("--add-ignores", metavar="REASON", help="With --fix: an ignore comment for each finding that is left.")
-@click.option("--allow-dirty", is_flag=True, help="With --fix: also when git has changes that are not committed.")
-@click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; change nothing.")
-@click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
-@click.option("--since", metavar="REF", help="Only lines that changed since this commit (main, HEAD~1, ...).")
-@click.option("--baseline", type=FILE, metavar="FILE", help="Findings in this file do not count.")
-@click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline, and exit with 0.")
-@click.option("--select", metavar="CODES", multiple=True, help="Only codes with these prefixes (NPU2,NPU501).")
-@click.option("--ignore", metavar="CODES", multiple=True, help="No codes with these prefixes.")
+@click.option("--style", type=click.Choice(("npu", "portable")), help="Edit for NPUs only, or keep CUDA working too.")
+@click.option("--texts", is_flag=True, default=None, help="Also edit messages and help texts.")
+@click.option("--docs", is_flag=True, default=None, help="Also edit commands and code in documents (.md, .rst).")
 @click.option(
-    "--format", "output_format", type=click.Choice(_FORMATS), default="text", help="How findings are written (text)."
+    "--torch-npu-import", type=click.Choice(("auto", "each-file", "entry")), help="Where to put `import torch_npu` "
+    "(auto: depends on torch)."
+)
+@click.option("--pick", metavar="NUMBERS", help="With --fix: apply only these edits of --diff (1,3-5).")
+@click.option("--add-ignores", metavar="REASON", help="With --fix: add an ignore comment for each remaining finding.")
+@click.option("--allow-dirty", is_flag=True, help="With --fix: edit even if git has uncommitted changes.")
+@click.option("--diff", is_flag=True, help="Print the edits as a patch; change nothing.")
+@click.option("--watch", is_flag=True, help="Check again when a file changes, until Ctrl-C.")
+@click.option("--since", metavar="REF", help="Only report lines changed since this commit (main, HEAD~1).")
+@click.option("--baseline", type=FILE, metavar="FILE", help="Ignore the findings listed in this file.")
+@click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline file and exit with 0.")
+@click.option("--select", metavar="CODES", multiple=True, help="Only report these codes or prefixes (NPU2,NPU501).")
+@click.option("--ignore", metavar="CODES", multiple=True, help="Do not report these codes or prefixes.")
+@click.option(
+    "--format", "output_format", type=click.Choice(_FORMATS), default="text", help="Output format (text)."
 )
 @formerly("--output-format", "--format", "output_format", type=click.Choice(_FORMATS))
-@click.option("--output-file", type=FILE, metavar="FILE", help="Write the findings there instead of to stdout.")
-@click.option("--show-files", is_flag=True, help="Print the files that would be looked at, and nothing else.")
-@click.option("--statistics", is_flag=True, help="Print how many findings each code has.")
+@click.option("--output-file", type=FILE, metavar="FILE", help="Write the findings to this file instead of stdout.")
+@click.option("--show-files", is_flag=True, help="Only list the files that would be checked.")
+@click.option("--statistics", is_flag=True, help="Count the findings of each code.")
 @click.option(
-    "--stdin-filename", type=FILE, metavar="PATH", default="stdin.py", help="Where the text of `-` would lie."
+    "--stdin-filename", type=FILE, metavar="PATH", default="stdin.py", help="The path to assume for the text of `-`."
 )
 @RULES
 @FIXERS
-@click.option("-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs by similar ones.")
-@click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
+@click.option("-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs with similar ones.")
+@click.option("--torch-version", metavar="X.Y", help="Target version of torch (default: what the project pins).")
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB.")
 @ISOLATED
 @JOBS
 @EXIT_ZERO
 @LANGUAGE
-@click.option("--no-cache", is_flag=True, envvar="TRANSPLT_NO_CACHE", help="Neither read nor write the cache.")
-@click.option("-v", "--verbose", is_flag=True, help="Also what is only worth knowing.")
+@click.option("--no-cache", is_flag=True, envvar="TRANSPLT_NO_CACHE", help="Do not read or write the cache.")
+@click.option("-v", "--verbose", is_flag=True, help="Print more details.")
 @QUIET
 def check(
     paths: tuple[str, ...],
@@ -109,9 +112,9 @@ def check(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Look at files and folders (`-`: standard input; nothing: the current folder) and say what is bound to CUDA.
+    """List the code in PATHS that depends on CUDA (`-`: standard input; default: the current folder).
 
-    Exit code 1 when something is left. Nothing is written unless --fix is given.
+    Exits with 1 if something is left to do. No file is changed without --fix.
     """
     from transplt.project.pool import collect_rarely
 

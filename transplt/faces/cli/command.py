@@ -52,69 +52,76 @@ LANGUAGE = click.option(
     callback=_speak,
     help="Language of the summary and of report.html (en).",
 )
-RULES = click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules.")
-FIXERS = click.option(
-    "--fixer", "fixers", multiple=True, metavar="NAME", callback=_with_own_fixers, help="Fixers of another package."
+RULES = click.option(
+    "-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="Also apply the rules in this JSON file."
 )
-JOBS = click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
+FIXERS = click.option(
+    "--fixer", "fixers", multiple=True, metavar="NAME", callback=_with_own_fixers, help="Also apply this fixer of "
+    "an installed package."
+)
+JOBS = click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Number of worker processes (0: none).")
 EXECUTOR = click.option(
     "--executor",
     metavar="WHERE",
-    help="Where files are worked on: inline, processes:N, dask://HOST:PORT, dask://local:N, the same of ray.",
+    help="Where files are processed: inline, processes:N, dask://HOST:PORT, dask://local:N, ray://...",
 )
-ISOLATED = click.option("--isolated", is_flag=True, help="Read no settings of the input ([tool.transplt]).")
-EXIT_ZERO = click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left.")
+ISOLATED = click.option("--isolated", is_flag=True, help="Ignore the settings of the input ([tool.transplt]).")
+EXIT_ZERO = click.option("--exit-zero", is_flag=True, help="Exit with 0 even if something is left to do.")
 
 #: Sub-commands that live in modules of their own, imported when they are called: name -> where, and the short help; in
 #: the order in which people need them.
 LAZY_COMMANDS = {
-    "migrate": ("transplt.faces.cli.migrate:migrate_command", "Write the project for NPUs: `transplt -i PROJECT`."),
-    "check": ("transplt.faces.cli.check:check", "List what is bound to CUDA; with --fix, edit files in place."),
+    "migrate": (
+        "transplt.faces.cli.migrate:migrate_command", "Migrate a project to NPUs (same as `transplt -i PROJECT`)."
+    ),
+    "check": ("transplt.faces.cli.check:check", "List code that depends on CUDA; with --fix, edit it in place."),
     "analyze": (
         "transplt.faces.cli.analyze:analyze",
-        "List what a project uses that an NPU lacks, limits or does faster.",
+        "List APIs and packages that NPUs lack, limit or run faster.",
     ),
     "survey": (
         "transplt.faces.cli.survey:survey",
-        "Analyze many repositories, and rank what would unblock most of them.",
+        "Analyze many repositories and rank what blocks most of them.",
     ),
-    "plan": ("transplt.faces.cli.plan:plan_command", "Write the decisions of a port as a file to edit."),
-    "distributed": ("transplt.faces.cli.distributed:distributed", "Migrate, and make a script run on many cards."),
-    "run": ("transplt.proof.launch.command:run_command", "Run a migrated script without an NPU (emulated)."),
+    "plan": ("transplt.faces.cli.plan:plan_command", "Write the decisions of a migration to a file that you edit."),
+    "distributed": (
+        "transplt.faces.cli.distributed:distributed", "Migrate a project and make a script train on several cards."
+    ),
+    "run": ("transplt.proof.launch.command:run_command", "Run a migrated script on an emulated NPU."),
     "prove": (
         "transplt.proof.prove.command:prove_command",
-        "Run the original and the migrated program, and compare them.",
+        "Run the original and the migrated program and compare them.",
     ),
     "instrument": (
         "transplt.faces.cli.instrument:instrument_command",
-        "Copy a training that records what it computes.",
+        "Copy a project and make the copy record what it computes.",
     ),
-    "port": ("transplt.faces.cli.port:port_command", "Migrate as a branch of small commits in git."),
-    "loss": ("transplt.faces.cli.loss:loss", "Compare the loss curves of two logs, of the NPU and of the GPU."),
-    "compare": ("transplt.faces.cli.compare:compare", "Find what diverged first between two dumps of a training."),
-    "replay": ("transplt.faces.cli.replay:replay", "Compute a dump's operators again: which one is wrong?"),
-    "show": ("transplt.faces.cli.show:show", "Show one operator of a dump, or write a test of it."),
+    "port": ("transplt.faces.cli.port:port_command", "Migrate a git repository as a branch of small commits."),
+    "loss": ("transplt.faces.cli.loss:loss", "Compare the loss curves of an NPU log and a GPU log."),
+    "compare": ("transplt.faces.cli.compare:compare", "Find the first operator that differs between two dumps."),
+    "replay": ("transplt.faces.cli.replay:replay", "Recompute the operators of a dump to find the wrong one."),
+    "show": ("transplt.faces.cli.show:show", "Show one operator of a dump, or write a test for it."),
     "anomalies": (
         "transplt.faces.cli.anomalies:anomalies",
-        "Find zeros, overflows and weights that stay in a dump's steps.",
+        "Find zeros, overflows and unchanged weights in a dump.",
     ),
-    "convert": ("transplt.faces.cli.convert:convert", "Convert tensors of dumps to .npy and text; write acl.json."),
+    "convert": ("transplt.faces.cli.convert:convert", "Convert dumped tensors to .npy and text; write acl.json."),
     "diagnose": ("transplt.faces.cli.diagnose:diagnose", "Find the cause of a failed training on NPUs from its logs."),
     "profile-read": (
         "transplt.faces.cli.profile_read:profile_read",
-        "Find where the time goes, from a profiler run or host logs.",
+        "Find where training time goes, from a profile or host logs.",
     ),
     "doctor": ("transplt.faces.cli.doctor:doctor", "Check whether this host can train on NPUs; changes nothing."),
     "card-read": (
         "transplt.faces.cli.card_read:card_read",
-        "Report what held on the card, from what a card pack sent back.",
+        "Read the results that a card pack brought back from a card.",
     ),
     "mcp": ("transplt.faces.cli.mcp:mcp", "Serve agents over MCP: check, migrate, prove."),
     "lsp": ("transplt.faces.cli.lsp:lsp", "Serve an editor over LSP: findings, fixes, pages."),
     "explain": ("transplt.faces.cli.explain:explain", "Explain a code, an API, a variable or a package."),
     "rules": ("transplt.faces.cli.rules:rules", "List codes and rules; write, try and check your own."),
     "config": ("transplt.faces.cli.config:config", "Show the settings in force and where they come from."),
-    "cache": ("transplt.faces.cli.cache:cache", "Show where results of checks are cached; clear them."),
+    "cache": ("transplt.faces.cli.cache:cache", "Show or clear the cached results of earlier checks."),
 }
 
 #: The sections of a long help, by the names of parameters; what is in none of them comes last.

@@ -14,17 +14,24 @@ from transplt.faces.cli.completing import FILE, FOLDER
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("npu", type=FOLDER, metavar="NPU")
 @click.argument("bench", type=FOLDER, metavar="BENCH")
-@click.option("-o", "--output", type=FOLDER, metavar="OUT", help="Write tables and pages into this folder.")
-@click.option("--format", "formats", default="csv,html,json", metavar="LIST", help="Of csv, xlsx, html, json.")
-@click.option("--tol", type=click.FloatRange(min=0), metavar="T", help="Relative distance; by the type if not given.")
-@click.option("--rule", type=click.Choice(["auto", "ptdbg"]), default="auto", help="What the verdict goes by.")
-@click.option("--op", metavar="NAME", help="Show one operator, element by element.")
+@click.option("-o", "--output", type=FOLDER, metavar="OUT", help="Write tables and pages to this folder.")
+@click.option(
+    "--format", "formats", default="csv,html,json", metavar="LIST", help="Formats to write: csv, xlsx, html, json."
+)
+@click.option(
+    "--tol",
+    type=click.FloatRange(min=0),
+    metavar="T",
+    help="Allowed relative difference (default: depends on the dtype).",
+)
+@click.option("--rule", type=click.Choice(["auto", "ptdbg"]), default="auto", help="The rules of the verdict.")
+@click.option("--op", metavar="NAME", help="Compare one operator element by element.")
 @click.option("--tensor", metavar="NAME", default="", help="With --op: one of its tensors, such as input.0.")
-@click.option("--top", type=click.IntRange(1, 10_000), default=20, help="So many elements of it, the worst first.")
-@click.option("--ranks", type=click.Choice(["first", "all"]), default="first", help="Whose tables are written.")
-@click.option("--graph", type=FILE, metavar="FILE", help="Draw this ONNX or construct.json into the page, and mark it.")
-@click.option("--config", is_flag=True, help="Compare how both trainings are set up, before they train.")
-@click.option("--no-advice", is_flag=True, help="Leave out the advice on the whole net.")
+@click.option("--top", type=click.IntRange(1, 10_000), default=20, help="Number of elements to show, worst first.")
+@click.option("--ranks", type=click.Choice(["first", "all"]), default="first", help="The ranks to write tables of.")
+@click.option("--graph", type=FILE, metavar="FILE", help="Draw this ONNX or construct.json graph into the page.")
+@click.option("--config", is_flag=True, help="Compare the setup of both trainings, before the first step.")
+@click.option("--no-advice", is_flag=True, help="Omit the advice on the whole network.")
 def compare(
     npu: str,
     bench: str,
@@ -41,7 +48,7 @@ def compare(
     config: bool,
     no_advice: bool,
 ) -> int:
-    """Say what diverged first between two dumps of a training: NPU against BENCH (a GPU or CPU).
+    """Find the first operator that differs between two dumps of a training: NPU, and BENCH (a GPU or CPU).
 
     Reads dumps of msprobe and ptdbg and folders of .npy files. The first line names the operator, where the source
     calls it, and in which way it differs. Exits with 0 when they are the same, 1 when they differ or when something

@@ -25,7 +25,7 @@ DEFAULT = "default"
 @json_format
 @ISOLATED
 def config(path: str, as_json: bool, isolated: bool) -> int:
-    """Show the settings in force for a file or folder, and where each comes from."""
+    """Show the settings that apply to a file or folder, and where each comes from."""
     project = project_around(Path(path), isolated)
     rows = settings_in_force(project, Path(path))
     for note in may_keep_back(project.config):

@@ -21,27 +21,29 @@ _NO_TENSORS = (".json", ".csv", ".log", ".md", ".html", ".xlsx")
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
-@click.option("-o", "--output", type=FOLDER, metavar="DIR", help="Where the files go.")
-@click.option("--to", type=click.Choice(["npy", "txt"]), help="What to write: npy, of .npy files txt.")
-@click.option("-f", "--tensor-format", type=click.Choice(FORMATS), help="The order of a device's tensors.")
+@click.option("-o", "--output", type=FOLDER, metavar="DIR", help="Write the files to this folder.")
+@click.option("--to", type=click.Choice(["npy", "txt"]), help="What to write (npy; for .npy files: txt).")
+@click.option("-f", "--tensor-format", type=click.Choice(FORMATS), help="The layout of a device's tensors.")
 @click.option("-s", "--shape", metavar="1,3,224,224", help="With -f: the shape in the network, without padding.")
-@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 @click.option("--acl", type=FILE, metavar="acl.json", help="Write the configuration of an ACL dump instead.")
-@click.option("--dump-path", metavar="DIR", help="With --acl: where the device writes; the folder has to exist there.")
+@click.option("--dump-path", metavar="DIR", help="With --acl: where the device writes; must exist there.")
 @click.option("--model", metavar="NAME", help="With --acl: the model.")
 @click.option("--layer", "layers", metavar="OP", multiple=True, help="With --acl: operators of the model (all).")
-@click.option("--mode", type=click.Choice(MODES), default="output", show_default=True, help="With --acl: what of them.")
+@click.option(
+    "--mode", type=click.Choice(MODES), default="output", show_default=True, help="With --acl: which tensors of them."
+)
 @click.option("--operators", is_flag=True, help="With --acl: single operators, without a model.")
 def convert(
     files: tuple[str, ...], *, output: str | None, to: str | None, tensor_format: str | None, shape: str | None,
     force: bool, acl: str | None, dump_path: str | None,
     model: str | None, layers: tuple[str, ...], mode: str, operators: bool,
 ) -> int:  # fmt: skip
-    """Convert tensors of dumps: FILEs of a device, .h5, .pt and .npy to .npy, and .npy to text.
+    """Convert dumped tensors: device files, .h5, .pt and .npy to .npy, and .npy to text.
 
-    A FILE may be a folder, whose folders are walked, too; what no tensor is (.json, .csv) is left out. A device's
-    Pooling.pool1.1147.1589195081588018 becomes the same with .output.0.npy behind it, for each input and output. Text
-    is one element a line; shape and type are lost in it.
+    FILE may also be a folder, read with its subfolders; other files (.json, .csv) are skipped. A device file such as
+    Pooling.pool1.1147.1589195081588018 becomes that name with .output.0.npy, for each input and output. Text has
+    one element per line, without shape and dtype.
     """
     if acl is not None:
         if not dump_path or files:

@@ -17,15 +17,15 @@ from transplt.render.spelling import json_format
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("logs", nargs=-1, type=FILE, metavar="LOG...")
-@click.option("--project", type=FOLDER, metavar="DIR", help="The sources that ran: errors are told with their lines.")
+@click.option("--project", type=FOLDER, metavar="DIR", help="The sources that ran, to name their lines.")
 @json_format
 @EXIT_ZERO
 def diagnose(logs: tuple[str, ...], *, project: str | None, as_json: bool, exit_zero: bool) -> int:
-    """Say what went wrong in a training on NPUs, from its logs: output, tracebacks, plog, HCCL.
+    """Find out what went wrong in a training on NPUs, from its logs: output, tracebacks, plog, HCCL.
 
-    LOG is a file, a folder of them (such as ~/ascend/log), or - for standard input, which is read when none is given.
-    Logs of several ranks are put in order by time. Errors that are known come with meaning, cause and what to do; the
-    first one is where to begin. Exits with 1 when there is an error.
+    LOG is a file, a folder of logs (such as ~/ascend/log), or - for standard input (the default).
+    Logs of several ranks are merged by time. Known errors are shown with meaning, cause and what to do; start with the
+    first one. Exits with 1 if there is an error.
     """
     from transplt.base.text.regular_file import open_regular
     from transplt.diagnose.found import Collected

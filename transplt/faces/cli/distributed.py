@@ -20,21 +20,21 @@ _TOP = (".git", "pyproject.toml", "setup.py")
 @click.command()
 @migrate_options
 @click.option(
-    "-m", "--main", "entry", type=FILE, metavar="FILE", required=True, help="The script that trains; inside the input."
+    "-m", "--main", "entry", type=FILE, metavar="FILE", required=True, help="The training script, inside the input."
 )
 @click.option(
     "-t", "--target-model", "--target_model", "targets", metavar="NAME", multiple=True,
-    help="The model: model, self.model.",
+    help="Name of the model in the script: model, self.model.",
 )  # fmt: skip
 @click.option(
     "--check-ranks", type=click.IntRange(min=0), default=0, metavar="N",
-    help="Compare what the ranks hold after every N steps of an optimizer, and stop where they differ.",
+    help="Compare the ranks after every N optimizer steps; stop if they differ.",
 )  # fmt: skip
 @click.pass_context
 def distributed(ctx: click.Context, /, entry: str, **options: Any) -> int:
-    """Migrates a project, makes the program of FILE run on many cards, and writes run_distributed_npu.sh.
+    """Migrate a project, make the script FILE train on several cards, and write run_distributed_npu.sh.
 
-    Without -i the input is the nearest folder above FILE with .git, pyproject.toml or setup.py, else FILE's folder.
+    Without -i, the input is the nearest folder above FILE with .git, pyproject.toml or setup.py, else FILE's folder.
     """
     names = spelled(ctx.command)
     above: dict[str, Any] = ctx.obj or {}

@@ -19,11 +19,11 @@ FORMAT = 1
 @json_format
 @EXIT_ZERO
 def doctor(as_json: bool, exit_zero: bool) -> int:
-    """Say whether this host can train on NPUs: what is installed, and whether it belongs together.
+    """Check whether this host can train on NPUs: what is installed, and whether the versions match.
 
-    Looks at Python, torch, torch_npu, CANN, driver, cards, libraries, processes on the cards and the environment, and
-    changes nothing. It looks at the Python that runs transplt: install transplt into the environment of the training.
-    Exits with 1 when something is missing or does not belong together.
+    Checks Python, torch, torch_npu, CANN, driver, cards, libraries, processes on the cards and the environment, and
+    changes nothing. It checks the Python that runs transplt: install transplt into the environment of the training.
+    Exits with 1 if something is missing or does not match.
     """
     from transplt.diagnose.advice import State, checks_of
     from transplt.diagnose.host import examine

@@ -41,8 +41,8 @@ _MOST_CHARACTERS = 80
 @click.argument("name", type=KnownName(), metavar="NAME")
 @json_format
 def explain(name: str, as_json: bool) -> int:
-    """Print the page of a code such as NPU201, of a reason such as own-name, or of an error of torch_npu and CANN such
-    as ERR00100, EZ9999 or 507015; or what is known of an API, an environment variable or a package, or of finding a
+    """Explain a code such as NPU201, a reason such as own-name, an error of torch_npu or CANN such
+    as ERR00100, EZ9999 or 507015, an API, an environment variable, a package, or a way to find a
     fault (overflow, determinism, shrink-model, one-card).
     """
     if is_error_code(name):

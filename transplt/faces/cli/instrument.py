@@ -15,41 +15,47 @@ from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
 )
 @click.argument("source", type=click.Path(exists=True, path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), metavar="OUT", help="A new folder.")
-@click.option("-m", "--main", default="", metavar="FILE", help="The script to start in a folder SOURCE (main.py).")
+@click.option("-m", "--main", default="", metavar="FILE", help="The script to start, if SOURCE is a folder (main.py).")
 @click.option(
     "--level",
     type=click.Choice(["L0", "L1", "mix"]),
     default="mix",
     show_default=True,
-    help="Modules, functions of torch, or both.",
+    help="Record modules, functions of torch, or both.",
 )
 @click.option(
     "--task",
     type=click.Choice(["statistics", "tensor", "overflow"]),
     default="statistics",
     show_default=True,
-    help="What is recorded of a tensor.",
+    help="What to record of each tensor.",
 )
 @click.option("--steps", default="0,1", show_default=True, metavar="0,2-4", help="The steps to record; '' for all.")
-@click.option("--seed", default="auto", show_default=True, metavar="auto|N", help="auto: the program's own, else 1234.")
-@click.option("--deterministic", is_flag=True, help="Ask torch for deterministic operators.")
+@click.option(
+    "--seed",
+    default="auto",
+    show_default=True,
+    metavar="auto|N",
+    help="Random seed; auto: the program's own, else 1234.",
+)
+@click.option("--deterministic", is_flag=True, help="Use deterministic operators of torch.")
 @click.option(
     "--api",
     type=click.Choice(["msprobe", "ptdbg"]),
     default="msprobe",
     show_default=True,
-    help="The recorder on the training host.",
+    help="The recorder of the training host.",
 )
 @EXIT_ZERO
 def instrument_command(
     source: Path, output: Path, main: str, level: str, task: str, steps: str, seed: str, deterministic: bool, api: str,
     exit_zero: bool,
 ) -> int:
-    """Write a copy of a training program that records what it computes, for comparing two devices.
+    """Write a copy of a training program that records what it computes, to compare two devices.
 
-    Give it the GPU original and the migrated program in turn: the edits are the same. Each training step is recorded
+    Run it for the GPU original and for the migrated program: both get the same edits. Each training step is recorded
     by msprobe, samples are shuffled alike, random tensors are drawn on the host, and dropout is off. The copy is for
-    diagnosis and never for training. Exits with 1 when something random is left, which is listed.
+    diagnosis, not for training. Exits with 1 if something random is left, which is listed.
     """
     from transplt.precision.instrument.project import write_copy
     from transplt.precision.instrument.script import Probing

@@ -18,24 +18,26 @@ _MORE_THAN_ZERO = click.FloatRange(0)
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("a", type=FILE, metavar="A")
 @click.argument("b", type=FILE, metavar="B")
-@click.option("--name", metavar="NAME", help="What to read, as it stands in the log: val_loss, Loss_D, accuracy.")
-@click.option("--pattern", metavar="REGEX", help="Read what its group `value` (or the first) matches; `step` too.")
-@click.option("--abs", "absolute", type=_MORE_THAN_ZERO, metavar="X", help="Mean difference that is fine (1e-4).")
-@click.option("--share", type=_MORE_THAN_ZERO, metavar="X", help="Or fine as a share of the loss of B (0.01).")
-@click.option("--total", type=click.IntRange(1), metavar="N", help="Epochs (or steps) of the whole training.")
+@click.option("--name", metavar="NAME", help="The value to read, as named in the log: val_loss, accuracy.")
+@click.option(
+    "--pattern", metavar="REGEX", help="Read values with this regex: group `value`, or the first; and `step`."
+)
+@click.option("--abs", "absolute", type=_MORE_THAN_ZERO, metavar="X", help="Accept this mean difference (1e-4).")
+@click.option("--share", type=_MORE_THAN_ZERO, metavar="X", help="Or accept this share of the loss of B (0.01).")
+@click.option("--total", type=click.IntRange(1), metavar="N", help="Total epochs (or steps) of the training.")
 @json_format
-@click.option("--report", "html", type=FILE, metavar="FILE.html", help="Write a page with both curves, too.")
+@click.option("--report", "html", type=FILE, metavar="FILE.html", help="Also write an HTML page with both curves.")
 @formerly("--html", "--report", "html", type=FILE)
 @EXIT_ZERO
 def loss(
     a: str, b: str, *, name: str | None, pattern: str | None, absolute: float | None, share: float | None,
     total: int | None, as_json: bool, html: str | None, exit_zero: bool,
 ) -> int:  # fmt: skip
-    """Compare the loss curves of two logs: A of the NPU, B of the GPU it came from.
+    """Compare the loss curves of two logs: A of the NPU, B of the GPU.
 
-    A and B are logs as text (of any shape that names its values), JSON lines, trainer_state.json, TensorBoard's event
-    files or a folder of them. Says whether they are the same, where they first differ, whether the difference grows,
-    and how the first fifth of the training stands. Exits with 1 when they differ, with 2 when nothing can be compared.
+    A and B are text logs (any format that names its values), JSON lines, trainer_state.json, TensorBoard's event
+    files or a folder of them. Shows whether they agree, where they first differ, whether the difference grows,
+    and how the first fifth of the training compares. Exit codes: 1 they differ, 2 nothing can be compared.
     """
     from transplt.precision.loss.answer_text import Answer, loss_json, loss_text
     from transplt.precision.loss.line import Words

@@ -13,13 +13,13 @@ from transplt.faces.cli.command import DONE, FIXERS, ISOLATED, RULES, Command
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @RULES
 @FIXERS
-@click.option("--torch-version", metavar="X.Y", help="The torch to migrate to (what the project pins).")
-@click.option("--style", type=click.Choice(("npu", "portable")), help="For NPUs alone, or for CUDA too.")
+@click.option("--torch-version", metavar="X.Y", help="Target version of torch (default: what the project pins).")
+@click.option("--style", type=click.Choice(("npu", "portable")), help="Edit for NPUs only, or keep CUDA working too.")
 @ISOLATED
 def lsp(**given: Any) -> int:
-    """Serve an editor: findings while you type, edits as quick fixes, pages on hover; on stdio.
+    """Serve an editor over LSP (stdio): findings while you type, edits as quick fixes, pages on hover.
 
-    The editor starts it: docs/editors.md says how. Needs pip install 'transplt[lsp]'.
+    The editor starts it: see docs/editors.md. Needs pip install 'transplt[lsp]'.
     """
     try:
         from transplt.faces.lsp.server import serve

@@ -43,7 +43,7 @@ _REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno
 @click.group(
     cls=CommandGroup,
     invoke_without_command=True,
-    epilog="Exit codes: 0 nothing left to do, 1 something is left for a person, 2 wrong usage, input, rules or "
+    epilog="Exit codes: 0 nothing left to do, 1 something is left to do by hand, 2 wrong usage, input, rules or "
     "settings, 3 could not finish, 130 interrupted.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )

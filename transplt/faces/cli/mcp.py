@@ -14,12 +14,14 @@ from transplt.faces.cli.completing import FOLDER
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("root", type=FOLDER, metavar="DIR")
-@click.option("-o", "--output", type=FOLDER, metavar="DIR", help="Migrated copies go here; it is made where missing.")
-@click.option("--allow-run", is_flag=True, help="Offer `run` and `prove`, which start programs that lie in DIR.")
+@click.option(
+    "-o", "--output", type=FOLDER, metavar="DIR", help="Write migrated copies to this folder; created if missing."
+)
+@click.option("--allow-run", is_flag=True, help="Also offer `run` and `prove`, which start programs in DIR.")
 def mcp(root: str, output: str | None, allow_run: bool) -> int:
-    """Serve agents: survey, check, explain, migrate and diagnose what lies in DIR, over the Model Context Protocol.
+    """Serve agents over the Model Context Protocol: survey, check, explain, migrate and diagnose projects in DIR.
 
-    Nothing outside of DIR and of --output is read or written by name, and no program of DIR is started without
+    No path outside DIR and --output can be named for reading or writing, and no program in DIR is started without
     --allow-run. Needs pip install 'transplt[mcp]'.
     """
     try:

@@ -29,10 +29,11 @@ from transplt.render.spelling import QUIET
 
 #: Of the migration and of `port`.
 CARD_PACK = click.option(
-    "--card-pack", type=FOLDER, metavar="DIR", help="With --prove: write a folder to take to the machine with the card."
+    "--card-pack", type=FOLDER, metavar="DIR", help="With --prove: write a folder that repeats the proof on a real "
+    "card."
 )
 #: Likewise.
-PLAN = click.option("--plan", type=FILE, metavar="FILE", help="Do as this file says (`transplt plan` writes it).")
+PLAN = click.option("--plan", type=FILE, metavar="FILE", help="Follow this plan (written by `transplt plan`).")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -49,9 +50,12 @@ def _stubs(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) 
 
 
 _PLACES = (
-    click.option("-i", "--input", "source", type=FILE, metavar="PATH", help="A folder or one .py file; never changed."),
     click.option(
-        "-o", "--output", "out", type=FOLDER, metavar="DIR", help="Where <name>_msft goes (beside the input)."
+        "-i", "--input", "source", type=FILE, metavar="PATH", help="The folder or .py file to migrate; never changed."
+    ),
+    click.option(
+        "-o", "--output", "out", type=FOLDER, metavar="DIR", help="Where to write <name>_msft (default: next to the "
+        "input)."
     ),
     PLAN,
 )
@@ -60,47 +64,51 @@ _EDITS = (
     RULES,
     FIXERS,
     click.option(
-        "-s", "--specify-device", is_flag=True, default=None, help="Take the running device from the environment."
+        "-s", "--specify-device", is_flag=True, default=None, help="Read the device number from the environment."
     ),
     click.option(
-        "-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs by similar ones."
+        "-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs with similar ones."
     ),
-    click.option("--torch-version", metavar="X.Y", help="The torch to migrate to (what the project pins)."),
-    click.option("--style", type=click.Choice(("npu", "portable")), help="For NPUs alone, or for CUDA too."),
-    click.option("--amp", type=click.Choice(("native", "apex", "off")), help="Insert mixed precision (off)."),
-    click.option("--amp-dtype", type=click.Choice(("float16", "bfloat16")), help="Of --amp native (float16)."),
-    click.option("--opt-level", type=click.Choice(("O1", "O2")), help="Of --amp apex (O2 where it is right, else O1)."),
-    click.option("--loss-scale", metavar="dynamic|N", help="For float16: dynamic, or a number (dynamic)."),
-    click.option("--combine-ddp", is_flag=True, help="Of --amp apex: apex makes the model distributed."),
-    click.option("--amp-flag", is_flag=True, help="The script gets a flag --amp, and follows it."),
+    click.option("--torch-version", metavar="X.Y", help="Target version of torch (default: what the project pins)."),
+    click.option("--style", type=click.Choice(("npu", "portable")), help="Edit for NPUs only, or keep CUDA working "
+    "too."),
+    click.option("--amp", type=click.Choice(("native", "apex", "off")), help="Add mixed precision (off)."),
+    click.option("--amp-dtype", type=click.Choice(("float16", "bfloat16")), help="Number format for --amp native "
+    "(float16)."),
+    click.option("--opt-level", type=click.Choice(("O1", "O2")), help="Level for --amp apex (O2 where possible, "
+    "else O1)."),
+    click.option("--loss-scale", metavar="dynamic|N", help="Loss scale for float16: dynamic, or a number (dynamic)."),
+    click.option("--combine-ddp", is_flag=True, help="With --amp apex: combine gradients for DistributedDataParallel."),
+    click.option("--amp-flag", is_flag=True, help="Add a flag --amp to the script that turns it on."),
     click.option(
-        "--tune", type=TuningNames(), metavar="NAMES", help="Tunings, or all; `transplt rules --tunings` lists them."
-    ),
-    click.option(
-        "--adapt", type=AdaptorNames(), metavar="NAMES", help="Adaptors, or all: `transplt rules --adaptors`."
-    ),
-    click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out of the output."),
-    click.option(
-        "--unsafe-fixes", is_flag=True, default=None, help="Apply edits that may change what the program does."
+        "--tune", type=TuningNames(), metavar="NAMES", help="Apply tunings, or all (list: `transplt rules --tunings`)."
     ),
     click.option(
-        "--texts", is_flag=True, default=None, help="Messages and help texts follow the code too."
+        "--adapt", type=AdaptorNames(), metavar="NAMES", help="Apply adaptors, or all (list: `transplt rules "
+        "--adaptors`)."
     ),
-    click.option("--docs", is_flag=True, default=None, help="Commands and code in documents (.md, .rst) follow too."),
+    click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB."),
+    click.option(
+        "--unsafe-fixes", is_flag=True, default=None, help="Also apply edits that may change what the program does."
+    ),
+    click.option(
+        "--texts", is_flag=True, default=None, help="Also edit messages and help texts."
+    ),
+    click.option("--docs", is_flag=True, default=None, help="Also edit commands and code in documents (.md, .rst)."),
     click.option(
         "--torch-npu-import",
         type=click.Choice(("auto", "each-file", "entry")),
-        help="Where `import torch_npu` goes (auto: what the version of torch needs).",
+        help="Where to put `import torch_npu` (auto: depends on torch).",
     ),
-    click.option("--inline", is_flag=True, help="Functions of the port go into the files that call them."),
+    click.option("--inline", is_flag=True, help="Write helper functions into the files that call them."),
     ISOLATED,
     JOBS,
 )
 _OUTPUT = (
     EXECUTOR,
-    click.option("--force", is_flag=True, help="Replace an output that transplt wrote."),
-    click.option("--discard-edits", is_flag=True, help="With --force: also when it was edited since."),
-    click.option("--copy-all", is_flag=True, default=None, help="Copy files over 10 MB too."),
+    click.option("--force", is_flag=True, help="Replace an output that transplt wrote earlier."),
+    click.option("--discard-edits", is_flag=True, help="With --force: even if it was edited since then."),
+    click.option("--copy-all", is_flag=True, default=None, help="Also copy files over 10 MB."),
     click.option(
         "--prove",
         metavar="COMMAND",
@@ -112,20 +120,23 @@ _OUTPUT = (
         is_eager=True,
         callback=_stubs,
         metavar="FILE",
-        help="With --prove: run FILE, or a ready one (`--stubs list` names them), beside it.",
+        help="With --prove: replace data sets and downloads by FILE, or by a built-in stub (`--stubs list`).",
     ),
-    click.option("--data", multiple=True, metavar="PATH", help="With --prove: data that are linked, not copied."),
+    click.option("--data", multiple=True, metavar="PATH", help="With --prove: link this data instead of copying it."),
     CARD_PACK,
-    click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; write nothing."),
+    click.option("--diff", is_flag=True, help="Print the edits as a patch; change nothing."),
     click.option("--no-html", "page", is_flag=True, callback=_not, help="Leave out report.html."),
-    click.option("--report-only", is_flag=True, help="Write the reports, without the migrated project."),
+    click.option("--report-only", is_flag=True, help="Write only the reports, not the migrated project."),
     click.option(
-        "--no-analysis", "analysis", is_flag=True, callback=_not, help="Do not look up what the project uses of torch."
+        "--no-analysis", "analysis", is_flag=True, callback=_not, help="Do not analyze the APIs of torch that the "
+        "project uses."
     ),
-    click.option("--annotate", is_flag=True, default=None, help="Mark what is left with a comment in the output."),
+    click.option(
+        "--annotate", is_flag=True, default=None, help="Add a comment above each line that needs manual work."
+    ),
     EXIT_ZERO,
     LANGUAGE,
-    click.option("-v", "--verbose", count=True, help="Say more."),
+    click.option("-v", "--verbose", count=True, help="Print more details."),
     QUIET,
 )
 

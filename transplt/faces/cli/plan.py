@@ -17,15 +17,15 @@ from transplt.render.spelling import QUIET
 
 @click.command("plan", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("project", type=FILE, default=".")
-@click.option("-o", "--output", "out", type=FILE, metavar="FILE", help="Where the plan goes (stdout).")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("-o", "--output", "out", type=FILE, metavar="FILE", help="Write the plan to this file (default: stdout).")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @edit_options
 @QUIET
 def plan_command(project: str, *, out: str | None, force: bool, quiet: bool, **given: Any) -> int:
-    """Write the decisions of a port of PROJECT (a folder or one .py file) as a Markdown file to edit.
+    """Write the decisions of a migration of PROJECT (a folder or one .py file) to a Markdown file that you edit.
 
-    `transplt -i PROJECT --plan FILE -o OUT`, or `transplt port PROJECT --plan FILE`, does as it says then. As it is
-    written, it changes nothing.
+    Then `transplt -i PROJECT --plan FILE -o OUT`, or `transplt port PROJECT --plan FILE`, follows it. An unedited plan
+    changes nothing.
     """
     if out is not None and not force and os.path.lexists(out):
         raise UsageError(f"{shown(out)} is there, and may be edited; --force replaces it")

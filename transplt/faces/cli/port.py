@@ -16,14 +16,14 @@ from transplt.render.spelling import QUIET
 @click.command("port", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("project", type=FILE, default=".")
 @click.option(
-    "--branch", default="npu-port", show_default=True, metavar="NAME", help="The branch to make or go on with."
+    "--branch", default="npu-port", show_default=True, metavar="NAME", help="The branch to create or continue."
 )
 @click.option(
     "--prove",
     "command",
     default="",
     metavar="COMMAND",
-    help="Run COMMAND ('train.py --epochs 1') before and after each decision, and compare.",
+    help="Run COMMAND ('train.py --epochs 1') before and after each decision and compare.",
 )
 @CARD_PACK
 @PLAN
@@ -34,11 +34,11 @@ from transplt.render.spelling import QUIET
 def port_command(
     project: str, *, branch: str, command: str, card_pack: str | None, exit_zero: bool, quiet: bool, **given: Any
 ) -> int:
-    """Migrate what PROJECT (a folder in a git repository) has committed, as a branch of small commits.
+    """Migrate the committed files of PROJECT (a folder in a git repository) as a branch of small commits.
 
-    One commit for each decision, with the reason in its message; on top a checklist of what is left, NPU_PORT.md. The
-    working tree, the index and other branches stay as they are, and nothing is pushed: `git switch npu-port` shows the
-    result, `git branch -D npu-port` undoes it. Called again, it goes on from the tip of the branch, your commits
+    Each decision is one commit, with the reason in its message; NPU_PORT.md lists what is left to do. The
+    working tree, the index and other branches do not change, and nothing is pushed: `git switch npu-port` shows the
+    result, `git branch -D npu-port` undoes it. Another call continues from the tip of the branch, your commits
     included.
     """
     if card_pack is not None and not command:

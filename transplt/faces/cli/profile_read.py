@@ -16,17 +16,17 @@ from transplt.render.spelling import formerly, json_format
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("path", type=FILE, metavar="DIR|FILE")
-@click.option("--project", type=FOLDER, metavar="DIR", help="The sources that ran: their lines are told.")
-@click.option("--report", "html", type=FILE, metavar="FILE.html", help="Write a page: by kind, operator; what to do.")
+@click.option("--project", type=FOLDER, metavar="DIR", help="The sources that ran, to name their lines.")
+@click.option("--report", "html", type=FILE, metavar="FILE.html", help="Also write an HTML page.")
 @formerly("--html", "--report", "html", type=FILE)
 @json_format
 @EXIT_ZERO
 def profile_read(path: str, *, project: str | None, html: str | None, as_json: bool, exit_zero: bool) -> int:
-    """Say where the time of a training on NPUs goes, from a profiler run, and what to do about it.
+    """Show where the time of a training on NPUs goes, from a profile, and what to do about it.
 
     DIR is what torch_npu's profiler wrote (*_ascend_pt, or a folder of those of all ranks), what msprof wrote
     (PROF_*), or a folder of host logs with level INFO. FILE is one of their tables, a chrome trace, a log with a
-    table of the autograd profiler, or a host log. Exits with 1 when there is something to do.
+    table of the autograd profiler, or a host log. Exits with 1 if there is something to do.
     """
     from transplt.diagnose.profiles.reading import read_profiles
     from transplt.diagnose.profiles.report import left, profiles_json, profiles_text

@@ -20,26 +20,35 @@ from transplt.proof.launch.shared_options import PYTHON
     type=click.Choice(["cpu", "npu"]),
     default="cpu",
     show_default=True,
-    help="What computes here: this CPU, or the emulated NPU.",
+    help="Compute on this CPU, or on the emulated NPU.",
 )
-@click.option("--script", type=FILE, metavar="OUT.py", help="Write a script that computes on a card, and run nothing.")
-@click.option("--read", "replayed", type=FOLDER, metavar="DIR", help="Judge what that script wrote, and run nothing.")
-@click.option("--bench", type=FOLDER, metavar="DUMP", help="Tell which rows that differ from this dump are at fault.")
+@click.option("--script", type=FILE, metavar="OUT.py", help="Write a script to run on a card; compute nothing here.")
+@click.option(
+    "--read", "replayed", type=FOLDER, metavar="DIR", help="Compare what that script wrote; compute nothing here."
+)
+@click.option(
+    "--bench", type=FOLDER, metavar="DUMP", help="Find the faulty operators among those that differ from this dump."
+)
 @click.option("--op", metavar="NAME", help="This operator only.")
-@click.option("--step", type=click.IntRange(0), metavar="N", help="The step (the first).")
-@click.option("--rank", type=click.IntRange(0), metavar="N", help="The rank (the first).")
-@click.option("--tol", type=click.FloatRange(min=0), metavar="T", help="Relative distance; by the type if not given.")
-@click.option("-o", "--output", type=FOLDER, metavar="OUT", help="Write replay.csv and replay.json into this folder.")
+@click.option("--step", type=click.IntRange(0), metavar="N", help="The step to use (default: the first).")
+@click.option("--rank", type=click.IntRange(0), metavar="N", help="The rank to use (default: the first).")
+@click.option(
+    "--tol",
+    type=click.FloatRange(min=0),
+    metavar="T",
+    help="Allowed relative difference (default: depends on the dtype).",
+)
+@click.option("-o", "--output", type=FOLDER, metavar="OUT", help="Write replay.csv and replay.json to this folder.")
 @PYTHON
 def replay(
     dump: str, *, device: str, script: str | None, replayed: str | None, bench: str | None, op: str | None,
     step: int | None, rank: int | None, tol: float | None, output: str | None, python: str,
 ) -> int:  # fmt: skip
-    """Compute the recorded operators of DUMP again, each from its recorded inputs, and compare the results.
+    """Recompute the operators of DUMP, each from its recorded inputs, and compare the results.
 
-    DUMP is of the task tensor. An operator that was only given wrong inputs agrees then, and one that computes wrongly
-    does not. Operators of an NPU are computed again on the CPU, those of a GPU on the emulated NPU, or both on a card:
-    --script. Exits with 1 when an operator gives something else or fails, with 2 when none can be computed again.
+    DUMP is a dump of the task tensor. An operator that only got wrong inputs agrees now; one that is wrong itself
+    does not. Operators of an NPU are recomputed on the CPU, those of a GPU on the emulated NPU, or both on a card:
+    --script. Exit codes: 1 an operator gives another result or fails, 2 nothing can be recomputed.
     """
     from transplt.precision.dumps import open_dump
     from transplt.precision.output import check_target

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup, invoke_without_command=True)
 @json_format
-@click.option("--tunings", is_flag=True, help="List what --tune takes instead.")
-@click.option("--adaptors", is_flag=True, help="List what --adapt takes instead.")
+@click.option("--tunings", is_flag=True, help="List the tunings for --tune instead.")
+@click.option("--adaptors", is_flag=True, help="List the adaptors for --adapt instead.")
 @click.pass_context
 def rules(ctx: click.Context, as_json: bool, tunings: bool, adaptors: bool) -> int:
-    """List the codes and the torch versions they hold for; list the rules; check rule files; list the tunings."""
+    """List codes and their torch versions, rules, tunings and adaptors; write and check your own rule files."""
     if ctx.invoked_subcommand is not None:
         return DONE
     if tunings or adaptors:
@@ -116,7 +116,7 @@ def rule_table(versions: Iterable[str] = TORCH_VERSIONS) -> list[dict[str, Any]]
 @click.option("--torch-version", metavar="X.Y", help=f"The rules for this torch ({DEFAULT_TORCH_VERSION}).")
 @json_format
 def list_rules(torch_version: str | None, as_json: bool) -> int:
-    """List the rules that stand in tables: code, level, kind, name, and what it becomes."""
+    """List the rules of the tables: code, level, kind, name, and replacement."""
     from transplt.project.torch_version import check_version
 
     asked = (check_version(torch_version),) if torch_version else None
@@ -177,7 +177,7 @@ EXAMPLE = """{
 @rules.command()
 @click.argument("file", type=FILE, default="rules.json", metavar="[FILE]")
 def init(file: str) -> int:
-    """Write an example rule file with one rule of each kind (rules.json); a file that is there stays."""
+    """Write an example rule file with one rule of each kind (rules.json); never overwrites a file."""
     try:
         with open(file, "x", encoding="utf-8", newline="\n") as opened:
             opened.write(EXAMPLE)
@@ -193,7 +193,7 @@ def init(file: str) -> int:
 @click.argument("rule_file", type=FILE, metavar="RULES")
 @click.argument("python_file", type=FILE, metavar="FILE")
 def try_rules(rule_file: str, python_file: str) -> int:
-    """Show what each rule of a file matches in a Python file, and the diff of all; nothing is written."""
+    """Show what each rule of a file matches in a Python file, and the resulting diff; writes nothing."""
     from transplt.base.text.regular_file import SOURCE, read_regular
     from transplt.project.options import read_rules
     from transplt.project.trying import tried
@@ -211,7 +211,7 @@ def try_rules(rule_file: str, python_file: str) -> int:
 @rules.command("test")
 @click.argument("files", nargs=-1, type=FILE, required=True, metavar="FILE...")
 def test_rules(files: tuple[str, ...]) -> int:
-    """Migrate the examples of rule files, and say which come out otherwise than the file says."""
+    """Migrate the examples of rule files, and report unexpected results."""
     from transplt.project.options import read_rules
     from transplt.project.trying import tested
 
@@ -231,7 +231,7 @@ def test_rules(files: tuple[str, ...]) -> int:
 @rules.command()
 @click.argument("files", nargs=-1, type=FILE, required=True, metavar="FILE...")
 def validate(files: tuple[str, ...]) -> int:
-    """Check rule files; says what is wrong and where, or that they are valid."""
+    """Check rule files, and report what is wrong and where."""
     from transplt.project.options import read_rules
 
     wrong = 0

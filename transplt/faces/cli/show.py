@@ -15,20 +15,26 @@ from transplt.render.spelling import json_format
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("dump", type=FOLDER, metavar="DUMP")
 @click.argument("name", metavar="NAME")
-@click.option("--step", type=click.IntRange(0), metavar="N", help="The step (the first that has the operator).")
-@click.option("--rank", type=click.IntRange(0), metavar="N", help="The rank (the first that has the operator).")
-@click.option("--bench", type=FOLDER, metavar="DUMP", help="Hold it against the same operator of another dump.")
-@click.option("--top", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Elements shown.")
-@click.option("--case", type=FILE, metavar="OUT.py", help="Write a test (pytest) of this operator.")
+@click.option(
+    "--step", type=click.IntRange(0), metavar="N", help="The step to use (default: the first with the operator)."
+)
+@click.option(
+    "--rank", type=click.IntRange(0), metavar="N", help="The rank to use (default: the first with the operator)."
+)
+@click.option("--bench", type=FOLDER, metavar="DUMP", help="Compare with the same operator of another dump.")
+@click.option(
+    "--top", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Number of elements to show."
+)
+@click.option("--case", type=FILE, metavar="OUT.py", help="Write a pytest test of this operator.")
 @json_format
 def show(
     dump: str, name: str, *, step: int | None, rank: int | None, bench: str | None, top: int, case: str | None,
     as_json: bool,
 ) -> int:  # fmt: skip
-    """Show one operator of a dump: figures, stack, elements; beside that of another dump; as a test of its own.
+    """Show one operator of a dump (values, stack, elements), compare it with another dump, or write a test for it.
 
-    NAME is that of the dump, such as Functional.conv2d.0.forward or 67_VF_lstm_backward; without the phase it is both.
-    With --bench the exit code is 1 when the two differ in anything.
+    NAME is a name of the dump, such as Functional.conv2d.0.forward or 67_VF_lstm_backward; without the phase: both.
+    With --bench, the exit code is 1 if anything differs.
     """
     from transplt.precision.dumps import open_dump
     from transplt.precision.elements import elements

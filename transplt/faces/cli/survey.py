@@ -18,8 +18,10 @@ from transplt.render.spelling import QUIET
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("paths", nargs=-1, type=FILE, metavar="[PATH|GIT_URL]...")
-@click.option("-o", "--output", "out", required=True, metavar="DIR", help="The folder of the survey; it is resumed.")
-@click.option("--list", "lists", type=FILE, multiple=True, metavar="FILE", help="Paths and URLs, one a line.")
+@click.option(
+    "-o", "--output", "out", required=True, metavar="DIR", help="Folder of the survey; an earlier one is continued."
+)
+@click.option("--list", "lists", type=FILE, multiple=True, metavar="FILE", help="A file with one path or URL per line.")
 @click.option(
     "--executor",
     default="processes",
@@ -27,15 +29,28 @@ from transplt.render.spelling import QUIET
     metavar="WHERE",
     help="inline, processes[:N], dask://HOST:PORT, dask://local[:N], ray://HOST:PORT, ray://local[:N].",
 )
-@click.option("--since", metavar="DIR", help="An earlier survey, to say what changed.")
-@click.option("--parquet", is_flag=True, help="Write survey.parquet too (needs pyarrow).")
-@click.option("--time-limit", default=600, show_default=True, type=click.IntRange(1), help="Seconds a repository.")
-@click.option("--memory-limit", default=4096, show_default=True, type=click.IntRange(256), help="MB a repository.")
-@click.option("--size-limit", default=2048, show_default=True, type=click.IntRange(1), help="MB of its files.")
-@click.option("--torch-version", metavar="X.Y", help="The torch to look at (what each project pins).")
+@click.option("--since", metavar="DIR", help="Compare with an earlier survey.")
+@click.option("--parquet", is_flag=True, help="Also write survey.parquet (needs pyarrow).")
+@click.option(
+    "--time-limit",
+    default=600,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Time limit per repository, in seconds.",
+)
+@click.option(
+    "--memory-limit",
+    default=4096,
+    show_default=True,
+    type=click.IntRange(256),
+    help="Memory limit per repository, in MB.",
+)
+@click.option("--size-limit", default=2048, show_default=True, type=click.IntRange(1), help="Limit for the files of "
+"a repository, in MB.")
+@click.option("--torch-version", metavar="X.Y", help="Target version of torch (default: what each project pins).")
 @card
 @RULES
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB.")
 @ISOLATED
 @EXIT_ZERO
 @QUIET
@@ -56,11 +71,11 @@ def survey(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Analyse many repositories, and say what would unblock most of them.
+    """Analyze many repositories and rank what blocks most of them.
 
-    Folders, and repositories that git can clone by https, ssh or file. No input is changed. What is done is kept in
-    DIR: called again, only what is missing or has changed is analysed, and a repository that cannot be analysed costs
-    only itself.
+    Takes folders, and repositories that git can clone by https, ssh or file. No input is changed. Results are kept in
+    DIR: another call analyzes only what is missing or has changed. A repository that cannot be analyzed is reported,
+    and the others go on.
     """
     from transplt.project.executors import parse_executor
     from transplt.project.survey.page import survey_page

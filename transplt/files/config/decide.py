@@ -191,13 +191,13 @@ def _reading(document: Document, value: Value) -> Reading:
 def _why(reading: Reading, schema: Schema | None) -> str:
     if reading.why:
         return reading.why
-    return "the code reads it as something else" if reading.read else "no code of the project is seen to read it as one"
+    return "the code reads it as something else" if reading.read else "no code of the project is known to use it as one"
 
 
 def _unread(value: Value, spelled: _Spelled, why: str, help_: str) -> Note:
     what = "device" if spelled.mark == DEVICE else "backend"
     message = f"{_shown(value)}: {value.text} may be a {what}" + (f": {why}" if why else "")
-    help_ = help_ or f"write {spelled.new} if what reads it takes a {what}; leave it if it is a name"
+    help_ = help_ or f"write {spelled.new} if it is used as a {what}; otherwise leave it"
     return Note(value.whole, UNREAD, Level.MANUAL, message, value.text, help_, Effort.LOW)
 
 

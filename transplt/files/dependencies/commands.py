@@ -91,7 +91,7 @@ def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
     cuda = [each for each in command.requirements if is_part_of_cuda(each.name)]
     if len(cuda) < len(command.requirements):
         for each in cuda:
-            message = f"{each.name} is a part of CUDA: CANN takes its place"
+            message = f"{each.name} is part of CUDA and is replaced by CANN"
             yield Edit(_word(text, each), CUDA_OUT, message, "", api=each.name)
     torch = next((each for each in command.requirements if normalised(each.name) in ("torch", "pytorch")), None)
     has_npu = any(normalised(each.name) == TORCH_NPU for each in command.requirements)
@@ -113,7 +113,7 @@ def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
             message = f"{each.name} {new.lstrip('=~^<> ')}: a release that goes with torch-npu {releases.torch_npu}"
             yield Edit((start, end), MOVED, message, name + new, api=each.name)
     for start, end, option in index_changes(command_text, needs_pypi=torch is not None or has_npu):
-        message = "PyTorch's index of builds for the CPU, beside which torch_npu is installed"
+        message = "PyTorch's index of CPU builds, which torch_npu is installed with"
         yield Edit((command.start + start, command.start + end), INDEX, message, option, api="torch")
     if torch is not None and not has_npu:
         yield from _added(text, command, torch, releases)
@@ -129,7 +129,7 @@ def _added(text: str, command: InstallCommand, torch: Requirement, releases: Rel
     """torch-npu behind torch, and the index that its wheels for x86_64 need."""
     command_text = text[command.start : command.end]
     if is_other_build(torch, text) or re.search(r"[${`]", text[torch.whole[0] : torch.whole[1]]):
-        yield _not_added(torch, releases, "the version of torch is not one that can be read here")
+        yield _not_added(torch, releases, "the version of torch cannot be determined here")
         return
     if any(option.text in _INDEXES and "$" in value.text for option, value in command.options):
         yield _not_added(torch, releases, "the packages come from an index that cannot be read here")
@@ -153,7 +153,7 @@ def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
     if torch is None:
         if len(cuda) < len(asked):
             for each in cuda:
-                message = f"{each.name} is a part of CUDA: CANN takes its place"
+                message = f"{each.name} is part of CUDA and is replaced by CANN"
                 yield Edit(_word(text, each), CUDA_OUT, message, "", api=each.name)
         return
     alone = all(each in cuda or normalised(each.name) in {*TORCH, *_FAMILY, *BUILDS} for each in asked)
@@ -180,7 +180,7 @@ def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
 
 def _not_added(torch: Requirement, releases: Releases, why: str) -> Note:
     return Note(
-        torch.whole, NOT_ADDED, Level.MANUAL, f"torch-npu is not added beside torch: {why}",
+        torch.whole, NOT_ADDED, Level.MANUAL, f"torch-npu is not added next to torch: {why}",
         api=TORCH_NPU, effort=Effort.LOW, help=f"add torch-npu=={releases.torch_npu}, for torch {releases.torch}",
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ def changes(text: str, conda: list[Requirement], every: list[Requirement], relea
     cuda = [each for each in conda if _is_cuda(each)]
     for each in cuda:
         if (gone := without_line(text, each)) is not None:
-            message = f"{each.name} is a part of CUDA: CANN takes its place"
+            message = f"{each.name} is part of CUDA and is replaced by CANN"
             yield Edit((gone[0], gone[1]), CUDA_OUT, message, "", api=each.name)
     if conda:
         yield from _channels(text)
@@ -56,7 +56,7 @@ def changes(text: str, conda: list[Requirement], every: list[Requirement], relea
         return
     for each, line in zip(moving, lines, strict=True):
         assert line is not None
-        message = f"{each.name} comes from pip, beside torch-npu"
+        message = f"{each.name} comes from pip, together with torch-npu"
         yield Edit((line[0], line[1]), MOVED, message, "", api=each.name, group=_GROUP)
     at, new = block
     message = f"torch-npu {releases.torch_npu} goes with torch {releases.torch}, both from pip"
@@ -88,7 +88,7 @@ def _channels(text: str) -> Finds:
     if found and len(found) < len(re.findall(r"^[ \t]*-", block.group(), re.M)):
         for match in found:
             start, end, new = without_lines(text, *line_of(text, match.start(), match.end()))
-            yield Edit((start, end), CUDA_OUT, "the channel of CUDA's packages goes with them", new, api="nvidia")
+            yield Edit((start, end), CUDA_OUT, "the channel of CUDA packages is removed too", new, api="nvidia")
 
 
 def _from_pip(text: str, moving: list[Requirement], every: list[Requirement], releases: Releases) -> list[str]:

@@ -146,7 +146,7 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
         if not fits(versions, releases.pythons):
             yield Note(
                 (start, end), PYTHON, Level.MANUAL,
-                f"Python {versions} is none that torch_npu {releases.torch_npu} has wheels for", api="python",
+                f"torch_npu {releases.torch_npu} has no wheels for Python {versions}", api="python",
                 effort=Effort.MEDIUM, help=f"it has them for Python {', '.join(releases.pythons)}",
             )  # fmt: skip
     if any(normalised(each.name) in TORCH for each in asked) and (older := older_pins(asked, releases.pythons)):
@@ -156,7 +156,7 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
             (older[0].start, older[0].end), PYTHON, Level.MANUAL,
             f"{names}: no wheel for Python {first} or newer, which torch {releases.torch} needs",
             api=older[0].name, effort=Effort.MEDIUM,
-            help="ask for newer releases (and see that the project runs with them), or choose an older torch with "
+            help="require newer releases (and test the project with them), or choose an older torch with "
             "--torch-version; pip would build these from source",
         )  # fmt: skip
 
@@ -196,7 +196,7 @@ def _moves(document: Document, asked: list[Requirement], text: str, releases: Re
                 gone = without_row(text, each) if is_row(each) else without_line(text, each)
             alone = each.section == PIP and all(goes(other) for other in asked if other.section == PIP)
             if gone is not None and not alone:
-                code, why = CUDA_OUT, " is a part of CUDA: CANN takes its place"
+                code, why = CUDA_OUT, " is part of CUDA and is replaced by CANN"
                 if name in taken:
                     code, why = taken[name][0].code, ": its functions come from npu_port"
                 yield Edit((gone[0], gone[1]), code, f"{each.name}{why}", gone[2], api=each.name)
@@ -294,7 +294,7 @@ def _index_for(document: Document, text: str, torch: Requirement, releases: Rele
 
 def _not_added(torch: Requirement, releases: Releases, why: str) -> Note:
     return Note(
-        (torch.start, torch.end), NOT_ADDED, Level.MANUAL, f"torch-npu is not added beside torch: {why}",
+        (torch.start, torch.end), NOT_ADDED, Level.MANUAL, f"torch-npu is not added next to torch: {why}",
         api=TORCH_NPU, effort=Effort.LOW, help=f"add torch-npu=={releases.torch_npu}, for torch {releases.torch}",
     )  # fmt: skip
 
@@ -332,7 +332,7 @@ def _condition(torch: Requirement, text: str) -> str:
 
 
 def _indexes(document: Document, text: str, asked: list[Requirement]) -> Finds:
-    message = "PyTorch's index of builds for the CPU, beside which torch_npu is installed"
+    message = "PyTorch's index of CPU builds, which torch_npu is installed with"
     if not document.name.endswith(".toml") and document.name != "pipfile":
         names = {normalised(each.name) for each in asked}
         if not names & {"torch", "pytorch", "torchvision", "torchaudio"}:

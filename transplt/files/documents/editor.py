@@ -104,7 +104,7 @@ def _reported(
                 continue
             places.append(match.start())
             names.append(match.group().decode().strip())
-            helps.append("install torch and torch-npu for the NPU, and start from an image of CANN")
+            helps.append("install torch and torch-npu, and use a CANN image")
     if not places:
         return
     at = min(places)
@@ -112,6 +112,6 @@ def _reported(
     word = re.compile(rb"[^\s=]+").match(document.utf8, at, end)
     extent = (at, word.end() if word is not None else at)
     shown = ", ".join(dict.fromkeys(names))
-    help_ = "; ".join(dict.fromkeys(helps)) + ("" if document.settings.docs else "; --docs edits what is certain")
-    message = f"a command of this document is for CUDA: {shown}"
+    help_ = "; ".join(dict.fromkeys(helps)) + ("" if document.settings.docs else "; --docs makes the certain edits")
+    message = f"this document has a command for CUDA: {shown}"
     yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW)

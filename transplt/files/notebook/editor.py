@@ -37,13 +37,13 @@ def changes(document: Document) -> Finds:
     except UnreadableNotebook as error:
         if not document.utf8.strip():
             return
-        yield _unread((0, 0), f"the notebook could not be read: {error}")
+        yield _unread((0, 0), f"the notebook could not be parsed: {error}")
         return
     if layout is None:
         return
     for cell, why in layout.unread:
         if WORD.search(cell.utf8.lower()):
-            yield _unread(cell.source, f"the cell is no Python: {why}")
+            yield _unread(cell.source, f"the cell is not Python: {why}")
     pieces = [Piece(layout.program, FileKind.PYTHON)] if layout.program.parts else []
     by_program = [(each.program, _found(_piece(document, each))) for each in (*pieces, *layout.pieces)]
     edits = _edits(document, layout, by_program)
@@ -64,7 +64,7 @@ def broken(document: Document, changed: Document) -> str:
         before, after = json.loads(document.utf8), json.loads(changed.utf8)
         layout_of(changed.utf8)
     except (ValueError, RecursionError, UnreadableNotebook) as error:
-        return f"the notebook could not be read: {error}"
+        return f"the notebook could not be parsed: {error}"
     return "" if _without_texts(before) == _without_texts(after) else "more than the texts of its cells would change"
 
 
@@ -159,7 +159,7 @@ def _other_words(piece: Document, found: list[Found]) -> Iterator[Found]:
 
 
 def _unread(extent: Extent, message: str) -> Note:
-    help_ = "it was copied as it is; mend it and run transplt again"
+    help_ = "it was copied unchanged; fix it and run transplt again"
     return Note(extent, UNREAD, Level.MANUAL, message, help=help_, effort=Effort.LOW)
 
 

@@ -87,16 +87,16 @@ def changed(place: Place, group: str = "") -> Finds:
             yield Edit((at, at + 4), MOVED, message, NEW[match.group()], api=place.option, group=group)
         return
     new = re.sub("cuda|nccl|NCCL", lambda match: NEW[match.group()], place.value)
-    why = place.reading.why or "no code of the project was found that takes it as a device or a backend"
+    why = place.reading.why or "no code of the project is known to use it as a device or backend"
     if place.takes:
-        why = "the shell's grammar does not read the lines around it"
+        why = "the shell code around it cannot be parsed"
     yield Note(
         extent,
         PERHAPS,
         Level.MANUAL,
         f"{place.option} is given {place.value}",
         place.option,
-        f"write {new} if the program takes it as a device or a backend; {why}",
+        f"write {new} if the program uses it as a device or backend; {why}",
         Effort.LOW,
     )
 

@@ -32,7 +32,7 @@ def changes(document: Document) -> Finds:
         if named:
             names = list(dict.fromkeys(word.source.strip("\"'") for word, _ in named))
             more = " ..." if len(names) > _MOST else ""
-            message = f"packages of CUDA are installed: {', '.join(names[:_MOST])}{more}"
+            message = f"CUDA packages are installed: {', '.join(names[:_MOST])}{more}"
             extent = named[0][0].extent[0], named[-1][0].extent[1]
             yield Note(extent, PACKAGES, Level.MANUAL, message, names[0], named[0][1], Effort.LOW)
 

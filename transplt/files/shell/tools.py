@@ -151,7 +151,7 @@ def _is_read(script: Script, node: Node) -> bool:
 
 def _folders(node: Node, name: str) -> Note:
     help_ = f"{SET_ENV} puts the folders of CANN into PATH and LD_LIBRARY_PATH; leave those of CUDA out"
-    return _note((node.start_byte, node.end_byte), name, f"{name} gets folders of the CUDA toolkit", help_)
+    return _note((node.start_byte, node.end_byte), name, f"{name} gets CUDA toolkit folders", help_)
 
 
 def _note(extent: Extent, api: str, message: str, help_: str) -> Note:

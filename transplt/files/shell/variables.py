@@ -180,7 +180,7 @@ def _refusal(script: Script, variable: Variable, use: Use) -> str:
     """Why the name cannot change in one place; empty where it can."""
     version = script.document.settings.torch_version
     if not use.sound:
-        return "the shell's grammar does not read the lines around it"
+        return "the shell code around it cannot be parsed"
     if use.doubt:
         return use.doubt
     if use.role == "removed" or (use.role == "read" and use.value is None and not use.computed):
@@ -201,7 +201,7 @@ def _other_value(variable: Variable, use: Use, reason: str) -> Note:
         use.whole if any(use.whole) else use.extent,
         OTHER_VALUE,
         Level.MANUAL,
-        f"{variable.npu}, the counterpart of {variable.name}, does not take this value as it is",
+        f"{variable.npu}, the counterpart of {variable.name}, does not accept this value unchanged",
         variable.name,
         "; ".join(filter(None, parts)),
         Effort.LOW,

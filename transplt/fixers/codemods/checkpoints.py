@@ -22,8 +22,8 @@ from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",), words=("torch.load", "th.load("))
 
-_MESSAGE = "torch.load without map_location cannot read a file that was saved on a GPU"
-_HELP = "add map_location='cpu' (or the device) where the file may come from a GPU; files saved on an NPU need nothing"
+_MESSAGE = "torch.load without map_location fails for a file that was saved on a GPU"
+_HELP = "add map_location='cpu' (or the device) if the file may come from a GPU; files saved on an NPU need no change"
 
 
 #: What the names of files are called that come from somebody else.
@@ -34,7 +34,7 @@ _FOREIGN = re.compile(
 )
 #: How functions are called that load what somebody else has trained.
 _LOADER = re.compile(r"pre_?train", re.IGNORECASE)
-_FROM_ELSEWHERE = "torch.load without map_location: a file that comes from elsewhere may lie on a GPU"
+_FROM_ELSEWHERE = "torch.load without map_location: a file from elsewhere may have been saved on a GPU"
 
 
 @fixer.on(ast.Call, name="torch.load")

@@ -272,12 +272,12 @@ def _is_arguments(work: Work, display: ast.expr) -> bool:
 
 
 def _asked(work: Work, node: ast.expr, given: _Given) -> Note:
-    why = given.reading.why or "no code of the project was found that takes it as a device or a backend"
+    why = given.reading.why or "no code of the project is known to use it as a device or backend"
     if given.takes:
-        why = "it is not written as one plain literal"
+        why = "it is not a single plain literal"
     value = given.value.replace(_WORKED_OUT, _FIELD)
     new = _VALUE.sub(lambda match: NEW[match.group()], value)
-    help_ = f"write {new} if the program takes it as a device or a backend; {why}"
+    help_ = f"write {new} if the program uses it as a device or backend; {why}"
     message = f"{given.option} is given {value}"
     return work.note(node, PERHAPS, message, api=given.option, help=help_, effort=Effort.LOW)
 

@@ -30,9 +30,9 @@ def argument_of_compile(work: Work, node: ast.Constant) -> Finds:
         yield work.note(
             node,
             "NPU151",
-            "torch_npu has no backend that captures graphs in this version",
+            "this version of torch_npu has no backend that captures graphs",
             api=full,
-            help="leave the backend out, or use torch_npu for torch 2.6 or newer, which has 'npugraphs'",
+            help="remove the backend, or use torch_npu for torch 2.6 or newer, which has 'npugraphs'",
         )
 
 
@@ -56,7 +56,7 @@ def compiled_by_inductor(work: Work, call: ast.Call) -> Finds:
     yield work.note(
         call.func,
         "NPU512",
-        "torch.compile compiles with inductor, which on an NPU needs triton-ascend",
+        "torch.compile compiles with inductor, which needs triton-ascend on an NPU",
         api="torch.compile",
         help="pip install triton-ascend (not triton beside it), or leave it out; inductor of torch_npu takes other "
         "kernels by TORCHINDUCTOR_NPU_BACKEND",

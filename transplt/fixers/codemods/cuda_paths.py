@@ -47,9 +47,9 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 edit.node,
                 "NPU272",
-                f"the answer of this test is kept, and leads to code that needs CUDA too ({answer.why})",
+                f"the result of this condition is stored and also selects code that needs CUDA ({answer.why})",
                 api=edit.api,
-                help="it is the NPU's answer now: ask for something else before that code, or port it",
+                help="it is true on NPUs now: use another condition before that code, or port it",
                 effort=Effort.MEDIUM,
             )
             continue
@@ -57,10 +57,10 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 edit.node,
                 "NPU271",
-                f"what this test leads to cannot be followed ({answer.why}); it asks for the NPU now, since the "
-                "program stops where it fails",
+                f"the branch of this condition cannot be followed ({answer.why}); it tests for the NPU now, since the "
+                "program stops if it fails",
                 api=edit.api,
-                help="see that what is behind it runs on an NPU",
+                help="check that the code behind it runs on an NPU",
                 effort=Effort.LOW,
             )
             continue
@@ -70,28 +70,30 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 edit.node,
                 "NPU279",
-                f"this test leads to code that needs CUDA ({answer.why}); it stays, and without CUDA the program stops",
+                f"this condition leads to code that needs CUDA ({answer.why}); it is not changed, and without CUDA "
+                "the program stops",
                 api=edit.api,
-                help="port the CUDA code, or leave out what calls it",
+                help="port the CUDA code, or remove its callers",
                 effort=Effort.MEDIUM,
             )
         elif answer.followed:
             yield work.note(
                 edit.node,
                 fixer.code,
-                f"this test leads to code that needs CUDA ({answer.why}); it stays, and the NPU takes the other path",
+                f"this condition leads to code that needs CUDA ({answer.why}); it is not changed, and the NPU takes "
+                "the other branch",
                 api=edit.api,
-                help="see that the other path is right on the NPU; port the CUDA code where its speed is needed",
+                help="check that the other branch is right on the NPU; port the CUDA code if you need its speed",
                 effort=Effort.MEDIUM,
             )
         else:
             yield work.note(
                 edit.node,
                 "NPU271",
-                f"what this test leads to cannot be followed ({answer.why}); "
+                f"the branch of this condition cannot be followed ({answer.why}); "
                 "it stays, and the NPU takes the other path",
                 api=edit.api,
-                help="if all of it runs on an NPU, write the test for the NPU; else see that the other path is right",
+                help="if all of it runs on an NPU, test for the NPU; otherwise check that the other branch is right",
                 effort=Effort.LOW,
             )
     only = side.set_only_in(stays.values()) if stays else set()
@@ -105,7 +107,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
                 f"this test leads to {name}, which is set behind a test that stays; it stays too, and "
                 + ("without CUDA the program stops" if stops else "the NPU takes the other path"),
                 api=edit.api,
-                help="port the CUDA code, or leave out what calls it" if stops else "see that the other path is right "
+                help="port the CUDA code, or remove its callers" if stops else "see that the other path is right "
                 "on the NPU",
                 effort=Effort.MEDIUM if stops else Effort.LOW,
             )

@@ -107,8 +107,8 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         help_ = "call the operator of torch that does the same; the NPU has no kernel under this name"
         yield from _bound(work, node, f"the operator {value!r} runs on CUDA alone", help_, Effort.MEDIUM)
     elif _THROUGH_MODULE.fullmatch(value):
-        help_ = "name what stands in its place on the NPU"
-        yield work.note(node, "NPU204", f"{value!r} names something of CUDA in a string", help=help_, effort=Effort.LOW)
+        help_ = "use the NPU counterpart"
+        yield work.note(node, "NPU204", f"{value!r} is a CUDA name in a string", help=help_, effort=Effort.LOW)
     elif _is_python(value):
         help_ = "write it for the NPU by hand, if the program runs it"
         yield from _bound(work, node, "Python code in a string uses CUDA", help_, Effort.LOW)
@@ -116,7 +116,7 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         help_ = "see what the program makes of it; a kernel has to be written for the NPU"
         yield from _bound(work, node, "source code of another language in a string names CUDA", help_, Effort.MEDIUM)
     elif _C_NAME.fullmatch(value) and "key" not in kinds:
-        help_ = "name what CANN has in its place"
+        help_ = "use the CANN counterpart"
         yield from _bound(work, node, f"{value!r} is a name of CUDA's C interface", help_, Effort.MEDIUM)
     elif _SET_FOR_COMMAND.search(value) or (
         ("command" in kinds or _COMMAND_LINE.match(value)) and _IN_COMMAND.search(value)
@@ -126,7 +126,7 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         help_ = "write npu and hccl in it if the program reads it as a configuration"
         yield from _bound(work, node, "a configuration in a string names CUDA", help_, Effort.LOW)
     elif _LIST.fullmatch(value) and not kinds & {"key", "flag"}:
-        help_ = "name what the NPU has in its place, if the program reads it"
+        help_ = "use the NPU counterpart, if the program reads it"
         yield from _bound(work, node, f"the list {value!r} names something of CUDA", help_, Effort.LOW)
     elif "kernel" in kinds:
         yield from _bound(
@@ -145,7 +145,7 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         yield work.keep(node, "compiler-flag")
     elif " " not in value.strip() and _TOOLKIT.search(value) and "://" not in value and not _tag(value):
         yield from _bound(
-            work, node, f"{value!r} belongs to the CUDA toolkit", "name what CANN has in its place", Effort.MEDIUM
+            work, node, f"{value!r} belongs to the CUDA toolkit", "use the CANN counterpart", Effort.MEDIUM
         )
     elif _ENVIRONMENT.fullmatch(value) and "key" not in kinds:
         help_ = "name the variable of the NPU if the program reads it"

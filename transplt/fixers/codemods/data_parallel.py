@@ -27,7 +27,7 @@ from transplt.trees.names import dotted
 fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel",))
 
 CLASS_NAME = "OneCardDataParallel"
-_SEVERAL = "several cards take one process each"
+_SEVERAL = "several cards need one process per card"
 
 
 @fixer.on(ast.Call, name=DATA_PARALLEL)
@@ -38,14 +38,14 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     if reason := _reason_to_stay(work, call):
         api = str(work.names.qualified(call.func))
         if work.take(call.func):
-            message = f"{api} does not run over several NPUs"
+            message = f"{api} does not work on several NPUs"
             yield work.note(call, "NPU507", message, api=api, help=reason, effort=Effort.MEDIUM)
         return
     place = _place(work, call) if in_file(work) else None
     if in_file(work) and (place is None or not can_part(work.source, place)):
         return
     api = str(work.names.qualified(call.func))
-    message = f"{api} -> {CLASS_NAME}: the whole batch goes to one card"
+    message = f"{api} -> {CLASS_NAME}: the whole batch is computed on one card"
     called = helper(work, CLASS_NAME, group=fixer.code, code=fixer.code, message=message, at=call)
     if not called.text:
         yield from (each for each in called.found if isinstance(each, Note))
@@ -53,12 +53,12 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     if not work.take(call.func):
         return
     yield from called.found
-    message = f"{api} -> {called.text}: the whole batch goes to one card"
+    message = f"{api} -> {called.text}: the whole batch is computed on one card"
     if work.settings.style == "portable":
         message = f"{api} -> {called.text}: on an NPU the whole batch goes to one card, on CUDA to all as before"
     new_names(work)[id(call.func)] = called.text
     yield Edit(call.func, fixer.code, message, dotted(called.text), api=api, group=fixer.code)
-    yield work.note(call, "NPU507", f"{api} uses one card on an NPU", level=Level.INFO, api=api, help=_advice(work))
+    yield work.note(call, "NPU507", f"{api} uses only one card on NPUs", level=Level.INFO, api=api, help=_advice(work))
 
 
 @fixer.on(ast.ClassDef)
@@ -69,8 +69,8 @@ def goes_in(work: Work, node: ast.ClassDef) -> Finds:
         if api not in DATA_PARALLEL or not work.take(base):
             continue
         if not (node.name.startswith(CLASS_NAME) and "scatter" in work.scan.scopes[node].bindings):
-            message = f"{node.name} derives from {api}, which does not run over several NPUs"
-            help_ = f"over one card it runs; {_advice(work)}"
+            message = f"{node.name} derives from {api}, which does not work on several NPUs"
+            help_ = f"it runs on one card; {_advice(work)}"
             yield work.note(base, "NPU507", message, api=api, help=help_, effort=Effort.MEDIUM, blocks="later")
 
 
@@ -113,8 +113,8 @@ def _place(work: Work, call: ast.Call) -> ast.stmt | None:
 
 def _advice(work: Work) -> str:
     if b"DistributedDataParallel" in work.source.utf8:
-        return f"{_SEVERAL}: this file has DistributedDataParallel of its own for that, and is to be started that way"
-    return f"{_SEVERAL}: `transplt ... distributed -m SCRIPT` writes that for a training script, or says why it cannot"
+        return f"{_SEVERAL}: this file already has DistributedDataParallel for that; start it that way"
+    return f"{_SEVERAL}: `transplt ... distributed -m SCRIPT` sets this up for a training script, or reports why it cannot"
 
 
 def _reason_to_stay(work: Work, call: ast.Call) -> str:

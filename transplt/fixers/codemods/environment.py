@@ -87,8 +87,8 @@ def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None)
         yield work.note(
             node,
             "NPU223",
-            f"{value} stands here as the name of an environment variable, perhaps",
-            help=f"if it is, its counterpart is {variable.npu}: {variable.note}",
+            f"{value} may be the name of an environment variable here",
+            help=f"if so, its counterpart is {variable.npu}: {variable.note}",
             effort=Effort.LOW,
         )
     else:
@@ -117,7 +117,7 @@ def _rename(work: Work, node: ast.Constant, variable: Variable) -> Finds:
     text = work.source.slice(*work.source.extent(node))
     if not one_plain_literal(text, [variable.name]):
         yield work.note(
-            node, "NPU202", f"{variable.name} is not written as one plain literal", help=f"write {variable.npu}"
+            node, "NPU202", f"{variable.name} is not a single plain literal", help=f"write {variable.npu}"
         )
         return
     yield Edit(
@@ -142,7 +142,7 @@ def _other_value(work: Work, node: ast.expr | ast.keyword, variable: Variable, r
     yield work.note(
         node,
         "NPU221",
-        f"{variable.npu}, the counterpart of {variable.name}, does not take this value as it is",
+        f"{variable.npu}, the counterpart of {variable.name}, does not accept this value unchanged",
         api=variable.name,
         help=f"{reason}; {variable.note}" if reason != variable.note else reason,
         effort=Effort.LOW,
@@ -290,8 +290,8 @@ def _keyword(work: Work, call: ast.Call, keyword: ast.keyword, variable: Variabl
         yield work.note(
             keyword,
             "NPU223",
-            f"{variable.name} stands here as the name of an environment variable, perhaps",
-            help=f"if it is, its counterpart is {variable.npu}: {variable.note}",
+            f"{variable.name} may be the name of an environment variable here",
+            help=f"if so, its counterpart is {variable.npu}: {variable.note}",
             effort=Effort.LOW,
         )
         return

@@ -57,9 +57,9 @@ def looked_for(work: Work, node: ast.Constant) -> Finds:
         yield work.note(
             node,
             "NPU231",
-            f"an error message of CUDA is looked for: {value!r}",
-            help="errors of torch_npu and CANN read differently (they carry codes such as ERR00100 or EE9999): "
-            "look for the one that this stands for, besides this text",
+            f"the code looks for an error message of CUDA: {value!r}",
+            help="errors of torch_npu and CANN have other texts (with codes such as ERR00100 or EE9999): "
+            "also look for the corresponding text",
             effort=Effort.LOW,
         )
 
@@ -146,7 +146,7 @@ def _memory(work: Work, node: ast.Constant, word: str) -> Finds:
         yield work.note(
             node,
             "NPU230",
-            "the text of CUDA's out of memory error is looked for",
+            "the code looks for the text of CUDA's out of memory error",
             help=f"torch_npu says {new}: look for both",
             effort=Effort.LOW,
         )
@@ -166,7 +166,7 @@ def _has_partner(node: ast.expr) -> bool:
 
 
 def _for_both(node: ast.expr, new: New, text: str) -> Edit:
-    message = f"{text} is looked for too: what torch_npu says when memory runs out"
+    message = f"{text} is also looked for: the out of memory text of torch_npu"
     return Edit(node, "NPU230", message, new, api="out of memory")
 
 

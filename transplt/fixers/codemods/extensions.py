@@ -27,14 +27,14 @@ from transplt.syntax.scan import FUNCTIONS, chain, outermost, parent
 fixer = Fixer(__name__, code="NPU553", rank=130)
 
 _REGISTRARS = frozenset({"impl", "register_kernel", "custom_op", "fallthrough_kernel", "define"})
-_COMPILED = "{} looks like an extension compiled for CUDA"
+_COMPILED = "{} seems to be an extension compiled for CUDA"
 #: What is said of a module that the project builds without CUDA too.
-STUB = "the project builds one without CUDA too, which is imported and raises where it is called"
-_WHEN_IMPORTED = "CUDA sources are compiled when the file is imported: without nvcc the import fails"
+STUB = "the project can also build it without CUDA: that build can be imported but raises when called"
+_WHEN_IMPORTED = "CUDA sources are compiled on import, which fails without nvcc"
 _EXTENSIONS = frozenset({"CUDAExtension", "CppExtension"})
 _NATIVE = re.compile(r"\.(?:cu|cuh|c|cc|cpp|cxx)\Z")
 _FOUND_LATER = "files that the build looks for"
-_REPLACE = "replace it by torch operators, or build its kernels for the NPU (triton-ascend, Ascend C, NpuExtension)"
+_REPLACE = "replace it with torch operators, or build its kernels for the NPU (triton-ascend, Ascend C, NpuExtension)"
 
 
 @fixer.on(ast.Import)
@@ -57,7 +57,7 @@ def holds_known_operators(work: Work, call: ast.Call) -> Finds:
     rows = list({row["name"]: row for row in [*rows, *kernels_among(stems)]}.values())
     if rows:
         names = ", ".join(row["name"] for row in rows)
-        message = f"this extension holds operators that have something in their place on NPU: {names}"
+        message = f"this extension has operators with a counterpart on NPU: {names}"
         help_text = "; ".join(replacement(row) for row in rows)
         yield work.note(call.func, "NPU292", message, level=Level.INFO, api=names, help=help_text)
 
@@ -247,7 +247,7 @@ def _build(work: Work, call: ast.Call) -> Finds:
         yield work.note(
             call,
             "NPU554",
-            _WHEN_IMPORTED if _at_import(work, call) else "CUDA sources are compiled when the program runs",
+            _WHEN_IMPORTED if _at_import(work, call) else "CUDA sources are compiled at run time",
             api=work.names.qualified(call.func) or "",
             help=_REPLACE,
             effort=Effort.HIGH,

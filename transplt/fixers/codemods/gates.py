@@ -277,9 +277,9 @@ def _chip_name(work: Work, node: ast.expr) -> Finds:
             yield work.note(
                 compared,
                 "NPU242",
-                "the name of the device is compared with one of NVIDIA or AMD",
+                "the device name is compared with a name of NVIDIA or AMD",
                 api=_NAME,
-                help="an NPU is called Ascend910B3 and the like, so this never holds: decide what it should do here",
+                help="NPUs have names such as Ascend910B3, so this is never true: decide what to do on NPUs",
                 effort=Effort.LOW,
             )
 
@@ -323,9 +323,9 @@ def _nvidia_only(work: Work, node: ast.Attribute) -> Finds:
                 yield work.note(
                     above,
                     "NPU243",
-                    "this asks for a GPU that is not AMD's; an NPU passes the test too",
+                    "this tests for a GPU that is not from AMD; an NPU passes too",
                     api="torch.version.hip",
-                    help="if what follows is for NVIDIA alone, ask for it: torch.version.cuda is not None",
+                    help="if the code is only for NVIDIA, test torch.version.cuda is not None",
                     effort=Effort.LOW,
                 )
             return
@@ -381,12 +381,12 @@ def _skipped(work: Work, node: ast.expr | ast.alias, full: str) -> Note:
     return work.note(
         node,
         "NPU244",
-        f"{full.rpartition('.')[2]} asks for CUDA: on NPU the tests that it guards are skipped without a word",
+        f"{full.rpartition('.')[2]} requires CUDA: on NPU the tests it guards are silently skipped",
         api=full,
         help="take min_cuda_gpus and bf16_cuda out of what it is given, and ask torch.npu.device_count() and "
         "torch.npu.is_bf16_supported() for them"
         if full.rpartition(".")[2] in _BY_KEYWORD
-        else "guard them with torch.npu.is_available() (or the package's own helper for any accelerator)",
+        else "guard them with torch.npu.is_available(), or with the package's helper for any accelerator",
         effort=Effort.LOW,
     )
 

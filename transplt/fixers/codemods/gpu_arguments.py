@@ -38,7 +38,7 @@ def note_of(
     text = " ".join((text or work.text(node)).split())[:_LONGEST]
     message = word.message.replace("{text}", text).replace("{value}", value)
     if level is not Level.INFO and _is_caught(node):
-        level, message = Level.INFO, f"{message}; the program goes on without it"
+        level, message = Level.INFO, f"{message}; the program also runs without it"
     yield work.note(node, word.code, message, level=level, api=word.of or api, help=help_, effort=word.effort)
 
 

@@ -35,14 +35,14 @@ def flag_of_the_launcher(work: Work, call: ast.Call) -> Finds:
     if b"argparse" not in work.source.utf8 or _is_started_otherwise(work):
         return
     if _NEW not in flags and work.take(call):
-        message = "torch.distributed.launch passes --local-rank since torch 2.0"
+        message = "torch.distributed.launch passes --local-rank (not --local_rank) since torch 2.0"
         yield Edit(call, "NPU313", message, with_twin(_OLD, _NEW), api="argparse")
     required = keyword_of(call, "required")
     if isinstance(required, ast.Constant) and required.value is True:
         yield work.note(
             call,
             "NPU313",
-            "a start with torchrun fails: it passes no --local_rank",
+            "torchrun fails to start it: torchrun passes no --local_rank",
             level=Level.INFO,
             help='instead of required=True write default=int(os.environ.get("LOCAL_RANK", 0))',
         )
@@ -53,7 +53,7 @@ def option_of_click(work: Work, call: ast.Call) -> Finds:
     """Let an option of click be given in both ways; the parameter is called after the first of them."""
     flags = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
     if _OLD in flags and _NEW not in flags and not _is_started_otherwise(work) and work.take(call):
-        message = "torch.distributed.launch passes --local-rank since torch 2.0"
+        message = "torch.distributed.launch passes --local-rank (not --local_rank) since torch 2.0"
         yield Edit(call, "NPU313", message, with_twin(_OLD, _NEW), api="click.option")
 
 

@@ -296,9 +296,9 @@ def _uncalled(work: Work, node: ast.Attribute) -> Finds:
         yield work.note(
             node,
             "NPU212",
-            "`.cuda` is taken here without being called",
+            "`.cuda` is used here without a call",
             api="torch.Tensor.cuda",
-            help="if it is the method of a tensor or module, write `.npu`; if it is data, leave it",
+            help="for the method of a tensor or module, write `.npu`; otherwise leave it",
             effort=Effort.LOW,
         )
 

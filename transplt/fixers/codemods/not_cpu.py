@@ -34,7 +34,7 @@ def tests_for_another_device_than_the_cpu(work: Work, tree: ast.Module) -> Finds
             yield work.note(
                 node,
                 fixer.code,
-                f"an NPU is not the CPU either: this test leads to code that needs CUDA ({answer.why})",
+                f"an NPU is not the CPU either: this condition leads to code that needs CUDA ({answer.why})",
                 help="ask for what that code needs (whether its library finds a CUDA device), so that an NPU takes the "
                 "path of the CPU there",
                 effort=Effort.LOW,

@@ -24,8 +24,8 @@ _PROVIDER = "CUDAExecutionProvider"
 #: What starting a program that is not installed raises, and what catches it.
 _MISSING = frozenset({"FileNotFoundError", "OSError", "EnvironmentError", "Exception", "BaseException"})
 _HELP = (
-    "npu-smi info shows the cards, in a format of its own; torch.npu.mem_get_info, torch.npu.utilization and "
-    "torch.npu.get_device_name answer most questions without it"
+    "npu-smi info lists the cards in another format; torch.npu.mem_get_info, torch.npu.utilization and "
+    "torch.npu.get_device_name give most of it in Python"
 )
 
 
@@ -49,7 +49,7 @@ def _provider(work: Work, node: ast.Constant) -> Finds:
         yield work.note(
             node,
             "NPU246",
-            f"{_PROVIDER} needs a card of NVIDIA; ONNX Runtime has CANNExecutionProvider for NPUs",
+            f"{_PROVIDER} needs an NVIDIA card; ONNX Runtime has CANNExecutionProvider for NPUs",
             api=_PROVIDER,
             help="install the package onnxruntime-cann, name CANNExecutionProvider, and look at the options: device_id "
             "and arena_extend_strategy are there, gpu_mem_limit is npu_mem_limit, those of cuDNN are gone",
@@ -66,12 +66,12 @@ def _command(work: Work, node: ast.Constant) -> Finds:
     if kinds == {"prose"} or kinds & {"key", "row", "named"} or not work.take(outer):
         return
     if _is_for_nvidia(work, outer, _CALLERS):
-        message = "nvidia-smi is a program of NVIDIA; it is started where the name of the card says NVIDIA alone"
+        message = "nvidia-smi is an NVIDIA program; it is only started if the card is from NVIDIA"
         yield work.note(outer, "NPU245", message, api="nvidia-smi", level=Level.INFO)
         return
-    message, blocks = "nvidia-smi is a program of NVIDIA", ""
+    message, blocks = "nvidia-smi is an NVIDIA program", ""
     if any(goes_on_without(above, _MISSING) for above in _tries(outer)):
-        message, blocks = f"{message}; the program goes on where it is missing", "tidy"
+        message, blocks = f"{message}; the program also runs without it", "tidy"
     yield work.note(outer, "NPU245", message, api="nvidia-smi", help=_HELP, effort=Effort.MEDIUM, blocks=blocks)
 
 

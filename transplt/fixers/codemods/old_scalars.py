@@ -62,7 +62,7 @@ def first_of_a_scalar(work: Work, node: ast.Subscript) -> Finds:
         return
     scalars = work.once(_scalars)
     if scalars.is_one(work.file, value.value) or _walks(work, scalars, value.value):
-        message = "what a reduction gives has no dimension that could be indexed since torch 0.4: this raises"
+        message = "since torch 0.4 a reduction returns a tensor without dimensions: indexing it raises"
         yield work.note(node, fixer.code, message, api="torch.Tensor.data", help="write .item()")
 
 

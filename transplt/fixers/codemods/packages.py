@@ -29,16 +29,16 @@ from transplt.syntax.scan import FUNCTIONS, chain, parent
 fixer = Fixer(__name__, code="NPU501", rank=120)
 
 #: The message of an import for which `can_fail` holds.
-GOES_ON = "the program goes on where it cannot be imported"
+GOES_ON = "the program also runs without it"
 
 #: The message of an import whose name another package for Ascend gives below.
-REPLACED = "the program takes another from a package for Ascend in its place"
+REPLACED = "the program replaces it with one from an Ascend package"
 
 #: The message of an import that stands on CUDA's side of a choice.
-NOT_ON_NPU = "where there is an NPU the program goes another way"
+NOT_ON_NPU = "on an NPU the program takes another path"
 
 #: The message of a class that nothing makes.
-NEVER_MADE = "nothing makes one here"
+NEVER_MADE = "nothing creates one here"
 
 _ASCEND = re.compile(r"(?:^|[._])(?:ascend|npu|hccl|pyhccl)(?:[._]|$)", re.I)
 _NPU = re.compile(r"(?:^|_)npu(?:_|$)", re.I)
@@ -133,7 +133,7 @@ def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> tuple[str, st
     if first is None or any(each is None for each in functions):
         return "", ""
     if all(is_in_a_branch(node) for node, _, _ in needed):
-        return f"; imported where {first.name}() comes to it", "later"
+        return f"; imported when {first.name}() reaches it", "later"
     return f"; imported when {first.name}() runs", "first step"
 
 

@@ -51,8 +51,8 @@ def tables_of_products(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 found,
                 fixer.code,
-                "what a card can do is looked up by the name of an NVIDIA product",
-                help="add the NPU by the name that torch.npu.get_device_name() gives, with the figures of its sheet",
+                "the speed of a card is looked up by the name of an NVIDIA product",
+                help="add the NPU under the name that torch.npu.get_device_name() returns, with its published figures",
                 effort=Effort.LOW,
             )
 

@@ -26,7 +26,7 @@ def left_undecided(work: Work, tree: ast.Module) -> Finds:
         yield work.note(
             name,
             fixer.code,
-            f"an object is asked for its attribute {old!r}",
-            help=f"if it is a tensor or a module, write {MEMBERS[old]!r}; if it is data of the project, leave it",
+            f"an object is asked for the attribute {old!r}",
+            help=f"for a tensor or module, write {MEMBERS[old]!r}; otherwise leave it",
             effort=Effort.LOW,
         )

@@ -102,7 +102,7 @@ def _unsupported(
     if probe and not worded:
         return
     if rule.kind is Kind.UNSUPPORTED and work.take(name):
-        yield from work.note_rule(name, rule, full, "named in a string")
+        yield from work.note_rule(name, rule, full, "as a string")
         if not probe and work.take(target):
             yield work.keep(target, "reported-beside")
 
@@ -155,7 +155,7 @@ def _rename(work: Work, node: ast.Constant, new: str, *, writes_npu: bool) -> Fi
     old = str(node.value)
     text = work.source.slice(*work.source.extent(node))
     if not one_plain_literal(text, [old]):
-        yield work.note(node, "NPU202", f"{old!r} is not written as one plain literal", help=f"write {new!r}")
+        yield work.note(node, "NPU202", f"{old!r} is not a single plain literal", help=f"write {new!r}")
         return
     yield Edit(
         node,
@@ -234,7 +234,7 @@ def _code(work: Work, node: ast.Constant, value: str) -> Finds:
     if len(pairs) != 1 or not one_plain_literal(text, list(pairs)):
         yield work.note(
             node, "NPU204", "text that is run as code names something of CUDA",
-            help="write what stands in its place on the NPU", effort=Effort.LOW,
+            help="use the NPU counterpart", effort=Effort.LOW,
         )  # fmt: skip
         return
     ((old, new),) = pairs.items()
@@ -254,14 +254,14 @@ def _patched(work: Work, node: ast.Constant, module: str, full: str) -> Finds:
         return
     matched = work.rules.resolve(full)
     if matched is not None and not matched[0].renames:
-        yield from work.note_rule(node, matched[0], full, "named in a string")
+        yield from work.note_rule(node, matched[0], full, "as a string")
         return
     known = matched is not None and not (matched[0].listed and matched[1] != full)
     text = work.source.slice(*work.source.extent(node))
     if matched is None or not known or not matched[0].new.startswith("torch.") or not one_plain_literal(text, [full]):
         yield work.note(
-            node, "NPU204", f"{module + full!r} names something of CUDA in a string",
-            help="name what stands in its place on the NPU", effort=Effort.LOW,
+            node, "NPU204", f"{module + full!r} is a CUDA name in a string",
+            help="use the NPU counterpart", effort=Effort.LOW,
         )  # fmt: skip
         return
     new = matched[0].new + full[len(matched[1]) :]

@@ -143,7 +143,7 @@ def first_of_a_loss(work: Work, node: ast.Subscript) -> Finds:
     if not (isinstance(index, ast.Constant) and index.value == 0 and isinstance(node.ctx, ast.Load)):
         return
     if last_name(value.value).lower().endswith("loss"):
-        message = "a loss has no dimension that could be indexed since torch 0.4: this raises"
+        message = "since torch 0.4 a loss has no dimensions: indexing it raises"
         yield work.note(node, fixer.code, message, api="torch.Tensor.data", help="write .item()")
 
 
@@ -162,7 +162,7 @@ def first_of_a_number(work: Work, node: ast.Subscript) -> Finds:
         return
     given = [each for each in work.scan.functions if each.name == call.func.id]
     if len(given) == 1 and _gives_numbers(work, given[0]):
-        message = f"{call.func.id} gives tensors without a dimension: {name.id}[0] raises since torch 0.4"
+        message = f"{call.func.id} returns tensors without dimensions: {name.id}[0] raises since torch 0.4"
         yield work.note(node, fixer.code, message, api="torch.Tensor", help=f"write {name.id}.item()")
 
 

@@ -1,7 +1,7 @@
 """Batch norms and wrappers that work over the replicas of DataParallel, by the names of the copies that projects carry.
 
 A `SynchronizedBatchNorm2d` merges its statistics among the replicas of one process, and is a plain batch norm where
-there is one: with one process a card it runs and normalises each card alone, and no message reports it. Sources:
+there is one: with one process per card it runs and normalises each card alone, and no message reports it. Sources:
 github.com/vacancy/Synchronized-BatchNorm-PyTorch, github.com/zhanghang1989/PyTorch-Encoding (encoding/parallel.py).
 """
 
@@ -30,7 +30,7 @@ _WRAPPERS = frozenset({
 
 _OVER_RANKS = frozenset({"all_reduce", "all_gather", "all_gather_into_tensor"})
 
-_CONVERT = "one process a card: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) over plain layers"
+_CONVERT = "one process per card: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) over plain layers"
 
 
 @fixer.on(ast.ClassDef)
@@ -42,7 +42,7 @@ def registers_replicas(work: Work, node: ast.ClassDef) -> Finds:
 
 
 def _merges(name: str) -> str:
-    return f"{name} merges its statistics over the replicas of DataParallel; an NPU has none"
+    return f"{name} merges statistics across replicas of DataParallel, which do not exist on NPUs"
 
 
 def _is_another(work: Work, node: ast.expr, name: str) -> bool:
@@ -59,7 +59,7 @@ def _is_another(work: Work, node: ast.expr, name: str) -> bool:
 
 
 def _sums_over_ranks(work: Work, name: str) -> bool:
-    """True for a class of the file whose methods exchange by torch.distributed: it has one process a card already."""
+    """True for a class of the file whose methods exchange by torch.distributed: it has one process per card already."""
     return any(
         isinstance(binding.node, ast.ClassDef)
         and any(isinstance(each, ast.Attribute) and each.attr in _OVER_RANKS for each in ast.walk(binding.node))
@@ -80,5 +80,5 @@ def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
             message, help_text = _merges(name), _CONVERT
         else:
             message = f"{name} runs replicas of a module on CUDA cards of one process"
-            help_text = "DistributedDataParallel with one process a card"
+            help_text = "DistributedDataParallel with one process per card"
         yield work.note(first, fixer.code, message, api=name, help=help_text)

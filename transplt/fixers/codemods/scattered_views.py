@@ -34,7 +34,7 @@ def view_of_a_part(work: Work, call: ast.Call) -> Finds:
         text = work.source.slice(*work.source.extent(func))
         if not text.endswith("view") or not work.take(func):
             return
-        message = ".view(-1) of what lies in pieces -> .reshape(-1): it raises since torch 1.7"
+        message = ".view(-1) of a non-contiguous tensor -> .reshape(-1): it raises since torch 1.7"
         yield Edit(func, fixer.code, message, f"{text[:-4]}reshape", api="torch.Tensor.view")
 
 

@@ -64,7 +64,7 @@ def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
         return
     node = next(node for node, each in asked if each is not None and normalised(each.name) == "torch")
     help_text = f'add "torch-npu=={release.torch_npu}" to the list; it goes with torch {release.torch}'
-    message = "the package asks for torch, and not for torch-npu"
+    message = "the package requires torch but not torch-npu"
     yield work.note(node, ASKED_NOWHERE, message, api=TORCH_NPU, help=help_text)
 
 

@@ -48,7 +48,7 @@ def silent(work: Work, module: ast.Module) -> Finds:
         name = called if called in row.operators else row.operators[0]
         lines = list(dict.fromkeys(node.lineno for node in met[1:] if node.lineno != met[0].lineno))
         also = f" (also in {'line' if len(lines) == 1 else 'lines'} {_listed(lines)})" if lines else ""
-        message = f"{name} is known to give wrong numbers without an error: {row.text()}{also}"
+        message = f"{name} is known to give wrong results without an error: {row.text()}{also}"
         more = row.more()
         help_text = f"{row.do}; {row.source}" + (f" ({more})" if more else "")
         yield work.note(met[0], CODE, message, level=Level.INFO, api=name, help=help_text)

@@ -44,8 +44,8 @@ def fixed_indices(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 node,
                 "NPU251",
-                "the file places work on several cards by fixed index; -s leaves it alone",
-                help="decide which card each part runs on; with one process a card, all of them are NPU_DEVICE_ID",
+                "the file uses several cards with fixed indices; -s does not change it",
+                help="decide which card each part runs on; with one process per card, all of them are NPU_DEVICE_ID",
             )
         return
     for node in work.scan.strings:

@@ -95,7 +95,7 @@ def _replace(
         yield work.note(
             node,
             "NPU202",
-            f"{what} is not written as one plain literal",
+            f"{what} is not a single plain literal",
             help=f"write it as one literal with {pairs[0][1]} in place of {pairs[0][0]}",
         )
         return
@@ -192,7 +192,7 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Place
         yield work.note(
             node,
             code,
-            f"the string {value!r} reaches no place that is known to take a {what}",
+            f"the string {value!r} is not seen to be used as a {what}",
             help=f"if it names a {what}, write {'npu' if what == 'device' else 'hccl'}; if it is a name, leave it",
         )
 
@@ -254,8 +254,8 @@ def _row(work: Work, node: ast.expr, value: str, display: ast.expr | None) -> Fi
     yield work.note(
         node,
         "NPU213",
-        f"a table has a row for {value!r} and none for the NPU",
-        help="if the table is looked up by device type, add a row for 'npu'; if its keys are names, leave it",
+        f"a table has an entry for {value!r} but none for the NPU",
+        help="if its keys are device types, add an entry for 'npu'; otherwise leave it",
     )
 
 
@@ -270,14 +270,14 @@ def _dotted(work: Work, node: ast.expr, value: str) -> Finds:
         yield work.keep(node, _REASONS["key"])
         return
     if matched is not None and not matched[0].renames:
-        yield from work.note_rule(node, matched[0], value, "named in a string")
+        yield from work.note_rule(node, matched[0], value, "as a string")
         return
     if matched is None or (matched[0].listed and matched[1] != value):
         yield work.note(
             node,
             "NPU204",
-            f"{value!r} names something of CUDA in a string",
-            help="name what stands in its place on the NPU",
+            f"{value!r} is a CUDA name in a string",
+            help="use the NPU counterpart",
             effort=Effort.LOW,
         )
         return
@@ -287,7 +287,7 @@ def _dotted(work: Work, node: ast.expr, value: str) -> Finds:
         return
     old_text = value
     if not one_plain_literal(work.source.slice(*work.source.extent(node)), [old_text]):
-        yield work.note(node, "NPU202", f"{value!r} is not written as one plain literal", help=f"write {new!r}")
+        yield work.note(node, "NPU202", f"{value!r} is not a single plain literal", help=f"write {new!r}")
         return
     yield Edit(
         node,

@@ -47,7 +47,7 @@ def _annotation(work: Work, node: ast.Constant, value: str) -> Finds:
             new = _new_name(work, node, match.group(), rule.new + full[len(prefix) :])
         if new is None:
             work.take(node)
-            help_ = "name what stands in its place on the NPU"
+            help_ = "use the NPU counterpart"
             yield work.note(node, "NPU405", f"the annotation names {full}", api=full, help=help_)
             return
         if new != match.group():
@@ -59,7 +59,7 @@ def _annotation(work: Work, node: ast.Constant, value: str) -> Finds:
     text = work.source.slice(*work.source.extent(node))
     if any(text.count(old) != value.count(old) for old in pairs):
         yield work.note(
-            node, "NPU202", f"{value!r} is not written as one plain literal", help="rename the type by hand"
+            node, "NPU202", f"{value!r} is not a single plain literal", help="rename the type by hand"
         )
         return
     for old, new in pairs.items():

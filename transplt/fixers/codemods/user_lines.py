@@ -42,7 +42,7 @@ def _string(work: Work, node: ast.Constant, rule: Rule) -> Finds:
     found, value = literals(work.text(node)), str(node.value)
     plain = len(found) == 1 and value in work.text(node)
     if not plain or any(each in rule.new for each in "'\"\\\n\r{}"):
-        yield work.note(node, "NPU007", f"{value!r} is not written as one plain literal: the rule leaves it", api=value)
+        yield work.note(node, "NPU007", f"{value!r} is not a single plain literal: the rule leaves it", api=value)
         return
     new = in_literals(lambda text: text.replace(value, rule.new), several=False, holding=(value,))
     yield Edit(

@@ -155,7 +155,7 @@ def _left(work: Work, name: ast.Constant, full: str, rule: Rule, why: str) -> No
 
 def _written(work: Work, name: ast.Constant, old: str, new: str, full: str, rule: Rule) -> Finds:
     if not one_plain_literal(work.text(name), [old]):
-        yield _left(work, name, full, rule, "it is not written as one plain literal")
+        yield _left(work, name, full, rule, "it is not a single plain literal")
     elif work.take_for(rule, name):
         yield Edit(
             name,

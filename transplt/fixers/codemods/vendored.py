@@ -24,7 +24,7 @@ def version_of_the_copy(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 node,
                 "NPU288",
-                f"this copy of {name} handles NPUs itself and stays as it is",
+                f"this copy of {name} supports NPUs itself and is not changed",
                 level=Level.INFO,
                 api=copy.package,
                 help=f"{copy.package} does since {copy.since}",
@@ -33,7 +33,7 @@ def version_of_the_copy(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 node,
                 "NPU289",
-                f"this copy of {name} is older than the first version that handles NPUs",
+                f"this copy of {name} is older than the first version with NPU support",
                 api=copy.package,
                 help=f"take {copy.package} {copy.since} or newer; until then its code is migrated like your own",
                 effort=Effort.MEDIUM,

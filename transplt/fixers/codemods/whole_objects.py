@@ -33,9 +33,9 @@ _PLAIN = frozenset({"state_dict", "vars", "dict", "get_state", "asdict", "to_dic
 _PICKLES = tuple(f"{each}.{name}" for each in ("pickle", "dill", "cloudpickle", "joblib") for name in ("dump", "dumps"))
 _SAVER = re.compile(r"save\w*(?:checkpoint|ckpt|state|snapshot)|(?:checkpoint|ckpt)\w*save", re.I)
 _FIGURE = re.compile(r"(?:\w+_)?(?:rank_?1|acc|accuracy|m?ap|mAP|auc|m?iou|f1|psnr|ssim|bleu|score|metric)\d*", re.I)
-_NUMPY_HELP = "save float(x), or torch.from_numpy(x) of an array; a file that is trusted loads with weights_only=False"
+_NUMPY_HELP = "save float(x), or torch.from_numpy(x) of an array; a trusted file loads with weights_only=False"
 _STATE_HELP = "load the file with weights_only=False: the state of NumPy's random numbers holds an array"
-_HELP = "where the file is trusted load it with weights_only=False, or save vars(args), or the state_dict() of a module"
+_HELP = "if you trust the file, load it with weights_only=False, or save vars(args), or the state_dict() of a module"
 
 
 @fixer.on(ast.Module)
@@ -56,7 +56,7 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
         arrays = [value for value in parts if numpy is not None and _of_numpy(work, numpy, value)]
         if objects or arrays:
             named = [*map(work.text, objects), *(f"{work.text(value)} of NumPy" for value in arrays)]
-            message = f"torch.load refuses this checkpoint since torch 2.6: it holds {', '.join(dict.fromkeys(named))}"
+            message = f"torch.load refuses this checkpoint since torch 2.6: it contains {', '.join(dict.fromkeys(named))}"
             at = (objects or arrays)[0]
             if id(at) in said:
                 continue  # the dict is saved in two places
@@ -65,7 +65,7 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
             yield work.note(at, fixer.code, message, api="torch.save", help=help)
         elif numpy is not None and (figures := [value for value in parts if _may_be_a_figure(work, value)]):
             held = ", ".join(dict.fromkeys(map(work.text, figures)))
-            message = f"torch.load refuses it since torch 2.6 where it holds a scalar of NumPy: {held}"
+            message = f"torch.load refuses it since torch 2.6 if it contains a NumPy scalar: {held}"
             yield work.note(figures[0], fixer.code, message, level=Level.INFO, api="torch.save", help=_NUMPY_HELP)
 
 

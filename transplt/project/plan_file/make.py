@@ -22,7 +22,7 @@ from transplt.report.records import Progress, RunResult
 
 #: Codes of what mixed precision writes.
 _AMP = "NPU74"
-_UNKNOWN_PLACE = "reaches no place that is known to take a"
+_UNKNOWN_PLACE = "is not seen to be used as a"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from transplt.proof.launch.warm import Warm
 from transplt.render.verdict import Word
 from transplt.rules.card_limits import card_named
 
-_HELP = """Run a migrated SCRIPT with ARGS on an emulated NPU, on the CPU of this machine.
+_HELP = """Run a migrated SCRIPT with ARGS on an NPU that is emulated on the CPU of this machine.
 
 SCRIPT is a Python file, or a launch script that ends in .sh. Everything it starts (torchrun ranks, spawned and loader
 processes) sees `import torch_npu`, torch.npu, "npu:N" devices and the hccl backend. The report begins with a verdict,
@@ -44,9 +44,11 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
     help=_HELP.format(words=_WORDS, limits="\n".join(f"  - {limit}" for limit in LIMITS)),
     context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
 )
-@click.option("-m", "--module", is_flag=True, help="SCRIPT is a module's dotted name, as with python -m.")
+@click.option("-m", "--module", is_flag=True, help="SCRIPT is the name of a module, as with python -m.")
 @TORCH_VERSION
-@card_option(CardName(card_named), "The card whose limits hold: types that operators and HCCL refuse, memory.")
+@card_option(
+    CardName(card_named), "The card to emulate: its memory, and the dtypes that its operators and HCCL support."
+)
 @NPUS
 @click.option("--nproc", type=click.IntRange(0, 64), default=0, metavar="N", help="Start N processes with torchrun.")
 @click.option(
@@ -54,21 +56,21 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
     type=click.Choice(["error", "record", "off"]),
     default="error",
     show_default=True,
-    help="A leftover use of CUDA stops the script, or is listed and carried out on the npu, or passes unnoticed.",
+    help="What a leftover use of CUDA does: stop the script, be listed and run on the npu, or be ignored.",
 )
 @click.option(
     "--cpu-fallback",
     type=click.Choice(["warn", "error", "ignore"]),
     default="warn",
     show_default=True,
-    help="An operator without an NPU kernel is a finding, or stops the script, or is listed only.",
+    help="What an operator without an NPU kernel does: be a finding, stop the script, or only be listed.",
 )
 @click.option(
     "--random",
     type=click.Choice(["npu", "cpu"]),
     default="npu",
     show_default=True,
-    help="The npu has random generators of its own, or draws from the CPU's (bit-comparable with a CPU run).",
+    help="Use random generators of the npu, or those of the CPU (then results can equal a CPU run to the bit).",
 )
 @STUBS
 @with_dump_options
@@ -77,13 +79,13 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
     "--reference",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Run the unmigrated FILE twice on the same device and compare printed numbers and saved checkpoints.",
+    help="Also run the unmigrated FILE twice on the same device, and compare printed numbers and saved checkpoints.",
 )
 @click.option(
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE.json",
-    help="Write the full report, and put it into report.html of the migrated folder.",
+    help="Write the full report, and add it to report.html of the migrated folder.",
 )
 @click.option("--timeout", type=SECONDS, metavar="SECONDS", help="Stop the script after this time.")
 @PYTHON

@@ -19,8 +19,8 @@ FAULTS = {
     "bf16": "its results are rounded to bfloat16 and back",
     "nan": "the first element of its results is NaN",
     "eps": "it computes with an eps of VALUE (0.01)",
-    "reduce": "it sums where it should take the mean, and the other way round",
-    "drop": "it is left out: its first argument goes on",
+    "reduce": "it takes the sum instead of the mean, and the other way round",
+    "drop": "it is skipped: its first argument is the result",
     "extra": "an operator VALUE (abs) of torch follows it",
 }
 _FAULT = re.compile(r"(?P<op>[A-Za-z_][\w.]*)(?:@(?P<rank>\d+))?=(?P<kind>\w+)(?::(?P<value>[\w.+-]+))?$")
@@ -99,7 +99,7 @@ def with_dump_options(command: _Function) -> _Function:
             type=click.Choice(["npu", "cuda"]),
             default="npu",
             show_default=True,
-            help="The host that SCRIPT finds: an emulated NPU, or a stand-in for CUDA, for the original.",
+            help="What to emulate: an NPU, or CUDA, to run the original.",
         ),
         click.option(
             "--dump",
@@ -114,30 +114,32 @@ def with_dump_options(command: _Function) -> _Function:
             type=click.Choice(["statistics", "tensor", "overflow"]),
             default="statistics",
             show_default=True,
-            help="Maximum, minimum, mean and norm of tensors; their elements too; or operators that overflow only.",
+            help="Record maximum, minimum, mean and norm of tensors; also their elements; or only operators that "
+            "overflow.",
         ),
         click.option(
             "--dump-level",
             type=click.Choice(["L0", "L1", "mix"]),
             default="mix",
             show_default=True,
-            help="Modules, functions of torch, or both.",
+            help="Record modules, functions of torch, or both.",
         ),
         click.option(
             "--dump-format",
             type=click.Choice(["pt", "npy"]),
             default="pt",
             show_default=True,
-            help="The files of elements.",
+            help="File format of the elements.",
         ),
         click.option("--dump-steps", default="", metavar="0,2-4", help="The steps to record (default: all)."),
-        click.option("--seed", default=1234, show_default=True, help="What --dump and --fault begin with."),
+        click.option("--seed", default=1234, show_default=True, help="Random seed for --dump and --fault."),
         click.option(
             "--fault",
             "faults",
             multiple=True,
             metavar="OP=KIND[:VALUE]",
-            help="Let an operator compute wrongly, below what records it: linear=scale:1.02, or relu.3@1=nan for the "
+            help="Make an operator compute a wrong result, below the recorder: linear=scale:1.02, or relu.3@1=nan "
+            "for the "
             f"fourth call in a step, on rank 1. {kinds}.",
         ),
     )

@@ -33,32 +33,32 @@ STUBS = click.option(
     is_eager=True,
     callback=list_stubs,
     metavar="FILE",
-    help="Run FILE, or a ready one (`--stubs list` names them), to replace data sets and downloads.",
+    help="Replace data sets and downloads by FILE, or by a built-in stub (`--stubs list`).",
 )
 NPUS = click.option(
-    "--npus", type=click.IntRange(1, 64), default=8, show_default=True, help="How many cards the emulated host has."
+    "--npus", type=click.IntRange(1, 64), default=8, show_default=True, help="Number of cards of the emulated host."
 )
 DATA = click.option(
-    "--data", multiple=True, metavar="PATH", help="A folder of data in the project that is linked, not copied."
+    "--data", multiple=True, metavar="PATH", help="Link this data folder of the project instead of copying it."
 )
 CARD_PACK = click.option(
     "--card-pack",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write a new folder to take to the machine with the card: what was computed here is tried there.",
+    help="Write a folder that repeats this proof on the machine with the card.",
 )
 TORCH_VERSION = click.option(
     "--torch-version",
     type=click.Choice(TORCH_VERSIONS),
     default=None,
-    help=f"The PyTorch version whose torch_npu is the target (default: the migration's, else {DEFAULT_TORCH_VERSION}).",
+    help=f"Target version of torch (default: that of the migration, else {DEFAULT_TORCH_VERSION}).",
 )
 PYTHON = click.option(
     "--python",
     type=click.Path(),
     default=sys.executable,
     metavar="PATH",
-    help="The interpreter that has PyTorch (default: this one).",
+    help="The Python interpreter with PyTorch (default: this one).",
 )
 #: What `--timeout` takes.
 SECONDS = click.FloatRange(min=0, min_open=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from transplt.proof.prove.proof import Proof
     from transplt.render.proofs import Seen
 
-_HELP = """Run ORIGINAL and MIGRATED, with ARGS, on the CPU of this machine, and compare how they train.
+_HELP = """Run ORIGINAL and MIGRATED with ARGS on the CPU of this machine, and compare how they train.
 
 ORIGINAL and MIGRATED are the folders of the project before and after its migration, or two scripts. The original runs
 on a stand-in for CUDA, the migrated program on the emulated NPU, each in a fresh copy of its folder and in processes
@@ -32,7 +32,7 @@ printed and saved results, the events of the training, and with several processe
 process that got the same global batches.
 
 \b
-Verdicts, the gravest of all comparisons:
+Verdicts (the worst of all comparisons):
   equal     what was compared agrees; the sentence says how much of what, and how closely
   runs      ran, and nothing was compared or could be
   differs   the first difference, and the line that it comes from
@@ -51,9 +51,9 @@ _REPORT = click.Path(dir_okay=False, path_type=Path)
     help=_HELP,
     context_settings={"allow_interspersed_args": True, "help_option_names": ["-h", "--help"]},
 )
-@click.option("--main", default="", metavar="FILE", help="The script in both folders (default: main.py).")
+@click.option("--main", default="", metavar="FILE", help="The script to run in both folders (default: main.py).")
 @click.option(
-    "--nproc", default="1", show_default=True, metavar="N,...", help="With how many processes, one after another."
+    "--nproc", default="1", show_default=True, metavar="N,...", help="Numbers of processes to try, one after another."
 )
 @NPUS
 @click.option(
@@ -62,11 +62,11 @@ _REPORT = click.Path(dir_okay=False, path_type=Path)
     default=20,
     show_default=True,
     metavar="N",
-    help="End the programs after N steps of an optimizer; 0 lets them come to their own end.",
+    help="Stop the programs after N optimizer steps; 0: let them finish.",
 )
-@click.option("--seed", type=int, default=1234, show_default=True, help="Where the program sets none of its own.")
+@click.option("--seed", type=int, default=1234, show_default=True, help="Random seed, if the program sets none.")
 @click.option(
-    "--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads that each process computes with."
+    "--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads per process."
 )
 @STUBS
 @DATA
@@ -84,7 +84,7 @@ _REPORT = click.Path(dir_okay=False, path_type=Path)
     "--no-cache",
     is_flag=True,
     envvar="TRANSPLT_NO_CACHE",
-    help="Make the runs of the original anew, which the cache keeps from proof to proof.",
+    help="Run the original again instead of using its cached runs.",
 )
 @click.option(
     "--report",
@@ -92,7 +92,7 @@ _REPORT = click.Path(dir_okay=False, path_type=Path)
     multiple=True,
     type=_REPORT,
     metavar="FILE",
-    help="Write FILE.json, or FILE.html: a page with the curves, and the result into report.html of MIGRATED.",
+    help="Write a report, FILE.json or FILE.html, and add the result to report.html of MIGRATED.",
 )
 @formerly("--json", "--report FILE.json", "json_path", type=_REPORT)
 @formerly("--html", "--report FILE.html", "html_path", type=_REPORT)
@@ -100,13 +100,13 @@ _REPORT = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--kernels",
     is_flag=True,
-    help="Compare the Triton kernels alone: those that the script launches in ORIGINAL are launched alike in both.",
+    help="Only compare the Triton kernels: repeat the launches of ORIGINAL with the kernels of both.",
 )
 @click.option(
     "--calls",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="With --kernels: the calls of FILE, which --save-calls wrote, in place of a run of the script.",
+    help="With --kernels: use the calls in FILE (from --save-calls) instead of running the script.",
 )
 @click.option(
     "--save-calls",
@@ -120,14 +120,14 @@ _REPORT = click.Path(dir_okay=False, path_type=Path)
     default=512,
     show_default=True,
     metavar="N",
-    help="With --kernels: of a larger grid the first, the last and a sample of N programs in all; 0: all.",
+    help="With --kernels: of larger grids, only run N programs (first, last and a sample); 0: all.",
 )
 @click.option(
     "--tolerance",
     type=click.FloatRange(0),
     default=0.0,
     metavar="SHARE",
-    help="With --kernels: how far floats may be apart, as a share of the largest of their tensor (default: not at all, "
+    help="With --kernels: allowed difference of floats, as a share of the largest in the tensor (default: not at all, "
     "and by roundings where a kernel or its launch was changed).",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")

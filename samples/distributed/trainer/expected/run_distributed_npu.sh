@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts main.py on the NPUs of this machine, one process for each, or on several machines.
+# Starts main.py on the NPUs of this machine, one process per card, or on several machines.
 #
 #   bash run_distributed_npu.sh [--nproc N] [--logs DIR] [--dry-run] [--] [arguments of the script]
 #
