@@ -53,7 +53,7 @@ def render(found: Comparison, detail: Detail, *, advice: bool, graph: str = "") 
             for line in bad[:_MOST_ROWS]
         ],
         more=max(len(bad) - _MOST_ROWS, 0),
-        css=asset("report.css") + asset("compare.css"),
+        css=asset("colors.css") + asset("report.css") + asset("compare.css"),
         script=asset("theme.js"),
     )  # fmt: skip
 

@@ -50,10 +50,10 @@ def write_reports(
 
 def _write_page(result: RunResult, folder: Path, taken: Collection[str]) -> dict[str, str]:
     """The page and those of single files: their sha256 by path."""
-    from transplt.report.html import render_html
+    from transplt.report.html import render_report
 
     name = result.reports[PAGE]
-    report = render_html(result, _free_name(PAGES, taken))
+    report = render_report(result, _free_name(PAGES, taken))
     hashes = {name: write_file(str(folder), name, report.page, 0o644)}
     for path, data in report.pages(name):
         os.makedirs((folder / path).parent, mode=0o755, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from html import escape
 from typing import Any
 
 from transplt.base.finding import Finding
@@ -34,10 +35,10 @@ def file_page(
         up=f"../{index}#{file.anchor}",
         before=_link(before),
         after=_link(after),
-        rows=list(_rows(shown, file.findings)),
+        rows="\n".join(_rows(shown, file.findings)),
         elsewhere=_elsewhere(file.findings, there),
         cut=file.cut or len(rows) > _MOST_ROWS,
-        css=asset("report.css") + asset("layout.css"),
+        css=asset("colors.css") + asset("diff.css") + asset("file.css"),
         **of_pages(),
     )
 
@@ -46,32 +47,58 @@ def _link(file: ShownFile | None) -> dict[str, str] | None:
     return {"href": posixpath.basename(file.page), "text": file.path} if file else None
 
 
-def _rows(rows: list[DiffRow], findings: tuple[Finding, ...]) -> Iterator[dict[str, Any]]:
-    """Each row with the findings of its line, and whether lines are left out before it."""
+def _rows(rows: list[DiffRow], findings: tuple[Finding, ...]) -> Iterator[str]:
+    """Each row as HTML, with the findings of its line; a template takes several times as long for these."""
     by_line: dict[int, list[Finding]] = {}
     for finding in findings:
         by_line.setdefault(finding.span.line, []).append(finding)
     last: int | None = None
     for row in rows:
-        gap = row.old is not None and last is not None and row.old > last + 1
-        last = row.old if row.old is not None else last
-        notes = by_line.get(row.old, []) if row.old is not None else []
-        yield {"row": row, "gap": gap, "notes": [_finding(each) for each in notes]}
+        at, notes = "", ""
+        if row.old is not None:
+            if last is not None and row.old > last + 1:
+                yield '<div class="gap">...</div>'
+            last = row.old
+            at = f' id="L{row.old}"'
+            notes = "".join(_note(each) for each in by_line.get(row.old, ()))
+        yield (
+            f'<div class="row{" same" * row.same}"{at}>{_side(row.old, row.old_text, "old", row.same)}'
+            f'{_side(row.new, row.new_text, "new", row.same)}<span class="margin">{notes}</span></div>'
+        )
+
+
+def _side(number: int | None, text: str, side: str, same: bool) -> str:
+    right = " right" if side == "new" else ""
+    if number is None:
+        return f'<span class="no{right} empty"></span><span class="{side} empty"></span>'
+    cut = "" if same else " cut"
+    return f'<span class="no{right}">{number}</span><span class="{side}{cut}">{escape(text)}</span>'
+
+
+def _note(finding: Finding) -> str:
+    each = _finding(finding)
+    help_ = f' <span class="help">{escape(each["help"])}</span>' if each["help"] and each["state"] != "done" else ""
+    words = f"{escape(each['code'])} {each['says']}: {escape(each['text'])}"
+    return f'<span class="{each["state"]}">{words}{help_}</span>'
 
 
 def _elsewhere(findings: tuple[Finding, ...], there: set[int | None]) -> list[dict[str, Any]]:
     """Findings of lines that the diff does not have; the first of a line can be linked to."""
-    made: dict[int, list[dict[str, Any]]] = {}
+    made: dict[int, list[Finding]] = {}
     for finding in findings:
         if finding.span.line not in there:
-            made.setdefault(finding.span.line, []).append(_finding(finding))
-    return [{**each, "at": "" if at else f"L{line}"} for line, same in made.items() for at, each in enumerate(same)]
+            made.setdefault(finding.span.line, []).append(finding)
+    return [
+        {"note": _note(each), "line": line, "at": "" if at else f"L{line}"}
+        for line, same in made.items()
+        for at, each in enumerate(same)
+    ]
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding) -> dict[str, str]:
     state = state_of(finding)
     effort = f"_{finding.effort.value}" if finding.effort and state == "left" else ""
     return {
-        "line": finding.span.line, "code": finding.code, "state": state, "says": gettext(SAYS[f"{state}{effort}"]),
+        "code": finding.code, "state": state, "says": gettext(SAYS[f"{state}{effort}"]),
         "text": visible(finding.text), "help": visible(finding.ignored or finding.help),
     }  # fmt: skip

@@ -71,7 +71,12 @@ class Report:
             yield file.page, file_page(self.name, file, index, *near)
 
 
-def render_html(result: RunResult, folder: str = PAGES) -> Report:
+def render_html(result: RunResult) -> bytes:
+    """The bytes of report.html alone, UTF-8."""
+    return render_report(result).page
+
+
+def render_report(result: RunResult, folder: str = PAGES) -> Report:
     """The report; `folder` is that of the pages of single files, which may stay unused."""
     findings = result.findings
     open_findings = [finding for finding in findings if finding.open]
@@ -110,7 +115,7 @@ def render_html(result: RunResult, folder: str = PAGES) -> Report:
         files=files,
         host=host,
         host_script=result.reports.get("env_npu.sh", ""),
-        css=asset("report.css") + asset("layout.css"),
+        css=asset("colors.css") + asset("report.css") + asset("diff.css") + asset("layout.css"),
         script=asset("theme.js") + asset("report.js"),
         pages=pages,
         omitted=omitted,

@@ -38,9 +38,9 @@ SAYS = {
 
 
 def page_data(result: RunResult, files: Sequence[ShownFile]) -> dict[str, Any]:
-    """A file is its path, its findings and its lines (number, text); texts that come again stand in `texts` once.
+    """A file is its findings and its lines (number, text); texts that come again stand in `texts` once.
 
-    The diffs are in the page itself, where they can be read without a script.
+    The names of the files, in the same order, and their diffs are in the page itself, to be read without a script.
     """
     texts: dict[str, int] = {}
 
@@ -48,7 +48,7 @@ def page_data(result: RunResult, files: Sequence[ShownFile]) -> dict[str, Any]:
         return texts.setdefault(visible(value), len(texts))
 
     rows = [
-        [file.path, file.page, [_row(finding, text) for finding in file.findings], [list(line) for line in file.lines]]
+        [[_row(finding, text) for finding in file.findings], [list(line) for line in file.lines]]
         for file in files
     ]
     codes = sorted({finding.code for file in files for finding in file.findings})

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from transplt.base.finding import Finding, Level
+from transplt.base.finding import Level
 from transplt.base.language import marked
 from transplt.engine.actions.action import Action
 from transplt.rules.pages import DiagnosticError, load
@@ -64,17 +64,17 @@ def _all(action: Action) -> Iterator[tuple[str, str]]:
         yield _OPTION, f"--adapt {','.join(names)}"
     if any(finding.level is Level.UNSAFE and _UNSAFE in finding.help for finding in action.findings):
         yield _OPTION, _UNSAFE
-    for finding in action.findings:
-        yield from _of_help(finding)
+    for code, help_ in dict.fromkeys((finding.code, finding.help) for finding in action.findings):
+        yield from _of_help(code, help_)
     for code in action.codes[:_MOST_CODES]:
         yield from _of_page(code)
 
 
-def _of_help(finding: Finding) -> Iterator[tuple[str, str]]:
+def _of_help(code: str, help_: str) -> Iterator[tuple[str, str]]:
     for pattern, where, form in _FORMS:
-        if found := pattern.search(finding.help):
+        if found := pattern.search(help_):
             yield where, form.format(*found.groups())
-    if finding.code in _REQUIRED and (found := _PACKAGE.match(finding.help)):
+    if code in _REQUIRED and (found := _PACKAGE.match(help_)):
         yield _REQUIREMENT, found[1]
 
 

@@ -29,7 +29,7 @@ def render(reading: Reading, project: Project | None) -> bytes:
         version=transplt.__version__,
         profiles=[_profile(each, project) for each in reading.profiles[:_MOST_PROFILES]],
         logs=None if reading.logs is None else _logs(reading.logs, project),
-        css=asset("report.css") + asset("profile.css"),
+        css=asset("colors.css") + asset("report.css") + asset("profile.css"),
         script=asset("theme.js"),
     )
 

@@ -44,7 +44,7 @@ def loss_page(answer: Answer) -> bytes:
         more_rows=max(len(pairs) - _MOST_ROWS, 0),
         box={"width": plots.WIDTH, "height": plots.HEIGHT, "left": plots.LEFT, "right": plots.RIGHT,
              "top": plots.TOP, "bottom": plots.BOTTOM},
-        css=asset("report.css") + asset("proof.css"),
+        css=asset("colors.css") + asset("report.css") + asset("proof.css"),
         script=asset("theme.js"),
     )  # fmt: skip
 

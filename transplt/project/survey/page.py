@@ -63,7 +63,7 @@ def survey_page(value: dict[str, Any]) -> bytes:
         kernels=[{"name": _cut(each["kernel"]), "count": len(each["in"]), "names": _names(each["in"])}
                  for each in value["kernels"]],
         trend=_trend(value["trend"]) if "trend" in value else None,
-        css=asset("report.css") + asset("profile.css") + asset("survey.css"),
+        css=asset("colors.css") + asset("report.css") + asset("profile.css") + asset("survey.css"),
         script=asset("theme.js") + asset("survey.js"),
     )  # fmt: skip
 

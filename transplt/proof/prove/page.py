@@ -39,7 +39,7 @@ def render_page(proof: Proof, record: dict[str, Any]) -> bytes:
         parts=[_part(part) for part in proof.parts],
         box={"width": plots.WIDTH, "height": plots.HEIGHT, "left": plots.LEFT, "right": plots.RIGHT,
              "top": plots.TOP, "bottom": plots.BOTTOM},
-        css=asset("report.css") + asset("proof.css"),
+        css=asset("colors.css") + asset("report.css") + asset("proof.css"),
         script=asset("theme.js"),
     )  # fmt: skip
 

@@ -3,7 +3,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const get = (id) => document.getElementById(id);
   const PAGE = 100, FILE_PAGE = 100, SHOWN = 300;
-  const PATH = 0, OWN = 1, FINDINGS = 2, LINES = 3;
+  const FINDINGS = 0, LINES = 1;
   const LINE = 0, COLUMN = 1, CODE = 2, STATE = 3, EFFORT = 4, MESSAGE = 5, HELP = 6, IGNORED = 7;
   const text = (index) => data.texts[index];
   const say = (name, values = {}) => data.says[name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
@@ -15,6 +15,10 @@
     return made;
   };
 
+  // The boxes of the files, which stand in the page with their diffs as text.
+  const fileBoxes = [...get("file-list").children];
+  const paths = fileBoxes.map((box) => box.querySelector("a, b").textContent);
+
   // One record a finding, with the text that the search looks at made when it is needed first.
   const rows = [];
   data.files.forEach((file, index) => {
@@ -23,7 +27,7 @@
   const words = (row) => {
     if (row.words === null) {
       const f = row.finding;
-      row.words = `${data.files[row.file][0]} ${f[CODE]} ${text(f[MESSAGE])} ${text(f[HELP])}`.toLowerCase();
+      row.words = `${paths[row.file]} ${f[CODE]} ${text(f[MESSAGE])} ${text(f[HELP])}`.toLowerCase();
     }
     return row.words;
   };
@@ -42,7 +46,7 @@
     return (!state.value || f[STATE] === state.value || (state.value === "done" && f[STATE] === "unsafe"))
       && (!code.value || f[CODE] === code.value)
       && (!effort.value || f[EFFORT] === effort.value)
-      && (path === null || data.files[row.file][0] === path)
+      && (path === null || paths[row.file] === path)
       && search.value.toLowerCase().split(/\s+/).every((word) => !word || words(row).includes(word));
   };
 
@@ -57,10 +61,10 @@
     return sources.get(row.file).get(row.finding[LINE]);
   };
 
-  // The boxes of the files, which stand in the page with their diffs as text.
-  const fileBoxes = [...document.querySelectorAll("#file-list > [data-file]")];
-  const anchorOf = (index) => fileBoxes[index].id || fileBoxes[index].querySelector(".inside").id;
-  const addressOf = (index, line) => data.files[index][OWN] ? `${data.files[index][OWN]}#L${line}` : `#${anchorOf(index)}-${line}`;
+  const addressOf = (index, line) => {
+    const page = fileBoxes[index].querySelector("a");
+    return page ? `${page.getAttribute("href")}#L${line}` : `#${fileBoxes[index].lastElementChild.id}-${line}`;
+  };
 
   const link = (className, content, address) => {
     const made = element("a", className, content);
@@ -69,10 +73,10 @@
   };
 
   const item = (row) => {
-    const f = row.finding, file = data.files[row.file], made = element("li"), box = element("details"), head = element("summary");
+    const f = row.finding, made = element("li"), box = element("details"), head = element("summary");
     const state_ = f[STATE] === "left" && f[EFFORT] ? `left_${f[EFFORT]}` : f[STATE];
     head.append(
-      element("span", "place", `${file[PATH]}:${f[LINE]}:${f[COLUMN]}`), " ", element("span", "code", f[CODE]), " ",
+      element("span", "place", `${paths[row.file]}:${f[LINE]}:${f[COLUMN]}`), " ", element("span", "code", f[CODE]), " ",
       element("span", `badge ${f[STATE]}`, say(state_)), " ", element("span", "", text(f[MESSAGE])),
     );
     box.append(head);
@@ -156,7 +160,7 @@
   const unfold = (element_) => {
     for (let at = element_; at; at = at.parentElement) {
       if (at instanceof HTMLDetailsElement) at.open = true;
-      if (at.dataset.file !== undefined) at.hidden = false;
+      if (at.parentElement === get("file-list")) at.hidden = false;
     }
   };
 
@@ -172,7 +176,7 @@
     const place = /^(f-[0-9a-f]{8})-(\d+)$/.exec(name), inside = place && get(place[1]);
     if (!inside) return;
     unfold(inside);
-    const box = inside.closest("[data-file]");
+    const box = inside.closest("#file-list > *");
     draw(box);
     const row = box.querySelector(`[data-line="${place[2]}"]`) || inside;
     row.scrollIntoView({ block: "center" });
@@ -182,9 +186,9 @@
 
   // The diff as text becomes two columns when somebody looks at it.
   const draw = (box) => {
-    const patch = box.querySelector("pre.patch");
+    const patch = box.querySelector("pre");
     if (patch && !patch.hidden) {
-      patch.after(drawFile(Number(box.dataset.file)));
+      patch.after(drawFile(fileBoxes.indexOf(box)));
       patch.hidden = true;
     }
   };
@@ -192,7 +196,7 @@
 
   // The patch as rows [old number, old text, new number, new text, same]; lines of findings outside of it are added.
   const diffRows = (index) => {
-    const patch = fileBoxes[index].querySelector("pre.patch"), quoted = data.files[index][LINES];
+    const patch = fileBoxes[index].querySelector("pre"), quoted = data.files[index][LINES];
     const made = [];
     let oldNumber = 0, newNumber = 0, removed = [], added = [];
     const flush = () => {
