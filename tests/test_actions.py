@@ -521,7 +521,7 @@ def test_the_first_sheet_and_the_top_of_the_page(tmp_path: Path) -> None:
     ]
     assert {row[1] for row in rows[1:]} == {"stops at the first step"}
     assert rows[1][7] == "'=odd.py:1"
-    page = render_html(result).page.decode()
+    page = render_html(result).decode()
     assert page.index("What to decide and to do") < page.index("Summary")
     assert "Replace torch.nn.RNN: not supported on NPU" in page and "&lt;b&gt;.py:2" in page and "<b>.py" not in page
 

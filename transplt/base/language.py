@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, TextIO
 
 ENGLISH = "en"
 #: The languages that there are, as `--language` takes them.
@@ -97,13 +97,13 @@ def spoken(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def spoken_on(stream: IO[str]) -> Iterator[None]:
+def spoken_on(stream: TextIO) -> Iterator[None]:
     """Inside, a stream that cannot show the language gets English."""
     with spoken(language() if _shows(stream, language()) else ENGLISH):
         yield
 
 
-def _shows(stream: IO[str], name: str) -> bool:
+def _shows(stream: TextIO, name: str) -> bool:
     if name == ENGLISH:
         return True
     try:

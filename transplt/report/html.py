@@ -151,7 +151,7 @@ def _contents(
 
 def action_groups(actions: Sequence[Action], places: Mapping[str, ShownFile]) -> list[dict[str, Any]]:
     """The actions under what they block, numbered through; those that stop nothing are folded where there are many."""
-    groups = []
+    groups: list[dict[str, Any]] = []
     number = 1
     for heading, same in groupby(actions, key=lambda action: action.heading):
         rows = list(same)
