@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,10 @@ from transplt.project.options import Options, make_plan
 from transplt.project.torch_version import TorchTarget
 from transplt.project.tree import migrate_tree
 from transplt.report.code_pages import code_pages
-from transplt.report.html import automatic_share, page_data, ranked_files, render_html
+from transplt.report.html import automatic_share, ranked_files, render_html, render_report
+from transplt.report.page_data import page_data
 from transplt.report.records import FileRecord, RunResult
+from transplt.report.shown_files import ShownFile, shown_files
 
 NASTY = "</script><img src=x onerror=alert(1)>"
 TRAIN = """import torch
@@ -60,6 +63,14 @@ def run_result(files: int, each: int) -> RunResult:
     )
 
 
+def files_of(result: RunResult) -> list[ShownFile]:
+    return shown_files(result, "report_files")
+
+
+def data_of(result: RunResult) -> dict[str, Any]:
+    return page_data(result, files_of(result))
+
+
 def test_it_is_part_of_the_output_and_stands_alone(tmp_path: Path) -> None:
     source = tmp_path / "proj"
     source.mkdir()
@@ -69,10 +80,10 @@ def test_it_is_part_of_the_output_and_stands_alone(tmp_path: Path) -> None:
     page = (result.output / "report.html").read_text("utf-8")
     assert str(tmp_path) not in page
     assert NASTY not in page
-    assert set(re.findall(r"""\b(?:src|href)="([^"]{0,5})""", page)) == {"data:", "#find", "#NPU5"}
+    assert {each for each in re.findall(r"""\b(?:src|href)="([^"]*)""", page) if each[0] != "#"} == {"data:,"}
     assert "url(" not in page and "@import" not in page and "default-src 'none'" in page
-    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-    assert [file[0] for file in data["files"]] == ["train.py", "évil <b>.py"]
+    assert re.findall("<summary><b>([^<]*)</b>", page) == ["train.py", "évil &lt;b&gt;.py"]
+    assert not (result.output / "report_files").exists()
     assert migrate_tree(make_plan(Options(source, tmp_path / "again"))).reports == result.reports
     assert (tmp_path / "again" / "proj_msft" / "report.html").read_text("utf-8") == page
 
@@ -93,7 +104,7 @@ def test_the_figures() -> None:
     assert len(ranked) == 3 and {row["left"] for row in ranked} == {3}
     hours = [row["hours"] for row in ranked]
     assert hours == sorted(hours, reverse=True)
-    data = page_data(result)
+    data = data_of(result)
     assert len(data["files"]) == 3
     assert len(data["texts"]) == len(set(data["texts"]))
     page = render_html(result).decode()
@@ -105,8 +116,10 @@ def test_long_diffs_are_cut() -> None:
     old = b"".join(b"x = %d\n" % number for number in range(100_000))
     record = FileRecord("a.py", "python", "", patch=unified_diff("a.py", old, b"y\n"))
     result = RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=(record,))
-    assert page_data(result)["files"][0][4] is True
-    assert len(render_html(result)) < 700_000
+    (file,) = files_of(result)
+    assert file.cut and len(file.patch) <= 200_000 and file.page
+    (page,) = render_report(result).pages("report.html")
+    assert len(page[1]) < 1_000_000 and page[1].count(b'class="row') == 5_000 and b"is cut here" in page[1]
 
 
 def test_long_lines_are_cut() -> None:
@@ -128,9 +141,9 @@ def test_a_page_stays_bounded() -> None:
 
 
 def test_findings_beyond_the_most_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transplt.report.html._MOST_FINDINGS", 10)
+    monkeypatch.setattr("transplt.report.shown_files._MOST_FINDINGS", 10)
     result = run_result(3, 4)
-    shown = [row for file in page_data(result)["files"] for row in file[2]]
+    shown = [row for file in data_of(result)["files"] for row in file[0]]
     assert [row[3] for row in shown] == ["left"] * 10
     assert "5 findings are not on this page" in render_html(result).decode()
 
@@ -176,7 +189,7 @@ def tuned(folder: Path) -> RunResult:
 
 def test_unsafe_edits_are_told_from_the_others(tmp_path: Path) -> None:
     result = tuned(tmp_path)
-    states = [row[3] for file in page_data(result)["files"] for row in file[2]]
+    states = [row[3] for file in data_of(result)["files"] for row in file[0]]
     assert states.count("unsafe") == 2 and states.count("done") == 3
     page = render_html(result).decode()
     assert "<dd>5 <small>2 unsafe</small></dd>" in page
@@ -218,6 +231,7 @@ def quiet(page: Browser) -> None:
 def test_filters_and_search(page: Browser, tmp_path: Path) -> None:
     show(page, run_result(30, 20), tmp_path)
     assert page.run("return document.querySelector('#count').textContent") == "600 of 630 findings"
+    page.run("location.hash = 'rest'")
     page.click('[data-filter="effort"][data-value="high"]')
     assert page.wait("document.querySelector('#count').textContent.startsWith('200 ')")
     assert page.run("return document.activeElement.id") == "findings"
@@ -227,7 +241,7 @@ def test_filters_and_search(page: Browser, tmp_path: Path) -> None:
     page.wait("document.querySelector('#count').textContent.startsWith('20 ')")
     places = page.run("return [...document.querySelectorAll('#list .place')].map((each) => each.textContent)")
     assert len(places) == 20 and all(place.startswith("package/module_0007.py:") for place in places)
-    assert page.run("return document.querySelectorAll('#files details').length") == 1
+    assert page.run("return document.querySelectorAll('#file-list > :not([hidden])').length") == 1
     page.run("document.querySelector('#state').value = 'done'; document.querySelector('#state')"
              ".dispatchEvent(new Event('change'))")  # fmt: skip
     page.run("document.querySelector('#search').value = ''; document.querySelector('#search')"
@@ -247,7 +261,7 @@ def test_unsafe_edits_have_a_filter(page: Browser, tmp_path: Path) -> None:
         counts[state] = page.run("return document.querySelector('#count').textContent").partition(" ")[0]
     assert counts == {"done": "5", "unsafe": "2"}
     assert page.run("return document.querySelector('#list .badge').textContent") == "done, unsafe"
-    assert page.run("return document.querySelector('#files summary').textContent").endswith("5 done")
+    assert page.run("return document.querySelector('#file-list summary').textContent").endswith("5 done")
     quiet(page)
 
 
@@ -259,8 +273,10 @@ def test_diffs_side_by_side_with_findings_in_the_margin(page: Browser, tmp_path:
     result = migrate_tree(make_plan(Options(source)))
     page.size(1200, 900)
     page.open(result.output / "report.html")
-    page.click("#list .place")
-    page.wait("document.querySelector('#files details').open")
+    page.run("location.hash = 'findings'")
+    page.click("#list summary")
+    page.click("#list .in-diff")
+    page.wait("document.querySelector('#file-list details').open")
     rows = page.run(
         "return [...document.querySelectorAll('.diff .row')].map((row) => [...row.children].map((c) => c.textContent))"
     )
@@ -287,9 +303,9 @@ def test_with_the_keyboard_alone(page: Browser, tmp_path: Path) -> None:
     page.wait("document.querySelector('#count').textContent.startsWith('4 ')")
     page.press("\ue00c")  # Escape
     page.wait("document.querySelector('#count').textContent.startsWith('12 ')")
-    page.run("document.querySelector('#files summary').focus()")
+    page.run("location.hash = 'files'; document.querySelector('#file-list summary').focus()")
     page.press("\ue007")  # Enter
-    page.wait("document.querySelector('#files details').open && document.querySelector('.diff .row')")
+    page.wait("document.querySelector('#file-list details').open && document.querySelector('.diff .row')")
     quiet(page)
 
 
@@ -310,7 +326,7 @@ def test_light_and_dark(page: Browser, tmp_path: Path) -> None:
 @in_browser
 def test_narrow(page: Browser, tmp_path: Path) -> None:
     show(page, run_result(3, 4), tmp_path, width=320)
-    page.click("#list .place")
+    page.run("for (const box of document.querySelectorAll('details')) box.open = true")
     page.wait("document.querySelector('.diff .row')")
     wide = "return document.documentElement.scrollWidth"
     assert page.run(wide) <= 320
@@ -329,11 +345,13 @@ def test_five_thousand_findings(page: Browser, tmp_path: Path) -> None:
         if times[-1] < 2000:
             break
     assert min(times) < 2000
-    assert page.run("return document.querySelectorAll('#list li').length") == 200
+    assert page.run("return document.querySelectorAll('#list li').length") == 100
+    page.run("location.hash = 'findings'")
     page.click("#more")
-    assert page.run("return document.querySelectorAll('#list li').length") == 400
+    assert page.run("return document.querySelectorAll('#list li').length") == 200
+    page.run("location.hash = 'files'")
     page.click("#more-files")
-    assert page.run("return document.querySelectorAll('#files details').length") == 200
+    assert page.run("return document.querySelectorAll('#file-list > :not([hidden])').length") == 200
     quiet(page)
 
 
@@ -348,16 +366,22 @@ def test_nothing_left(page: Browser, tmp_path: Path) -> None:
 @in_browser
 def test_filters_stand_in_the_address(page: Browser, tmp_path: Path) -> None:
     show(page, run_result(3, 4), tmp_path)
+    page.run("location.hash = 'rest'")
     page.click('[data-filter="path"]')
     page.wait("location.hash.includes('file=package')")
     page.type("#search", "message")
     page.wait("location.hash.includes('q=message')")
     page.run("location.hash = '#code=NPU502&file=package%2Fmodule_0001.py'")
     page.wait("document.querySelector('#count').textContent === '1 of 15 findings in package/module_0001.py'")
+    page.click("#list summary")
+    page.wait("document.querySelector('#list pre.source')")
     assert page.run("return document.querySelector('#list pre.source').textContent") == "line_2 = 'cuda'"
     page.run("location.hash = '#code=%3Cb%3E&state=nonsense'")
     page.wait("document.querySelector('#count').textContent === '12 of 15 findings'")
     page.run("location.reload()")
+    page.wait("document.readyState === 'complete' && !document.querySelector('#findings').parentElement.open")
+    page.run("location.hash = 'findings'")
+    page.click("#list summary")
     page.wait("document.querySelector('#list a.code')")
     page.run("document.querySelector('#list a.code').click()")
     page.wait("document.querySelector('details.page[open]')")
@@ -381,8 +405,10 @@ def test_what_is_ticked_is_remembered(page: Browser, tmp_path: Path) -> None:
 @in_browser
 def test_on_paper_actions_are_open(page: Browser, tmp_path: Path) -> None:
     show(page, run_result(3, 4), tmp_path)
+    folded = "return [...document.querySelectorAll('.actions details.how')].filter((box) => !box.open).length"
+    before = page.run(folded)
     page.run("dispatchEvent(new Event('beforeprint'))")
-    assert page.run("return [...document.querySelectorAll('.actions details')].every((box) => box.open)")
+    assert before > 0 and page.run(folded) == 0
     page.run("dispatchEvent(new Event('afterprint'))")
-    assert not page.run("return [...document.querySelectorAll('.actions details')].some((box) => box.open)")
+    assert page.run(folded) == before
     quiet(page)

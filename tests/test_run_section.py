@@ -35,7 +35,8 @@ def test_a_run_is_put_into_the_page_once(migrated: Path) -> None:
     assert add_run(migrated, "stops", "a.py:1: <i>bad</i>", "line 1: <b>bad</b>")
     assert add_run(migrated, "runs", "it <ended> well", "all is well")
     text = page(migrated)
-    assert text.count("Run on the emulated NPU") == 1
+    assert text.count("Run on the emulated NPU") == 2  # in the contents, and over the section
+    assert text.count('href="#run"') == text.count('id="run"') == 1
     assert "<strong>runs</strong>: it &lt;ended&gt; well</p>" in text and "<strong>stops" not in text
 
 
@@ -78,6 +79,7 @@ def test_a_run_shows_the_actions_of_the_lines_that_it_speaks_of(stuck: Path) -> 
     ]
     assert [number for number, _, _ in proofs(manifest, [Seen("train.py", 9, "stopped by TypeError")])] == [1, 3]
     assert add_run(stuck, "runs", "sentence", "text", seen)
+    assert '<a href="#action-2">2. Replace DataParallel,' in page(stuck) and 'id="action-2"' in page(stuck)
     assert "2. Replace DataParallel," in page(stuck) and "train.py:7: NPU507" in page(stuck)
     odd = Seen("train.py", 7, "<b>\udcff\x1b")
     assert add_run(stuck, "runs", "sentence", "text", [odd]) and "&lt;b&gt;\\xff\\x1b" in page(stuck)
@@ -100,7 +102,7 @@ def test_a_run_and_a_proof_stand_beside_one_another(migrated: Path) -> None:
     text = page(migrated)
     assert "<strong>runs</strong>: it ended</p>" in text
     assert "<strong>equal</strong>: &lt;12&gt; steps</p>" in text and "of a proof" not in text
-    assert text.count("Compared with the original") == text.count("Run on the emulated NPU") == 1
+    assert text.count("Compared with the original") == text.count("Run on the emulated NPU") == 2
     manifest = read_manifest(migrated)
     assert manifest is not None
     assert edited_since(migrated, manifest) == []

@@ -32,7 +32,11 @@ def _blocks(text: str) -> list[dict[str, Any]]:
             continue
         for paragraph in re.split(r"\n\s*\n", part.strip()):
             words = _LINK.sub(r"\1", paragraph)
-            pieces = [{"code": bool(at % 2), "text": piece} for at, piece in enumerate(_CODE.split(words)) if piece]
-            if pieces:
-                blocks.append({"code": False, "pieces": pieces})
+            if found := pieces(words):
+                blocks.append({"code": False, "pieces": found})
     return blocks
+
+
+def pieces(text: str) -> list[dict[str, Any]]:
+    """A paragraph, with what stands in backticks told from the rest."""
+    return [{"code": bool(at % 2), "text": piece} for at, piece in enumerate(_CODE.split(text)) if piece]

@@ -26,7 +26,7 @@ from transplt.engine.actions.effort import effort_of
 from transplt.render.cell import visible
 from transplt.render.templates import asset, fill
 from transplt.report.action_lines import EFFORT_TEXT, about, how_many, place_text
-from transplt.report.code_pages import code_pages
+from transplt.report.code_pages import code_pages, pieces
 from transplt.report.file_page import file_page
 from transplt.report.page_data import page_data
 from transplt.report.records import RunResult
@@ -177,7 +177,7 @@ def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dic
         "effort": translated(EFFORT_TEXT[action.effort]),
         "many": gettext("one choice, {places}", places=how_many(action)) if _one_choice(action) else how_many(action),
         "repeated": _repeated(action),
-        "how": visible(action.how),
+        "how": pieces(visible(action.how)),
         "snippets": [(translated(each.where), visible_lines(each.text)) for each in snippets(action)],
         "codes": action.codes,
         "places": links[:_FIRST_PLACES],

@@ -17,7 +17,7 @@ from transplt.engine.actions.action import Action
 from transplt.rules.pages import DiagnosticError, load
 
 _MOST, _MOST_LINES, _MOST_CODES = 4, 12, 2
-_OPTION = marked("Give the migration this option, and it writes it:")
+_OPTION = marked("Give the migration this option, and it writes what it can:")
 _REQUIREMENT = marked("In the requirements:")
 _COMMAND = marked("On the command line:")
 _RECIPE = marked("In the Dockerfile:")
@@ -35,7 +35,6 @@ _FORMS = (
     (re.compile(r"(pip install --extra-index-url \S+)"), _COMMAND, "{0}"),
     (re.compile(r"\badd \"?(torch-npu==[\w.]+)"), _REQUIREMENT, "{0}"),
     (re.compile(r"\bwrite ([A-Z][A-Z0-9_]+=[^\s;,]+)"), _PLACE, "{0}"),
-    (re.compile(r"\(for an NPU alone: .+ -> (?:string )?(\S.*)\)$"), _CODE, "{0}"),
 )
 #: A package of another name that is installed with or for the one that is required.
 _PACKAGE = re.compile(r"^instead: ([a-z0-9]+(?:-[a-z0-9]+)+);")
