@@ -78,9 +78,9 @@ def test_no_python_files(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_missing_path(run: Run, tmp_path: Path) -> None:
-    assert run("-i", tmp_path / "none") == (2, f"Error: there is no file or folder {tmp_path / 'none'}\n")
+    assert run("-i", tmp_path / "none") == (2, f"Error: no such file or folder: {tmp_path / 'none'}\n")
     (tmp_path / "link").symlink_to("nowhere")
-    said = f"Error: there is no file or folder {tmp_path / 'link'} (a broken link)\n"
+    said = f"Error: no such file or folder: {tmp_path / 'link'} (a broken link)\n"
     assert run("-i", tmp_path / "link") == (2, said)
     (tmp_path / "loop").symlink_to("loop")
     code, err = run("-i", tmp_path / "loop")

@@ -93,7 +93,7 @@ def test_bundles_are_refused(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-sims"], "No such option: -sims (options are not bundled; -s and -sim stand alone)"),
+        (["-sims"], "No such option: -sims (short options cannot be combined)"),
         (["-i=proj"], "write -i 'proj' with a space instead of '-i=proj'"),
         (["check", "-r=rules.json"], "write -r 'rules.json' with a space instead of '-r=rules.json'"),
     ],
@@ -147,7 +147,7 @@ def test_wrong_usage_is_exit_code_2(
         (["chek"], "no command 'chek'; did you mean 'check'? To migrate a project: transplt -i chek -o OUT"),
         (["-i", project, "--nonsense"], "No such option"),
         (["-i", project, "--torch-version", "1.4"], f"torch version '1.4' is not known; choose one of 2.1 to {NEWEST}"),
-        (["-i", project, "-r", "none.json"], "none.json: there is no such rule file"),
+        (["-i", project, "-r", "none.json"], "none.json: no such rule file"),
         (["-i", project, "explain", "NPU101"], "-i/--input: not for 'explain'"),
         (["-i", project, "--jobs", "-1"], "Invalid value for '--jobs'"),
         (["explain", "NPU000"], "NPU000 is not a code of transplt"),
@@ -243,7 +243,7 @@ def test_a_defect_is_exit_code_3(
     monkeypatch.setattr("transplt.project.tree.migrate_tree", broken)
     code, _, err = call(monkeypatch, capsys, "-i", project)
     assert code == 3
-    assert "a defect of transplt (RuntimeError); no half-written output is left" in err
+    assert "an internal error of transplt (RuntimeError); no partial output is left" in err
 
 
 def test_a_run_that_cannot_finish_is_exit_code_3(
@@ -284,7 +284,7 @@ def test_an_interrupt_is_exit_code_130_and_leaves_nothing(project: Path, number:
     process.send_signal(number)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert err.strip() == "interrupted; no half-written output is left"
+    assert err.strip() == "interrupted; no partial output is left"
     assert os.listdir(project.parent) == ["proj"]
 
 
@@ -404,7 +404,7 @@ def test_without_a_word_the_three_commands_are_told_in_the_width_of_the_terminal
     [
         (OSError(28, "No space left on device"), 3, "Error: cannot write standard output: No space left on device\n"),
         (OSError(27, "File too large", "a.csv"), 3, "Error: cannot write a.csv: File too large\n"),
-        (MemoryError(), 3, "Error: not enough memory; no half-written output is left\n"),
+        (MemoryError(), 3, "Error: not enough memory; no partial output is left\n"),
         (BrokenPipeError(32, "Broken pipe"), 0, ""),
     ],
 )

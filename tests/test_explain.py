@@ -51,7 +51,7 @@ def told(name: str) -> list[tuple[str, str, str]]:
         ("torch.profiler.profile", "Rename", "NPU130", "becomes torch_npu.profiler.profile"),
         ("torch.autocast", "Form", "", 'torch.autocast("cuda") becomes torch.autocast("npu")'),
         ("torch.npu.matmul.allow_hf32", "Tuning", "", "what a tuning writes"),
-        ("CUDA_VISIBLE_DEVICES", "Variable", "", "becomes ASCEND_RT_VISIBLE_DEVICES; some of its values carry over"),
+        ("CUDA_VISIBLE_DEVICES", "Variable", "", "becomes ASCEND_RT_VISIBLE_DEVICES; partly with the same values"),
         ("ASCEND_RT_VISIBLE_DEVICES", "Variable", "", "takes the place of CUDA_VISIBLE_DEVICES"),
         ("CUBLAS_WORKSPACE_CONFIG", "Variable", "", "without a counterpart"),
         ("ACL_DUMP_DATA", "Variable", "", "keep 0 while operators of a dump are mapped"),
@@ -205,7 +205,7 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("torch.cuda.amp.autcast", "of torch.cuda.amp.autcast; known names like it: torch.cuda.amp.auto"),
+        ("torch.cuda.amp.autcast", "of torch.cuda.amp.autcast; similar names: torch.cuda.amp.auto"),
         ("NPU999", "NPU999 is not a code of transplt"),
         ("E501", "E501 is not a code of transplt"),
         ("a" * 5000, "nothing is known of aaaa"),

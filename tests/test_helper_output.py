@@ -282,7 +282,7 @@ def test_it_survives_discarded_edits_and_a_project_that_needs_it_no_more(project
     (out / "npu_port.py").write_text("mine\n")
     (out / "train.py").write_text("edited\n")
     refused = run("-i", str(project), "-o", str(tmp_path / "out"), "--force")
-    assert "was edited since transplt wrote it (train.py)" in str(refused.exception)
+    assert "was edited after transplt wrote it (train.py)" in str(refused.exception)
     (project / "train.py").write_text(PLAIN)
     (project / "models" / "net.py").write_text(PLAIN)
     migrated(project, tmp_path / "out", "--force", "--discard-edits")

@@ -95,7 +95,7 @@ def test_a_signal_leaves_nothing(source: Path, number: signal.Signals, jobs: str
         process.send_signal(number)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert err.strip() == "interrupted; no half-written output is left"
+    assert err.strip() == "interrupted; no partial output is left"
     assert not (source.parent / "out").exists()
 
 
@@ -110,7 +110,7 @@ def test_a_leftover_of_a_killed_run_is_named_and_removed(source: Path) -> None:
     (left,) = killed(source, WRITING)
     result = migrate_tree(source, source.parent / "out")
     (note,) = result.notes
-    assert note.startswith(f"removed {source.parent / 'out' / left}, left over by a run that was killed (process ")
+    assert note.startswith(f"removed {source.parent / 'out' / left}, left over from a run that was killed (process ")
     assert f"  {note}" in list(summary(result))
     assert os.listdir(source.parent / "out") == ["proj_msft"]
     assert not (result.output / MARK).exists()
@@ -141,7 +141,7 @@ def test_an_output_that_was_moved_aside_is_put_back(source: Path) -> None:
     with held(aside):
         output.rename(aside / output.name)
     (first, second) = remove_leftovers(output)
-    assert first == f"put back {output}, which a run that was killed had moved aside"
+    assert first == f"put back {output}, which a killed run had moved aside"
     assert second.startswith(f"removed {aside}, left over")
     assert os.listdir(output.parent) == ["proj_msft"]
 
@@ -273,7 +273,7 @@ def test_a_file_that_a_killed_fix_wrote_is_removed_by_the_next(source: Path) -> 
     with fixed(file) as process:
         _, err = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert f"removed {source / left}, left over by a run that was killed\n" in err
+    assert f"removed {source / left}, left over from a run that was killed\n" in err
     assert os.listdir(source) == ["a.py"]
 
 

@@ -123,7 +123,7 @@ def test_a_plan_reads_as_a_report_of_decisions(project: Path) -> None:
     assert "\n- torch-version: " in text
     assert re.search(r'\n- open: train\.py:5 NPU203 [0-9a-f]{10}\+9 `register\("cuda", 1\)`\n', text)
     assert "- style: npu\n\n<!-- npu, portable -->\n" in text
-    assert "## Left for a person (for reading)\n" in text
+    assert "## Left to do by hand (information)\n" in text
     assert "Scripts of the project, those that train first: train.py\n\n- main: none\n" in text
     assert "| Exchange between cards by hccl." in text
     assert text == planned(project)
@@ -191,10 +191,8 @@ def test_a_string_in_question_is_decided(project: Path) -> None:
     assert "as plan.md says: 1 place: leave; 1 place: npu\n" in said
     log = (out / "msFmkTranspltlog.txt").read_text()
     assert "NPU203 [applied, unsafe] device 'cuda' -> 'npu', as plan.md says" in log
-    assert "NPU203 [ignored: the plan leaves it]" in log
-    assert "NPU203,the plan leaves it" in (out / "tokens.csv").read_text().replace('"', "") or "the plan leaves it" in (
-        out / "tokens.csv"
-    ).read_text()
+    assert "NPU203 [ignored: the plan keeps it unchanged]" in log
+    assert "the plan keeps it unchanged" in (out / "tokens.csv").read_text()
 
 
 def test_a_backend_in_question_is_decided(project: Path) -> None:
@@ -235,7 +233,7 @@ def test_an_edit_on_offer_is_made_where_the_plan_says_so(project: Path) -> None:
     assert (made / "train.py").read_bytes() == with_plan
     left, said = migrated(project, decide(plan, at12="leave"))
     assert "get_device_capability() >= (8, 0)" in (left / "train.py").read_text()
-    assert f"{offered[1]} [ignored: the plan leaves it]" in (left / "msFmkTranspltlog.txt").read_text()
+    assert f"{offered[1]} [ignored: the plan keeps it unchanged]" in (left / "msFmkTranspltlog.txt").read_text()
 
 
 def test_one_edit_is_left_of_all_that_are_unsafe(project: Path) -> None:
@@ -252,7 +250,7 @@ def test_files_are_left_as_they_are(project: Path, pattern: str) -> None:
     assert 'dist.init_process_group("hccl")' in (out / "train.py").read_text()
     assert f"2 files left as they are ({pattern.removeprefix('./')})" in said
     rows = [row for row in (out / "tokens.csv").read_text().splitlines() if row.startswith("vendor/")]
-    assert len(rows) == 2 and all("the plan leaves it" in row for row in rows)
+    assert len(rows) == 2 and all("the plan keeps it unchanged" in row for row in rows)
 
 
 def test_codes_are_left(project: Path) -> None:
@@ -298,7 +296,7 @@ def test_what_the_style_speaks_against_is_not_followed(project: Path) -> None:
     plan = decide(planned(project), at5="npu").replace("- style: npu", "- style: portable")
     out, said = migrated(project, plan)
     assert 'register("cuda", 1)' in (out / "train.py").read_text()
-    assert "not followed: npu: train.py:5 NPU203: it writes for NPUs alone, and the style is portable" in said
+    assert "not followed: npu: train.py:5 NPU203: it only writes for NPUs, but the style is portable" in said
     bad = call("-i", project, "--plan", _written(project, plan.replace("- texts: no", "- texts: yes")))
     assert bad.exit_code == 2
     assert "plan.md (style: portable, texts: yes): --texts writes for NPUs alone" in bad.output
@@ -315,8 +313,8 @@ def test_the_command_line_wins_and_says_so(project: Path) -> None:
     plan = plan.replace("- tune: none", "- tune: all")
     _, said = migrated(project, plan, "--torch-version", "2.7", "--tune", "drop-last")
     assert "for torch 2.7 (--torch-version)" in said
-    assert "the command line wins over the plan: torch-version: 2.7, not 2.8" in said
-    assert "the command line wins over the plan: tune: drop-last, not all" in said
+    assert "the command line overrides the plan: torch-version: 2.7, not 2.8" in said
+    assert "the command line overrides the plan: tune: drop-last, not all" in said
 
 
 def test_what_nobody_decided_is_no_contradiction(project: Path) -> None:
@@ -383,7 +381,7 @@ def test_what_nobody_knows_ends_the_run(project: Path, line: str, error: str) ->
     ("data", "error"),
     [
         (b"", "is no plan of transplt"),
-        (b"- style: portable\n", "is no plan of transplt: it lacks the line"),
+        (b"- style: portable\n", "is not a plan of transplt: it lacks the line"),
         (b"\x00\xff\xfe\x80", "is no plan: not UTF-8"),
         (MARKER.encode() + b"\n\x00\n", "plan.md:2: the character U+0000 has no place in a plan"),
         (MARKER.encode() + b"\n" + b"x" * 5_000_000, "plans are read up to 4 MB"),

@@ -153,7 +153,7 @@ def test_a_folder_of_a_repository(project: Path) -> None:
 
 def test_what_is_not_committed_is_no_part_of_it(project: Path) -> None:
     (project / "new.py").write_text("import torch\ntorch.cuda.init()\n")
-    assert "changes that are not committed are no part of it" in port(project)
+    assert "uncommitted changes are not included" in port(project)
     assert "new.py" not in git(project, "ls-tree", "--name-only", "npu-port")
 
 
@@ -168,8 +168,8 @@ def test_hooks_and_filters_of_the_repository_do_not_run(project: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--branch", "a..b"), "git takes no branch of this name"),
-        (("--branch", "-x"), "git takes no branch of this name"),
+        (("--branch", "a..b"), "git does not accept this branch name"),
+        (("--branch", "-x"), "git does not accept this branch name"),
         (("--branch", "main"), "is checked out"),
         (("--prove", "'"), "--prove"),
     ],

@@ -192,7 +192,7 @@ def test_what_differs_is_no_duplicate(tmp_path: Path, kind: str, rules: list[dic
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (None, "there is no such rule file"),
+        (None, "no such rule file"),
         ("folder", "the rule file cannot be read"),
         (b'{"rules":\n{"\xff": 1}}', "must be UTF-8"),
         ('{"rules": {}}'.encode("utf-16"), "must be UTF-8"),

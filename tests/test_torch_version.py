@@ -65,12 +65,12 @@ NONE = "for which there is no torch_npu: this is the"
 @pytest.mark.parametrize(
     ("specifier", "version", "why"),
     [
-        ("==1.8.1", NEWEST, f"{NONE} newest of those with the fewest blockers"),
-        ("==1.13.1+cu117", NEWEST, f"{NONE} newest of those with the fewest blockers"),
-        ("==2.0.1", NEWEST, f"{NONE} newest of those with the fewest blockers"),
-        ("<2.0", NEWEST, f"{NONE} newest of those with the fewest blockers"),
-        (">=1.8,<1.12", NEWEST, f"{NONE} newest of those with the fewest blockers"),
-        ("~=1.13.1", NEWEST, f"{NONE} newest of those with the fewest blockers"),
+        ("==1.8.1", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
+        ("==1.13.1+cu117", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
+        ("==2.0.1", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
+        ("<2.0", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
+        (">=1.8,<1.12", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
+        ("~=1.13.1", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
         (">=1.8", NEWEST, "of which this is the newest with a torch_npu"),
         (">2.0", NEWEST, "of which this is the newest with a torch_npu"),
         (f"=={NEWEST}.0", NEWEST, ""),
@@ -109,7 +109,7 @@ def test_the_summary_and_the_log_say_what_changed(tmp_path: Path) -> None:
     (project / "requirements.txt").write_text("torch==1.8.1\n")
     (project / "train.py").write_text("import torch\ntorch.zeros(1).cuda()\n")
     done = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path)
-    said = f"requirements.txt asks for torch==1.8.1, {NONE} newest of those with the fewest blockers"
+    said = f"requirements.txt asks for torch==1.8.1, {NONE} newest of the versions with the fewest blockers"
     assert f"  torch {NEWEST} with torch_npu {NEWEST}" in done.stderr and f": {said}\n" in done.stderr
     assert "  2 changes of PyTorch since the pinned version may matter (-v lists them)" in done.stderr
     log = (tmp_path / "out" / "old_msft" / "msFmkTranspltlog.txt").read_text()

@@ -260,7 +260,7 @@ def test_gitignore_decides_about_untracked_files_that_are_not_source(tmp_path: P
         (r"\**", "*a", True),
         (r"\**", "ba", None),
         ("*a*b*c*d", "xaybzcd", True),
-        # As a regular expression these take for ever.
+        # As a regular expression these take forever.
         ("*" * 60 + "b", "a" * 200, None),
         ("*a" * 8 + "b", "a" * 200, None),
         ("**/a*/" * 6 + "b", "a/" * 60, None),

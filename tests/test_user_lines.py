@@ -211,7 +211,7 @@ def test_the_example_is_valid_and_can_be_tried(tmp_path: Path) -> None:
     assert transplt("rules", "validate", "rules.json", cwd=tmp_path).returncode == 0
     again = transplt("rules", "init", cwd=tmp_path)
     assert again.returncode == 2
-    assert again.stderr == "Error: rules.json is there already, and stays as it is; give another name\n"
+    assert again.stderr == "Error: rules.json exists and was not changed; give another name\n"
     (tmp_path / "t.py").write_text("import lib\nlib.cuda_sync()\nlib.loader(1, workers=2)\n")
     done = transplt("rules", "try", "rules.json", "t.py", cwd=tmp_path)
     lines = done.stdout.splitlines()

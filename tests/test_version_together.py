@@ -14,7 +14,7 @@ from transplt.rules.companions import companions, torch_beside, torch_minors
 from transplt.rules.tables import read_table
 
 NEWEST = TORCH_VERSIONS[-1]
-NONE = "for which there is no torch_npu: this is the newest of those with the fewest blockers"
+NONE = "for which there is no torch_npu: this is the newest of the versions with the fewest blockers"
 Tree = dict[str, str]
 
 

@@ -148,7 +148,7 @@ def test_survey_says_what_each_project_takes_and_what_unblocks(folders: Folders)
     (project,) = rest["repositories"]
     assert project["path"] == "project" and project["first"] == "Install the Ascend version of apex"
     assert project["stopped_by"][0] == project["first"] and "next_cursor" not in rest
-    assert [each.get("failed") for each in named["repositories"]] == [None, "there is no such folder"]
+    assert [each.get("failed") for each in named["repositories"]] == [None, "no such folder"]
     assert unblocking["unblocking"][0]["repositories"] == ["project"] and unblocking["unblocking"][0]["last_in"] == 1
     assert packages["packages"][0]["package"] == "apex" and packages["packages"][0]["instead"]
     assert (folders.root / "project/train.py").read_text() == APEX
@@ -236,8 +236,8 @@ def test_what_lies_outside_is_refused(path: str, folders: Folders, tmp_path: Pat
     [
         ("check", {"path": 3}, "check: path: 3 is not of type 'string'"),
         ("check", {"paths": "."}, "check: Additional properties are not allowed ('paths' was unexpected)"),
-        ("check", {"path": "nowhere"}, "there is no file or folder "),
-        ("check", {"path": "--fix"}, "there is no file or folder "),
+        ("check", {"path": "nowhere"}, "no such file or folder: "),
+        ("check", {"path": "--fix"}, "no such file or folder: "),
         ("explain", {}, "explain: 'name' is a required property"),
         ("explain", {"name": "--help"}, "nothing is known of --help"),
         ("look", {}, "there is no tool 'look': survey, check, explain, migrate, diagnose"),

@@ -153,7 +153,7 @@ def test_fix_refuses_uncommitted_changes(project: Path, call: Call) -> None:
     (project / "setup.py").write_text("# changed\n")
     code, _, err = call("check", "--fix", "--style", "npu")
     assert code == 2
-    assert "has changes that are not committed (setup.py)" in err and "--allow-dirty" in err
+    assert "has uncommitted changes (setup.py)" in err and "--allow-dirty" in err
     assert (project / "train.py").read_text() == TRAIN
     assert call("check", "--fix", "--style", "npu", "--allow-dirty")[0] == 1
     assert (project / "train.py").read_text() == FIXED
@@ -425,7 +425,7 @@ def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: C
     (project / "requirements.txt").write_text("torch==1.8.1\n")
     says = (
         "requirements.txt asks for torch==1.8.1, for which there is no torch_npu: "
-        "this is the newest of those with the fewest blockers"
+        "this is the newest of the versions with the fewest blockers"
     )
     _, _, err = call("check", "train.py")
     assert err.startswith(f"torch {DEFAULT_TORCH_VERSION} with torch_npu ") and f": {says}\n2 changes of PyTorch" in err

@@ -47,7 +47,7 @@ def test_the_patch_names_its_edits_and_git_passes_by_them(three: Path, call: Cal
 
 def test_only_these_edits_and_what_they_need(three: Path, call: Call) -> None:
     code, err = pick(call, "4")
-    assert code == 1 and "also made, as a picked edit needs it: 2\nfixed 2 edits in 1 file\n" in err
+    assert code == 1 and "also made, because a picked edit needs it: 2\nfixed 2 edits in 1 file\n" in err
     expected = THREE.replace("import torch\n", f"import torch\n{IMPORT}").replace(".cuda()", ".npu()")
     assert (three / "train.py").read_text() == expected
     assert (three / "run.sh").read_text() == "CUDA_VISIBLE_DEVICES=0 python train.py\n"
@@ -73,7 +73,7 @@ def test_all_of_them_are_what_fix_does(project: Path, call: Call) -> None:
 
 def test_a_line_that_goes_only_with_another_edit(three: Path, call: Call) -> None:
     _, err = pick(call, "2")
-    assert "not made, as it goes only with another edit: 2\n" in err and (three / "train.py").read_text() == THREE
+    assert "not made, because it needs another edit: 2\n" in err and (three / "train.py").read_text() == THREE
 
 
 def test_a_renamed_import_is_all_of_a_file(project: Path, call: Call) -> None:
@@ -81,7 +81,7 @@ def test_a_renamed_import_is_all_of_a_file(project: Path, call: Call) -> None:
     patch = call("check", "--diff")[1]
     last = [line for line in patch.splitlines() if line.startswith("#")][-1].split(":")[0].strip("# ")
     _, err = pick(call, last)
-    assert "also made, as a picked edit needs it: " in err and "cuda" not in (project / "train.py").read_text()
+    assert "also made, because a picked edit needs it: " in err and "cuda" not in (project / "train.py").read_text()
 
 
 def test_a_file_that_python_reads_only_with_its_edits_is_all_or_nothing(project: Path, call: Call) -> None:

@@ -66,7 +66,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(project: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "replace", refuse)
     before = sorted(os.listdir(project))
     file = project / "train.py"
-    with pytest.raises(CannotFinish, match="No space left on device; it is left as it is"):
+    with pytest.raises(CannotFinish, match="No space left on device; it was not changed"):
         write_changes([ChangedFile(file, "train.py", TRAIN.encode(), b"new", 1)])
     assert file.read_text() == TRAIN
     assert sorted(os.listdir(project)) == before

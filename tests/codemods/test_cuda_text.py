@@ -152,13 +152,13 @@ def test_a_path_to_torch_cuda_through_a_module_is_said(text: str) -> None:
     ("text", "reason"),
     [
         ('print("set CUDA_VISIBLE_DEVICES=0; then run")', "text for people"),
-        ('x = "tests/test_a.py::test_cuda"', "a name, of no device and no backend"),
-        ('x = "needs CUDA; and more"', "several words, in no place that is known to be read by a program"),
-        ('x = {"strategy": "NVCC"}', "a word in capitals, in no place that is known to take a device or a backend"),
-        ('assert "Self CUDA time total" in out', "a pattern that is looked for in texts"),
-        ('words = [".cuda", "x"]', "a name, of no device and no backend"),
-        ('x = d["cublas"]', "a key: names of entries stay"),
-        ('x = "a_cuda,b"', "a name, of no device and no backend"),
+        ('x = "tests/test_a.py::test_cuda"', "a name, not a device or backend"),
+        ('x = "needs CUDA; and more"', "several words, not known to be read by a program"),
+        ('x = {"strategy": "NVCC"}', "a word in capitals, not known to be used as a device or backend"),
+        ('assert "Self CUDA time total" in out', "a pattern that is matched against texts"),
+        ('words = [".cuda", "x"]', "a name, not a device or backend"),
+        ('x = d["cublas"]', "a key: keys are kept"),
+        ('x = "a_cuda,b"', "a name, not a device or backend"),
     ],
 )
 def test_what_strings_say_of_themselves(text: str, reason: str) -> None:

@@ -116,4 +116,4 @@ def cards():
 def test_a_program_without_which_this_one_goes_on(kind: str, way: str, said: bool) -> None:
     source = _TRIED.format(call='return subprocess.run(["nvidia-smi", "-L"], check=True)', kind=kind, way=way)
     (found,) = [each for each in migrate(source).findings if each.code == "NPU245"]
-    assert ("the program goes on" in found.message) == said and found.blocks == ("tidy" if said else "")
+    assert ("the program also runs" in found.message) == said and found.blocks == ("tidy" if said else "")

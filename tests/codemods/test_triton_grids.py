@@ -33,7 +33,7 @@ def said(launch: str, *, body: str = "pass", tuned: bool = False, before: str = 
         ("kernel[(triton.cdiv(n, 64), 4)](x, n)", "from n > 1,048,512 on"),
         ("kernel[(x.shape[0],)](x, n)", "from x.shape[0] > 65,535 on"),
         ("kernel[(triton.cdiv(dim, 64), batch, H)](x, n)", "has cdiv(dim, 64) * batch * H programs"),
-        ("kernel[(T * H, triton.cdiv(n, 64))](x, n)", "has T * H * cdiv(n, 64) programs: an NPU takes no more than"),
+        ("kernel[(T * H, triton.cdiv(n, 64))](x, n)", "has T * H * cdiv(n, 64) programs: an NPU allows at most"),
     ],
 )
 def test_from_which_size_on_a_grid_is_too_large(launch: str, when: str) -> None:

@@ -17,7 +17,7 @@ def told(body: str, version: str = TORCH_VERSIONS[-1]) -> list[str]:
     source = f"{HEAD}\n\ndef f(args, model, other, path):\n{textwrap.indent(body, '    ')}\n"
     result = migrate(source, torch_version=version)
     assert not result.changed
-    return [finding.message.partition("holds ")[2] for finding in result.findings if finding.code == "NPU154"]
+    return [finding.message.partition("contains ")[2] for finding in result.findings if finding.code == "NPU154"]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_attributes_of_self() -> None:
                 self.best.append(self.args.lr)
         """
     (found,) = [each for each in migrate(source).findings if each.code == "NPU154"]
-    assert found.message.endswith("holds self.args")
+    assert found.message.endswith("contains self.args")
     assert found.open
 
 
@@ -106,7 +106,7 @@ def numpy_told(body: str, *, files: dict[str, str] | None = None, more: str = ""
         f"def f(model, items, given, path):\n{textwrap.indent(body, '    ')}\n"
     )
     result = migrate(source, files=files or {"test.py": "import torch\n\nstate = torch.load('a', 'cpu')\n"})
-    return [finding.message.partition("holds ")[2] for finding in result.findings if finding.code == "NPU154"]
+    return [finding.message.partition("contains ")[2] for finding in result.findings if finding.code == "NPU154"]
 
 
 @pytest.mark.parametrize(

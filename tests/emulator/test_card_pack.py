@@ -218,7 +218,7 @@ def test_where_a_pack_may_go(tmp_path: Path) -> None:
     assert check_pack(tmp_path / "new", tmp_path / "program") == tmp_path / "new"
     with pytest.raises(UsageError, match="exists; name a new folder"):
         check_pack(tmp_path / "program", tmp_path)
-    with pytest.raises(UsageError, match=r"lies in .*program; name a folder beside it"):
+    with pytest.raises(UsageError, match=r"lies in .*program; name a folder outside it"):
         check_pack(tmp_path / "program" / "pack", tmp_path / "program")
 
 

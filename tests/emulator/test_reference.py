@@ -63,4 +63,4 @@ def test_checkpoints() -> None:
     assert absent["differences"] == ["the original saves net.pt, the migrated script does not"]
     unstable = compare(outcome(text, [save("a")]), outcome(text, [save("c", 3.0)]), outcome(text, [save("b", 2.0)]))
     assert (unstable["reason"], unstable["tensors"], unstable["unstable_tensors"]) == ("reference-unstable", 0, 1)
-    assert unstable["why"].startswith("the original does not repeat itself (0 printed results and 1 saved tensors")
+    assert unstable["why"].startswith("two runs of the original differ (0 printed results and 1 saved tensors")

@@ -77,20 +77,20 @@ PROBE = {"path": "/t.py", "line": 2, "code": "NPU101", "message": "torch.cuda.is
         ),
         ([process()], 7, False, ["script-failed"], "stops: it ended with exit code 7"),
         ([process(operators={})], -9, False, ["host-too-small", "no-npu-operator"],
-         "not run: a process was killed, as systems do when their memory is used up: this machine may be too small"),
+         "not run: a process was killed, probably because memory ran out: this machine may be too small"),
         (
             [process(operators={}, status="running")], -15, True,
-            ["timed-out"], "stops: it did not end within 5 s; where it stood is not known",
+            ["timed-out"], "stops: it did not finish within 5 s; the place is unknown",
         ),
         ([], 2, False, ["script-failed", "no-npu-operator"],
-         "not run: no Python process of it began; it ended with exit code 2"),
+         "not run: it started no Python process; it ended with exit code 2"),
         ([process(operators={})], 0, False, ["no-npu-operator"],
-         "not run: it ended well, and nothing was computed on the npu: every tensor stayed on the cpu"),
+         "not run: it ended normally, but computed nothing on the npu: every tensor stayed on the CPU"),
         ([process(operators={}, torch=None)], 0, False, ["no-npu-operator"],
-         "not run: it ended well, and nothing was computed on the npu: PyTorch was never imported"),
+         "not run: it ended normally, but computed nothing on the npu: PyTorch was never imported"),
         ([process(operators={}, findings=[{**PROBE, "level": "warning", "count": 1}])], 0, False,
          ["findings", "no-npu-operator"],
-         "not run: it ended well, and nothing was computed on the npu: "
+         "not run: it ended normally, but computed nothing on the npu: "
          "/t.py:2: NPU101 torch.cuda.is_available: it answers no"),
     ],
 )  # fmt: skip
@@ -139,12 +139,12 @@ def test_where_each_rank_stood_when_the_time_was_over() -> None:
     report = judge(*records, code=-15, timed_out=True)
     assert report.reasons == ["timed-out"]
     assert report.verdict.sentence == (
-        "it did not end within 5 s; rank 2 stood at /t.py:3, rank 3 had failed: /t.py:5: ValueError: no, "
+        "it did not finish within 5 s; rank 2 stood at /t.py:3, rank 3 had failed: /t.py:5: ValueError: no, "
         "rank 4 had ended, where rank 5 stood is not known, rank 10 stood at /té.py:12, in step"
     )
     assert report.as_json()["processes"][1]["stood"] == {"path": "/té.py", "line": 12, "function": "step"}
     text = as_text(report)
-    assert "nothing was computed" not in text and "in 3 of 3 processes that ended by themselves" in text
+    assert "nothing was computed" not in text and "in 3 of 3 processes that ended normally" in text
 
 
 def test_processes_that_tell_nothing_are_left_out_unless_there_are_no_others() -> None:
@@ -191,7 +191,7 @@ COMPARED = {
     [
         ({}, "equal: 8 printed numbers and 1 saved tensor agree with those of old.py, within 1e-05"),
         ({"unstable": 1}, "equal: 8 printed numbers and 1 saved tensor agree with those of old.py, within 1e-05; "
-         "1 printed number left out, which the original does not repeat"),
+         "1 printed number skipped, which differ between runs of the original"),
         ({"reason": "reference-differs", "differences": ["a", "b", "c"]}, "differs: a, and 2 more differences"),
         ({"reason": "reference-unstable", "why": "so it is"}, "runs: it ended well, and so it is"),
     ],

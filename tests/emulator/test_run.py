@@ -82,7 +82,7 @@ def test_leftover_cuda_stops_the_script(transplt_run: Any) -> None:
         "stops",
         ["cuda-leftover", "findings", "no-npu-operator"],
     )
-    assert report["sentence"] == "leftover CUDA at train.py:3: NPU210 Tensor.cuda(): use .npu()"
+    assert report["sentence"] == "leftover use of CUDA at train.py:3: NPU210 Tensor.cuda(): use .npu()"
     [finding] = report["findings"]
     assert (finding["path"], finding["line"], finding["code"]) == ("train.py", 3, "NPU210")
     assert "train.py:3: NPU210 Tensor.cuda(): use .npu()" in err
@@ -105,7 +105,7 @@ def test_recorded_leftovers(transplt_run: Any) -> None:
 def test_nothing_on_the_npu_is_not_run(transplt_run: Any) -> None:
     code, report, err = transplt_run("import torch\nprint(torch.ones(2) + 1)\n")
     assert (code, report["verdict"], report["reasons"]) == (1, "not run", ["no-npu-operator"])
-    assert "not run: it ended well, and nothing was computed on the npu: every tensor stayed on the cpu" in err
+    assert "not run: it ended normally, but computed nothing on the npu: every tensor stayed on the CPU" in err
     assert transplt_run("print(1)\n", options=["--exit-zero"])[0] == 0
 
 
@@ -125,7 +125,7 @@ def test_a_script_that_does_not_end(transplt_run: Any) -> None:
         "import torch, time\ntorch.ones(1).npu()\ntime.sleep(600)\n", options=["--timeout", "5"]
     )
     assert (code, report["verdict"], report["reasons"]) == (1, "stops", ["timed-out"])
-    assert report["sentence"] == "it did not end within 5 s; it stood at train.py:3"
+    assert report["sentence"] == "it did not finish within 5 s; it stood at train.py:3"
 
 
 HANGING = """\
@@ -153,7 +153,7 @@ def test_a_time_out_says_where_each_rank_stood(transplt_run: Any, tmp_path: Path
     code, report, err = transplt_run(HANGING, str(tmp_path / "store"), "hang", options=["--timeout", "40"])
     assert (code, report["verdict"], report["reasons"]) == (1, "stops", ["timed-out"])
     assert report["sentence"] == (
-        "it did not end within 40 s; rank 0 stood at train.py:12, in work, rank 1 stood at train.py:10, in work"
+        "it did not finish within 40 s; rank 0 stood at train.py:12, in work, rank 1 stood at train.py:10, in work"
     )
     assert "nothing was computed" not in err
 

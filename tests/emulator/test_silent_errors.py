@@ -22,7 +22,7 @@ def test_a_run_tells_each_line_once(transplt_run: Any) -> None:
     found = [each for each in report["findings"] if each["code"] == "NPU736"]
     assert code == 0 and sorted(each["line"] for each in found) == marked()
     assert all(each["level"] == "info" and each["help"].rpartition("; ")[2].startswith("https://") for each in found)
-    assert f"operators with known silent errors, under their conditions: {len(found)}\n" in said
+    assert f"operators with known silent errors, under the known conditions: {len(found)}\n" in said
     (attention,) = (each for each in found if "npu_fusion_attention" in each["message"])
     assert attention["message"].startswith(
         "npu::npu_fusion_attention is known to give wrong results without an error: a query whose keys are all masked"

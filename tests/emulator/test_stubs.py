@@ -43,11 +43,11 @@ def test_what_is_meant(given: str, files: tuple[str, ...], path: str, pictures: 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("gone.py", "--stubs gone.py: neither a file nor one of the ready stubs (torchvision)."),
-        ("gone=5", "--stubs gone=5: neither a file nor one of the ready stubs (torchvision)."),
+        ("gone.py", "--stubs gone.py: neither a file nor a built-in stub (torchvision)."),
+        ("gone=5", "--stubs gone=5: neither a file nor a built-in stub (torchvision)."),
         *(
             (f"torchvision={count}",
-             f"--stubs torchvision={count}: a number of pictures stands behind =, such as torchvision=256.")
+             f"--stubs torchvision={count}: after = comes the number of images, such as torchvision=256.")
             for count in ("", "0", "-1", "many", "1.5", "1000000", "\u0663")
         ),
     ],

@@ -63,7 +63,7 @@ def as_words(reading: Reading) -> str:
         ("import torch\n@dataclass\nclass Train:\n    device: str = 'cuda'\n", "device", "device"),
         ("import torch\nclass TrainConfig(Base):\n    device: str = 'cuda'\n", "device", "device"),
         ("parser.add_argument('--device', default='cuda')\n", "device", "device"),
-        # a file without a word of CUDA, which is not parsed
+        # a file silently of CUDA, which is not parsed
         ("import os\nd = cfg.train.device\n", "train.device", "device"),
         ("import os\nd = cfg['train']['device']\n", "train.device", "device"),
         # nobody reads it, whatever it is called

@@ -48,7 +48,7 @@ def search(target: Target, seconds: float, seed: int, scratch: Path) -> tuple[by
 
     def try_one(data: bytes) -> None:
         nonlocal tried
-        # What is found is made smaller, but not for ever.
+        # What is found is made smaller, but not forever.
         if time.monotonic() > end + (60 if failed else 0):
             return
         tried += 1

@@ -47,7 +47,7 @@ def written(source: str, **more: Any) -> tuple[str, list[str]]:
 def test_the_default_of_the_guide_where_nothing_speaks_against_it() -> None:
     text, said = written(HEAD + LOOP)
     assert 'opt_level="O2"' in text
-    assert said == ["level O2 of apex: nothing that is seen of the program speaks against it"]
+    assert said == ["level O2 of apex: nothing found in the program prevents it"]
 
 
 @pytest.mark.parametrize(

@@ -333,7 +333,7 @@ def test_branches_whose_wrapper_cannot_wait_stay(old: str, new: str) -> None:
 )
 def test_a_wrapper_that_is_used_before_the_optimizer_stays(between: str) -> None:
     source = WRAPPED.replace("optimizer =", f"{between}optimizer =")
-    stays(source + LOOP, "the model is wrapped before the optimizer is made")
+    stays(source + LOOP, "the model is wrapped before the optimizer is created")
 
 
 def test_a_wrapper_behind_the_optimizer_stays_where_it_is() -> None:
@@ -750,15 +750,15 @@ def test_what_loses_its_digits_with_o1(loss: str, why: str) -> None:
 
 def test_a_program_without_a_card() -> None:
     source = HEAD.replace('net.to("npu")', "torch.nn.Linear(4, 1)") + LOOP
-    stays(source, "nothing in sight puts anything of this program on a card")
+    stays(source, "no code that puts this program on a card was found")
 
 
 @pytest.mark.parametrize(
     ("step", "why"),
     [
         ("optims.critic.step()", "where optims.critic, whose step follows, is made as an optimizer cannot be seen"),
-        ("scheduler.step()", "no step of an optimizer follows this backward pass in the same function"),
-        ("env.step(x)", "no step of an optimizer follows this backward pass in the same function"),
+        ("scheduler.step()", "no optimizer step follows this backward pass in the same function"),
+        ("env.step(x)", "no optimizer step follows this backward pass in the same function"),
     ],
 )
 def test_a_backward_pass_without_a_step(step: str, why: str) -> None:

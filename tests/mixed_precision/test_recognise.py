@@ -57,7 +57,7 @@ def test_what_is_recognised(head: str, line: str, what: str, where: str) -> None
     result = migrate(source, amp="native")
     assert not result.changed
     (text,) = said(result)
-    assert text.startswith(f"this program has mixed precision already ({what}): nothing is added to it | ")
+    assert text.startswith(f"this program already has mixed precision ({what}): nothing is added to it | ")
     assert (where in text.partition(" | ")[2]) if where else text.endswith(" | ")
     assert all(item.level is Level.INFO for item in result.findings if item.code == "NPU742")
 
@@ -97,7 +97,7 @@ def test_a_file_that_is_imported_counts() -> None:
     net = "import torch\n\n\ndef build():\n    with torch.autocast('npu'):\n        return torch.nn.Linear(8, 8)\n"
     result = migrate(TRAIN, files={"net.py": net}, amp="native")
     assert not result.changed
-    assert said(result)[0].startswith("this program has mixed precision already (torch's autocast in net.py)")
+    assert said(result)[0].startswith("this program already has mixed precision (torch's autocast in net.py)")
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def records(result: FileResult, code: str) -> list[tuple[str, str, str]]:
     ]
 
 
-FIRST, OUTSIDE = "the loss is worked out first", "the backward pass stands outside of autocast"
+FIRST, OUTSIDE = "the loss is computed first", "the backward pass runs outside autocast"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_brackets_around_a_loss_become_those_of_the_call(body: str, after: str, 
 def test_parameters_and_arguments(call: str, handed: str) -> None:
     result = migrate(FUNCTION.format(call=call), amp="native")
     found = [item for item in records(result, "NPU741") if not item[0]]
-    assert found == [("", ", scaler", "train gets the scaler"), ("", handed, "the scaler is handed over")]
+    assert found == [("", ", scaler", "train gets the scaler"), ("", handed, "the scaler is passed on")]
     assert "optimizer: torch.optim.Optimizer, scaler, epochs)" in result.data.decode()
 
 

@@ -139,7 +139,7 @@ def test_damaged_dumps(tmp_path: Path) -> None:
 def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.ones(2))
     (tmp_path / "a.txt").write_text("mine")
-    with pytest.raises(UsageError, match="is there already; --force replaces it"):
+    with pytest.raises(UsageError, match="exists; --force replaces it"):
         call(str(tmp_path / "a.npy"), "-o", str(tmp_path))
     assert (tmp_path / "a.txt").read_text() == "mine"
     call(str(tmp_path / "a.npy"), "-o", str(tmp_path), "--force")

@@ -1,7 +1,7 @@
 # distributed: converts
 # same with W processes: no (batch statistics)
 # amp: converts
-# apex: refused (the model is wrapped before the optimizer is made)
+# apex: refused (the model is wrapped before the optimizer is created)
 # apex O1: converts
 # run: --batch {batch}
 # then: data_parallel.py --resume

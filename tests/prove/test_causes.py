@@ -135,7 +135,7 @@ def called(*calls: tuple[str, float, Sequence[Any]]) -> Training:
 @pytest.mark.parametrize(
     ("one", "other", "said"),
     [
-        ([("batch_norm", 1.0, [0.1])], [("batch_norm", 1.0, [0.2])], "20: batch_norm is given other numbers here"),
+        ([("batch_norm", 1.0, [0.1])], [("batch_norm", 1.0, [0.2])], "20: batch_norm gets other values here"),
         # What gives another result comes before what is only given other numbers.
         (
             [("pad", 1.0, [0]), ("add", 1.0, [1])], [("pad", 1.0, [1]), ("add", 2.0, [1])],

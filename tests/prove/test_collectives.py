@@ -362,7 +362,7 @@ def test_a_hang_that_nothing_explains() -> None:
     (found,) = faults(one, other, hung=True)
     assert (found.kind, found.ranks) == ("hang", (0, 1))
     assert found.text == (
-        "the ranks wait for one another: rank 0 stands in all_reduce of float32 [4] at train.py:3; "
+        "the ranks wait for each other: rank 0 stands in all_reduce of float32 [4] at train.py:3; "
         "rank 1 stands in all_reduce of float32 [4] at train.py:3"
     )
 

@@ -25,8 +25,8 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ("old new --main train.py", "Error: there is no script train.py in old."),
-        ("old new/main.py --main train.py", "Error: there is no script train.py in old."),
+        ("old new --main train.py", "Error: no such script: train.py in old."),
+        ("old new/main.py --main train.py", "Error: no such script: train.py in old."),
         ("old new --nproc 0", f"Error: --nproc 0: {NUMBERS}"),
         ("old new --nproc 1,,2", f"Error: --nproc 1,,2: {NUMBERS}"),
         ("old new --nproc two", f"Error: --nproc two: {NUMBERS}"),

@@ -126,7 +126,7 @@ def test_the_one_line_that_is_another() -> None:
     told = pointed(SEEN, [edit(9, 9), edit(3, 30, True)])
     assert (told.place, told.original) == (Place("main.py", 9), Place("main.py", 8))
     assert told.cause == (
-        "no other line differs from the original, but for devices and for what many cards need; main.py:40: mul gives "
+        "no other line differs from the original in more than devices and distributed training; main.py:40: mul gives "
         "another result here"
     )
 
@@ -135,7 +135,7 @@ def test_a_few_lines_that_are_others() -> None:
     told = pointed(SEEN, [edit(9, 10), edit(30, 30)])
     assert told.place == SEEN.place
     assert told.cause.endswith(
-        "lines that differ from the original, but for devices: main.py:9, main.py:10, main.py:30"
+        "lines that differ from the original in more than devices: main.py:9, main.py:10, main.py:30"
     )
 
 
@@ -143,7 +143,7 @@ def test_a_caller_that_is_another() -> None:
     called = Difference("x", Place("main.py", 40), None, 1, "", (), (Place("main.py", 50), Place("main.py", 60)))
     told = pointed(called, [edit(9, 9), edit(60, 60)])
     assert told.place == Place("main.py", 60)
-    assert told.cause == "this line is not that of the original; seen at main.py:40"
+    assert told.cause == "this line differs from the original; seen at main.py:40"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_lines_that_are_asked(lines: Lines, place: int) -> None:
 def test_what_differs_from_one_process_comes_from_other_lines_where_none_is_for_many_cards() -> None:
     told = pointed(SEEN, [edit(9, 9)], Lines.OF_RANKS_FIRST)
     assert told.place == Place("main.py", 9)
-    assert told.cause.startswith("no other line differs from the original, but for devices; ")
+    assert told.cause.startswith("no other line differs from the original in more than devices; ")
     # Of many lines that are for many cards nobody knows which: the one that is not is not it.
     many = [edit(9, 9), edit(20, 39, True), edit(50, 60, True)]
     assert pointed(SEEN, many, Lines.OF_RANKS_FIRST) == SEEN
@@ -166,14 +166,14 @@ def test_what_differs_from_one_process_comes_from_other_lines_where_none_is_for_
 
 def test_no_other_line_is_said_of_the_lines_that_were_asked() -> None:
     told = pointed(SEEN, [edit(9, 9), edit(20, 20, True)], Lines.OF_RANKS)
-    assert told.cause.startswith("no other line for many cards differs from the original; main.py:40: ")
+    assert told.cause.startswith("no other line for several cards differs from the original; main.py:40: ")
 
 
 def test_the_place_of_an_event_stays() -> None:
     event = replace(SEEN, event=True, callers=(Place("main.py", 60),))
     told = pointed(event, [edit(60, 60)])
     assert told.place == SEEN.place
-    assert told.cause.endswith("; lines that differ from the original, but for devices: main.py:60")
+    assert told.cause.endswith("; lines that differ from the original in more than devices: main.py:60")
 
 
 def test_the_line_of_the_original_is_told_where_it_was_not_known() -> None:

@@ -141,7 +141,7 @@ def test_what_was_migrated_is_equal(tmp_path: Path) -> None:
         "--report", "k.html",
     )  # fmt: skip
     assert told.startswith(
-        "transplt prove: equal: 4 kernels compared in 6 launches, equal to the bit; of large grids a sample: 100 of "
+        "transplt prove: equal: 4 kernels compared in 6 launches, bit-identical; of large grids a sample: 100 of "
         "375 programs; 2 never launched\n"
     )
     assert code == 0
@@ -214,7 +214,7 @@ def test_what_cannot_be_compared_is_told(tmp_path: Path) -> None:
         ("--kernels old new --calls new/main.py", "Error: --calls new/main.py cannot be read: "),
         ("--kernels old new --calls calls.json", "Error: --calls calls.json: not a file that --save-calls of this "),
         ("--kernels old new --card-pack pack", "Error: --kernels makes no card pack: prove the whole program for that"),
-        ("old new --tolerance 0.1", "Error: --calls, --save-calls and --tolerance are for --kernels."),
+        ("old new --tolerance 0.1", "Error: --calls, --save-calls and --tolerance need --kernels."),
     ],
 )
 def test_wrong_input(arguments: str, told: str, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_other_kernels_in_their_place_are_compared_by_the_result() -> None:
 
 def test_a_sample_that_wrote_nothing_in_common_says_nothing() -> None:
     result = judged(call("a"), found(launch("a", compared=0)))
-    assert str(result["a"].verdict) == "runs: of the programs that ran, no two wrote the same elements"
+    assert str(result["a"].verdict) == "runs: no two of the programs that ran wrote the same elements"
 
 
 ERROR = {"reason": "kernel b: tl.load takes no float64 [NPU570]", "path": "ops.py", "line": 5}
@@ -132,7 +132,7 @@ def test_the_whole_says_how_much_of_what() -> None:
     calls = Calls(recorded, "main.py:3: KeyError")
     proof = KernelProof.of(judge(calls, [found(launch("a"), launch("b"))]), calls, ["d (ops.py:40)"], 1.0)
     assert as_text(proof).splitlines() == [
-        "transplt prove: equal: 2 kernels compared in 2 launches, equal to the bit; 1 never launched",
+        "transplt prove: equal: 2 kernels compared in 2 launches, bit-identical; 1 never launched",
         "  kernel  place     launches  programs  verdict  largest difference",
         "  a       ops.py:3  1         8         equal    none",
         "  b       ops.py:3  1         8         equal    none",

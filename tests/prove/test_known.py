@@ -138,7 +138,7 @@ def test_a_proof_makes_the_runs_of_the_original_once(tmp_path: Path, monkeypatch
         told.append(prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1"))
     assert [each.verdict for each in told] == ["equal", "equal", "differs"]
     assert "made before" not in told[0].output
-    assert "1 run of the original made before (--no-cache makes them anew)" in told[1].output
+    assert "1 run of the original from the cache (--no-cache repeats them)" in told[1].output
 
 
 #: The first, third, ... run of the original takes the branch.

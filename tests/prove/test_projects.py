@@ -123,8 +123,8 @@ def test_a_script_in_a_folder_below_is_a_project_of_its_own(folder: Path) -> Non
 @pytest.mark.parametrize(
     ("main", "data", "told"),
     [
-        ("train.py", (), "there is no script train.py in {}."),
-        ("data", (), "there is no script data in {}."),
+        ("train.py", (), "no such script: train.py in {}."),
+        ("data", (), "no such script: data in {}."),
         ("../net/main.py", (), "--main ../net/main.py: name a path in {}, relative to it."),
         ("/etc/hosts", (), "--main /etc/hosts: name a path in {}, relative to it."),
         ("main.py", ("..",), "--data ..: name a path in {}, relative to it."),
@@ -140,7 +140,7 @@ def test_what_is_no_path_of_the_project(main: str, data: tuple[str, ...], told: 
 
 
 def test_a_folder_without_main_py_says_which_option_names_the_script(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^there is no script main\.py in .*; name the script with --main\.$"):
+    with pytest.raises(UsageError, match=r"^no such script: main\.py in .*; name the script with --main\.$"):
         find_project(tmp_path, "", ())
 
 

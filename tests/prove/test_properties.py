@@ -180,7 +180,7 @@ PART = epoch_of([0, 1, 2, 3], sampler="SubsetRandomSampler", batch=4)
         # Data sets that the program divides by itself: the indices are those of the parts.
         (PLAIN, epoch_of([0, 1], size=4), epoch_of([0, 1], size=4), ""),
         (PLAIN, epoch_of([0, 1]), epoch_of([0, 1]),
-         "every rank trains on the same samples in the same order, so that W cards do the work of one"),
+         "every rank trains on the same samples in the same order, so W cards do the work of one"),
         (PLAIN, epoch_of([0, 2], [4, 6]), epoch_of([0, 2], [5, 7]),
          "2 samples of epoch 1 are given to more than one rank"),
         (PLAIN, epoch_of([0, 2], [4]), epoch_of([1, 3], [5]), "2 of 8 samples are given to no rank in epoch 1"),
@@ -205,7 +205,7 @@ SHARES = ([0, 2], [1, 3])
 #: The next epoch begins, in a program that knows no modes.
 NEXT: Events = [("loader", {"epoch": 1})]
 ALONE = (
-    "train.py:60: each rank evaluates its own share, and nothing brings the results together: what is printed and "
+    "train.py:60: each rank evaluates its own share, and the results are not combined: what is printed and "
     "decided (early stopping, best checkpoint, ReduceLROnPlateau) is that of one rank's share"
 )
 

@@ -176,7 +176,7 @@ LATE, OTHER = (Stop(f"ValueError: {why}", Place("train.py", 20), 1) for why in (
         ([[{}] * 3, [{}] * 3], OTHER, ["stops: rank 1 of the migrated program, after 3 steps that agree: train.py:20: "
          "ValueError: late; the original itself stops: rank 1: train.py:20: ValueError: other"]),
         ([[{}, {"value": 0.8}, {}], [{}] * 3], LATE, ["differs: train.py:12: Net.0 differs between rank 0 and rank 1 "
-         "after step 2; nothing exchanges gradients or parameters between the ranks"]),
+         "after step 2; the ranks exchange no gradients or parameters"]),
         ([[{}], []], LATE, ["not run: the original itself stops: rank 1: train.py:20: ValueError: late; the migrated "
          "program stops in the same way"]),
     ],

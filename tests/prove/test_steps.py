@@ -92,7 +92,7 @@ def test_how_numbers_of_the_optimizer_are_called(key: str, one: Any, other: Any,
 def test_before_the_first_step() -> None:
     two = {"start": (1.0, 2.0)}
     assert "SGD has 2 parameters, in the original 1" in said([{}], [{}], remade=two)
-    assert "Net.0 begins with other values than in the original" in said([{}], [{}], remade={"start": (1.5,)})
+    assert "Net.0 starts with other values than in the original" in said([{}], [{}], remade={"start": (1.5,)})
 
 
 def test_the_loss_comes_before_the_gradient_and_the_parameter() -> None:

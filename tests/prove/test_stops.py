@@ -57,11 +57,11 @@ def proven(original: Run, migrated: Run) -> Proof:
         (run([{}], operators=0), run([{}]), "equal: 1 step compared with the original's"),
         # Nothing is on a card.
         (run([{}], operators=0), run([{}], operators=0), "not run: neither program computes anything on a card"),
-        (run([{}]), run([{}], operators=0), "not run: nothing was computed on the npu"),
+        (run([{}]), run([{}], operators=0), "not run: nothing was computed on the NPU"),
         # Before a step.
         (run(None, LOST, 0), run(None, LOST, 0),
          f"not run: the original itself stops: train.py:3: {LOST.reason}; the migrated program stops in the same way"),
-        (run(None, LOST, 0), run([{}]), "runs: the migrated program ran to its end; nothing to compare: the original "
+        (run(None, LOST, 0), run([{}]), "runs: the migrated program ran to the end; nothing to compare: the original "
          f"itself stops: train.py:3: {LOST.reason}"),
         (run([{}]), run(None, LOST, 0), f"stops: the migrated program: train.py:3: {LOST.reason}"),
         (run([{}], LOST), run(None, BROKEN, 0), f"stops: the migrated program: train.py:9: {BROKEN.reason}; the "
@@ -73,9 +73,9 @@ def proven(original: Run, migrated: Run) -> Proof:
          f"original itself stops: train.py:9: {BROKEN.reason}"),
         (run([{}], BROKEN, 0), run([{}], BROKEN_THERE, 0), "not run: neither program computes anything on a card; the "
          f"original itself stops: train.py:9: {BROKEN.reason}; the migrated program stops in the same way"),
-        (run([{}], BROKEN), run([{}], BROKEN_THERE, 0), "not run: nothing was computed on the npu; the original "
+        (run([{}], BROKEN), run([{}], BROKEN_THERE, 0), "not run: nothing was computed on the NPU; the original "
          f"itself stops: train.py:9: {BROKEN.reason}; the migrated program stops in the same way"),
-        (run([{}], BROKEN), run([{}] * 2, None, 0), "not run: nothing was computed on the npu; the original itself "
+        (run([{}], BROKEN), run([{}] * 2, None, 0), "not run: nothing was computed on the NPU; the original itself "
          f"stops: train.py:9: {BROKEN.reason}"),
         (run([{}], operators=0), run([{}], BROKEN_THERE, 0), "stops: the migrated program, after 1 step that agrees: "
          f"train.py:10: {BROKEN_THERE.reason}"),
@@ -166,7 +166,7 @@ def test_an_unseeded_start(seeded: Run, unseeded: Run, original: Run, verdict: s
         (run(None, LOST), run(None, LOST), f"not run: the original itself stops: train.py:3: {LOST.reason}; the "
          "migrated program stops in the same way"),
         (run([{}], operators=0), run([{}], operators=0), "not run: neither program computes anything on a card"),
-        (run([{}]), run([{}]), "not run: the program begins no process group"),
+        (run([{}]), run([{}]), "not run: the program starts no process group"),
     ],
 )  # fmt: skip
 def test_what_is_said_of_ranks(reference: Run, ranks: Run, verdict: str) -> None:

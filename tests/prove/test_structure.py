@@ -45,8 +45,8 @@ def test_mixed_precision_adds_events(added: Sequence[str]) -> None:
         (("mode",), (), "the switch to training of the original is missing"),
         ((), ("clip",), f"{CLIP} is not in the original"),
         ((), ("zero_grad",), "zero_grad is not in the original"),
-        (("clip",), ("scheduler",), f"a step of StepLR comes where the original has {CLIP}"),
-        (("clip", "mode"), ("mode", "clip"), "the switch to training comes where the original does not have it"),
+        (("clip",), ("scheduler",), f"a step of StepLR appears where the original has {CLIP}"),
+        (("clip", "mode"), ("mode", "clip"), "the switch to training appears where the original does not have it"),
         (("no_grad",), (), "no_grad of the original is missing"),
     ],
 )
@@ -58,7 +58,7 @@ def test_other_events(one: Sequence[str], other: Sequence[str], told: str) -> No
     ("one", "other", "told"),
     [
         (("autocast", "clip"), (), f"{CLIP} of the original is missing"),
-        (("autocast", "clip"), ("mode",), f"the switch to training comes where the original has {CLIP}"),
+        (("autocast", "clip"), ("mode",), f"the switch to training appears where the original has {CLIP}"),
         (("clip",), ("autocast",), f"{CLIP} of the original is missing"),
         (("autocast",), ("no_grad", "clip"), f"{CLIP} is not in the original"),
     ],

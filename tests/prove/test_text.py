@@ -52,7 +52,7 @@ def test_several_comparisons_say_theirs() -> None:
         f"transplt prove: {told}",
         "  a",
         "    equal: 20 steps compared",
-        "    tolerance: none was needed, what was compared is equal to the bit",
+        "    tolerance: none was needed: the results are bit-identical",
         "  b",
         f"    {told}",
         f"    tolerance: {CLOSE}",

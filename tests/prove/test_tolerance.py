@@ -134,7 +134,7 @@ def test_figures_that_roundings_decide_are_not_compared() -> None:
     held = hold(trained(*one), trained(*port), PLAIN, gaps, lambda: [shaken])
     assert compared_whole(held.decided, 3) == (
         2,
-        "2 figures from step 2 on left out, which roundings decide: the original's own move as far when its "
+        "2 figures from step 2 on left out, which rounding errors decide: the original's own move as far when its "
         "parameters are off by a few roundings",
     )
 
@@ -144,4 +144,4 @@ def test_bounds_in_words() -> None:
     assert in_words(widths, Rounding(1e-6)) == (
         "losses within 0.00001 to 0.00003, gradients within 0.0002: 8 times what roundings of 1e-6 make of it"
     )
-    assert in_words([], PLAIN) == "none was needed, what was compared is equal to the bit"
+    assert in_words([], PLAIN) == "none was needed: the results are bit-identical"

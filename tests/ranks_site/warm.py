@@ -31,7 +31,7 @@ def _site():
 
 
 def _end_with(server):
-    """A rank that nobody waits for any more does not go on for ever."""
+    """A rank that nobody waits for any more does not go on forever."""
     while os.getppid() == server:
         time.sleep(1)
     os._exit(1)

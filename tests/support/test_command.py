@@ -66,7 +66,7 @@ def test_what_is_printed(project: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert run(project) == 1
     assert run(project, "--exit-zero", "-q") == 0
     text = capsys.readouterr().out
-    assert "no torch version supports all that the project uses" in text
+    assert "no torch version supports everything the project uses" in text
     first = text.split("  to do: ")[1].splitlines()[1]
     assert first.startswith("    1. Fix the files that Python 3 cannot parse, and migrate them again (stops at import;")
     assert "transplt run --shapes" in text

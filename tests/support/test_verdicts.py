@@ -167,7 +167,7 @@ def test_what_is_well_known_is_not_unverified(name: str) -> None:
 def test_unverified() -> None:
     assert said("import torch\ntorch.jit.trace(f, x)\ntorch.jit.trace(g, x)\n") == [("NPU524", "torch.jit.trace", 2)]
     (found,) = findings("import torch\ntorch._foreach_zzz(x)\n")
-    assert "private name" in found.message and not found.open
+    assert "is private to torch" in found.message and not found.open
 
 
 def test_what_the_migration_speaks_of_is_not_said_twice() -> None:

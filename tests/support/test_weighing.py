@@ -167,15 +167,15 @@ def test_a_version_counts() -> None:
         ),
         (
             Weighed(Status.DOUBTED, executed=True, ports=39),
-            ("all operators that it reaches have NPU kernels", "39 ports that train on NPUs use it"),
+            ("all operators that it reaches have NPU kernels", "39 migrated projects that train on NPUs use it"),
         ),
         (
             Weighed(Status.DOUBTED, executed=True, may_lack=("c",)),
-            ("what its plain calls reach has NPU kernels (its operator aten::c has none)",),
+            ("the operators of its plain calls have NPU kernels (its operator aten::c has none)",),
         ),
         (
             Weighed(Status.DOUBTED, named=True, ports=1),
-            ("the operator of its name has an NPU kernel", "a port uses it"),
+            ("the operator of its name has an NPU kernel", "a migrated project uses it"),
         ),
         (Weighed(Status.UNKNOWN), ()),
     ],

@@ -45,11 +45,11 @@ def test_a_survey_keeps_what_it_knows_and_names_what_fails(tmp_path: Path) -> No
     out = tmp_path / "out"
     code, said, progress = run(free, bound, tmp_path / "gone", "-o", out)
     assert code == 1
-    assert "2 analysed now, 0 unchanged" in progress and "failed: there is no such folder" in progress
+    assert "2 analysed now, 0 unchanged" in progress and "failed: no such folder" in progress
     assert "2 repositories analysed, 1 failed" in said
     value = document(out)
     assert [row["name"] for row in value["repositories"]] == ["free", "bound"]
-    assert [(row["name"], row["reason"]) for row in value["failed"]] == [("gone", "there is no such folder")]
+    assert [(row["name"], row["reason"]) for row in value["failed"]] == [("gone", "no such folder")]
     assert value["total"]["nothing_stops"] == 1
     (first,) = value["unblocking"]
     assert (first["kind"], first["name"], first["only"], first["blocks"]) == ("package", "tutel", ["bound"], ["bound"])
@@ -156,7 +156,7 @@ def test_nothing_to_survey_and_no_survey_before(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nothing to survey"):
         run("-o", tmp_path / "out")
     (tmp_path / "old.json").write_text("{}")
-    with pytest.raises(UsageError, match="is no survey of transplt"):
+    with pytest.raises(UsageError, match="is not a survey by transplt"):
         run(tmp_path, "-o", tmp_path / "out", "--since", tmp_path / "old.json")
 
 
@@ -177,5 +177,5 @@ def test_parquet_has_the_rows_of_the_first_sheet(tmp_path: Path) -> None:
     rows = parquet.read_table(tmp_path / "out/survey.parquet").to_pylist()
     assert [(row["repository"], row["packages"], row["failed"]) for row in rows] == [
         ("one", "tutel", ""),
-        ("gone", None, "there is no such folder"),
+        ("gone", None, "no such folder"),
     ]

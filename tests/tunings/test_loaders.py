@@ -8,7 +8,7 @@ from tests.tunings.tuned import check_tuned, check_untuned
 
 TUNE = "data-loader"
 
-#: A script without a word of CUDA: nothing else is edited in it. The arguments of the loader go in.
+#: A script silently of CUDA: nothing else is edited in it. The arguments of the loader go in.
 SCRIPT = """
 import torch
 from torch.utils.data import DataLoader

@@ -13,7 +13,7 @@ NPU, HCCL, APPLY, LEAVE = "npu", "hccl", "apply", "leave"
 IN_QUESTION = {"NPU203": NPU, "NPU302": HCCL}
 
 #: Why something stays that a plan leaves; the words of a reason in rules/support/reasons.json.
-PLAN_LEAVES = "the plan leaves it"
+PLAN_LEAVES = "the plan keeps it unchanged"
 #: The help of an edit that could be made, where somebody picks others.
 NOT_PICKED = "not picked; --fix without --pick makes this edit"
 

@@ -19,7 +19,7 @@ class UsageError(TranspltError):
 
 
 class CannotFinish(TranspltError):
-    """The run could not finish (full disk, a folder that cannot be written); no half-written output is left."""
+    """The run could not finish (full disk, a folder that cannot be written); no partial output is left."""
 
     exit_code = 3
 

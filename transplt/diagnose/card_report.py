@@ -42,7 +42,7 @@ def _host(result: CardResult) -> Iterator[str]:
         yield f"host: not looked at: {result.host_failed}"
     wrong = [check for check in result.checks if check[1] in ("wrong", "missing")]
     if not result.host_failed:
-        yield f"host: {many(len(wrong), 'thing')} to mend" if wrong else "host: nothing to mend"
+        yield f"host: {many(len(wrong), 'thing')} to fix" if wrong else "host: nothing to fix"
     for what, state, text, do in wrong:
         yield f"  {state:<9}{what}: {text}{f' -> {do}' if do else ''}"
     if result.failed:

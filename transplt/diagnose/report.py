@@ -56,21 +56,21 @@ def diagnosis_text(collected: Collected, sources: Sequence[Source], project: Pro
         return "\n".join([f"transplt diagnose: no error in {read}", *_remarks(collected)]) + "\n"
     lines = [f"transplt diagnose: {many(len(failures), 'error')} in {read}; begin with the first"]
     if collected.untimed():
-        lines.append("Some lines have no time: those stand last, and their order among the logs is not known.")
+        lines.append("Some lines have no time; they come last, and their order among the logs is unknown.")
     for number, failure in enumerate(failures, 1):
         lines += ["", *_failure(number, failure, project, collected)]
     if collected.unknown_left_out:
-        lines += ["", f"{many(collected.unknown_left_out, 'more error')} that are not known are left out."]
+        lines += ["", f"{many(collected.unknown_left_out, 'more unknown error')} omitted."]
     lines += _remarks(collected)
     if any(each.cut_short for each in sources):
-        lines += ["", "What comes up thousands of times was not counted to the end: numbers are at least so large."]
+        lines += ["", "Messages that occur thousands of times were not all counted: their numbers are lower bounds."]
     return "\n".join(lines) + "\n"
 
 
 def _failure(number: int, failure: Failure, project: Project | None, collected: Collected) -> Iterator[str]:
     error, head = failure.head.error, failure.head
     if error is None:
-        yield f"{number}. An error that is not known"
+        yield f"{number}. An unknown error"
     else:
         after = " - it follows from another error" if failure.consequence and number > 1 else ""
         yield f"{number}. {error.title}  [{error.code or error.name}]{after}"
@@ -107,7 +107,7 @@ def _failure(number: int, failure: Failure, project: Project | None, collected: 
         yield from labelled("silent" if index == 0 else "", f"{row.text()}; {row.do} ({CODE}, {row.source})")
     if failure.beside:
         beside = ", ".join(each.code or each.name for each in failure.beside.values())
-        yield from labelled("with it", f"{beside} (transplt explain says more)")
+        yield from labelled("with it", f"{beside} (see transplt explain)")
 
 
 def _numbers(failure: Failure) -> list[str]:
@@ -162,7 +162,7 @@ def _failure_table(failure: Failure, project: Project | None, collected: Collect
         "name": error.name if error else None,
         "code": error.code if error else "",
         "kind": error.kind.name.lower() if error else "unknown",
-        "title": error.title if error else "An error that is not known",
+        "title": error.title if error else "An unknown error",
         **_place(head),
         "text": shortened(head.text, _MOST_TEXT),
         "around": [visible(text) for text in head.around],

@@ -86,12 +86,12 @@ def _remove(folder: Path, target: Path) -> Iterator[str]:
         before = folder / target.name
         if os.path.lexists(before) and not os.path.lexists(target):
             os.rename(before, target)
-            yield f"put back {shown(target)}, which a run that was killed had moved aside"
+            yield f"put back {shown(target)}, which a killed run had moved aside"
         remove_tree(folder)
         gone = "removed" if not folder.exists() else "cannot remove all of"
-        yield f"{gone} {where}, left over by a run that was killed (process {mark['pid']})"
+        yield f"{gone} {where}, left over from a run that was killed (process {mark['pid']})"
     except OSError as error:
-        yield f"cannot remove {shown(folder)}, left over by a run that was killed: {reason(error)}"
+        yield f"cannot remove {shown(folder)}, left over from a run that was killed: {reason(error)}"
     finally:
         if handle is not None:
             os.close(handle)

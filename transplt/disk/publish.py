@@ -41,7 +41,9 @@ def check_output(source: Path, target: Path, *, force: bool, discard_edits: bool
         raise UsageError(f"the output {shown(target)} exists; --force replaces it if transplt wrote it")
     manifest = None if target.is_symlink() else read_manifest(target)
     if manifest is None:
-        raise UsageError(f"{shown(target)} was not written by transplt, so --force leaves it alone; move it away first")
+        raise UsageError(
+            f"{shown(target)} was not written by transplt, so --force does not replace it; move it away first"
+        )
     # Functions of the port that were changed are kept beside the new ones.
     kept = manifest.get("helpers", [])
     edited = [] if discard_edits else [path for path in edited_since(target, manifest) if path not in kept]
@@ -49,7 +51,7 @@ def check_output(source: Path, target: Path, *, force: bool, discard_edits: bool
         names = ", ".join(shown(path) for path in edited[:_SHOWN_FILES])
         more = f" and {len(edited) - _SHOWN_FILES} more" if len(edited) > _SHOWN_FILES else ""
         raise UsageError(
-            f"{shown(target)} was edited since transplt wrote it ({names}{more}); --discard-edits throws that away"
+            f"{shown(target)} was edited after transplt wrote it ({names}{more}); --discard-edits discards these edits"
         )
 
 
@@ -94,7 +96,7 @@ def publish(stage: Staging, *, replace: bool) -> None:
     try:
         if os.path.lexists(stage.target):
             if not replace:
-                raise UsageError(f"{shown(stage.target)} appeared while transplt worked, so nothing was written")
+                raise UsageError(f"{shown(stage.target)} appeared during the migration, so nothing was written")
             aside = Path(tempfile.mkdtemp(prefix=f".{hidden(stage.target)}.old.", dir=stage.target.parent))
             hold.enter_context(held(aside))
             os.rename(stage.target, aside / stage.target.name)

@@ -115,7 +115,7 @@ def remove_unfinished(paths: Iterable[Path]) -> Iterator[str]:
             for each in sorted(os.listdir(folder)):
                 made = _UNFINISHED.fullmatch(each)
                 if made is not None and made[1] in beside and _removed(folder / each):
-                    yield f"removed {shown(folder / each)}, left over by a run that was killed"
+                    yield f"removed {shown(folder / each)}, left over from a run that was killed"
 
 
 def _removed(left: Path) -> bool:

@@ -16,8 +16,8 @@ from transplt.rules.tables import read_table
 _VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 _CARRIES = {
     "yes": "",
-    "partly": " (some of its values carry over)",
-    "no": " (its values are different)",
+    "partly": " (partly with the same values)",
+    "no": " (with different values)",
 }
 
 

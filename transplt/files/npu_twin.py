@@ -28,7 +28,7 @@ _FOR_GPUS = re.compile(rb"^[ \t]*accelerators:|\bnvidia\.com/gpu\b", re.M)
 #: A plugin or a device that a project which handles the NPU has chosen.
 _PLUGIN, _DEVICE = "NPU512", "NPU821"
 #: The words of the reasons `npu-own` and `project-reads`.
-NPU_OWN = "a file of the project's own for the NPU"
+NPU_OWN = "a file of the project for the NPU"
 PROJECT_READS = "read by the Python of a project that supports NPUs"
 
 

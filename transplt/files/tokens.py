@@ -59,7 +59,7 @@ Known = Callable[[int, int], Cause | None]
 MAX_FINDINGS = 200
 _MAX_NAME = 120
 #: The words of the reasons `file-beside` and `project-beside`.
-FILE_BESIDE = "a file of its own for the NPU lies beside it"
+FILE_BESIDE = "a file for the NPU exists next to it"
 PROJECT_BESIDE = "a file for CUDA in a project that supports NPUs"
 
 

@@ -1,7 +1,7 @@
 """Which optimizers of a program can be the fused ones of torch_npu, and where each of them goes.
 
 The fused optimizers pack parameters and gradients into one tensor each at their first step (torch_npu/optim/
-npu_fused_optim_base.py). What takes a gradient or a parameter out of there afterwards trains wrongly without a word, so
+npu_fused_optim_base.py). What takes a gradient or a parameter out of there afterwards trains wrongly silently, so
 an optimizer is only changed when everything that happens to it and to its gradients is in sight.
 """
 

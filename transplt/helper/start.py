@@ -21,7 +21,7 @@ _started = False
 def start() -> None:
     """Take this rank's card and join the other ranks, as torchrun's variables say; one process without torchrun.
 
-    All ranks then draw what rank 0 would draw. A group that is there already is used. Calling it again does nothing,
+    All ranks then draw what rank 0 would draw. A group that already exists is used. Calling it again does nothing,
     nor does a call in a child that `multiprocessing` started, such as a worker of a loader.
     """
     global _started

@@ -125,7 +125,7 @@ def _alone(executor: Executor, work: Callable[[_Item], _Result], item: _Item) ->
         return executor.submit(work, item).result()
     except (Exception, CancelledError) as error:
         text = " ".join(str(error).split())[:200]
-        return Died(f"the worker that had it died ({type(error).__name__}{': ' * bool(text)}{text})")
+        return Died(f"the worker died ({type(error).__name__}{': ' * bool(text)}{text})")
 
 
 class Inline(Executor):

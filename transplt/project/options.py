@@ -149,7 +149,7 @@ def find_source(path: Path) -> Path:
         os.stat(path)
     except FileNotFoundError as error:
         broken = " (a broken link)" if path.is_symlink() else ""
-        raise UsageError(f"there is no file or folder {shown(path)}{broken}") from error
+        raise UsageError(f"no such file or folder: {shown(path)}{broken}") from error
     except OSError as error:
         raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
     source = Path(os.path.realpath(path))
@@ -176,16 +176,16 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
     if settings.torch_npu_import not in IMPORTS:
         raise UsageError(f"torch_npu_import must be one of {', '.join(IMPORTS)}, not {settings.torch_npu_import!r}")
     if settings.entry and portable:
-        raise UsageError("what `distributed` writes is for NPUs alone, and the style is portable; give --style npu")
+        raise UsageError("`distributed` only writes for NPUs, but the style is portable; use --style npu")
     _refuse_amp(options, settings)
     tune = parse_tunings(options.tune or "", version)
     adapt = parse_adaptors(options.adapt or "", version)
     if portable and settings.texts:
-        raise UsageError("--texts writes for NPUs alone, and the style is portable; give --style npu")
+        raise UsageError("--texts only writes for NPUs, but the style is portable; use --style npu")
     if portable and settings.docs:
-        raise UsageError("--docs writes for NPUs alone, and the style is portable; give --style npu")
+        raise UsageError("--docs only writes for NPUs, but the style is portable; use --style npu")
     if portable and (settings.amp != "off" or tune or adapt):
-        raise UsageError("--amp, --tune and --adapt write for NPUs alone, and the style is portable; give --style npu")
+        raise UsageError("--amp, --tune and --adapt only write for NPUs, but the style is portable; use --style npu")
     return replace(
         settings,
         # Each rank sets its own device.

@@ -26,7 +26,8 @@ _FLOOR = re.compile(r"(?<![<!])=|>")
 _NEWEST = TORCH_VERSIONS[-1]
 _NEWEST_WITH_ONE = marked("{path} asks for {text}, for which there is no torch_npu: this is the newest that has one")
 _FEWEST_BLOCKERS = marked(
-    "{path} asks for {text}, for which there is no torch_npu: this is the newest of those with the fewest blockers"
+    "{path} asks for {text}, for which there is no torch_npu: this is the newest of the versions with the fewest "
+    "blockers"
 )
 #: So many asks, and so many blockers, are spelled out.
 _MOST_ASKS, _MOST_BLOCKERS = 8, 3
@@ -110,7 +111,7 @@ def _of_voices(heard: Sequence[Voice], version: str) -> TorchTarget:
     asked = {"path": ask.pin.path, "text": ask.text}
     if ask.read.pinned:
         return _target(version, Sentence("{path} asks for {text}", **asked))
-    why = Sentence("{path} asks for {text}, of which this is the newest with a torch_npu", **asked)
+    why = Sentence("{path} asks for {text}; this is the newest of them with a torch_npu", **asked)
     return _target(version, why, ask.read.named)
 
 

@@ -186,7 +186,7 @@ def _workers(plan: Plan, found: Inventory) -> int | Where:
         from transplt.project.executors import parse_executor
 
         if options.jobs is not None:
-            raise UsageError("--jobs is for processes of transplt's own, and --executor names others: give one of them")
+            raise UsageError("--jobs and --executor cannot be combined")
         return parse_executor(options.executor)
     return default_jobs(found.files) if options.jobs is None else options.jobs
 

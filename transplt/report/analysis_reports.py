@@ -233,4 +233,4 @@ def _ranking(summaries: Sequence[Summary]) -> Iterator[str]:
         cells += [str(value).rjust(width) for value, width in zip(row[1:], widths[1:], strict=True)]
         yield "  ".join(cells).rstrip()
     yield ""
-    yield "the least work first; hours are a rough sum: 0.25 for low, 1.5 for medium, 8 for high effort"
+    yield "least work first; hours are a rough estimate: 0.25 for low, 1.5 for medium, 8 for high effort"

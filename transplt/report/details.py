@@ -51,7 +51,7 @@ def _codes(result: RunResult) -> Iterator[str]:
     counts["remarks"].subtract(finding.code for finding in remarks)
     headings = {
         "done": gettext("edits by code:"),
-        "remarks": gettext("remarks, no work:"),
+        "remarks": gettext("remarks, nothing to do:"),
         "ignored": gettext("ignored:"),
     }
     for name, heading in headings.items():
@@ -62,4 +62,4 @@ def _codes(result: RunResult) -> Iterator[str]:
     if remarks:
         sheets = Counter(analysis_sheet(finding) for finding in remarks)
         listed = ", ".join(f"{count} {sheet}" for sheet, count in sheets.most_common())
-        yield "  " + gettext("remarks of the analysis, no work: {counts}", counts=listed)
+        yield "  " + gettext("remarks of the analysis, nothing to do: {counts}", counts=listed)

@@ -146,7 +146,7 @@ def _happened(result: RunResult) -> Iterator[str]:
     if result.settings.entry and result.written == "all":
         yield _launch(result)
     if "env_npu.sh" in result.reports:
-        yield gettext("settings of the host to try, all in comments: {file}", file=result.reports["env_npu.sh"])
+        yield gettext("host settings to try (all commented out): {file}", file=result.reports["env_npu.sh"])
 
 
 def _levels(result: RunResult) -> Iterator[str]:
@@ -203,7 +203,7 @@ def _launch(result: RunResult) -> str:
         return gettext("no launch script: the program was not made distributed (NPU332 says why)")
     if any(finding.code == "NPU340" for finding in result.findings):
         return gettext(
-            "to start it: bash {script}; every rank trains with all of the data, so more cards are no faster (NPU340)",
+            "to start it: bash {script}; every rank trains on all of the data, so more cards are no faster (NPU340)",
             script=name,
         )
     return gettext("to start it: bash {script} [--nproc N] [arguments of the script]", script=name)

@@ -47,7 +47,7 @@ def error_of_module(module: str) -> KnownError:
         f"plog-{module.lower()}", "", f"{part} reports an error", Kind.WRAPPER,
         "A line of CANN's log without a code. The first ERROR of the process in time is nearest to the cause.",
         "The text of the line says it, or what the other modules logged just before it.",
-        ("Read the first ERROR lines of this process, of all modules: later ones mostly follow from them.",
+        ("Read the first ERROR lines of this process in all modules: later ones usually follow from them.",
          "Search for the text of the line, without numbers."),
     )  # fmt: skip
 

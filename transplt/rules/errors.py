@@ -107,8 +107,8 @@ class KnownError:
 
 #: Said with errors that show themselves later than they happen.
 LATE = (
-    "The card works behind the program's back: the line and the stack at which this shows may belong to a later, "
-    "innocent call. Run again with ASCEND_LAUNCH_BLOCKING=1 (slow), and the stack names the call that failed."
+    "The card computes asynchronously: the reported line and stack may belong to a later, "
+    "unrelated call. Run again with ASCEND_LAUNCH_BLOCKING=1 (slow) to get the stack of the call that failed."
 )
 _KINDS = {
     Kind.CAUSE: "a cause", Kind.FAULT: "a fault", Kind.WRAPPER: "says that something below failed",
@@ -187,7 +187,9 @@ def predicted_errors(finding: str, document: str = "") -> str:
         rows.append(f"- {f'[{name}]({document}#{error.name})' if document else name}: {error.title}")
     if not rows:
         return ""
-    head = "## Errors on the card\n\nWhat is left of it shows on an NPU as one of these (`transplt diagnose LOG`):\n\n"
+    head = (
+        "## Errors on the card\n\nOn an NPU, what is left of it shows up as one of these (`transplt diagnose LOG`):\n\n"
+    )
     return head + "\n".join(rows) + "\n"
 
 

@@ -148,7 +148,7 @@ def _lines(text: str) -> dict[JsonPath, int]:
         elif key_next:
             path = (*stack[-1][0], json.loads(token))
             if path in lines:
-                raise JsonError(f"the key {token} stands here twice", line, path)
+                raise JsonError(f"the key {token} appears twice", line, path)
             lines[path] = line
         else:
             lines.setdefault(path, line)

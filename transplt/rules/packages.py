@@ -179,7 +179,10 @@ def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
     if first is None or not _below(versions, _numbers(first)):
         return None
     shown = "".join(versions.split())
-    message = f"the requirement {name} {shown} limits it to versions below {first}, the first version that works with torch_npu"
+    message = (
+        f"the requirement {name} {shown} limits it to versions below {first}, the first version that works "
+        "with torch_npu"
+    )
     help_text = f"raise the pin; {row['note']}" if row.get("note") else "raise the pin"
     return PackageAdvice(TOO_OLD, message, help_text, normalised(name))
 

@@ -34,15 +34,15 @@ class Reason:
         """The page that `transplt explain` prints, Markdown."""
         return (
             f"# {self.name}: {self.words.replace('{}', 'LIBRARY')} (doubt: {self.doubt.name.lower()})\n\n"
-            f"A reason why a CUDA word stays as it is; tokens.csv lists the words that stay for it.\n\n"
+            f"A reason why a CUDA word is not changed; tokens.csv lists the words with this reason.\n\n"
             f"## To check it\n\n{self.check}\n\n## Doubt\n\n{_MEANING[self.doubt]}\n"
         )
 
 
 _MEANING = {
-    Doubt.HIGH: "high: nobody followed the value; it was taken for what its name or place suggests.",
-    Doubt.MEDIUM: "medium: decided from the whole project, but code that was not followed may do otherwise.",
-    Doubt.LOW: "low: it follows from the grammar, from an edit or a finding beside it, or from what somebody said.",
+    Doubt.HIGH: "high: the value was not followed; its name or place suggests the reason.",
+    Doubt.MEDIUM: "medium: decided from the whole project, but code that was not followed may use it differently.",
+    Doubt.LOW: "low: it follows from the syntax, from an edit or finding next to it, or from a comment or setting.",
 }
 
 

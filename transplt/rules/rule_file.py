@@ -79,7 +79,7 @@ def _read(name: str) -> str:
     try:
         data = read_regular(name, RULES)
     except FileNotFoundError:
-        raise RuleFileError(name, "$", 0, "there is no such rule file") from None
+        raise RuleFileError(name, "$", 0, "no such rule file") from None
     except OSError as error:
         raise RuleFileError(name, "$", 0, f"the rule file cannot be read: {error.strerror or error}") from None
     try:

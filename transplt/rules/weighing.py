@@ -59,13 +59,16 @@ class Weighed:
         if self.lacks:
             found.append(f"{_operators(self.lacks)} no NPU kernel")
         elif self.may_lack:
-            found.append(f"what its plain calls reach has NPU kernels ({_operators(self.may_lack)} none)")
+            found.append(f"the operators of its plain calls have NPU kernels ({_operators(self.may_lack)} none)")
         elif self.executed:
             found.append("all operators that it reaches have NPU kernels")
         elif self.named:
             found.append("the operator of its name has an NPU kernel")
         if self.ports:
-            found.append(f"{self.ports} ports that train on NPUs use it" if self.ports > 1 else "a port uses it")
+            found.append(
+                f"{self.ports} migrated projects that train on NPUs use "
+                "it" if self.ports > 1 else "a migrated project uses it"
+            )
         return tuple(found)
 
 

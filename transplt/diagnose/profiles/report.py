@@ -30,7 +30,7 @@ def profiles_text(reading: Reading, project: Project | None) -> str:
     lines: list[str] = []
     if len(reading.profiles) > 1:
         lines += _ranks(reading.profiles)
-        lines += ["", "Of them the one that computes longest; name its folder, or another, to see one alone.", ""]
+        lines += ["", "The one that computes longest is shown; name a folder to see another one.", ""]
     if reading.profiles:
         lines += _profile(slowest(reading.profiles), project)
     if reading.logs is not None:
@@ -58,8 +58,8 @@ def parts_of(steps: list[ProfiledStep]) -> list[tuple[str, float]]:
     """The parts of all steps, in microseconds: together they are the whole."""
     return [
         ("computing", sum(step.computing for step in steps)),
-        ("communication that nothing hides", sum(step.not_hidden for step in steps)),
-        ("the card has nothing to do", sum(step.free for step in steps)),
+        ("communication that is not overlapped by computation", sum(step.not_hidden for step in steps)),
+        ("the card is idle", sum(step.free for step in steps)),
     ]
 
 
@@ -90,7 +90,7 @@ def _profile(profile: Profile, project: Project | None) -> Iterator[str]:
         for line, device, host, operators in dear[:_MOST_OPERATORS]:
             yield f"   {_cut(line, 60):<62}{ms(device):>10}{ms(host):>11}  {_cut(operators, 60)}"
     found = findings_of(profile)
-    yield from ("", "What to do, the dearest first" if found else "Nothing in it is slow for a reason that is known.")
+    yield from ("", "What to do, most expensive first" if found else "Nothing in it is slow for a known reason.")
     for number, one in enumerate(found, 1):
         yield from ("", *_finding(number, one, project))
 
@@ -170,8 +170,8 @@ def _logs(logs: OpInfo, project: Project | None) -> Iterator[str]:
             yield f"      {count:>6}x {_cut(form, 100)}"
     found = findings_of_logs(logs)
     if not logs.repeats:
-        yield from ("", "Too few steps to tell whether operators are compiled again: four or more show it.")
-    yield from ("", "What to do" if found else "Nothing in them is slow for a reason that is known.")
+        yield from ("", "Too few steps to tell whether operators are recompiled: at least four are needed.")
+    yield from ("", "What to do" if found else "Nothing in them is slow for a known reason.")
     for number, one in enumerate(found, 1):
         yield from ("", *_finding(number, one, project))
 

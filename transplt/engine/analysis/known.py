@@ -30,7 +30,7 @@ from transplt.rules.torch_calls import overloads_of
 from transplt.rules.versions import in_order
 from transplt.rules.weighing import Status
 
-_CARRIES = {"yes": "its values carry over", "partly": "some of its values carry over", "no": "its values are different"}
+_CARRIES = {"yes": "with the same values", "partly": "partly with the same values", "no": "with different values"}
 _TUNING = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MOST_PAGES = 8
 _VERDICTS = {
@@ -212,7 +212,7 @@ def _weighed(api: str) -> Iterator[Fact]:
     if reached := weighing.reaches(api):
         yield Fact("Kernels", f"it reaches {', '.join(f'aten::{name}' for name in reached)}", executed)
     if count := weighing.known_ports(api):
-        used = f"{count} ported programs that train on NPUs use it" if count > 1 else "a port uses it"
+        used = f"{count} migrated projects that train on NPUs use it" if count > 1 else "a migrated project uses it"
         yield Fact("Ports", used, ports)
     for status, (text, code) in _VERDICTS.items():
         if status in verdicts:

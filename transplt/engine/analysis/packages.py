@@ -18,8 +18,8 @@ from transplt.rules.packages import packages
 CODE = "NPU513"
 _MESSAGES = {
     "native": "works on NPU",
-    "works": "runs unchanged as far as is known",
-    "cpu": "computes on the CPU beside an NPU",
+    "works": "known to run unchanged",
+    "cpu": "computes on the CPU next to an NPU",
 }
 
 

@@ -25,14 +25,14 @@ class VersionAdvice:
     def text(self) -> str:
         """One line for a person."""
         if self.lowest:
-            has_all = marked("torch {version} is the lowest version that has all that the project uses")
+            has_all = marked("torch {version} is the lowest version that supports everything the project uses")
             return Sentence(has_all, version=self.lowest)
         left = self.unsupported[self.best]
         names: str = ", ".join(left[:3])
         if len(left) > 3:
             names = Sentence("{names} and {count} more", names=names, count=len(left) - 3)
         return Sentence(
-            "no torch version supports all that the project uses; torch {version} lacks the least: {names}",
+            "no torch version supports everything the project uses; torch {version} has the fewest gaps: {names}",
             version=self.best, names=names,
         )  # fmt: skip
 

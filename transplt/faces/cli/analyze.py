@@ -41,7 +41,7 @@ def _documented(name: str) -> str:
     found = documented_as(name)
     if found not in documented_cards():
         known = ", ".join(documented_cards())
-        raise ValueError(f"the documentation of torch_npu says nothing of {name} by itself; it knows {known}")
+        raise ValueError(f"the documentation of torch_npu does not mention {name} by itself; it knows {known}")
     return found
 
 
@@ -131,7 +131,7 @@ def read_library(folder: Path) -> dict[str, str]:
     except OSError as error:
         raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UsageError(f"{shown(path)} is no analysis of transplt; make one with transplt analyze -o") from error
+        raise UsageError(f"{shown(path)} is not an analysis by transplt; make one with transplt analyze -o") from error
     for name, extension in list(names.items()):
         first, _, rest = name.partition(".")
         if first in _LAYOUTS and rest:
@@ -145,12 +145,12 @@ def check_target(target: Path, sources: Sequence[Path]) -> None:
     for source in sources:
         inside = Path(os.path.realpath(source))
         if inside.is_dir() and (real == inside or inside in real.parents):
-            raise UsageError(f"{shown(target)} lies inside of {shown(source)}, which is never changed")
+            raise UsageError(f"{shown(target)} is inside {shown(source)}, which is never changed")
     if target.exists() and not target.is_dir():
         raise UsageError(f"{shown(target)} is not a folder")
     ours = (target / DOCUMENT).is_file() or (target / RANKING).is_file()
     if target.is_dir() and not ours and any(target.iterdir()):
-        raise UsageError(f"{shown(target)} is not empty and holds no analysis of transplt")
+        raise UsageError(f"{shown(target)} is not empty and has no analysis by transplt")
 
 
 def write(target: Path, summaries: Sequence[Any]) -> None:

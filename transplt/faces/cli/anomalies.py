@@ -42,7 +42,7 @@ def anomalies(
         return DONE
     wanted, limits, ends = points.chosen(checks), points.bounds(bounds), _range(between)
     if not dumps:
-        raise UsageError("name a DUMP: the folder that msprobe or ptdbg wrote")
+        raise UsageError("give a DUMP, the folder that msprobe or ptdbg wrote")
     watched = looked_at([open_dump(path) for path in dumps], wanted, limits, ends)
     if as_json:
         click.echo(json.dumps(watched_text.watch_json(watched), indent=1))

@@ -38,7 +38,7 @@ def card_read(file: str, *, as_json: bool, exit_zero: bool) -> int:
     except OSError as error:
         raise UsageError(f"cannot read {shown(file)}: {reason(error)}") from error
     except BrokenResult as error:
-        raise UsageError(f"{shown(file)} is no result of a card pack: {error}") from error
+        raise UsageError(f"{shown(file)} is not a result of a card pack: {error}") from error
     new = result.outcomes()
     written = _keep([*outcomes()], new) if new else ""
     if as_json:

@@ -128,36 +128,36 @@ def check(
 
     fix, exit_zero = fix or fix_only, exit_zero or fix_only
     if fix_only and (output_file is not None or statistics or diff):
-        raise UsageError("--fix-only prints no findings: it goes with no --output-file, --statistics and --diff")
+        raise UsageError("--fix-only cannot be combined with --output-file, --statistics or --diff")
     if update_baseline and (baseline is None or fix):
-        raise UsageError("--update-baseline needs --baseline FILE, which it writes, and does not go with --fix")
+        raise UsageError("--update-baseline needs --baseline FILE, and cannot be combined with --fix")
     if statistics and output_format not in STATISTICS:
         raise UsageError(f"--statistics has no form in {output_format}; it goes with {', '.join(STATISTICS)}")
     stdin = paths == (_STDIN,)
     if _STDIN in paths and not stdin:
-        raise UsageError("`-` reads one file from standard input: give no other path beside it")
+        raise UsageError("`-` reads standard input: give no other path")
     if stdin and since is not None:
-        raise UsageError("--since compares files of a git repository, and `-` is none")
+        raise UsageError("--since cannot be combined with `-`")
     if pick is not None and (not fix or diff or watch or stdin):
-        raise UsageError("--pick says which edits --fix makes in files: it goes with no --diff, --watch and `-`")
+        raise UsageError("--pick cannot be combined with --diff, --watch or `-`")
     if add_ignores is not None and (not fix or diff or watch or stdin):
-        raise UsageError("--add-ignores writes comments beside what --fix leaves in files: it goes with no --diff, "
-                         "--watch and `-`")  # fmt: skip
+        raise UsageError("--add-ignores cannot be combined with --diff, "
+                         "--watch or `-`")  # fmt: skip
     options, fixing = Options(**given), fix and not diff
     inputs = [Path(path) for path in paths or (".",)]
     if show_files:
         from transplt.project.checking.check_run import files_in
 
         if stdin or fix or diff or watch or update_baseline:
-            raise UsageError("--show-files only lists files: it goes with no `-`, --fix, --diff, --watch and "
+            raise UsageError("--show-files cannot be combined with `-`, --fix, --diff, --watch or "
                              "--update-baseline")  # fmt: skip
         names = files_in(inputs, options, since)
         _write(output_file, _encoded("".join(f"{visible(name)}\n" for name in names)), inputs)
         return DONE
     if watch:
         if stdin or diff or output_file is not None or update_baseline:
-            raise UsageError("--watch prints findings of files again and again: it goes with no `-`, --diff, "
-                             "--output-file and --update-baseline")  # fmt: skip
+            raise UsageError("--watch cannot be combined with `-`, --diff, "
+                             "--output-file or --update-baseline")  # fmt: skip
         return _watch(inputs, options)
     styled = options.style is not None or _styled([Path(stdin_filename)] if stdin else inputs, options.isolated)
     if fixing and not styled:

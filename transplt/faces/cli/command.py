@@ -174,7 +174,7 @@ def refuse_bundles(ctx: click.Context, arguments: list[str]) -> None:
         if argument == "--" or (isinstance(ctx.command, CommandGroup) and argument in ctx.command.list_commands(ctx)):
             return
         if re.match(r"-s.+", argument) and argument != "-sim":
-            ctx.fail(f"No such option: {argument} (options are not bundled; -s and -sim stand alone)")
+            ctx.fail(f"No such option: {argument} (short options cannot be combined)")
         if re.match(r"-\w=", argument):
             ctx.fail(f"write {argument[:2]} {argument[3:]!r} with a space instead of {argument!r}")
         value = argument in takes_value
@@ -260,7 +260,7 @@ class CommandGroup(click.Group):
             ctx.exit(USAGE)
         refuse_bundles(ctx, args)
         if version := version_after_v(args):
-            ctx.fail(f"-v is --verbose here; to migrate to torch {version}: --torch-version {short_version(version)}")
+            ctx.fail(f"-v means --verbose; to migrate to torch {version}: --torch-version {short_version(version)}")
         return super().parse_args(ctx, args)
 
     def beginning(self, ctx: click.Context) -> str:

@@ -66,9 +66,9 @@ def compare(
     from transplt.precision.sentence import sentence
 
     if graph is not None and output is None:
-        raise UsageError("--graph is drawn into the page: it goes with -o")
+        raise UsageError("--graph needs -o")
     if tensor and op is None:
-        raise UsageError("--tensor is one of an operator: it goes with --op")
+        raise UsageError("--tensor needs --op")
     wanted = [name.strip() for name in formats.split(",") if name.strip()]
     if unknown := [name for name in wanted if name not in FORMATS]:
         raise UsageError(f"--format: {shown(unknown[0])} is none of {', '.join(FORMATS)}")

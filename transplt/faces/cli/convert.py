@@ -53,13 +53,13 @@ def convert(
         click.echo(f"{shown(acl)} written: acl.init({acl!r}) dumps to {dump_path}")
         return DONE
     if not files or output is None:
-        raise UsageError("name FILEs to convert and the folder for them: transplt convert FILE... -o DIR")
+        raise UsageError("give FILEs to convert and a folder for the results: transplt convert FILE... -o DIR")
     from transplt.precision.convert.files import arrays_in, as_npy, as_text
     from transplt.render.cell import many, visible
 
     written = 0
     if shape is not None and tensor_format is None:
-        raise UsageError("--shape goes with --tensor-format")
+        raise UsageError("--shape needs --tensor-format")
     wanted = Layout(tensor_format, read_shape(shape) if shape else ()) if tensor_format is not None else None
     for path, below in _listed(files):
         kind = to or ("txt" if path.endswith(".npy") else "npy")
@@ -99,7 +99,7 @@ def _write(path: Path, data: bytes, *, force: bool) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if os.path.lexists(path) and not force:
-            raise UsageError(f"{shown(path)} is there already; --force replaces it")
+            raise UsageError(f"{shown(path)} exists; --force replaces it")
         unfinished.write_bytes(data)
         os.replace(unfinished, path)
     except OSError as error:

@@ -45,11 +45,11 @@ def doctor(as_json: bool, exit_zero: bool) -> int:
         click.echo(json.dumps({**document, "checks": rows}, indent=1))
     else:
         if not (host.torch_npu or host.cann or host.driver or host.cards):
-            click.echo("No torch_npu, no CANN, no driver and no card: this is no host for NPUs (yet).\n")
+            click.echo("No torch_npu, CANN, driver or card: this is not an NPU host (yet).\n")
         for check in checks:
             click.echo(f"{check.state.value:<8}{check.what:<24}{visible(check.text)}".rstrip())
             if check.do and check.state is not State.FINE:
                 click.echo(f"{'':<32}-> {visible(check.do)}")
-        click.echo(f"\n{many(len(wrong), 'thing')} to mend" if wrong else "\nnothing to mend")
+        click.echo(f"\n{many(len(wrong), 'thing')} to fix" if wrong else "\nnothing to fix")
         click.echo(f"(looked at with {visible(sys.executable)})")
     return LEFT if wrong and not exit_zero else DONE

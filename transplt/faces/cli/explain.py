@@ -50,7 +50,7 @@ def explain(name: str, as_json: bool) -> int:
         if error is None:
             family, begin = family_of(name), name[:2].upper()
             what = f"codes that begin with {begin} are said by {family}" if family else "it is no number of acl"
-            raise UsageError(f"nothing is known of {name.upper()}; {what}: read the text behind it")
+            raise UsageError(f"nothing is known about {name.upper()}; {what}: read the text behind it")
         _print(json.dumps(_error_table(error), indent=1) if as_json else error.text(), as_json)
         return DONE
     if _CODE.fullmatch(name):
@@ -72,9 +72,9 @@ def explain(name: str, as_json: bool) -> int:
     if not known:
         near = [*get_close_matches(name, reasons(), n=2), *nearest(name)]
         takes = "give a code (NPU201), a full name (torch.cuda.Event), an environment variable or a package"
-        hint = f"known names like it: {', '.join(near)}" if near else takes
+        hint = f"similar names: {', '.join(near)}" if near else takes
         cut = shown(name) if len(name) <= _MOST_CHARACTERS else f"{shown(name[:_MOST_CHARACTERS])}..."
-        raise UsageError(f"nothing is known of {cut}; {hint}")
+        raise UsageError(f"nothing is known about {cut}; {hint}")
     facts = facts_of(known)
     if as_json:
         _print(json.dumps({"name": known, "facts": [asdict(fact) for fact in facts]}, indent=1), True)

@@ -75,7 +75,7 @@ def main(ctx: click.Context, /, **options: Any) -> int:
         names = spelled(ctx.command)
         wrong = ", ".join(sorted(names[name] for name in given))
         command = ctx.invoked_subcommand
-        ctx.fail(f"{wrong}: not for {command!r}; its own options stand behind its name: transplt {command} --help")
+        ctx.fail(f"{wrong}: not for {command!r}; put its options after its name: transplt {command} --help")
     ctx.obj = {name: options[name] for name in given}
     return DONE
 
@@ -100,18 +100,18 @@ def entry_point() -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         with contextlib.suppress(OSError):  # the terminal may be what has gone
-            to_stderr("interrupted; no half-written output is left")
+            to_stderr("interrupted; no partial output is left")
         return INTERRUPTED
     except BrokenPipeError:
         discard_stdout()  # `transplt explain NPU201 | head -1`: who reads has enough
         return DONE
     except MemoryError:
         _close_in_silence()
-        to_stderr("Error: not enough memory; no half-written output is left")
+        to_stderr("Error: not enough memory; no partial output is left")
         return UNFINISHED
     except OSError as error:
         if error.errno == errno.ENOENT and error.filename is None and _is_nowhere():
-            to_stderr("Error: the current folder was removed; change into one that is there")
+            to_stderr("Error: the current folder no longer exists; change to another folder")
             return USAGE
         if error.errno not in _REFUSALS:
             return _defect(error)
@@ -150,7 +150,7 @@ def _defect(error: Exception) -> int:
         to_stderr(f"Error: this needs the package {error.name!r}, which is not installed")
         return USAGE
     traceback.print_exc()
-    to_stderr(f"Error: a defect of transplt ({type(error).__name__}); no half-written output is left")
+    to_stderr(f"Error: an internal error of transplt ({type(error).__name__}); no partial output is left")
     return UNFINISHED
 
 

@@ -183,11 +183,11 @@ def migrate(
 
     options = Options(**given)
     if diff and options.report_only:
-        raise UsageError("--diff writes nothing, and --report-only writes reports: give one of them")
+        raise UsageError("--diff and --report-only cannot be combined")
     if prove is not None and (diff or options.report_only):
-        raise UsageError("--prove runs what was written; it goes neither with --diff nor with --report-only")
+        raise UsageError("--prove cannot be combined with --diff or --report-only")
     if prove is None and (stubs or data or card_pack is not None):
-        raise UsageError("--stubs, --data and --card-pack are for what --prove runs")
+        raise UsageError("--stubs, --data and --card-pack need --prove")
     if not diff:
         from transplt.render.workbook_writer import import_writer
 

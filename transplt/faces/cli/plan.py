@@ -28,7 +28,7 @@ def plan_command(project: str, *, out: str | None, force: bool, quiet: bool, **g
     changes nothing.
     """
     if out is not None and not force and os.path.lexists(out):
-        raise UsageError(f"{shown(out)} is there, and may be edited; --force replaces it")
+        raise UsageError(f"{shown(out)} exists and may have been edited; --force replaces it")
     from transplt.project.pool import collect_rarely
 
     collect_rarely()

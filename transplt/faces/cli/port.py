@@ -48,7 +48,7 @@ def port_command(
     included.
     """
     if card_pack is not None and not command:
-        raise UsageError("--card-pack records what --prove runs; give both")
+        raise UsageError("--card-pack needs --prove")
     from transplt.project.options import Options
     from transplt.project.port.port import port
 
@@ -71,7 +71,7 @@ def _lines(done: Port, branch: str) -> Iterator[str]:
     """What was committed, what was left out, and where to look."""
     if not done.commits and done.result.exit_code:
         yield gettext(
-            "{branch}: nothing is left to commit; something is left for you, and `transplt check` says what",
+            "{branch}: nothing is left to commit; something is left to do by hand; `transplt check` lists it",
             branch=branch,
         )
     elif not done.commits:

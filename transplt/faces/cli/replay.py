@@ -62,7 +62,7 @@ def replay(
     from transplt.render.cell import many
 
     if script is not None and replayed is not None:
-        raise UsageError("--script writes what computes, --read judges what it wrote: one at a time")
+        raise UsageError("--script and --read cannot be combined")
     if output is not None:
         check_target(Path(output), OURS)
     opened = open_dump(dump)

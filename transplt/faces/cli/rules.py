@@ -182,7 +182,7 @@ def init(file: str) -> int:
         with open(file, "x", encoding="utf-8", newline="\n") as opened:
             opened.write(EXAMPLE)
     except FileExistsError as error:
-        raise UsageError(f"{shown(file)} is there already, and stays as it is; give another name") from error
+        raise UsageError(f"{shown(file)} exists and was not changed; give another name") from error
     except OSError as error:
         raise UsageError(f"cannot write {shown(file)}: {reason(error)}") from error
     click.echo(f"{file}: an example, with one rule of each kind")

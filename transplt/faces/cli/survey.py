@@ -91,7 +91,7 @@ def survey(
     where = parse_executor(executor)
     sources = sources_of([*paths, *(line for each in lists for line in read_list(Path(each)))])
     if not sources:
-        raise UsageError("nothing to survey: name folders or URLs, or a --list that has some")
+        raise UsageError("nothing to survey: give folders or URLs, or a --list of them")
     before = read_document(Path(since)) if since is not None else None
     if parquet:
         parquet_bytes([], [])  # absent pyarrow is reported before the work

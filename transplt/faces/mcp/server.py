@@ -56,7 +56,7 @@ def make_server(bench: Bench, *, allow_run: bool) -> Server[Any]:
         except TranspltError as error:
             return types.CallToolResult(content=[types.TextContent(text=str(error))], is_error=True)
         except Exception as error:  # a defect of ours ends the call, not the server
-            text = f"a defect of transplt ({type(error).__name__}) in {params.name}"
+            text = f"an internal error of transplt ({type(error).__name__}) in {params.name}"
             logging.getLogger(__name__).exception(text)
             return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
         return types.CallToolResult(content=[types.TextContent(text=json.dumps(answer, ensure_ascii=False))])

@@ -14,7 +14,7 @@ STATE = State(
     ("amp", "amp_state"),
     "NPU746",
     saved="the checkpoint keeps the state of amp",
-    loaded="amp goes on where it was, if the checkpoint has its state",
+    loaded="amp continues from the checkpoint, if it has the state of amp",
     what="that of amp",
     left="NPU743",
 )

@@ -43,8 +43,8 @@ class Pass:
 def check_lines(file: File, node: ast.stmt) -> None:
     """Lines can go in around a statement, whose line is parted when it shares it."""
     if not can_part(file.source, node):
-        do = "write the statements on lines of their own and run transplt again"
-        raise Refused(file, node, "the statements of this line cannot be put on lines of their own", do)
+        do = "put each statement on its own line and run transplt again"
+        raise Refused(file, node, "the statements of this line cannot be split", do)
 
 
 def check_file(program: Program, file: File, place: Initialization, level: str) -> None:

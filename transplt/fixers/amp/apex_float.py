@@ -35,7 +35,7 @@ _DIGITS = (
     "outputs that are .float()"
 )
 _TARGET = "binary_cross_entropy gets its target in float32, too"
-_PENALTY = "gradients that enter the loss are worked out in float32"
+_PENALTY = "gradients that enter the loss are computed in float32"
 
 
 @dataclass(slots=True)

@@ -35,7 +35,7 @@ def trouble(apex: Apex, settings: Settings) -> Problem | None:
     if settings.amp_flag:
         value, why = follow(apex.program.project, place.file)(place.after)
         if value is None:
-            do = "hand the options over to this code, or leave --amp-flag out"
+            do = "pass the options to this code, or do not use --amp-flag"
             return Problem(place.file, place.after, why, do)
     return None
 

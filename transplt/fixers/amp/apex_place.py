@@ -177,7 +177,7 @@ def find_place(program: Program, optimizers: dict[Variable, tuple[File, ast.Call
     block = _block(file, setups)
     trains = program.once(find_training).first_in(file, block)
     if any((index := lifted(item, block)) is None or index >= trains for item in stores):
-        raise Refused(file, making.stores[0], "the optimizer is made where the training has begun", _TOGETHER)
+        raise Refused(file, making.stores[0], "the optimizer is created after the training has begun", _TOGETHER)
     last = max(index for item in setups if (index := lifted(item, block)) is not None and index < trains)
     _check_optimizers(making, block[: last + 1])
     perhaps = _perhaps(making, block[: last + 1])
@@ -196,12 +196,12 @@ def _making(program: Program, optimizers: dict[Variable, tuple[File, ast.Call]],
     """The statements that make some optimizers, all in one function, and the models in them."""
     stores = {origin: _made(program, origin) for origin in optimizers}
     if not all(stores.values()):
-        raise Refused(*next(iter(optimizers.values())), "where the optimizer is made cannot be seen", _MADE)
+        raise Refused(*next(iter(optimizers.values())), "the place where the optimizer is created was not found", _MADE)
     file, first = next(iter(stores.values()))[0]
     function = enclosing_function(first)
     every = [item for made in stores.values() for item in made]
     if any(at is not file or enclosing_function(node) is not function for at, node in every):
-        why = "the optimizers are made in several functions, and amp.initialize is called once"
+        why = "the optimizers are created in several functions, but amp.initialize is called once"
         raise Refused(file, first, why, _TOGETHER)
     models: dict[Variable, ast.expr] = {}
     updates: dict[Variable, set[Variable]] = {}
@@ -209,15 +209,15 @@ def _making(program: Program, optimizers: dict[Variable, tuple[File, ast.Call]],
         for _, node in made:
             bases = models_given(program, file, statement(node), origin)
             if bases is None:
-                raise Refused(file, node, "which model this optimizer trains cannot be seen", _TRAINED)
+                raise Refused(file, node, "the model that this optimizer trains was not found", _TRAINED)
             for base in bases:
                 slot = program.slot(file, base)
                 if slot is None or (isinstance(base, ast.Name) and base.id == "self"):
-                    raise Refused(file, node, "the optimizer is made inside of the model", _TOGETHER)
+                    raise Refused(file, node, "the optimizer is created inside the model", _TOGETHER)
                 models.setdefault(slot, base)
                 updates.setdefault(origin, set()).add(slot)
     if not models:
-        raise Refused(file, first, "which model this optimizer trains cannot be seen", _TRAINED)
+        raise Refused(file, first, "the model that this optimizer trains was not found", _TRAINED)
     return _Making(program, file, function, level, tuple(node for _, node in every), models, updates)
 
 
@@ -245,7 +245,7 @@ def _is_inside(making: _Making, slot: Variable, wraps: list[ast.stmt]) -> bool:
     if elsewhere is not None:
         inside = making.stays_inside(*elsewhere)
         if not inside:
-            raise Refused(*elsewhere, "the model is wrapped before the optimizer is made", _UNWRAPPED)
+            raise Refused(*elsewhere, "the model is wrapped before the optimizer is created", _UNWRAPPED)
     wrapped = [statement(call) for call in file.scan.calls if wraps_model(program, file, call, slot)]
     wraps += [item for item in wrapped if enclosing_function(item) is making.function]
     for at, node in stores_of(program, slot):
@@ -265,7 +265,7 @@ def _block(file: File, setups: list[ast.stmt]) -> list[ast.stmt]:
         while not isinstance(above, (ast.stmt, ast.Module)):
             above = parent(above)
         if not isinstance(above, ast.stmt) or isinstance(above, (*FUNCTIONS, ast.ClassDef)):
-            raise Refused(file, setups[0], "model and optimizer are set up in different blocks", _TOGETHER)
+            raise Refused(file, setups[0], "model and optimizer are created in different blocks", _TOGETHER)
         block = block_of(above)
     return block
 
@@ -298,12 +298,12 @@ def _perhaps(making: _Making, above: list[ast.stmt]) -> frozenset[str]:
 
 def _check_once(making: _Making, after: ast.stmt) -> None:
     if loops_around(after):
-        why = "the optimizer is made in a loop, and amp.initialize is called once"
+        why = "the optimizer is created in a loop, but amp.initialize is called once"
         raise Refused(making.file, making.stores[0], why, _ONCE)
     function = making.function
     sites = making.program.call_sites.get(_called(function), []) if function is not None else []
     if len(sites) > 1 or any(loops_around(call) for _, call in sites):
-        why = "the optimizer is made several times, and amp.initialize is called once"
+        why = "the optimizer is created several times, but amp.initialize is called once"
         raise Refused(making.file, making.stores[0], why, _ONCE)
 
 
@@ -325,7 +325,7 @@ def _with_wrappers(place: Initialization, making: _Making, block: list[ast.stmt]
             slots = {program.slot(file, node) for node in getattr(item, "targets", ())}
             inside |= {text_of(file, base) for slot, base in making.models.items() if slot in slots}
         else:
-            raise Refused(file, item, "the model is wrapped before the optimizer is made", _UNWRAPPED)
+            raise Refused(file, item, "the model is wrapped before the optimizer is created", _UNWRAPPED)
     return replace(place, moved=(*moved,), deferred=(*deferred,), inside=place.inside | inside)
 
 

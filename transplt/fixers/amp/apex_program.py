@@ -176,7 +176,7 @@ def _check_pass(program: Program, file: File, call: ast.Call) -> None:
             "divide the gradients by the loss scale before they are used, or leave this training in float32",
         )  # fmt: skip
     if not isinstance(parent(call), ast.Expr):
-        raise Refused(file, call, "the backward pass is no statement of its own", "write it as `loss.backward()`")
+        raise Refused(file, call, "the backward pass is not a separate statement", "write it as `loss.backward()`")
     if call.args and isinstance(call.func.value, ast.Name) and "loss" in text_of(file, call.args[0]).lower():
         name = text_of(file, call.func.value)
         raise Refused(file, call, f"{name} runs the backward pass for the script", "set its precision there")
@@ -217,7 +217,7 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
         return [steps[0].optimizer]
     found = _next_steps(call, _passes(file, function), steps)
     if not found:
-        raise Refused(file, call, "no step of an optimizer follows this backward pass", _STEP)
+        raise Refused(file, call, "no optimizer step follows this backward pass", _STEP)
     return found
 
 
@@ -290,7 +290,7 @@ def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
                 )  # fmt: skip
             elif level == "O2":
                 raise Refused(
-                    file, call, "which optimizer updates the parameters that are clipped here cannot be seen",
+                    file, call, "the optimizer of the parameters that are clipped here was not found",
                     "clip those of amp.master_params(optimizer)",
                 )  # fmt: skip
 

@@ -187,7 +187,7 @@ def _verdicts(project: ProjectFacts, settings: Settings) -> dict[tuple[str, str]
     return {}
 
 
-_CHOSEN = "level O2 of apex: nothing that is seen of the program speaks against it"
+_CHOSEN = "level O2 of apex: nothing found in the program prevents it"
 
 
 def _unlike(every: Iterable[_Passes]) -> Refusal | None:

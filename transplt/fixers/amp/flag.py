@@ -166,6 +166,6 @@ def follow(project: ProjectFacts, file: File) -> Follow:
             seen.add(value_at(program, flag, file, node))
         if len(seen) == 1 and (value := seen.pop()):
             return value, ""
-        return None, "the options of the command line cannot be seen here"
+        return None, "the command line options are not available here"
 
     return at

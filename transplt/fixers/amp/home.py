@@ -159,7 +159,7 @@ def _in_time(file: File, made: list[list[ast.stmt]], uses: Sequence[ast.AST]) ->
     """The statement behind which all optimizers are made, and nothing has used one yet; None where there is none.
 
     `made` are the statements that make each of them. Of several that are made one after the other, it is the last;
-    one that is made anew after the training has begun goes on with what was there.
+    one that is created again after the training has begun goes on with what was there.
     """
     stores = by_place(store for every in made for store in every)
     function = enclosing_function(stores[0])
@@ -275,7 +275,7 @@ def _passed_around(program: Program, file: File, home: Home) -> bool:
 def _in_module(file: File, function: Function | None) -> Home | str:
     """Above the function at module level that trains: the smallest place that outlives all its calls."""
     if function is None:
-        return "the place where the optimizer is made cannot be seen"
+        return "the place where the optimizer is created was not found"
     above: ast.AST = function
     while not isinstance(parent(above), ast.Module):
         above = parent(above)

@@ -33,8 +33,8 @@ from transplt.trees.transform import New
 fixer = Fixer(__name__, code="NPU741", rank=40, needs=(b".backward(",), theme="amp:native")
 
 CAST = "forward pass and loss under autocast"
-PENALTY = "gradients that enter the loss are worked out in float32"
-_SCALER = "a GradScaler, which lives as long as the optimizer"
+PENALTY = "gradients that enter the loss are computed in float32"
+_SCALER = "a GradScaler with the lifetime of the optimizer"
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ def _write(writer: Writer, units: list[Unit]) -> None:
         done += made
         written.append(unit)
     for argument, scalers in names.handed.items():
-        writer.rewrite(argument, "NPU741", "the scaler is handed over", followed_by(", ".join(scalers)), apart=True)
+        writer.rewrite(argument, "NPU741", "the scaler is passed on", followed_by(", ".join(scalers)), apart=True)
     for node, lines in names.above.items():
         _above(writer, node, lines)
     if written:
@@ -127,7 +127,7 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
         found.append(
             Problem(
                 node,
-                "binary_cross_entropy may not run under autocast, and what goes into it would be rounded to half",
+                "binary_cross_entropy does not work under autocast, and its inputs would be rounded to half precision",
                 "return logits from the network (no sigmoid at its end) and take BCEWithLogitsLoss or "
                 "binary_cross_entropy_with_logits, then run transplt again",
             )
@@ -143,12 +143,12 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
         lines += [statement(step.call) for step in unit.steps]
     crowded = next((item for item in lines if not writer.fits(item)), None)
     if crowded is not None:
-        do = "write the statements on lines of their own and run transplt again"
-        found.append(Problem(crowded, "the statements of this line cannot be put on lines of their own", do))
+        do = "put each statement on its own line and run transplt again"
+        found.append(Problem(crowded, "the statements of this line cannot be split", do))
     blind = next((item for item in _flagged(spelling, unit) if spelling.enabled(item) is None), None)
     if blind is not None:
-        do = "hand the options over to this code, or leave --amp-flag out"
-        found.append(Problem(blind, "the flag of the command line cannot be seen from here", do))
+        do = "pass the options to this code, or do not use --amp-flag"
+        found.append(Problem(blind, "the command line flag is not available here", do))
     return found
 
 
@@ -183,12 +183,12 @@ def _unit(writer: Writer, spelling: Spelling, unit: Unit, made: list[tuple[Part,
 
 def _part(writer: Writer, part: Part, scaler: str) -> None:
     for step in part.steps:
-        message = "the scaler takes the step, and skips it after an overflow"
+        message = "the scaler takes the optimizer step, and skips it after an overflow"
         _change(writer, step.call, message, handed_to(f"{scaler}.step"))
     for way in part.exits:
-        writer.before(way, [f"{scaler}.update()"], "NPU741", "the scale is adapted where an iteration ends early")
+        writer.before(way, [f"{scaler}.update()"], "NPU741", "the scale is updated where an iteration ends early")
     for last in part.updates:
-        writer.after(last, [f"{scaler}.update()"], "NPU741", "the scale is adapted after the steps of an iteration")
+        writer.after(last, [f"{scaler}.update()"], "NPU741", "the scale is updated after the steps of an iteration")
 
 
 def _change(writer: Writer, call: ast.Call, message: str, transform: New) -> None:
@@ -201,7 +201,7 @@ def _inline(writer: Writer, backward: Backward, scaler: str, names: Names) -> No
     """`criterion(model(x), y).backward()` becomes a loss under autocast, and its backward pass behind it."""
     stmt = statement(backward.call)
     name = names.name(writer, ("loss", "total_loss"), [enclosing_function(stmt)])
-    messages = ("the loss is worked out first", "the backward pass stands outside of autocast")
+    messages = ("the loss is computed first", "the backward pass runs outside autocast")
     # `(loss := criterion(...)).backward()` keeps its brackets.
     bare = stmt.end_lineno == stmt.lineno and not isinstance(backward.loss, ast.NamedExpr)
     rest = name_loss(writer, backward.call, name, "NPU740", messages, bare=bare)

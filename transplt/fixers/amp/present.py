@@ -31,7 +31,7 @@ def has_mixed_precision(work: Work, tree: ast.Module) -> Finds:
     yield work.note(
         node,
         fixer.code,
-        f"this program has mixed precision already ({found.what}{there}): nothing is added to it",
+        f"this program already has mixed precision ({found.what}{there}): nothing is added to it",
         level=Level.INFO,
         help=f"precision is set by {found.where}" if found.where else "",
     )

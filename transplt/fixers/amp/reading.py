@@ -24,7 +24,7 @@ _NO_NETWORK = re.compile(
 )
 #: Why a program that makes a model gets no mixed precision when it stays on the CPU, and what to do.
 NO_CARD = (
-    "nothing in sight puts anything of this program on a card",
+    "no code that puts this program on a card was found",
     'move the model and its data there, model.to("npu"), and run transplt again',
 )
 _TENSOR_TYPE = re.compile(r"torch(\.\w+)?\.\w*Tensor")

@@ -16,7 +16,7 @@ STATE = State(
     ("scaler", "grad_scaler"),
     "NPU744",
     saved="the checkpoint keeps the scaler's state",
-    loaded="the scaler goes on where it was, if the checkpoint has its state",
+    loaded="the scaler continues from the checkpoint, if it has the scaler's state",
     what="the scaler's",
     left="NPU744",
 )

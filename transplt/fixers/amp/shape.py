@@ -164,7 +164,7 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
     unit.regions = with_inline(regions, [item.loss for item in unit.backwards if item.inline], barriers)
     for loss in missing:
         _problem(
-            unit, loss, "the forward pass that this loss comes from cannot be seen",
+            unit, loss, "the forward pass of this loss was not found",
             'put `with torch.autocast("npu", dtype=...):` around the forward pass and the loss',
         )  # fmt: skip
     if any(not problem.scaling for problem in unit.problems):
@@ -177,8 +177,8 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
         losses = [item.loss for item in unit.backwards]
         if (moved := moved_to_host(program, file, region, losses, known)) is not None:
             _problem(
-                unit, moved, "the loss is worked out on the CPU, and the scaler scales losses of the card",
-                "work the loss out on the card, or take --amp-dtype bfloat16, which needs no scaler",
+                unit, moved, "the loss is computed on the CPU, but the scaler needs losses on the card",
+                "compute the loss on the card, or use --amp-dtype bfloat16, which needs no scaler",
                 scaling=True,
             )  # fmt: skip
         if (digits := needs_digits(program, file, region)) is not None:
@@ -192,7 +192,7 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
         for node in lost:
             assert isinstance(node, (ast.expr, ast.stmt))
             _problem(
-                unit, node, "gradients are clipped or read where no step of the optimizer follows in the same block",
+                unit, node, "gradients are clipped or read, but no optimizer step follows in the same block",
                 "call scaler.unscale_(optimizer) once before the gradients are clipped, and only for the steps; divide "
                 "gradients that no optimizer has by scaler.get_scale()",
                 scaling=True,
@@ -214,7 +214,7 @@ def _complete(unit: Unit, part: Part) -> None:
         part.exits += found
         if unsure is not None:
             _problem(
-                unit, unsure, "an iteration may end here after a step or clipping, and before its last step",
+                unit, unsure, "an iteration may end here between its first and last step",
                 "call scaler.update() before it where scaler.step or scaler.unscale_ has run",
                 scaling=True,
             )  # fmt: skip
@@ -258,7 +258,7 @@ def _check_backward(unit: Unit, call: ast.Call) -> None:
             scaling=True,
         )  # fmt: skip
     elif not isinstance(parent(call), ast.Expr):
-        _problem(unit, call, "the backward pass is no statement of its own", "write it as `loss.backward()`")
+        _problem(unit, call, "the backward pass is not a separate statement", "write it as `loss.backward()`")
     elif isinstance(call.func.value, ast.Name) and call.args and _is_engine(unit, call):
         _problem(
             unit, call, f"{text_of(unit.file, call.func.value)} runs the backward pass for the script",
@@ -277,7 +277,7 @@ def _check_steps(unit: Unit) -> None:
     closure = any(isinstance(scope, FUNCTIONS) and is_closure(program, file, scope) for scope in unit.scopes)
     if closure or any(step.call.args or step.call.keywords for step in unit.steps):
         _problem(
-            unit, unit.first, "the optimizer calls this backward pass itself (a closure, as LBFGS needs it)",
+            unit, unit.first, "the optimizer calls this backward pass itself (a closure, as for LBFGS)",
             "GradScaler works with no closure: leave this training in float32, or take --amp-dtype bfloat16 and write "
             "autocast around the forward pass of the closure",
         )  # fmt: skip
@@ -317,7 +317,7 @@ def _check_scaling(unit: Unit) -> None:
     scopes = {id(enclosing_function(step.call)) for step in unit.steps}
     if len(scopes) > 1 and any(id(enclosing_function(item.call)) not in scopes for item in unit.backwards):
         _problem(
-            unit, unit.first, "backward passes and steps are spread over several methods",
+            unit, unit.first, "backward passes and steps are in several methods",
             "call scaler.update() once at the end of an iteration",
             scaling=True,
         )  # fmt: skip

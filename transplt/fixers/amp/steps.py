@@ -176,7 +176,7 @@ def no_step(file: File, backward: ast.Call) -> str:
         if own and call is not None and not call.args and not NO_OPTIMIZER.search(last_name(node.value)):
             text = text_of(file, node.value)
             return f"where {text}, whose step follows, is made as an optimizer cannot be seen"
-    return "no step of an optimizer follows this backward pass in the same function"
+    return "no optimizer step follows this backward pass in the same function"
 
 
 def limiting_hook(file: File) -> ast.Call | None:

@@ -1,4 +1,4 @@
-"""Weights that were saved on a GPU, loaded without a word about the device.
+"""Weights that were saved on a GPU, loaded silently about the device.
 
 `torch.load` puts tensors back where they were saved, and raises where torch has no CUDA (torch/serialization.py,
 "Attempting to deserialize object on a CUDA device"); torch_npu leaves that as it is (torch_npu/utils/serialization.py).

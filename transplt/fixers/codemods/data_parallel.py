@@ -114,7 +114,9 @@ def _place(work: Work, call: ast.Call) -> ast.stmt | None:
 def _advice(work: Work) -> str:
     if b"DistributedDataParallel" in work.source.utf8:
         return f"{_SEVERAL}: this file already has DistributedDataParallel for that; start it that way"
-    return f"{_SEVERAL}: `transplt ... distributed -m SCRIPT` sets this up for a training script, or reports why it cannot"
+    return (
+        f"{_SEVERAL}: `transplt ... distributed -m SCRIPT` sets this up for a training script, or reports why it cannot"
+    )
 
 
 def _reason_to_stay(work: Work, call: ast.Call) -> str:

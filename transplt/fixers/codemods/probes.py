@@ -121,7 +121,7 @@ def _moved(work: Work, target: ast.expr, name: ast.Constant, base: str, new: str
     text = _written(work, target, above)
     if not text or not work.take(target):
         yield work.note(
-            name, "NPU232", f"{base}.{old} becomes {new}, and stands here as a string", help=f"write {new} here"
+            name, "NPU232", f"{base}.{old} becomes {new}, and appears here as a string", help=f"write {new} here"
         )
         work.take(name)
         return

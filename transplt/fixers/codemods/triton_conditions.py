@@ -32,7 +32,7 @@ def conditions(work: Work, tree: ast.Module) -> Finds:
             read = {each.id for each in inner if isinstance(each, ast.Name)}
             for name in sorted(optional & read) if running else ():
                 yield work.note(
-                    node.test, fixer.code, f"{kernel.name} asks in one condition whether {name} is there and for what "
+                    node.test, fixer.code, f"{kernel.name} tests in one condition whether {name} is there and for what "
                     "is only known when it runs: what reads the pointer is compiled even where it is None",
                     api=name, blocks="first step",
                     help="ask whether the pointer is there in an if of its own, around the other one: triton-ascend "

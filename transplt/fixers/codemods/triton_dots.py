@@ -164,7 +164,7 @@ def _read_again(work: Work, kernel: Kernel, model: Model) -> Finds:
         yield work.note(
             found[0][0],
             _AGAIN,
-            f"tl.dot may write over its left operand on an NPU, and {names} read again: kernel {kernel.name}, "
+            f"tl.dot may overwrite its left operand on an NPU, and {names} read again: kernel {kernel.name}, "
             f"{lines([node for node, _ in found])}",
             api=_API,
             level=Level.INFO,

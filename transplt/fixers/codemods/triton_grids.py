@@ -31,10 +31,10 @@ _MANY = 48  # more programs than any of these cards has cores
 _ENTRIES = 2**30 - 2**20
 _API = "the grid of a launch"
 _LOOP = (
-    "launch as many programs as there are {cores} and let each loop over its blocks, for block in range("
+    "launch one program per core ({cores}) and let each loop over its blocks, for block in range("
     "tl.program_id(0), blocks, tl.num_programs(0))"
 )
-_ENV = "or set TRITON_ALL_BLOCKS_PARALLEL=1 where the programs may run in any order"
+_ENV = "or set TRITON_ALL_BLOCKS_PARALLEL=1 if the programs may run in any order"
 
 
 @fixer.on(ast.Module)
@@ -74,7 +74,7 @@ def _too_large(dimensions: list[Dimension]) -> str:
         return f"more than the {MOST:,} programs that an NPU takes, from {only.size} > {first:,} on{with_}"
     parts = [_factor(each) for each in open_]
     factors = " * ".join([*([str(counts)] if counts > 1 else []), *parts])
-    return f"{factors} programs: an NPU takes no more than {MOST:,}"
+    return f"{factors} programs: an NPU allows at most {MOST:,}"
 
 
 def _factor(each: Dimension) -> str:
@@ -89,7 +89,9 @@ def _larger(dimensions: list[Dimension]) -> str:
 
 
 def _slow(name: str, dimensions: list[Dimension]) -> str:
-    how = "one program for each block"
+    how = "one program per block"
     if len(dimensions) > 1:
         how = f"over a grid of {len(dimensions)} dimensions, which an NPU makes one of"
-    return f"{name} is launched {how}, not one for each core: what the cores cannot take at once waits, and is slow"
+    return (
+        f"{name} is launched {how}, not one program per core: programs beyond the number of cores wait, which is slow"
+    )

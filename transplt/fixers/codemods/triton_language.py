@@ -49,7 +49,8 @@ def kernels(work: Work, tree: ast.Module) -> Finds:
         if descriptors:
             more = f" (in {len(descriptors)} places)" if len(descriptors) > 1 else ""
             yield work.note(
-                descriptors[0].func, _POINTERS, f"{kernel.name} loads and stores by tensor descriptors{more}, which "
+                descriptors[0].func, _POINTERS, f"{kernel.name} loads and stores through tensor descriptors{more}, "
+                "which "
                 "are the copies of a GPU's own engine", api="triton.language.make_tensor_descriptor",
                 help=_POINTER_HELP, effort=Effort.MEDIUM, blocks="first step",
             )  # fmt: skip
@@ -58,7 +59,7 @@ def kernels(work: Work, tree: ast.Module) -> Finds:
 def _assembly(work: Work, kernel: Kernel, call: ast.Call) -> Finds:
     if work.take(call):
         yield work.note(
-            call, fixer.code, f"{kernel.name} holds assembly of a GPU", api="triton.language.inline_asm_elementwise",
+            call, fixer.code, f"{kernel.name} has GPU assembly", api="triton.language.inline_asm_elementwise",
             help="write what it computes with operations of tl and tl.math; the assembly of an NPU is another one, for "
             "int64 and float32 alone", effort=Effort.MEDIUM,
         )  # fmt: skip
@@ -87,15 +88,15 @@ def intrinsics_imported(work: Work, statement: ast.Import | ast.ImportFrom) -> F
 
 def _intrinsic(work: Work, node: ast.expr | ast.stmt, full: str, blocks: str = "") -> Note:
     name = full.removeprefix(LANGUAGE)
-    return work.note(node, fixer.code, f"tl.{name} is a function of a GPU alone", api=full, effort=Effort.MEDIUM,
-                     help="leave it out, or write what it computes with operations of tl", blocks=blocks)  # fmt: skip
+    return work.note(node, fixer.code, f"tl.{name} is a function for GPUs only", api=full, effort=Effort.MEDIUM,
+                     help="remove it, or rewrite it with tl operations", blocks=blocks)  # fmt: skip
 
 
 @fixer.on(ast.Call, name=_ON_HOSTS)
 def descriptors_of_hosts(work: Work, call: ast.Call) -> Finds:
     """Descriptors that a host makes and gives to a launch."""
     yield work.note(
-        call.func, _POINTERS, "a tensor descriptor is made on the host, for the copies of a GPU's own engine",
+        call.func, _POINTERS, "a tensor descriptor is made on the host, for the copy engine of a GPU",
         api="triton.tools.tensor_descriptor.TensorDescriptor", effort=Effort.MEDIUM, blocks="first step",
         help=f"give the kernel the tensor and its strides; {_POINTER_HELP}",
     )  # fmt: skip

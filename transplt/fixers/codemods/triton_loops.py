@@ -18,7 +18,7 @@ from transplt.trees.names import attribute_named
 
 fixer = Fixer(__name__, code="NPU566", needs=(b"static_range",), words=("triton",))
 
-_MESSAGE = "tl.static_range -> tl.range: a loop that is written out needs the unified buffer of all its turns"
+_MESSAGE = "tl.static_range -> tl.range: an unrolled loop needs the unified buffer of all its iterations"
 #: Operations that take an index of a loop in any of their arguments.
 _TAKE_NUMBERS = frozenset({"load", "store", "where", "cast"})
 

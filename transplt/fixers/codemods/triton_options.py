@@ -74,7 +74,7 @@ def _without(call: ast.Call, names: tuple[str, ...]) -> Edit:
     hints = names[0] in _HINTS
     what = " and ".join(names)
     say = "has" if len(names) == 1 else "have"
-    why = "no effect on an NPU" if hints else "no meaning on an NPU: there are no warps to choose"
+    why = "no effect on an NPU" if hints else "no meaning on an NPU, which has no warps"
     return Edit(call, fixer.code, f"{what} {say} {why}", one_after_the_other(*map(without_keyword, names)),
                 api=f"triton.language.{_last(call)}" if hints else "triton")  # fmt: skip
 

@@ -89,7 +89,7 @@ def _discrete(work: Work, kernel: Kernel, model: Model) -> Finds:
         yield work.note(
             found[0].node,
             _DISCRETE,
-            f"{' and '.join(names)} at positions that were read from memory go one element at a time on an NPU: kernel "
+            f"{' and '.join(names)} at positions loaded from memory runs one element at a time on an NPU: kernel "
             f"{kernel.name}, {lines([each.node for each in found])}",
             api=f"triton.language.{found[0].name}",
             level=Level.INFO,
@@ -104,7 +104,7 @@ def _shifts(work: Work, kernel: Kernel, model: Model) -> Finds:
             continue
         left, right = each.given["input"], each.given["other"]
         if right.is_tile:
-            say, do = "takes no tile on its right on an NPU", "multiply or divide by a tile of powers of 2"
+            say, do = "accepts no tile on its right on an NPU", "multiply or divide by a tile of powers of 2"
         elif left.is_tile and refuses(each.name, left.dtype, card):
             say, do = f"takes no {left.dtype} on {card_title(card)}", "shift signed numbers, of the next wider type"
         else:

@@ -80,7 +80,7 @@ def _asked_for(work: Work, base: str | None, name: ast.Constant) -> Finds:
     if rule is None:
         return
     if base is None:
-        yield _left(work, name, old, rule, "whose this is cannot be seen")
+        yield _left(work, name, old, rule, "its owner is unknown")
     elif work.slots.own.project_name(base) is not None:
         yield _left(work, name, old, rule, f"{base} is the project's own")
     elif "." in rule.new or _changes_arguments(rule):
@@ -145,7 +145,7 @@ def _left(work: Work, name: ast.Constant, full: str, rule: Rule, why: str) -> No
     return work.note(
         name,
         fixer.code,
-        f"a rule of yours renames {rule.old}, and {full!r} stands here in a string: {why}",
+        f"a rule of yours renames {rule.old}, and {full!r} appears here in a string: {why}",
         level=Level.MANUAL,
         api=rule.old,
         help=f"where it is the one that the rule means, write {rule.new.rpartition('.')[2]} in the string",

@@ -56,7 +56,9 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
         arrays = [value for value in parts if numpy is not None and _of_numpy(work, numpy, value)]
         if objects or arrays:
             named = [*map(work.text, objects), *(f"{work.text(value)} of NumPy" for value in arrays)]
-            message = f"torch.load refuses this checkpoint since torch 2.6: it contains {', '.join(dict.fromkeys(named))}"
+            message = (
+                f"torch.load refuses this checkpoint since torch 2.6: it contains {', '.join(dict.fromkeys(named))}"
+            )
             at = (objects or arrays)[0]
             if id(at) in said:
                 continue  # the dict is saved in two places

@@ -36,7 +36,7 @@ def write_averages(bench: Bench) -> None:
     blocks: dict[int, list[tuple[ast.stmt, ast.expr]]] = {}
     for call, target in targets:
         if not bench.alike(call):
-            why = "not every rank may come by here, and all ranks have to begin with the same parameters"
+            why = "not every rank may reach this, and all ranks have to begin with the same parameters"
             bench.left(call, why, "send those of rank 0 where all ranks come by: npu_port.alike(optimizer)")
         elif (node := _on_card_from(bench, call)) is not None:
             blocks.setdefault(id(block_of(node)), []).append((node, target))

@@ -17,15 +17,15 @@ from transplt.syntax.scan import statement
 WHOLE = "NPU340"
 _CODE = "NPU339"
 _MAYBE = (
-    "this loader may be the one to train with, but no loop in sight trains with it",
-    "if it is, share it out: loader = npu_port.shard(loader)",
+    "this loader may be for training, but no training loop with it was found",
+    "if so, divide it among the ranks: loader = npu_port.shard(loader)",
 )
 _LENGTH = (
     "NPU346",
     "this counts the batches of all data, and each rank trains with its share of them",
     "where steps of training are meant, divide it by npu_port.world_size()",
 )
-_MESSAGE = "each rank gets its share of the data; batch_size stays that of one card, so the global batch is W times it"
+_MESSAGE = "each rank gets its share of the data; batch_size is per card, so the global batch is W times as large"
 
 
 def unclear_loaders(training: Training) -> list[Loader]:
@@ -89,7 +89,7 @@ def _no_loader(bench: Bench) -> None:
             _whole(
                 bench,
                 loop_head(loop),
-                "the data of this loop comes from no DataLoader in sight",
+                "the data of this loop does not come from a known DataLoader",
                 "take a share on each rank, of one length on all ranks: data[npu_port.rank()::npu_port.world_size()]",
             )
 

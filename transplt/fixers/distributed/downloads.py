@@ -25,9 +25,9 @@ from transplt.syntax.asks import block_of, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _CODE, _LEFT = "NPU343", "NPU344"
-_MESSAGE = "the ranks of a host go one by one: the first downloads, the others find it"
-AT_ONCE = "every rank downloads this at once"
-_DO = 'let the ranks go one by one: with npu_port.first_on_host("downloads"):'
+_MESSAGE = "the ranks of a host take turns: the first downloads, the others find the file"
+AT_ONCE = "every rank downloads this at the same time"
+_DO = 'let the ranks take turns: with npu_port.first_on_host("downloads"):'
 
 
 class Downloads:
@@ -73,7 +73,7 @@ class Downloads:
             if self._together(file, run):
                 self.left.append((call, "within what all ranks have to do together"))
             elif not self.bench.fits(*run) or any(isinstance(node, FUNCTIONS) for node in run):
-                self.left.append((call, "and this line cannot be parted"))
+                self.left.append((call, "and this line cannot be split"))
             else:
                 places.setdefault(id(run[0]), (run, call))
         outer = [run for run, _ in places.values()]

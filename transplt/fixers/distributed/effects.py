@@ -148,7 +148,7 @@ class Effects:
         if not bench.fits(*run):
             bench.left(
                 run[0],
-                "every rank does this, and the line cannot be parted",
+                "every rank does this, and the line cannot be split",
                 f"put it under `if {bench.first}:`",
             )
             return
@@ -178,7 +178,7 @@ class Effects:
                 text = " ".join(line.strip() for line in text.splitlines())
             name = bench.new_name("value", "shown_value")
             bench.withdraw(argument)
-            bench.before(run[0], [f"{name} = {text}"], _CODE, "all ranks do this, rank 0 alone shows it")
+            bench.before(run[0], [f"{name} = {text}"], _CODE, "all ranks do this, only rank 0 shows it")
             bench.rewrite(argument, _CODE, "what all ranks have done", name)
             self.averaged.add(id(run[0]))
 
@@ -192,7 +192,7 @@ class Effects:
                 bench.change(
                     call,
                     _CODE,
-                    "one progress bar, of rank 0",
+                    "one progress bar, on rank 0",
                     with_keyword("disable", bench.others),
                     beside=True,
                 )
@@ -211,7 +211,7 @@ class Effects:
                 bench.remark(
                     call,
                     "NPU352",
-                    "each rank makes a TensorBoard log here, and rank 0 alone writes into its own",
+                    "each rank creates a TensorBoard log here, but only rank 0 writes to it",
                     "logs of the other ranks are empty; make the writer on rank 0 only, where nothing else asks for it",
                 )
 
@@ -227,7 +227,7 @@ class Effects:
             if isinstance(node, ast.With):
                 self._wait_behind(node)
             nothing = f"{bench.standard('os')}.devnull"
-            bench.rewrite(call.args[0], _CODE, "rank 0 alone writes this file", only_if(bench.first, nothing))
+            bench.rewrite(call.args[0], _CODE, "only rank 0 writes this file", only_if(bench.first, nothing))
 
     def _wait_behind(self, node: ast.stmt) -> None:
         """All ranks wait for data that rank 0 writes before training: they may read them next."""
@@ -256,11 +256,11 @@ class Effects:
                 continue
             if keyword_of(call, "mode") is None and not any(keyword.arg is None for keyword in call.keywords):
                 value = f'None if {bench.first} else "disabled"'
-                bench.change(call, _CODE, "one run of wandb, of rank 0", with_keyword("mode", value), beside=True)
+                bench.change(call, _CODE, "one wandb run, on rank 0", with_keyword("mode", value), beside=True)
             else:
                 bench.left(
                     call,
-                    "every rank makes a run of wandb here",
+                    "every rank starts a wandb run here",
                     'give it mode="disabled" where npu_port.is_first() is False',
                     code="NPU344",
                 )

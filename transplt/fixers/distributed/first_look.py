@@ -79,7 +79,7 @@ def _explained(work: Work, found: list[Setup]) -> Finds:
         yield work.note(
             setup.node,
             "NPU331" if setup.spawns else fixer.code,
-            f"this program runs in several processes already ({setup.what}): nothing is added to it",
+            f"this program already runs in several processes ({setup.what}): nothing is added to it",
             level=Level.INFO,
             help="the launch script starts it once, and it starts its processes"
             if setup.spawns
@@ -95,7 +95,7 @@ def _divided(work: Work, program: Program, own: File) -> Finds:
                 each.call,
                 "NPU350",
                 f"a collective that not every rank reaches: {each.what}, under `{text_of(own, each.test)}`",
-                help="call it on all ranks, and keep under the condition what only one of them does with the result",
+                help="call it on all ranks, and use the condition only for what one rank does with the result",
                 effort=Effort.MEDIUM,
             )
 
@@ -116,11 +116,11 @@ def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
     if not tree.body:
         return
     why = (
-        "no backward pass is in sight of the main file"
+        "no backward pass was found from the main file"
         if not training.backwards
         else "the main file calls nothing that trains"
     )
-    do = "give -m the file that trains, or make the process group and wrap the model by hand"
+    do = "pass the file that trains to -m, or create the process group and wrap the model by hand"
     yield _left_whole(work, tree, why, do)
 
 

@@ -1,4 +1,4 @@
-"""Losses that are shown are those of all ranks; gradients are exchanged once for each step of the optimizer."""
+"""Losses that are shown are those of all ranks; gradients are synchronised once per optimizer step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write_counts(bench: Bench) -> None:
             bench.remark(
                 call,
                 "NPU346",
-                "this loss is a sum, and gradients are averaged over the ranks",
+                "this loss is a sum, but gradients are averaged over the ranks",
                 "its gradients are 1/W of those of the global batch; the sum over a card's batch is as before",
             )
 
@@ -66,8 +66,8 @@ def _average(bench: Bench, effects: Effects, block: list[ast.stmt], readers: lis
         bench.remark(
             apart[0],
             "NPU346",
-            f"{apart[0].id} is that of one rank here",
-            "the condition may differ between ranks, so the ranks cannot take the mean inside of it",
+            f"{apart[0].id} is the value of one rank here",
+            "the condition may differ between ranks, so they cannot take the mean inside it",
         )
         readers = [node for node in readers if node not in apart]
     here = [node for node in readers if _direct(node, block)]
@@ -129,7 +129,8 @@ def _tests(node: ast.If) -> Iterator[ast.expr]:
 def _put_mean(bench: Bench, effects: Effects, before: ast.stmt, readers: list[ast.Name]) -> None:
     if not bench.fits(before):
         bench.remark(
-            readers[0], "NPU346", f"{readers[0].id} is that of one rank here", "take the mean over the ranks by hand"
+            readers[0], "NPU346", f"{readers[0].id} is the value of one rank here", "take the mean over the ranks "
+            "by hand"
         )
         return
     lines: list[str] = []
@@ -185,7 +186,7 @@ def _without_sync(bench: Bench, loop: Loop, step: ast.If, backward: int) -> None
     if len(names) != 1 or not bench.fits(*nodes) or counted & assigned or _counts_later(loop, step, counted):
         bench.left(
             step,
-            "gradients are accumulated here, and every backward pass exchanges them",
+            "gradients are accumulated here, and every backward pass synchronises them",
             "run the passes without a step of the optimizer under `with model.no_sync():`",
         )
         return
@@ -193,7 +194,7 @@ def _without_sync(bench: Bench, loop: Loop, step: ast.If, backward: int) -> None
     if "\n" in test:
         test = " ".join(line.strip() for line in test.splitlines())
     header = f"with {bench.standard('contextlib')}.nullcontext() if {test} else {names.pop()}.no_sync():"
-    bench.wrap(nodes, header, "NPU349", "gradients are exchanged once for each step of the optimizer")
+    bench.wrap(nodes, header, "NPU349", "gradients are synchronised once per optimizer step")
 
 
 def _counts_later(loop: Loop, step: ast.If, counted: set[str]) -> bool:

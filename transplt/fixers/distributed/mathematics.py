@@ -9,7 +9,7 @@ from transplt.syntax.asks import by_place, last_name
 
 _LOSS = (
     "NPU353",
-    "this compares each sample with the others of its batch, which is that of one card",
+    "this compares each sample with the others of its batch, which is the batch of one card",
     "gather what is compared over the ranks, with gradients, or leave it if the batch of a card is meant",
 )
 _MEMORY = (
@@ -20,17 +20,17 @@ _MEMORY = (
 )
 _TWO_STEPS = (
     "NPU354",
-    "an optimizer of two steps: gradients are averaged in front of both, as in one process with the batch of all",
+    "an optimizer with two steps: gradients are averaged before both, as in one process with the global batch",
     "to look around by the gradient of a card's own batch, average in front of the second step alone",
 )
 _NORM = (
     "NPU355",
-    "a batch norm takes the statistics of a card's share of the batch",
+    "a batch norm uses the statistics of a card's share of the batch",
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) takes those of all cards, and is slower",
 )
 _CARRIED = (
     "NPU356",
-    "{name} is carried from batch to batch, and each card goes through batches of its own",
+    "{name} is carried from batch to batch, but each card has its own batches",
     "see that the samples which follow one another lie on one card, or begin each batch without it",
 )
 

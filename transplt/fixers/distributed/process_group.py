@@ -16,8 +16,8 @@ def write_start(bench: Bench) -> None:
     if not bench.fits(start.first):
         bench.left(
             start.first,
-            "the process group has to be made here, and this line cannot be parted",
-            "write the statements on lines of their own and run transplt again",
+            "the process group has to be made here, and this line cannot be split",
+            "put each statement on its own line and run transplt again",
         )
         return
     lines = [f"{bench.call('start')}()"]
@@ -26,4 +26,9 @@ def write_start(bench: Bench) -> None:
     if start.function is None and isinstance(parent(start.first), ast.Module):
         above = bench.file.source.line_text(start.first.lineno - 1) if start.first.lineno > 1 else ""
         lines = [*([""] if above.strip() else []), *lines, ""]
-    bench.before(start.first, lines, "NPU333", "the device of the rank, the process group, one state of all generators")
+    bench.before(
+        start.first,
+        lines,
+        "NPU333",
+        "the device of the rank, the process group, and the same random state on all ranks",
+    )

@@ -17,15 +17,15 @@ _STREAM = (
     "let __iter__ yield its share: itertools.islice(samples, npu_port.rank(), None, npu_port.world_size())",
 )
 _UNSEEN = (
-    "whether this loader is for training, for evaluation or for both cannot be seen",
-    "make a loader of its own for training, and share it out: loader = npu_port.shard(loader)",
+    "it is unknown whether this loader is for training, evaluation or both",
+    "create a separate loader for training, and divide it among the ranks: loader = npu_port.shard(loader)",
 )
 DRAWN = (
-    "what this loader goes over is drawn or chosen by each rank for itself",
-    "choose it alike on all ranks, before training begins or by npu_port.of_first(chosen), and share the loader out",
+    "each rank draws or chooses the data of this loader independently",
+    "choose the same data on all ranks, before training begins or by npu_port.of_first(chosen), and divide the loader",
 )
 FOLLOWING = (
-    "a state is carried from batch to batch, in the order of the data",
+    "state is carried from batch to batch, in the order of the data",
     "give each rank sequences of its own (data[rank::world_size] of what stands on its own), or leave it",
 )
 

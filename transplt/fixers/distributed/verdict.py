@@ -81,7 +81,7 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
         why = "a closure works out the loss anew, and what it returns decides the step"
     if why and not steps and not refusals:
         help_ = "call optimizer.step() in the program of the main file, or average the gradients by hand"
-        refusals.append(Refusal(*first, "where an optimizer makes its step cannot be seen", help_))
+        refusals.append(Refusal(*first, "the optimizer step was not found", help_))
     if why and targets:
         help_ = "leave -t out: the gradients of all optimizers are averaged over the ranks then"
         refusals.append(Refusal(*first, f"no model can be wrapped as -t asks: {why}", help_))
@@ -135,14 +135,14 @@ def _parts(ways: Ways) -> Iterator[Refusal]:
         yield Refusal(
             file,
             node,
-            "this differs between ranks, and steps or backward passes hang on it: ranks would wait for ever",
-            "let all ranks decide alike, by what they all have: arguments, counters, a value reduced over the ranks",
+            "this differs between ranks and controls steps or backward passes: ranks would wait forever",
+            "let all ranks decide from shared values: arguments, counters, a value reduced over the ranks",
         )
     for file, value in ways.rates():
         yield Refusal(
             file,
             value,
-            "the learning rate hangs on a value of one rank here, so the ranks would train apart",
+            "the learning rate depends on a value of one rank here, so the ranks would diverge",
             "give it a value that all ranks have, such as one of the validation, or reduce it over the ranks first",
         )
 
@@ -153,7 +153,7 @@ def _peeks(ways: Ways, found: Shares) -> Iterator[Refusal]:
         return
     for reading in readings(ways.training):
         if found.has(reading.loader) and not ways.alike(reading.file, reading.node):
-            why = "not every rank may come by here, and the ranks draw the order of each pass over this loader together"
+            why = "not every rank may reach this, and the ranks draw the order of each pass over this loader together"
             help_ = "read it on all ranks, or give this place a loader of its own"
             yield Refusal(reading.file, reading.node, why, help_)
 
@@ -274,7 +274,7 @@ def _wrapped_apart(ways: Ways, wraps: dict[Variable, Wrap]) -> str:
     """A wrapper that only some ranks would make, for which they wait for each other."""
     for wrap in wraps.values():
         if not ways.alike(wrap.file, wrap.after):
-            return f"not every rank may come by where {wrap.name} has to be wrapped"
+            return f"not every rank may reach the place where {wrap.name} has to be wrapped"
     return ""
 
 
@@ -282,7 +282,7 @@ def _why_averaging(models: Models, wraps: dict[Variable, Wrap], passes: Passes) 
     """Why no wrapper can exchange the gradients of this program; empty when it can."""
     program = models.program
     if not models.origins:
-        return "which models train cannot be seen" if any(optimizer_calls(program)) else ""
+        return "the models that train were not found" if any(optimizer_calls(program)) else ""
     for origin in models.origins:
         name = spelled(origin)
         wrap = wraps.get(origin)
@@ -291,7 +291,7 @@ def _why_averaging(models: Models, wraps: dict[Variable, Wrap], passes: Passes) 
         if not wrap.in_place and len({enclosing_function(node) for _, node in stores_of(program, origin)}) > 1:
             return f"{name} is made in several places"
         if not wrap.in_place and (node := made_anew(models, wrap)) is not None:
-            return f"{name} is made anew in line {node.lineno}, and trained again"
+            return f"{name} is created again in line {node.lineno}, and trained again"
         if any(isinstance(value.node, ast.Constant) for value in program.values.get(origin, ())):
             return f"{name} may be None"
         if early_uses(models, wrap):

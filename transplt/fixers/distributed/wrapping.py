@@ -15,7 +15,7 @@ from transplt.trees.calls import only_argument
 from transplt.trees.expressions import wrapped_anew
 
 _REPLACED = "DataParallel is replaced by DistributedDataParallel"
-_LR = "the global batch is W times the one of a card, and the learning rate stays as it is"
+_LR = "the global batch is W times the batch of a card, and the learning rate is not changed"
 _LR_HELP = (
     "consider scaling it (linearly for SGD, by the square root for Adam) with a warm-up, or divide batch_size by W"
 )
@@ -93,7 +93,7 @@ def write_models(bench: Bench) -> None:
         wanted = " or ".join(bench.work.settings.targets)
         bench.left(
             call,
-            f"no model named {wanted} goes to an optimizer" if wanted else "which model trains here cannot be seen",
+            f"no model named {wanted} goes to an optimizer" if wanted else "the model that trains here was not found",
             "name the variable with -t, or wrap it: model = npu_port.wrap(model)",
             code="NPU338",
         )
@@ -117,8 +117,8 @@ def _write_wrap(bench: Bench, wrap: Wrap) -> None:
     if not bench.fits(wrap.after):
         bench.left(
             wrap.after,
-            f"{wrap.name} has to be wrapped in DistributedDataParallel here, and this line cannot be parted",
-            "write the statements on lines of their own and run transplt again",
+            f"{wrap.name} has to be wrapped in DistributedDataParallel here, and this line cannot be split",
+            "put each statement on its own line and run transplt again",
         )
         return
     options = _options(bench, wrap)

@@ -20,6 +20,6 @@ _ALREADY = (b"set_compile_mode", b"jitCompile")
 def operators_from_binaries(work: Work, tree: ast.Module) -> Finds:
     """Write the switch unless the program has one."""
     if writer := writer_for(work, fixer):
-        message = "operators come from binaries instead of being compiled for each shape"
+        message = "operators are precompiled instead of compiled for each shape"
         write_below_imports(writer, _LINE, _ALREADY, fixer.code, message)
         yield from writer.found

@@ -28,7 +28,7 @@ from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 fixer = Fixer(__name__, code="NPU756", rank=320, theme="tune:data-loader", needs=(b"DataLoader",))
 
 API = "torch.utils.data.DataLoader"
-_PIN = "pinned memory lets the copies to the device run beside the computation"
+_PIN = "pinned memory lets copies to the device overlap with computation"
 _WORKERS = "the workers stay alive from epoch to epoch"
 #: Places of the arguments of DataLoader.
 PLACES = {"batch_size": 1, "batch_sampler": 4, "num_workers": 5, "collate_fn": 6, "pin_memory": 7, "drop_last": 8}

@@ -23,7 +23,7 @@ from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU757", rank=330, theme="tune:drop-last", needs=(b"DataLoader",))
 
-_MESSAGE = "every step of an epoch has batches of one shape; data that fills no batch is left out of the epoch"
+_MESSAGE = "all batches of an epoch have the same shape; an incomplete last batch is skipped"
 
 
 @fixer.on(ast.Module)

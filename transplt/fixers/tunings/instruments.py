@@ -45,7 +45,7 @@ def measured_loops(writer: Writer, code: str, what: str) -> list[MeasuredLoop]:
         return []
     found, lost = batch_loops(work)
     if lost is not None:
-        writer.left(lost, f"{what}: which loop trains here cannot be seen", "put it in by hand", code)
+        writer.left(lost, f"{what}: the training loop was not found", "put it in by hand", code)
     result = []
     for batches in found:
         loops = [batches.loop, *batches.around, *(batches.calls or ())]

@@ -20,6 +20,6 @@ _ALREADY = (b"allow_internal_format", b"ALLOW_INTERNAL_FORMAT")
 def plain_layout(work: Work, tree: ast.Module) -> Finds:
     """Write the switch unless the program has one."""
     if writer := writer_for(work, fixer):
-        message = "tensors keep the plain layout: no casts to private formats and back"
+        message = "tensors keep the default layout: no casts to private formats and back"
         write_below_imports(writer, _LINE, _ALREADY, fixer.code, message)
         yield from writer.found

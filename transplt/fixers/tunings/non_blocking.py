@@ -21,7 +21,7 @@ from transplt.syntax.asks import by_place, lacks
 
 fixer = Fixer(__name__, code="NPU758", rank=340, theme="tune:non-blocking", needs=(b".to(", b".cuda(", b".npu("))
 
-_MESSAGE = "the batch comes from pinned memory: its copy to the device need not be waited for"
+_MESSAGE = "the batch is in pinned memory: its copy to the device need not block"
 
 
 @fixer.on(ast.Module)

@@ -16,7 +16,7 @@ fixer = Fixer(__name__, code="NPU780", rank=620, theme="tune:step-time", on_requ
 
 #: Steps that are not timed: kernels are loaded and memory is allocated in them.
 SKIPPED = 5
-_MESSAGE = "the time of a step, printed after each pass over the data"
+_MESSAGE = "the time per step, printed after each epoch"
 
 
 @fixer.on(ast.Module)

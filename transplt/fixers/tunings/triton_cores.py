@@ -52,7 +52,7 @@ def write_core_loops(writer: Writer, kernels: list[Kernel]) -> None:
             _write(writer, plan)
         elif plan:
             calls = [call for call, name in kernel.calls() if name == "program_id"]
-            writer.remark(calls[0], CODE, f"{kernel.name} keeps one program for each block: {plan}", _HELP)
+            writer.remark(calls[0], CODE, f"{kernel.name} keeps one program per block: {plan}", _HELP)
 
 
 def _plan(work: Work, writer: Writer, kernel: Kernel) -> _Plan | str:
@@ -97,11 +97,11 @@ def _in_the_way(work: Work, writer: Writer, plan: _Plan) -> str:
     for launch in plan.launches:
         func = launch.call.func
         if not isinstance(func, ast.Subscript) or touched(writer, func):
-            return "the grid of a launch is edited already"
+            return "the grid of a launch is already edited"
         if isinstance(func.slice, ast.Tuple) and not work.text(func.slice).startswith("("):
             return "the grid of a launch is written without parentheses"
         if any(each.at_launches for each in plan.dimensions) and not work.share(launch.call):
-            return "a launch is edited already"
+            return "a launch is already edited"
     looped = [*plan.body.looped]
     if any(touched(writer, call) for calls in plan.programs.values() for call in calls):
         return "what it does with its program's number is edited already"
@@ -116,7 +116,7 @@ def _in_the_way(work: Work, writer: Writer, plan: _Plan) -> str:
 def _write(writer: Writer, plan: _Plan) -> None:
     kernel, work = plan.kernel, writer.work
     name = "cube_grid" if plan.multiplies else "vector_grid"
-    message = f"{kernel.name} goes through its blocks in a loop, on as many programs as there are cores"
+    message = f"{kernel.name} loops over its blocks, with one program per core"
     called = writer.helper(name, CODE, message, plan.launches[0].call)
     if not called:
         return

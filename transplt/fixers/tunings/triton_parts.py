@@ -44,7 +44,7 @@ def write_parts(writer: Writer, kernels: list[Kernel]) -> None:
         if isinstance(block, Block):
             _write(writer, kernel, block, _size_of_parts(lives, block.size, room))
         else:
-            message = f"{kernel.name} keeps its tiles whole, which are too large for a core: {block}"
+            message = f"{kernel.name} keeps its tiles, which are too large for a core: {block}"
             writer.remark(_first_call(over.node), CODE, message, "take a smaller block, or go through it by hand")
 
 
@@ -63,7 +63,7 @@ def _block(work: Work, writer: Writer, kernel: Kernel, own: list[Launch]) -> Blo
     if Ignores(work).reason(CODE, kernel.node.lineno, kernel.node.end_lineno or kernel.node.lineno):
         return "a comment switches edits off there"
     if any(touched(writer, call) for call in block.ranges) or not writer.fits(*block.statements):
-        return "it is edited already"
+        return "it is already edited"
     return block
 
 
@@ -77,7 +77,7 @@ def _size_of_parts(lives: Lives, name: str, room: int) -> int:
 
 
 def _write(writer: Writer, kernel: Kernel, block: Block, size: int) -> None:
-    message = f"{kernel.name} goes through its block in parts of {size} elements, which fit the unified buffer"
+    message = f"{kernel.name} processes its block in parts of {size} elements, which fit into the unified buffer"
     work = writer.work
     part = writer.free_name(f"{block.size}_SUB", f"{block.size}_PART")
     start = writer.free_name("sub", "sub_start", "part_start")

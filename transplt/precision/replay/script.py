@@ -174,7 +174,7 @@ def main():
         parser.error("%s has no dump.json: name its folder with --dump" % DUMP)
     folder = os.path.join(options.output, "step%d" % STEP, "rank%d" % RANK)
     if os.path.exists(options.output):
-        parser.error("%s is there already" % options.output)
+        parser.error("%s exists already" % options.output)
     os.makedirs(os.path.join(folder, "dump_tensor_data"))
     if DEVICE.startswith("cuda"):
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False

@@ -21,14 +21,14 @@ def read_baseline(path: Path) -> frozenset[str]:
     try:
         table: Any = json.loads(read_regular(path, RECORDS))
     except FileNotFoundError as error:
-        raise UsageError(f"there is no baseline {shown(path)}; write it with --update-baseline") from error
+        raise UsageError(f"the baseline {shown(path)} does not exist; write it with --update-baseline") from error
     except OSError as error:
         raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{shown(path)} is no baseline of transplt: {error}") from error
+        raise UsageError(f"{shown(path)} is not a baseline of transplt: {error}") from error
     known = table.get("findings") if isinstance(table, dict) and table.get("format") == _FORMAT else None
     if not isinstance(known, list) or not all(isinstance(each, dict) and "fingerprint" in each for each in known):
-        raise UsageError(f"{shown(path)} is no baseline of transplt")
+        raise UsageError(f"{shown(path)} is not a baseline of transplt")
     return frozenset(str(each["fingerprint"]) for each in known)
 
 

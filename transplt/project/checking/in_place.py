@@ -26,8 +26,8 @@ def refuse_uncommitted(changes: Iterable[ChangedFile]) -> None:
         if dirty:
             names = ", ".join(shown(name) for name in dirty[:3]) + (" ..." if len(dirty) > 3 else "")
             raise UsageError(
-                f"the git tree {shown(top)} has changes that are not committed ({names}); "
-                "commit them, or give --allow-dirty"
+                f"the git tree {shown(top)} has uncommitted changes ({names}); "
+                "commit them, or use --allow-dirty"
             )
 
 
@@ -36,7 +36,7 @@ def uncommitted(top: Path, files: Sequence[Path]) -> list[str]:
     try:
         states = status(top)
     except OSError as error:
-        raise UsageError(f"git cannot say whether {shown(top)} is clean; give --allow-dirty to go on") from error
+        raise UsageError(f"git cannot say whether {shown(top)} is clean; use --allow-dirty to continue") from error
     rows = [(row[:2], os.fsdecode(row[3:])) for row in states.split(b"\0") if row]
     ours = [os.path.relpath(file, os.path.realpath(top)).replace(os.sep, "/") for file in files]
     tracked = [name for state, name in rows if state != b"??"]
@@ -54,8 +54,8 @@ def write_changes(changes: Sequence[ChangedFile]) -> list[str]:
     for change in changes:
         try:
             if read_regular(change.file, NOTEBOOKS) != change.before:
-                raise CannotFinish(f"{shown(change.path)} was changed by somebody else; it is left as it is")
+                raise CannotFinish(f"{shown(change.path)} was changed in the meantime, so it was not written")
             replace_file(change.file, change.data)
         except OSError as error:
-            raise CannotFinish(f"cannot write {shown(change.path)}: {reason(error)}; it is left as it is") from error
+            raise CannotFinish(f"cannot write {shown(change.path)}: {reason(error)}; it was not changed") from error
     return notes

@@ -104,7 +104,7 @@ def real_path(path: Path) -> Path:
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError as error:
-        raise UsageError(f"there is no file or folder {shown(path)}") from error
+        raise UsageError(f"no such file or folder: {shown(path)}") from error
     except OSError as error:
         raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):

@@ -50,7 +50,7 @@ def picked_edits(text: str, edits: Sequence[NumberedEdit]) -> list[NumberedEdit]
         first, last = int(match[1]), int(match[2] or match[1])
         if not 1 <= first <= last <= len(edits):
             there = f"there are 1 to {len(edits)}" if edits else "there is nothing to edit"
-            raise UsageError(f"--pick: there is no edit {part.strip()}; {there}, as `check --diff` numbers them")
+            raise UsageError(f"--pick: there is no edit {part.strip()}; {there}, as numbered by `check --diff`")
         numbers.update(range(first, last + 1))
     return [edits[number - 1] for number in sorted(numbers)]
 
@@ -75,8 +75,8 @@ def said_of(picked: Sequence[NumberedEdit], edits: Sequence[NumberedEdit], resul
             more.append(number)
         elif not there and id(each) in wanted:
             lost.append(number)
-    said = [f"also made, as a picked edit needs it: {_listed(more)}"] if more else []
-    return said + ([f"not made, as it goes only with another edit: {_listed(lost)}"] if lost else [])
+    said = [f"also made, because a picked edit needs it: {_listed(more)}"] if more else []
+    return said + ([f"not made, because it needs another edit: {_listed(lost)}"] if lost else [])
 
 
 def _listed(numbers: Sequence[int]) -> str:

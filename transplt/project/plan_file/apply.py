@@ -24,7 +24,7 @@ from transplt.project.torch_version import check_version
 _OPTIONS = {"main": "entry"}
 #: Keys that hold lists of names.
 _PARSED = {"tune": parse_tunings, "adapt": parse_adaptors}
-_NPU_ALONE = "it writes for NPUs alone, and the style is portable"
+_NPU_ALONE = "it only writes for NPUs, but the style is portable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def apply_plan(
         if asked(option_of(key)):
             if not _goes_without_saying(key, value, settle):
                 wins = f"{key}: {value_in(without, key)}, not {text}"
-                said.append(f"the command line wins over the plan: {wins}")
+                said.append(f"the command line overrides the plan: {wins}")
             continue
         keys.append((key, text if key in _PARSED else value))
         options[option_of(key)] = value == YES if value in (YES, NO) else "" if value == NONE else value

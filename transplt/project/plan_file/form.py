@@ -111,7 +111,7 @@ def parse_plan(text: str, name: str, where: str) -> PlanText:
     """The decisions in the text of a plan; `where` names it in errors."""
     found = PlanText(name, where)
     if MARKER not in text:
-        raise UsageError(f"{where} is no plan of transplt: it lacks the line {MARKER}; `transplt plan` writes one")
+        raise UsageError(f"{where} is not a plan of transplt: it lacks the line {MARKER}; `transplt plan` writes one")
     seen: dict[tuple[str, str, str], int] = {}
     for number, line in _deciding(text, where):
         at = f"{where}:{number}"

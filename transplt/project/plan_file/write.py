@@ -64,7 +64,7 @@ def plan_text(found: ToDecide) -> str:
         "",
         MARKER,
         "",
-        "The lines that begin with a bullet decide. Edit them, and give this file to "
+        "Lines that begin with a bullet are decisions. Edit them, and pass this file to "
         "`transplt -i PROJECT --plan FILE` or `transplt port PROJECT --plan FILE`; as it stands it "
         "changes nothing. All other lines are for reading.",
         "",
@@ -93,8 +93,8 @@ def _places(offers: Sequence[Offer]) -> Iterator[str]:
     strings = [each for each in offers if each.finding.code in IN_QUESTION]
     if strings:
         yield from _heading(
-            f"Strings in question ({many(len(strings), 'place')})",
-            "Nothing that the program does with these strings tells whether they name a device or a backend of torch.",
+            f"Ambiguous strings ({many(len(strings), 'place')})",
+            "The program does not show whether these strings are a device or backend of torch.",
         )
         for makes, its in groupby(sorted(strings, key=lambda each: each.makes, reverse=True), lambda each: each.makes):
             yield from map(_place, its)
@@ -103,7 +103,7 @@ def _places(offers: Sequence[Offer]) -> Iterator[str]:
     if edits:
         yield from _heading(
             f"Edits that may change what the program does ({many(len(edits), 'place')})",
-            "They are made only where somebody asks for them, here one by one, or all by `unsafe-fixes`.",
+            "They are only applied on request: one by one here, or all with `unsafe-fixes`.",
         )
         for code, its in groupby(sorted(edits, key=lambda each: each.finding.code), lambda each: each.finding.code):
             places = list(its)
@@ -123,7 +123,7 @@ def _further(found: ToDecide) -> Iterator[str]:
     here = f"{many(found.amp, 'edit')} here" if found.amp else "nothing to insert was found"
     names = dict.fromkeys(each.adaptor for each in found.result.open_findings if each.adaptor)
     offered = f"; here: {', '.join(names)}" if names else ""
-    yield from _heading("Adaptors", f"What blocks a port, written into the project by its name{offered}.")
+    yield from _heading("Adaptors", f"Replacements for what blocks a migration, each by its name{offered}.")
     yield f"- adapt: {value_in(found.plan.settings, 'adapt')}"
     yield from _comment("none, all, or names with commas between; `transplt rules --adaptors` lists them")
     yield from _heading("Mixed precision", f"Matrix products and convolutions in 16 bits; it changes numbers ({here}).")
@@ -134,7 +134,7 @@ def _further(found: ToDecide) -> Iterator[str]:
     yield from _comment(
         "off, native, apex; lines of their own may follow: amp-dtype: bfloat16 for native, opt-level: O1 for apex"
     )
-    yield from _heading("Tunings", "What experts change in a port after it runs, each by its name.")
+    yield from _heading("Tunings", "Optimisations for a project that already runs, each by its name.")
     for name, count in found.tunings:
         yield f"{tunings()[name].code} {name}: {many(count, 'edit')} here ({title(tunings()[name].code)})  "
     yield from [""] if found.tunings else []
@@ -147,7 +147,7 @@ def _further(found: ToDecide) -> Iterator[str]:
         yield ""
     yield f"- main: {value_in(found.plan.settings, 'main')}"
     yield from _comment("none, or a path of the project; not for `transplt port`")
-    yield from _heading("What stays as it is", "Files and folders that are copied as they are, and codes switched off.")
+    yield from _heading("What is not changed", "Files and folders that are copied as they are, and codes switched off.")
     yield "- leave: none"
     yield from _comment("one line each: vendor/ or third_party/*.py or NPU501 or NPU3 in tests/*")
 
@@ -165,7 +165,7 @@ def _done(found: ToDecide) -> Iterator[str]:
     groups = by_decision(found.result.edits)
     if not groups:
         return
-    yield from _heading("Done without asking (for reading)", "`leave` with a code switches off what it names.")
+    yield from _heading("Done automatically (information)", "`leave` with a code switches off what it names.")
     yield "| decision | edits | codes |"
     yield "|---|---:|---|"
     for decision, edits in groups.items():
@@ -178,10 +178,10 @@ def _left(found: ToDecide) -> Iterator[str]:
     """For reading: what a person has to do, what blocks most first."""
     actions = actions_of(found.result.findings)
     if not actions:
-        yield from _heading("Left for a person (for reading)", "Nothing that transplt can see.")
+        yield from _heading("Left to do by hand (information)", "Nothing known to transplt.")
         return
     total = f"{many(len(actions), 'action')}, {about(total_hours(actions))}; what blocks first."
-    yield from _heading("Left for a person (for reading)", total[0].upper() + total[1:])
+    yield from _heading("Left to do by hand (information)", total[0].upper() + total[1:])
     number = 0
     for heading, its in groupby(actions, lambda action: action.heading):
         yield f"### {heading[0].upper()}{heading[1:]}"

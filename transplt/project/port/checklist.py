@@ -28,9 +28,9 @@ def checklist(
     torch = f"torch {result.target.pin}" + (
         f" with torch_npu {result.target.torch_npu}" if result.target.torch_npu else ""
     )
-    lines = ["# What is left of the port to NPUs", "", f"For {torch}. `transplt explain CODE` says more of each code."]
+    lines = ["# What is left of the port to NPUs", "", f"For {torch}. `transplt explain CODE` explains a code."]
     if left_out:
-        lines += ["", "## Left out, since its proof speaks against it", ""]
+        lines += ["", "## Left out, because its proof failed", ""]
         lines += [f"- {visible(name)}: {visible(why)}" for name, why in left_out.items()]
     heading = ""
     for action in actions:
@@ -42,15 +42,17 @@ def checklist(
         for part in action.parts or (action,):
             lines += _item(part, ticked)
     if not actions:
-        lines += ["", "Nothing that transplt can see is left for a person."]
+        lines += ["", "Nothing known to transplt is left to do."]
     if drafts:
-        lines += ["", "## Drafted, and not applied", ""]
-        lines += ["These edits may change what the program does. `git apply` takes this patch, or a part of it.", ""]
+        lines += ["", "## Suggested, not applied", ""]
+        lines += [
+            "These edits may change what the program does. Apply this patch, or a part of it, with `git apply`.", ""
+        ]
         text = visible_patch(drafts[:_LARGEST_PATCH])
         fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=2) + 1)
         lines += [fence + "diff", text.rstrip("\n"), fence]
         if len(drafts) > _LARGEST_PATCH:
-            lines += ["", "The rest is cut off: `transplt -i . --unsafe-fixes --diff` prints all of it."]
+            lines += ["", "The rest is omitted: `transplt -i . --unsafe-fixes --diff` prints all of it."]
     return "\n".join(lines) + "\n"
 
 

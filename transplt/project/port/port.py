@@ -119,10 +119,10 @@ def port(
         return _port(project, Path(os.path.realpath(top)), options, branch, command, progress, pack)
     except FileNotFoundError as error:
         if shutil.which("git") is not None:  # such as no folder for temporary files
-            raise CannotFinish(f"{reason(error)}; the branch is as it was") from error
+            raise CannotFinish(f"{reason(error)}; the branch was not changed") from error
         raise UsageError(str(error)) from error
     except OSError as error:
-        raise CannotFinish(f"git could not do its part: {error}; the branch is as it was") from error
+        raise CannotFinish(f"git failed: {error}; the branch was not changed") from error
 
 
 def _port(
@@ -188,7 +188,7 @@ def _port(
     if lacking:
         done.notes.append(f"{many(len(lacking), 'file')} that this partial clone lacks stay as they are: {lacking[0]}")
     if status(top):
-        done.notes.append("changes that are not committed are no part of it")
+        done.notes.append("uncommitted changes are not included")
     if tip and head and common_commit(top, tip, head) != head:
         done.notes.append(f"HEAD has commits that {branch} lacks; merge them into it, and port again")
     return done
@@ -197,14 +197,14 @@ def _port(
 def _begin(top: Path, branch: str) -> tuple[str, str]:
     """The commits of the branch, if there is one, and of HEAD. UsageError where nothing can be committed on it."""
     if not is_branch_name(top, branch):
-        raise UsageError(f"--branch {shown(branch)}: git takes no branch of this name")
+        raise UsageError(f"--branch {shown(branch)}: git does not accept this branch name")
     tip, head = commit_of(top, f"refs/heads/{branch}"), commit_of(top, "HEAD")
     if not tip and not head:
         raise UsageError(f"the repository {shown(top)} has no commit yet")
     if f"refs/heads/{branch}" in checked_out(top):
-        raise UsageError(f"{branch} is checked out, and its files would be left behind; `git switch -` first")
+        raise UsageError(f"{branch} is checked out; run `git switch -` first")
     if not who_commits(top):
-        raise UsageError("git does not know who commits: set user.name and user.email")
+        raise UsageError("git needs an author: set user.name and user.email")
     return tip, head
 
 

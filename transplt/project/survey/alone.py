@@ -33,15 +33,15 @@ def analyse(task: Task) -> Answer:
             if of_folder(task, plan_of(task, task.source)) == task.known:
                 return Answer()
     if not task.is_url and not os.path.isdir(task.source):
-        return Answer(failed="there is no such folder")
+        return Answer(failed="no such folder")
     try:
         scratch = tempfile.mkdtemp(prefix="transplt-survey-")
     except OSError as error:
-        return Answer(failed=f"no folder for it could be made: {reason(error)}")
+        return Answer(failed=f"no folder could be created: {reason(error)}")
     try:
         return _in_process(task, scratch)
     except OSError as error:
-        return Answer(failed=f"no process could be started for it: {reason(error)}")
+        return Answer(failed=f"no process could be started: {reason(error)}")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -70,8 +70,8 @@ def _answer(child: Child, code: int) -> Answer:
     lines = child.errors(_MB).strip().splitlines()
     last = "".join(c for c in lines[-1] if c.isprintable())[:_MOST_REASON] if lines else ""
     if "MemoryError" in last or "bad_alloc" in last:
-        return Answer(failed="not enough memory for it")
-    hint = ", which the system also does for want of memory" if code == -9 else ""
+        return Answer(failed="not enough memory")
+    hint = ", which can also mean that memory ran out" if code == -9 else ""
     return Answer(failed=f"the process that analysed it ended with {exit_name(code)}{hint}{': ' * bool(last)}{last}")
 
 
@@ -117,7 +117,7 @@ def main() -> int:
     except TranspltError as error:
         answer = Answer(failed=str(error))
     except MemoryError:
-        answer = Answer(failed="not enough memory for it")
+        answer = Answer(failed="not enough memory")
     except RecursionError:
         answer = Answer(failed="it is nested too deeply")
     except OSError as error:

@@ -54,11 +54,11 @@ def check_folder(out: Path, sources: Sequence[Source]) -> None:
     for source in sources:
         inside = Path(source.text)
         if not source.is_url and (real == inside or inside in real.parents):
-            raise UsageError(f"{shown(out)} lies inside of {source.shown}, which is never changed")
+            raise UsageError(f"{shown(out)} is inside {source.shown}, which is never changed")
     if os.path.lexists(out) and not out.is_dir():
         raise UsageError(f"{shown(out)} is not a folder")
     if out.is_dir() and not (out / STATES).is_dir() and any(out.iterdir()):
-        raise UsageError(f"{shown(out)} is not empty and holds no survey of transplt")
+        raise UsageError(f"{shown(out)} is not empty and has no survey by transplt")
 
 
 def survey(
@@ -173,7 +173,7 @@ def read_document(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UsageError(f"{shown(path)} is no survey of transplt") from error
+        raise UsageError(f"{shown(path)} is not a survey by transplt") from error
     if schema != SCHEMA:
         raise UsageError(f"{shown(path)} is a survey of schema {schema}; this transplt reads {SCHEMA}: make it again")
     return dict(value)

@@ -38,7 +38,7 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     )
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
-        yield "  packages, kernels and APIs that would unblock most (the last one in, stops in):"
+        yield "  packages, kernels and APIs that block most (only blocker in, blocker in):"
         for each in shared[:_MOST]:
             yield f"    {len(each['last']):4} {len(each['blocks']):4}  {each['title']}"
         if len(shared) > _MOST:

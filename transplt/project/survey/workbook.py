@@ -27,7 +27,7 @@ def survey_workbook(value: dict[str, Any], folder: Path) -> bytes:
     add_sheet(book, "actions", actions, (28, 90, 14, 10, 8, 8, 44, 30), _actions(value))
     columns: tuple[str, ...] = ("What", "Kind", "The last in", "Alone in", "Stops in", "Last in (names)", "In (names)")
     add_sheet(book, "unblocking", columns, (80, 14, 12, 12, 10, 60, 60), _unblocking(value))
-    columns = ("Package", "In the way in", "Used in", "What is known", "Instead", "In the way in (names)")
+    columns = ("Package", "Blocks", "Used in", "What is known", "Instead", "Blocks (names)")
     add_sheet(book, "packages", columns, (28, 14, 10, 60, 90, 60), _packages(value))
     kernels = ((cell(each["kernel"]), len(each["in"]), cell(", ".join(each["in"]))) for each in value["kernels"])
     add_sheet(book, "kernels", ("Kernel", "In", "In (names)"), (40, 8, 80), kernels)

@@ -57,5 +57,5 @@ def read_calls(path: Path) -> Calls:
     except (OSError, ValueError) as error:
         raise UsageError(f"--calls {shown(str(path))} cannot be read: {shown(str(error))}.") from error
     if not isinstance(told, dict) or told.get("format") != FORMAT or not isinstance(told.get("calls"), list):
-        raise UsageError(f"--calls {shown(str(path))}: not a file that --save-calls of this version wrote.")
+        raise UsageError(f"--calls {shown(str(path))}: not written by --save-calls of this version.")
     return Calls(told)

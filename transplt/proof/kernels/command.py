@@ -38,7 +38,7 @@ def prove_kernels(
 ) -> int:  # fmt: skip
     """Compare the kernels, report, and return the exit code. UsageError where there is nothing to compare."""
     if not any(each.startswith(("triton-", "triton_")) for each in versions.installed):
-        raise UsageError("--kernels needs Triton beside PyTorch: pip install triton numpy (its interpreter is used).")
+        raise UsageError("--kernels needs Triton (its interpreter is used): pip install triton numpy")
     assert options.trace is not None
     kernels = Kernels(original, migrated, options, asked, options.trace.seed)
     made = _setup(command, options, versions, given, (original, migrated), asked)

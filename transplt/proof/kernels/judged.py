@@ -15,7 +15,7 @@ from transplt.render.verdict import Verdict, Word, gravest
 #: Tensors of a launch whose shapes are told; of more the first.
 _SHAPES = 4
 #: Reasons for which a call is not made that are no fault of the migrated program.
-_NOTHING_SAID = ("has no parameter", "did not end in time")
+_NOTHING_SAID = ("has no parameter", "did not finish in time")
 _ORDERS = {"reverse": "backwards", "interleaved": "interleaved"}
 
 
@@ -136,7 +136,7 @@ class _Judge:
         decides = returned is not None and returned["results"] > 0
         if not compared["paired"]:
             if returned is None:
-                _each([self.results[each] for each in kernels], Verdict(Word.RUNS, "it launches other kernels"))
+                _each([self.results[each] for each in kernels], Verdict(Word.RUNS, "it launches different kernels"))
                 return
             for kernel in dict.fromkeys(kernels):
                 self._by_result(self.results[kernel], call, returned)
@@ -146,7 +146,7 @@ class _Judge:
             result = self.results[kernel]
             result.migrated = Place(launch["migrated"]["path"], launch["migrated"]["line"])
             if not launch["compared"]:
-                result.reasons.append("of the programs that ran, no two wrote the same elements")
+                result.reasons.append("no two of the programs that ran wrote the same elements")
             elif _wrong(launch["gaps"]) and launch["changed"] and decides:
                 self._by_result(result, call, returned)
                 told = True
@@ -172,7 +172,7 @@ class _Judge:
                 result.largest = max(result.largest, gap["largest"] or 0.0)
                 result.share = max(result.share, gap["share"] or 0.0)
                 result.roundings += [each for each in reasons if each not in result.roundings]
-                if not reasons and (told := "the tolerance that was asked for") not in result.roundings:
+                if not reasons and (told := "the requested tolerance") not in result.roundings:
                     result.roundings.append(told)
                 continue
             name = f"{noun}{gap['argument']}" + (f" of {whose}" if whose else "")

@@ -31,7 +31,7 @@ class KernelProof(Proof):
     def of(cls, kernels: list[KernelResult], calls: Calls, never: list[str], seconds: float) -> KernelProof:
         """With a part for each kernel."""
         more = [
-            f"{each['name']} was called with {each['different']} different arguments, of which the first are compared"
+            f"{each['name']} was called with {each['different']} different arguments; the first are compared"
             for each in calls.told["more"]
         ]
         proof = cls([_part(each) for each in kernels], seconds, "", kernels, never, calls.why, more)
@@ -52,7 +52,7 @@ class KernelProof(Proof):
         launches = sum(each.compared for each in self.kernels)
         told = f"{many(count, 'kernel')} compared in {launches} launch{'es' if launches != 1 else ''}"
         near = [each for each in self.kernels if each.largest]
-        told += f", {len(near)} of them within roundings" if near else ", equal to the bit"
+        told += f", {len(near)} of them within roundings" if near else ", bit-identical"
         sampled = [each for each in self.kernels if each.sampled]
         if sampled:
             most = max(sampled, key=lambda each: each.programs)

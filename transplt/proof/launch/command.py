@@ -147,11 +147,11 @@ def run(options: RunOptions, report_path: Path | None, warm: Warm | None = None)
 
     torch = interpreter.torch_of(options.python)
     if not options.module and not os.path.isfile(options.script):
-        raise UsageError(f"there is no script {shown(options.script)}")
+        raise UsageError(f"no such script: {shown(options.script)}")
     if options.reference is not None and (options.host != "npu" or options.dump is not None):
-        raise UsageError("--reference compares on the npu, and records nothing: leave out --host, --dump and --fault.")
+        raise UsageError("--reference cannot be combined with --host, --dump and --fault.")
     if options.nproc and options.shell:
-        raise UsageError("--nproc is for Python scripts: a launch script starts its own processes.")
+        raise UsageError("--nproc is only for Python scripts: a launch script starts its own processes.")
     if report_path is not None and not report_path.resolve().parent.is_dir():
         raise UsageError(f"no such folder for the report: {report_path.parent}.")
     migration = find_migration(Path.cwd() if options.module else Path(options.script).resolve().parent)

@@ -31,9 +31,9 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def check(folder: Path) -> None:
     """UsageError where `folder` cannot take a dump."""
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--dump {shown(folder)}: is no folder.")
+        raise UsageError(f"--dump {shown(folder)}: is not a folder.")
     if folder.is_dir() and any(folder.iterdir()):
-        raise UsageError(f"--dump {shown(folder)}: is not empty, and two dumps in one folder would mix.")
+        raise UsageError(f"--dump {shown(folder)}: is not empty; a dump needs an empty folder.")
 
 
 def folder_summary(folder: Path) -> str:

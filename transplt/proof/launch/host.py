@@ -19,7 +19,7 @@ def too_small(outcome: ScriptRun) -> str:
         if error and error["type"] == "HostTooSmall":
             return str(error["message"]).splitlines()[0]
         if error and (error["type"] == "MemoryError" or any(word in error["message"] for word in _FULL)):
-            return f"a process got no more memory ({error['type']}): this machine may be too small"
+            return f"a process ran out of memory ({error['type']}): this machine may be too small"
     if outcome.code in _KILLED and not outcome.timed_out:
-        return "a process was killed, as systems do when their memory is used up: this machine may be too small"
+        return "a process was killed, probably because memory ran out: this machine may be too small"
     return ""

@@ -74,16 +74,16 @@ def judge(facts: Facts) -> Verdict:
     if facts.too_small:
         return Verdict(Word.NOT_RUN, facts.too_small)
     if facts.timed_out:
-        return Verdict(Word.STOPS, f"it did not end within {facts.limit or 0:g} s; {_standing(facts)}")
+        return Verdict(Word.STOPS, f"it did not finish within {facts.limit or 0:g} s; {_standing(facts)}")
     if facts.code and not facts.processes:
-        return Verdict(Word.NOT_RUN, f"no Python process of it began; it ended {_ending(facts.code)}")
+        return Verdict(Word.NOT_RUN, f"it started no Python process; it ended {_ending(facts.code)}")
     if facts.code:
         return Verdict(Word.STOPS, _stop(facts))
     if facts.errors:
         what = _listed(facts.errors)
         return Verdict(Word.STOPS, f"{what}; a card would stop there, and the emulator was told to go on")
     if not facts.calls:
-        return Verdict(Word.NOT_RUN, f"it ended well, and nothing was computed on the npu: {_why_nothing(facts)}")
+        return Verdict(Word.NOT_RUN, f"it ended normally, but computed nothing on the npu: {_why_nothing(facts)}")
     word, compared = _compared(facts.reference)
     parts = [f"it ended well, {compared}" if word is Word.RUNS else compared]
     if facts.idle:
@@ -110,7 +110,8 @@ def _compared(reference: dict[str, Any] | None) -> tuple[Word, str]:
     numbers, tensors = reference["numbers"], reference["tensors"]
     left_out = reference["unstable"]
     counts = f"{_number(numbers, 'printed number')} and {_number(tensors, 'saved tensor')}"
-    rest = f"; {_number(left_out, 'printed number')} left out, which the original does not repeat" if left_out else ""
+    skipped = f"; {_number(left_out, 'printed number')} skipped, which differ between runs of the original"
+    rest = skipped if left_out else ""
     return Word.EQUAL, f"{counts} agree with those of {reference['original']}, within {reference['tolerance']:g}{rest}"
 
 
@@ -133,7 +134,7 @@ def _stop(facts: Facts) -> str:
     own = [each for each in raised if each["role"] != "launcher"]
     left = [each for each in facts.processes if each["leaving"] and each["role"] != "launcher"]
     if _guarded(facts) and facts.errors:
-        return f"leftover CUDA at {_listed(facts.errors)}"
+        return f"leftover use of CUDA at {_listed(facts.errors)}"
     if own:
         return _at(first := _first(own, "exception"), first["exception"])
     stood = [each for each in facts.processes if each["stood"]]
@@ -172,7 +173,7 @@ def _standing(facts: Facts) -> str:
     if not ranked:
         known = [each for each in scripts if each["stood"]] or [each for each in facts.processes if each["stood"]]
         places = [_place(each) for each in known or scripts]
-    return ", ".join(dict.fromkeys(places)) or "where it stood is not known"
+    return ", ".join(dict.fromkeys(places)) or "the place is unknown"
 
 
 def _place(process: dict[str, Any]) -> str:
@@ -190,11 +191,11 @@ def _place(process: dict[str, Any]) -> str:
 
 def _why_nothing(facts: Facts) -> str:
     if not facts.processes:
-        return "no Python process of it began"
+        return "it started no Python process"
     if facts.cut:
-        return f"{_number(facts.cut, 'process')} of it had to stop before reporting, and the others used the cpu only"
+        return f"{_number(facts.cut, 'process')} of it had to stop before reporting, and the others only used the CPU"
     if not any(process["torch"] for process in facts.processes):
         return "PyTorch was never imported"
     if facts.warnings:
         return _listed(facts.warnings)
-    return "every tensor stayed on the cpu"
+    return "every tensor stayed on the CPU"

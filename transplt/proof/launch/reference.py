@@ -104,8 +104,8 @@ def compare(first: ScriptRun, second: ScriptRun, migrated: ScriptRun) -> dict[st
     if not reason and (unstable_results or unstable_saves):
         reason = "reference-unstable"
         why = (
-            f"the original does not repeat itself ({unstable_results} printed results and {unstable_saves} saved "
-            "tensors differ between two runs of it), so nothing can be called equal to it"
+            f"two runs of the original differ ({unstable_results} printed results and {unstable_saves} saved "
+            "tensors differ between them), so nothing can be equal to it"
         )
     elif not reason and not (results or saves):
         reason, why = "reference-unstable", "the original prints and saves no results that could be compared"

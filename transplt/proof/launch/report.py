@@ -218,13 +218,13 @@ def as_text(report: Report, limit: int = 20) -> str:
             rank = f"rank {process['rank']}: " if process["rank"] is not None else ""
             lines.append(f"  {rank}{place}{error['reason']}")
     if silent := [_finding_line(f) for f in report.findings if f["code"] == SILENT]:
-        lines.append(f"  operators with known silent errors, under their conditions: {len(silent)}")
+        lines.append(f"  operators with known silent errors, under the known conditions: {len(silent)}")
         lines += _cut([f"  {line}" for line in silent], limit)
     lines.append(f"  npu operators: {_operators(report)}")
     lines += [f"  memory: {told}" for told in [in_words(report.memory)] if told]
     if report.lines.get("known"):
         executed, never = report.lines["executed"], report.lines["never_executed"]
-        lines.append(f"  migrated lines: {len(executed)} ran, {len(never)} never did" + (":" if never else ""))
+        lines.append(f"  migrated lines: {len(executed)} ran, {len(never)} did not run" + (":" if never else ""))
         lines += _cut([f"  {e['path']}:{e['line']}: {e['text']}" for e in never], limit)
     else:
         lines.append("  migrated lines: unknown, no .transplt/manifest.json or change_list.csv above the script")
@@ -244,10 +244,10 @@ def _operators(report: Report) -> str:
     """Counted by the processes themselves, so that nothing is known of one that was stopped."""
     ended = [process for process in report.processes if process["status"] != "running"]
     if report.processes and not ended:
-        return "not known, since no process ended by itself"
+        return "unknown, since no process ended normally"
     calls = f"{sum(report.operators.values())} calls of {len(report.operators)} operators"
     used = f"{sum(process['operator_calls'] > 0 for process in ended)} of {len(ended)} processes"
-    return f"{calls} in {used}" + (" that ended by themselves" if len(ended) < len(report.processes) else "")
+    return f"{calls} in {used}" + (" that ended normally" if len(ended) < len(report.processes) else "")
 
 
 def _cut(lines: list[str], limit: int) -> list[str]:
@@ -264,4 +264,4 @@ def _shape_line(shape: dict[str, Any]) -> str:
     frame = shape["stack"][0] if shape["stack"] else {"path": "?", "line": 0}
     examples = ", ".join(str(s[0]) for s in shape["shapes"][:3])
     place = f"{frame['path']}:{frame['line']}"
-    return f"  {place}: {shape['operator']}: {shape['new_shapes']} new shapes after its first step ({examples}, ...)"
+    return f"  {place}: {shape['operator']}: {shape['new_shapes']} new shapes after the first step ({examples}, ...)"

@@ -175,10 +175,10 @@ def stub_of(given: str) -> tuple[str, int]:
     name, equals, count = given.partition("=")
     if name not in ready_stubs():
         raise UsageError(
-            f"--stubs {shown(given)}: neither a file nor one of the ready stubs ({', '.join(ready_stubs())})."
+            f"--stubs {shown(given)}: neither a file nor a built-in stub ({', '.join(ready_stubs())})."
         )
     if equals and re.fullmatch("[1-9][0-9]{0,5}", count) is None:
-        raise UsageError(f"--stubs {shown(given)}: a number of pictures stands behind =, such as {name}=256.")
+        raise UsageError(f"--stubs {shown(given)}: after = comes the number of images, such as {name}=256.")
     return str(READY_STUBS / f"{name}.py"), int(count or 0)
 
 

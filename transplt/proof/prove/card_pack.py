@@ -69,7 +69,7 @@ def check_pack(out: Path, *projects: Path) -> Path:
         raise UsageError(f"--card-pack {shown(out)} exists; name a new folder")
     inside = next((each for each in projects if Path(os.path.realpath(each)) in target.parents), None)
     if inside is not None:
-        raise UsageError(f"--card-pack {shown(out)} lies in {shown(inside)}; name a folder beside it")
+        raise UsageError(f"--card-pack {shown(out)} lies in {shown(inside)}; name a folder outside it")
     return target
 
 

@@ -78,7 +78,7 @@ class _Search:
         if self.hung and not found and any(rank.standing for rank in world.values()):
             where = "; ".join(f"rank {rank.rank} {rank.whereabouts}" for rank in world.values())
             places = tuple(rank.place for rank in world.values())
-            found.append(CollectiveFault("hang", f"the ranks wait for one another: {where}", tuple(world), places))
+            found.append(CollectiveFault("hang", f"the ranks wait for each other: {where}", tuple(world), places))
         return found
 
     def _of_group(
@@ -254,7 +254,7 @@ class _Search:
         theirs = other.exchanges if other is not None else []
         condition, _ = self._divider(made, None, 0, ([], theirs))
         condition = condition if condition is not None and condition.divides else None
-        text = f"rank {number} calls {made.what}{_at(made.place)}{where or ', and nobody answers'}"
+        text = f"rank {number} calls {made.what}{_at(made.place)}{where or ', and no rank answers'}"
         if condition is not None:
             text += f"; it stands under `{condition.text}`{_at(self._place(condition))}"
         places = (made.place,) if other is None else (made.place, other.place)

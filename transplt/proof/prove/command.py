@@ -181,7 +181,7 @@ def prove_command(
             code = kernels_alone(original, migrated, options, again, data, asked, json_path, html_path, card_pack)
             return 0 if exit_zero and code == 1 else code
         if calls is not None or save_calls is not None or tolerance:
-            raise UsageError("--calls, --save-calls and --tolerance are for --kernels.")
+            raise UsageError("--calls, --save-calls and --tolerance need --kernels.")
         code = prove(
             original, migrated, options, _worlds(nproc), again, data, json_path, html_path, card_pack, no_cache=no_cache
         )
@@ -257,7 +257,7 @@ def kernels_alone(
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"no such folder for the report: {shown(path.parent)}.")
     if card_pack is not None:
-        raise UsageError("--kernels makes no card pack: prove the whole program for that.")
+        raise UsageError("--kernels cannot write a card pack: prove the whole program instead.")
     before, after = find_projects(original, migrated, options.script, data)
     options, versions = for_output(options, after.root)
     given = str(original), str(migrated)

@@ -51,7 +51,7 @@ def _given_otherwise(one: Training, other: Training) -> Difference | None:
     """The first call that gives the same result for other numbers, such as a batch norm with another momentum."""
     for mine, theirs in zip(_calls(one, _MOVES), _calls(other, _MOVES), strict=False):
         if mine.fields.get("given") != theirs.fields.get("given"):
-            what = f"{_name(theirs)} is given other numbers here"
+            what = f"{_name(theirs)} gets other values here"
             return Difference(what, theirs.place, mine.place, callers=theirs.fields["by"])
     return None
 
@@ -70,7 +70,7 @@ def _first_apart(one: Training, other: Training) -> tuple[int, Difference] | Non
         after = right[c] if c < len(right) else right[-1] if right else None
         index = after.index if after is not None else len(other.events)
         if right[c:d]:
-            what = f"{_name(right[c])} is called here otherwise than in the original"
+            what = f"{_name(right[c])} is called differently than in the original"
         else:
             what = f"{_name(left[a])} of the original's line is not called"
         callers = after.fields["by"] if after is not None else ()

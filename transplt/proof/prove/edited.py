@@ -127,7 +127,7 @@ def pointed(first: Difference, found: Sequence[Edit], lines: Lines = Lines.OTHER
     called = next((edit for place in first.callers for edit in own if edit.is_near(place)), None)
     seen = f"; {first.place}: {first.cause}" if first.cause else f"; seen at {first.place}"
     if called is not None and not first.event:
-        cause = f"this line is not that of the original{seen}"
+        cause = f"this line differs from the original{seen}"
         return replace(first, place=called.place, original=Place(called.path, called.original), cause=cause)
     if len(own) == 1 and not first.event:
         cause = f"no other line{_of_kind(own[0], found)}{seen}"
@@ -135,7 +135,7 @@ def pointed(first: Difference, found: Sequence[Edit], lines: Lines = Lines.OTHER
     others = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
     if int(not first.event) < len(others) <= _FEW:
         cause = f"{first.cause}; " if first.cause else ""
-        told = f"lines that differ from the original, but for devices: {', '.join(map(str, others))}"
+        told = f"lines that differ from the original in more than devices: {', '.join(map(str, others))}"
         return replace(first, cause=f"{cause}{told}")
     return first
 
@@ -150,7 +150,7 @@ def _asked(found: Sequence[Edit], lines: Lines) -> list[Edit]:
 def _of_kind(one: Edit, found: Sequence[Edit]) -> str:
     """What is true of all other lines, where one is the only one of its kind."""
     if len(found) == 1:
-        return " differs from the original, but for devices"
+        return " differs from the original in more than devices"
     if one.of_ranks:
-        return " for many cards differs from the original"
-    return " differs from the original, but for devices and for what many cards need"
+        return " for several cards differs from the original"
+    return " differs from the original in more than devices and distributed training"

@@ -28,7 +28,7 @@ def not_run(reference: Run, run: Run) -> Verdict | None:
     if reference.operators:
         asked = next((each for each in run.findings if each["level"] == "warning"), None)
         where = [f"{asked['path']}:{asked['line']}: {asked['message']}: {asked['help']}"] if asked else []
-        return Verdict(Word.NOT_RUN, "; ".join(["nothing was computed on the npu", *where, *ends]))
+        return Verdict(Word.NOT_RUN, "; ".join(["nothing was computed on the NPU", *where, *ends]))
     return Verdict(Word.NOT_RUN, "; ".join(["neither program computes anything on a card", *ends]))
 
 
@@ -56,6 +56,6 @@ def stopped(reference: Run, run: Run, steps: int = 0, agree: str = "") -> Verdic
         too = f"; the original itself stops: {theirs}" if theirs is not None else ""
         return Verdict(Word.STOPS, f"{mine.of(_MIGRATED, agreed)}{too}")
     if theirs is not None:
-        ran = "" if steps else f"{_MIGRATED} ran to its end; nothing to compare: "
+        ran = "" if steps else f"{_MIGRATED} ran to the end; nothing to compare: "
         return Verdict(Word.RUNS, f"{ran}the original itself stops{agreed}: {theirs}")
     return None

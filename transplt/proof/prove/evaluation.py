@@ -1,4 +1,4 @@
-"""What the ranks evaluate: each on which samples, with which buffers, and whether the results are brought together."""
+"""What the ranks evaluate: each on which samples, with which buffers, and whether the results are combined."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def together(ranks: Sequence[Training], one: Training | None) -> tuple[Differenc
             everything += 1
             continue
         if not any(_brings(rank, each.window) for rank, each in zip(ranks, passes, strict=True)):
-            what = "each rank evaluates its own share, and nothing brings the results together: what is printed and "
+            what = "each rank evaluates its own share, and the results are not combined: what is printed and "
             what += "decided (early stopping, best checkpoint, ReduceLROnPlateau) is that of one rank's share"
             made = loaders.where(first.event)
             what += f"; the loader is made at {made}" if made is not None and made != first.event.place else ""
@@ -65,7 +65,7 @@ def together(ranks: Sequence[Training], one: Training | None) -> tuple[Differenc
             what = f"{many(twice, 'sample')} counted twice in the evaluation at {first.event.place}: shares are padded"
             remarks += [what] if what not in remarks else []
     if joined:
-        return f"the results of {many(joined, 'evaluation')} are brought together", remarks
+        return f"the results of {many(joined, 'evaluation')} are combined", remarks
     return "each rank evaluates all samples" if everything else "", remarks
 
 
@@ -168,5 +168,5 @@ def _evaluated(rank: Training) -> Iterator[tuple[tuple[str, int, int], Event]]:
 
 def _unsent(rank: Training) -> str:
     if rank.of("wrap"):
-        return "the network is called past its wrapper, whose forward sends the buffers of rank 0 to the others"
-    return "nothing sends the buffers of rank 0 to the others"
+        return "the network is called without its wrapper, whose forward sends the buffers of rank 0 to the others"
+    return "the buffers of rank 0 are not sent to the other ranks"

@@ -105,7 +105,7 @@ def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | 
         if first is not None:
             return first
         passes += 1
-    return f"each rank has samples of its own in {many(passes, 'epoch')}" if passes else ""
+    return f"each rank has its own samples in {many(passes, 'epoch')}" if passes else ""
 
 
 def _divided(event: Event, before: Event | None) -> bool:
@@ -124,11 +124,11 @@ def _same(event: Event, given: Sequence[list[list[int]]], shares: Sequence[set[i
     """All of them on every rank: W cards do the work of one."""
     cause = f"the sampler is a {event.fields['sampler']}"
     if all(each == given[0] for each in given):
-        what = "every rank trains on the same samples in the same order, so that W cards do the work of one"
+        what = "every rank trains on the same samples in the same order, so W cards do the work of one"
         return Difference(what, where(event), cause=cause)
     largest = max(len(share) for share in shares)
     if event.fields["sampler"] != "DistributedSampler" and len(set.union(*shares)) < 1.5 * largest and largest > 4:
-        what = "every rank goes through all samples, in an order of its own: an epoch is W times as long"
+        what = "every rank goes through all samples in its own order: an epoch is W times as long"
         return Difference(what, where(event), cause=cause)
     return None
 
@@ -172,7 +172,7 @@ def unshuffled(one: Training, other: Training) -> Difference | None:
         fields = event.fields
         plain = fields["sampler"] in ("DistributedSampler", "SequentialSampler") and not fields["shuffle"]
         if plain and fields["loader"] in wanted & shuffled:
-            what = "the original shuffles here, the migrated program does not"
+            what = "the original shuffles here, but the migrated program does not"
             return Difference(what, where(event), cause=f"the sampler is a {fields['sampler']}", event=True)
     return None
 

@@ -75,7 +75,7 @@ class OneProcess:
             return Part(TITLE, stopped, found)
         if one is None or other is None:
             found.reasons.append("no training was seen")
-            return Part(TITLE, Verdict(Word.RUNS, f"ran to its end; nothing to compare: {found.reasons[0]}"), found)
+            return Part(TITLE, Verdict(Word.RUNS, f"ran to the end; nothing to compare: {found.reasons[0]}"), found)
         told = self._prepared(one, other, stopped, found)
         told.sides = self._sides(reference, alone, order, stopped)
         self._compare(told)
@@ -93,7 +93,7 @@ class OneProcess:
         same = Replay({}, every=False, left_out=precision.left_out(other) if mixed else {})
         if same.left_out:
             # Behind a step that a scaler leaves out the losses are of other parameters.
-            self.announce("the original again, without the steps that the scaler leaves out")
+            self.announce("the original again, without the steps that the scaler skips")
             one = self.original.run(replay=same).first or one
         if stopped is not None:
             one, other = steps.in_common(one, other)
@@ -108,7 +108,7 @@ class OneProcess:
         sides = one_sided(self.ways, reference.lines, alone.lines) if alike else []
         if not sides:
             return []
-        self.announce("both again: do they take the same branches?")  # one that the clock decides proves nothing
+        self.announce("both again, to compare their branches")  # one that the clock decides proves nothing
         again = one_sided(self.ways, self.original.run(again=_TWICE).lines, self.migrated.run(replay=order).lines)
         return [side for side in sides if side in again]
 
@@ -131,13 +131,13 @@ class OneProcess:
         bounds = told.shaken.within(reference.outcome) if told.results else {}
         itself, first = self._not_repeating(told), told.first
         if itself is not None and (first is None or first.step is None or (itself.step or 0) <= first.step):
-            told.found.reasons.append(f"the original does not repeat itself: {itself.what}")
+            told.found.reasons.append(f"two runs of the original differ: {itself.what}")
             told.first, told.results = None, []
         elif bounds:
             told.left_out = printed.decided(bounds)
             told.results = printed.other_results(reference.outcome, alone.outcome, told.left_out | noise, bounds)
             if told.left_out:
-                what = f"{many(len(told.left_out), 'result')} left out, which the original does not repeat"
+                what = f"{many(len(told.left_out), 'result')} skipped, which differ between runs of the original"
                 told.found.remarks.append(f"{what}: {min(told.left_out).strip()!r}")
 
     def _conclude(self, told: _Compared, reference: Run, alone: Run, noise: set[str]) -> Part:
@@ -188,10 +188,10 @@ class OneProcess:
 
     def _not_repeating(self, told: _Compared) -> Difference | None:
         """How the training of the original differs from itself when it is run again; None where it does not."""
-        self.announce("the original again: does it repeat itself?")
+        self.announce("the original again, to see whether two runs agree")
         again = self.original.run(replay=told.shaken.replay, again=_TWICE).first
         if again is None:
-            return Difference("it ended otherwise the second time")
+            return Difference("the second run ended differently")
         return hold(told.one, again, told.shaken.rounding, told.compare, lambda: ()).first
 
     def _with_cause(
@@ -213,7 +213,9 @@ class OneProcess:
         if first.figure[:1] == ("gradient",) and (made := other.optimizers.get(int(first.figure[1]))) is not None:
             origin = one.optimizers[int(first.figure[1])]
             if made.is_of_no_network(int(first.figure[3])) and not origin.is_of_no_network(int(first.figure[3])):
-                what = "the optimizer has a tensor that is of no network, as one has that was copied or moved later"
+                what = (
+                    "the optimizer updates a tensor that belongs to no network, as after copying or moving the network"
+                )
                 return replace(first, place=made.place, original=origin.place, cause=what, event=True)
         if first.step == 0 and first.place in {made.place for made in other.optimizers.values()}:
             return replace(first, event=True)  # it was made otherwise, and has the place
@@ -238,7 +240,7 @@ def _equal(found: Findings, mixed: bool) -> Verdict:
     results = [(found.printed, "printed result"), (found.saved, "saved tensor")]
     beside = " and ".join(many(count, noun) for count, noun in results if count)
     if not found.steps and not beside:
-        return Verdict(Word.RUNS, "ran to its end; it took no step and printed or saved no result to compare")
+        return Verdict(Word.RUNS, "ran to the end; no optimizer step, and no printed or saved result to compare")
     kind = " (mixed precision against float32)" if mixed else ""
     if not found.steps:
         return Verdict(Word.EQUAL, f"{beside} compared with the original's{kind}")
@@ -252,7 +254,7 @@ def _beyond(original: Training) -> list[str]:
         f"DataParallel over {event.fields['cards']} cards ({event.place}): it had one, as what is migrated has"
         for event in original.of("shares")[:1]
     ]
-    more = "what comes after these steps (--steps 0 lets the programs come to their own end)"
+    more = "what follows these steps (--steps 0 lets the programs finish)"
     return [*found, more] if original.cut else found
 
 

@@ -60,7 +60,7 @@ def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
     yield from _order(other)
     yield from _skips(other)
     if _scales_float32(other) and not _scales_float32(one):
-        what = "a scaler scales the loss, and nothing is computed in half precision: autocast is missing"
+        what = "the loss is scaled but nothing runs in half precision: autocast is missing"
         yield Difference(what, other.of("scale")[0].place, event=True)
     if one.of("scale"):
         return
@@ -113,13 +113,15 @@ def _order(training: Training) -> Iterator[Difference]:
             scale = event
         elif event.kind == "backward" and scale is not None and not event.fields.get("scaled"):
             if scale.fields.get("loss") and event.fields["loss"] == [scale.fields["loss"]]:
-                what = "the backward pass begins with the loss itself, and the step divides its gradients by the scale"
-                yield Difference(f"{what}: what scaler.scale() gives is not used", event.place, event=True)
+                what = (
+                    "the backward pass starts from the unscaled loss, but the step divides the gradients by the scale"
+                )
+                yield Difference(f"{what}: the result of scaler.scale() is not used", event.place, event=True)
                 return
         elif event.kind == "unscale":
             unscaled = True
         elif event.kind == "clip" and scaled and not unscaled:
-            what = "gradients are clipped while the scale is on them: unscale_ comes first"
+            what = "gradients are clipped while they are scaled: call unscale_ first"
             yield Difference(what, event.place, event=True)
             return
         elif event.kind in ("step", "skipped") and scaled:
@@ -138,11 +140,11 @@ def _skips(training: Training) -> Iterator[Difference]:
         left_out = [step for step in steps if step.skipped]
         if len(left_out) > max(AT_THE_START, SKIPPED * len(steps)):
             what = (
-                f"{len(left_out)} of {len(steps)} steps of optimizer {which} ({made.kind}) are left out by the scaler"
+                f"{len(left_out)} of {len(steps)} steps of optimizer {which} ({made.kind}) are skipped by the scaler"
             )
             makes = training.of("scaler")
             again = makes[-1].place if len(makes) > len(steps) // 2 else None
-            why = f"a scaler is made {len(makes)} times, and begins with its first scale again" if again else ""
+            why = f"a scaler is created {len(makes)} times, and starts with its initial scale again" if again else ""
             yield Difference(what, again or left_out[-1].place, step=left_out[AT_THE_START].number + 1, cause=why)
     scales = [event.fields["scale"] for event in training.of("update") if event.fields["enabled"]]
     if scales and not scales[-1] >= 1:

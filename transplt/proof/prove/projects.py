@@ -148,13 +148,13 @@ def find_project(given: Path, main: str, data: tuple[str, ...], above: int = 0) 
         script = _inside(main or "main.py", given, "--main")
         if not (root / script).is_file():
             hint = "" if main else "; name the script with --main"
-            raise UsageError(f"there is no script {shown(script)} in {shown(str(given))}{hint}.")
+            raise UsageError(f"no such script: {shown(script)} in {shown(str(given))}{hint}.")
         project = Project(root, script, linked)
     size = _size(project)
     if size > LIMIT:
         raise UsageError(
-            f"{shown(str(given))} holds over {LIMIT // 2**20} MB, and each run gets a copy of it: name folders of data "
-            "in it with --data, which are linked and not copied."
+            f"{shown(str(given))} has more than {LIMIT // 2**20} MB, and each run gets a copy: name its data folders "
+            "with --data, to link them instead of copying."
         )
     return project
 

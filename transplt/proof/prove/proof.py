@@ -75,7 +75,7 @@ class Prover:
             proof.parts += [started] if started is not None else []
         proof.seconds = self.original.seconds + self.migrated.seconds
         if (known := self.original.known) is not None and known.used and proof.parts:
-            what = f"{many(known.used, 'run')} of the original made before (--no-cache makes them anew)"
+            what = f"{many(known.used, 'run')} of the original from the cache (--no-cache repeats them)"
             proof.parts[0].findings.remarks.append(what)
         return proof
 

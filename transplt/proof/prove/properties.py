@@ -182,5 +182,5 @@ def _never_sent(trainings: Sequence[Training], buffers: Difference | str) -> lis
         theirs = other.steps[-1].buffers if other.steps else {}
         for name in sorted(held.keys() & theirs.keys()):
             if name.endswith(("running_mean", "running_var")) and held[name][3] != theirs[name][3]:
-                return [f"{name} is each rank's own, and nothing sends that of rank {first.rank} to the others"]
+                return [f"{name} is each rank's own, and is not sent from rank {first.rank} to the others"]
     return []

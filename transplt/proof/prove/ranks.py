@@ -24,7 +24,7 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                 continue
             for place, (mine, theirs) in enumerate(zip(made.start, remade.start, strict=False)):
                 if mine != theirs:
-                    what = f"{made.name(place)} begins with other values on rank {other.rank} than on rank {first.rank}"
+                    what = f"{made.name(place)} starts with other values on rank {other.rank} than on rank {first.rank}"
                     return Difference(what, made.place, step=0, cause=_why(first, which, None))
         apart = _other_network(first, other)
         if apart is not None:
@@ -32,7 +32,7 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
         for left, right in pairs(first, other):
             if left.skipped != right.skipped:
                 who = first.rank if left.skipped else other.rank
-                what = f"step {left.number + 1} is left out by the scaler on rank {who} only"
+                what = f"step {left.number + 1} is skipped by the scaler on rank {who} only"
                 return Difference(what, left.place, step=left.number + 1)
             for place, (before, after) in enumerate(zip(left.parameters, right.parameters, strict=False)):
                 if before is not None and after is not None and before[3] != after[3]:
@@ -42,7 +42,7 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                     )
                     made = first.optimizers[left.optimizer]
                     if _in_no_wrapper(first, made, place):
-                        cause = "it is in no wrapper, and its gradients are not exchanged"
+                        cause = "it has no wrapper, so its gradients are not exchanged"
                         return Difference(what, made.place, step=left.number + 1, cause=cause)
                     cause = _why(first, left.optimizer, left)
                     return Difference(what, _unexchanged(first, left), step=left.number + 1, cause=cause)
@@ -62,8 +62,10 @@ def _other_network(first: Training, other: Training) -> Difference | None:
         for name, mine in made.others.items() if remade is not None else ():
             theirs = remade.others.get(name) if remade is not None else None
             if theirs is not None and name not in stepped and mine[3] != theirs[3]:
-                what = f"{name} begins with other values on rank {other.rank} than on rank {first.rank}"
-                return Difference(what, made.place, step=0, cause="nothing sends the values of rank 0 to the others")
+                what = f"{name} starts with other values on rank {other.rank} than on rank {first.rank}"
+                return Difference(
+                    what, made.place, step=0, cause="the values of rank 0 are not sent to the other ranks"
+                )
     return None
 
 
@@ -99,14 +101,14 @@ def _unexchanged(training: Training, step: TrainingStep) -> Place | None:
 def _why(training: Training, optimizer: int, step: TrainingStep | None) -> str:
     wraps = training.of("wrap")
     if not wraps and not training.of("coll"):
-        return "nothing exchanges gradients or parameters between the ranks"
+        return "the ranks exchange no gradients or parameters"
     if step is None:
-        return "nothing sends the values of rank 0 to the others"
+        return "the values of rank 0 are not sent to the other ranks"
     events = _before(training, step)
     if any(event.kind == "past" and event.fields.get("grad") for event in events):
-        return "the network is called past its wrapper, whose forward is what makes the ranks exchange gradients"
+        return "the network is called without its wrapper, whose forward makes the ranks exchange gradients"
     if wraps and not any(event.kind == "through" and event.fields.get("grad") for event in events):
-        return "no forward went through the wrapper before this step, so no gradients were exchanged"
+        return "the wrapper's forward was not called before this step, so no gradients were exchanged"
     if not any(event.kind == "coll" for event in events):
         return "no gradients were exchanged before this step"
     names = training.optimizers[optimizer].names
@@ -126,7 +128,7 @@ def same_card(ranks: Sequence[Training]) -> Difference | None:
             return None
         card = event.fields["card"]
         if card in chosen:
-            what = f"ranks {chosen[card]} and {training.rank} both choose card {card}, and each needs one of its own"
+            what = f"ranks {chosen[card]} and {training.rank} both choose card {card}, but each needs its own"
             return Difference(what, event.place)
         chosen[card] = training.rank
     return None

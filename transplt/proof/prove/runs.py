@@ -210,7 +210,7 @@ def stop_of(outcome: ScriptRun, root: Path) -> Stop | None:
     if not outcome.code and not outcome.timed_out and not outcome.hung:
         return None
     if outcome.hung:
-        return Stop(f"its ranks waited for one another: {'; '.join(standings(outcome.traces, root))}", None)
+        return Stop(f"its ranks waited for each other: {'; '.join(standings(outcome.traces, root))}", None)
     failed = [process for process in outcome.processes if process["exception"] and not process["launcher"]]
     failed.sort(key=lambda process: any(word in process["exception"]["message"] for word in _LOST))
     for process in failed:
@@ -222,7 +222,7 @@ def stop_of(outcome: ScriptRun, root: Path) -> Stop | None:
         return Stop(reason, place, int(process["rank"]) if process["rank"] is not None else None)
     if outcome.timed_out:
         where = "; ".join(standings(outcome.traces, root))
-        return Stop(f"did not end in time and was stopped{f': {where}' if where else ''}", None)
+        return Stop(f"did not finish in time and was stopped{f': {where}' if where else ''}", None)
     lines = [line for line in outcome.output.splitlines() if line.strip()]
     return Stop(f"ended with exit code {outcome.code}{': ' + lines[-1][:200] if lines else ''}", None)
 

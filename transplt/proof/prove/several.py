@@ -42,9 +42,11 @@ class Several:
                 ended = Verdict(Word.STOPS, f"{run.faults[0].text}; {ended.sentence}")
             return [Part(title, ended, found)]
         if not has_groups(run):
-            return [Part(title, Verdict(Word.NOT_RUN, "the program begins no process group"), found)]
+            return [Part(title, Verdict(Word.NOT_RUN, "the program starts no process group"), found)]
         if len(run.trainings) < 2 or not any(training.steps for training in run.trainings):
-            return [Part(title, Verdict(Word.RUNS, "ran to its end; no rank took a step that was seen"), found)]
+            return [
+                Part(title, Verdict(Word.RUNS, "ran to the end; no rank was seen to take an optimizer step"), found)
+            ]
         twin = self._twin(world, run, reference)
         self._judge(run, twin, reference, found)
         if found.differences:
@@ -118,7 +120,7 @@ class Several:
         same = Replay({}, every=False, left_out=precision.left_out(rank) if mixed else {})
         if same.left_out:
             # Behind a step that a scaler leaves out the losses are of other parameters.
-            self.announce(f"{whose}, without the steps that the scaler leaves out")
+            self.announce(f"{whose}, without the steps that the scaler skips")
             originals = self.original.run(world, replay=same).trainings or originals
         if several.stop is not None:
             both = steps.in_common(*originals, *several.trainings)
@@ -246,10 +248,10 @@ def _incomparable(trainings: list[Training]) -> str:
     first = trainings[0]
     names = {name.rpartition(".")[2] for step in first.steps for name in step.buffers}
     if "running_mean" in names:
-        return "batch norms take the statistics of a card's share of the batch"
+        return "batch norms use the statistics of a card's share of the batch"
     uneven = loaders.uneven_from(trainings)
     if uneven is not None:
-        return f"batch {uneven + 1} is not shared evenly by the ranks (drop_last would leave it out)"
+        return f"batch {uneven + 1} cannot be divided evenly among the ranks (drop_last would skip it)"
     draws = first.of("draw")
     if draws:
         return f"random numbers are drawn in training ({draws[0].place}), and each rank draws its own"

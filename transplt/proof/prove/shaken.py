@@ -39,7 +39,7 @@ class Shaken:
 
     def _made(self) -> list[Run]:
         if not self._runs:
-            self.announce(f"{self.whose} again, with parameters off by a few roundings")
+            self.announce(f"{self.whose} again, with parameters changed by rounding errors")
             share = self.rounding.share
             run = partial(self.runner.run, self.world, replay=self.replay, shake=share, steps=self.steps)
             self._runs = at_once(*(partial(run, again=again) for again in range(_RUNS)))

@@ -170,7 +170,7 @@ def _at_the_start(made: Optimizer, remade: Optimizer, left: TrainingStep, right:
         if before is None or after is None or before == after:
             continue
         if not farthest(before[:3], after[:3]) <= 1e-5 * max(before[0], after[0], 1e-12):
-            what = f"{remade.name(place)} begins with other values than in the original"
+            what = f"{remade.name(place)} starts with other values than in the original"
             yield _told(("start", left.optimizer, place), Difference(what, right.place, left.place, 0))
 
 
@@ -203,7 +203,7 @@ def _at_a_step(
                 f"the gradient of {name} at step {step} has the norm {figure(after[0])}, "
                 f"in the original {figure(before[0])}"
                 if abs(after[0] - before[0]) > 1e-6 * before[0]
-                else f"the gradient of {name} at step {step} is another one than in the original, with an equal norm"
+                else f"the gradient of {name} at step {step} differs from the original, with the same norm"
             )
             difference = Difference(what, right.place, left.place, step)
             yield gradient_gap(("gradient", *which, place), gap, max(before[0], after[0]), total, rounding, difference)

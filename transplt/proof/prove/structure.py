@@ -64,8 +64,8 @@ class Change:
         lost, gained = self.reported
         if lost and gained:
             if _description(gained) == _description(lost):
-                return f"{_description(gained)} comes where the original does not have it"
-            return f"{_description(gained)} comes where the original has {_description(lost)}"
+                return f"{_description(gained)} appears where the original does not have it"
+            return f"{_description(gained)} appears where the original has {_description(lost)}"
         if lost:
             return f"{_description(lost)} of the original is missing"
         return f"{_description(gained)} is not in the original"

@@ -169,7 +169,7 @@ def in_words(widths: Sequence[Width], rounding: Rounding) -> str:
             low, high = figure(min(values)), figure(max(values))
             parts.append(f"{noun} within {low if low == high else f'{low} to {high}'}")
     if not parts:
-        return "none was needed, what was compared is equal to the bit"
+        return "none was needed: the results are bit-identical"
     how = f"{TIMES:g} times what roundings of {figure(rounding.share)} make of it"
     return f"{', '.join(parts)}: {how}"
 
@@ -179,6 +179,6 @@ def compared_whole(decided: Sequence[Gap], steps: int, whose: str = "the origina
     first = min(gap.difference.step or 0 for gap in decided)
     losses = [gap.difference.step or 0 for gap in decided if gap.figure[0] == "loss"]
     whole = min([steps, *(step - 1 for step in losses)])
-    what = f"{many(len(decided), 'figure')} from step {first} on left out, which roundings decide"
-    how = f"{whose} own move as far when its parameters are off by a few roundings"
+    what = f"{many(len(decided), 'figure')} from step {first} on left out, which rounding errors decide"
+    how = f"{whose} own differ as much when its parameters are changed by rounding errors"
     return whole, f"{what}: {how}"

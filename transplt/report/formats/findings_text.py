@@ -83,7 +83,7 @@ def _fixable(result: CheckResult, style: str, fixing: bool) -> Iterator[str]:
     elif unsafe:
         yield gettext("[*] {unsafe} fixable with --fix --unsafe-fixes{style}", unsafe=unsafe, style=style)
     elif not fixing:
-        yield gettext("none of them can be fixed by an edit of transplt")
+        yield gettext("none of them can be fixed automatically")
 
 
 def _listed(result: CheckResult, verbose: bool) -> list[CheckedFinding]:
