@@ -273,6 +273,11 @@ def test_the_summary_is_short_however_much_there_is() -> None:
     assert any(re.search(r"; and \d+ more$", line) for line in more)
 
 
+def test_the_summary_fits_the_terminal() -> None:
+    result = result_of(*(manual(f"folder/f{i}.py", 1, f"NPU{500 + i}") for i in range(60)))
+    assert all(len(line) <= 60 for line in summary(result, width=60))
+
+
 def test_more_is_said_of_what_was_done_and_of_remarks_where_it_is_asked_for() -> None:
     found = [edit("a.py", 1), edit("a.py", 2), manual("a.py", 3, "NPU501"), manual("a.py", 4, "NPU201")]
     found += [Finding("a.py", at(5), "NPU405", Level.INFO, "m")]

@@ -32,6 +32,7 @@ from transplt.report.page_data import page_data
 from transplt.report.records import RunResult
 from transplt.report.shown_files import ShownFile, shown_files
 from transplt.report.snippets import snippets
+from transplt.report.target_lines import target_details
 from transplt.report.titles import title
 from transplt.rules.host_settings import host_settings_by_group
 
@@ -94,6 +95,8 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
         name=visible(result.name),
         version=transplt.__version__,
         target=result.target,
+        why=visible(translated(result.target.why)),
+        reasons=list(target_details(result.target)),
         style=result.settings.style,
         contents=contents,
         headings={each["at"]: each["text"] for each in contents},

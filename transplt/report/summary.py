@@ -17,11 +17,14 @@ from transplt.report.action_lines import action_lines, first_actions
 from transplt.report.details import details
 from transplt.report.records import RunResult
 from transplt.report.target_lines import target_lines
+from transplt.report.wrapped import wrapped
 
 #: So many lines are enough for a small project: where there is more to say, fewer actions are named.
 MOST_LINES = 15
 _MOST_ACTIONS, _FEWEST_ACTIONS = 5, 3
 _MOST_NAMES, _MOST_KINDS = 3, 5
+#: Where a line goes on, and what a line begins with that is copied as it is.
+_MARGIN, _COMMAND = 4, "    tar "
 #: What edits are, by what their codes begin with; the longest beginning counts.
 _KINDS = {
     "NPU0": plural("{count} edit by your rules", "{count} edits by your rules"),
@@ -66,9 +69,11 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
     behind = [f"  {line}" for line in (*_converted(result), *_happened(result), *_rest(result, verbose))]
     head = [where[result.written], *(f"  {line}" for line in target_lines(result.target, verbose))]
     room = MOST_LINES - len(head) - len(behind) - 1
-    yield from head
+    for line in head:
+        yield from wrapped(line, width, _MARGIN)
     yield from _to_do(result, verbose, width, min(max(room, _FEWEST_ACTIONS), _MOST_ACTIONS))
-    yield from behind
+    for line in behind:
+        yield from [line] if line.startswith(_COMMAND) else wrapped(line, width, _MARGIN)
     if verbose:
         yield from details(result, width)
 
