@@ -364,7 +364,7 @@ def test_large_files_are_left_out_and_one_command_brings_them(tmp_path: Path) ->
     assert only_project(result.output) == {"a.py", "big.py", "weights"}
     assert [item.path for item in result.large] == ["-rf.bin", "weights/w 1.pt"]
     lines = "\n".join(summary(result))
-    assert "2 files, 22 MB" in lines
+    assert "left out: 2 files over 10 MB, 22 MB; this copies them:" in lines
     assert bring_command(result) in lines
     subprocess.run(["bash", "-c", bring_command(result)], check=True)
     assert (result.output / "weights/w 1.pt").stat().st_size == 11_000_000
