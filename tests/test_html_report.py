@@ -274,6 +274,7 @@ def test_diffs_side_by_side_with_findings_in_the_margin(page: Browser, tmp_path:
     page.open(result.output / "report.html")
     page.run("location.hash = 'findings'")
     page.click("#list summary")
+    page.wait("document.querySelector('#list .in-diff')")
     page.click("#list .in-diff")
     page.wait("document.querySelector('#file-list details').open")
     rows = page.run(

@@ -1,8 +1,9 @@
-"""The form of report.html and of the pages beside it: contents, folds, links, what is pasted, and who owns the files."""
+"""The form of report.html and of the pages beside it: contents, folds, links, what is pasted, whose the files are."""
 
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,12 @@ print(torch.cuda.get_arch_list(), torch.cuda.nccl.version())
 """
 
 
+@pytest.fixture(autouse=True)
+def low(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A diff of 80 lines is a large one here."""
+    monkeypatch.setattr("transplt.report.shown_files._LARGE_DIFF", 2_000)
+
+
 def project(folder: Path, lines: int = 0) -> Path:
     source = folder / "proj"
     source.mkdir(parents=True)
@@ -85,7 +92,7 @@ def project(folder: Path, lines: int = 0) -> Path:
 
 
 def migrated(folder: Path, lines: int = 0) -> Path:
-    return migrate_tree(make_plan(Options(project(folder, lines), folder / "out"))).output
+    return migrate_tree(make_plan(Options(project(folder, lines), folder / "out", jobs=0))).output
 
 
 def shown(file: Path) -> Page:
@@ -100,10 +107,10 @@ def test_contents_name_every_section_and_folds_have_a_summary(tmp_path: Path) ->
     assert page.folds and set(page.folds) == {"summary"}
     assert len(page.ids) == len({*page.ids})
     levels = [level for level, _ in page.headings]
-    assert levels[0] == 1 and all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert levels[0] == 1 and all(after <= before + 1 for before, after in pairwise(levels))
 
 
-@pytest.mark.parametrize("lines", [0, 400])
+@pytest.mark.parametrize("lines", [0, 80])
 def test_every_link_leads_somewhere(tmp_path: Path, lines: int) -> None:
     out = migrated(tmp_path, lines)
     pages = {file: shown(file) for file in [out / "report.html", *sorted((out / "report_files").glob("*"))]}
@@ -117,42 +124,42 @@ def test_every_link_leads_somewhere(tmp_path: Path, lines: int) -> None:
 
 
 def test_a_large_diff_has_a_page_of_its_own(tmp_path: Path) -> None:
-    out = migrated(tmp_path, 400)
+    out = migrated(tmp_path, 80)
     (file,) = (out / "report_files").iterdir()
     assert file.name.startswith("big_1_.py-") and file.name.endswith(".html")
     page = file.read_text("utf-8")
-    assert '<div class="row" id="L401"><span class="no">401</span><span class="old cut">x399 = y.to(&#x27;cuda' in page
+    assert '<div class="row" id="L81"><span class="no">81</span><span class="old cut">x79 = y.to(&#x27;cuda' in page
     assert "big &lt;1&gt;.py" in page and "<script" not in page and str(tmp_path) not in page
     report = (out / "report.html").read_text("utf-8")
-    assert f'<a href="report_files/{file.name}">big &lt;1&gt;.py</a>' in report and "x399" not in report
-    again = migrate_tree(make_plan(Options(tmp_path / "proj", tmp_path / "again"))).output
+    assert f'<a href="report_files/{file.name}">big &lt;1&gt;.py</a>' in report and "x79" not in report
+    again = migrate_tree(make_plan(Options(tmp_path / "proj", tmp_path / "again", jobs=0))).output
     assert (again / "report_files" / file.name).read_text("utf-8") == page
 
 
 def test_a_small_project_has_one_page(tmp_path: Path) -> None:
-    out = migrated(tmp_path, 40)
+    out = migrated(tmp_path, 10)
     assert not (out / "report_files").exists()
-    assert "x39 = y.to" in (out / "report.html").read_text("utf-8")
+    assert "x9 = y.to" in (out / "report.html").read_text("utf-8")
 
 
 def test_many_diffs_have_a_page_each(tmp_path: Path) -> None:
-    patch = b"--- a\n+++ b\n@@ -1 +1 @@\n-" + b"x" * 3000 + b"\n+y\n"
-    records = tuple(FileRecord(f"a{n}.py", "python", "", patch=patch) for n in range(40))
+    patch = b"--- a\n+++ b\n@@ -1 +1 @@\n-" + b"x" * 1500 + b"\n+y\n"
+    records = tuple(FileRecord(f"a{n}.py", "python", "", patch=patch) for n in range(80))
     result = RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=records)
     pages = dict(render_report(result).pages("report.html"))
-    assert len(pages) == 40
+    assert len(pages) == 80
     first, second = list(pages)[:2]
     assert f'rel="next" href="{second.rpartition("/")[2]}"'.encode() in pages[first]
-    few = RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=records[:30])
+    few = RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=records[:60])
     assert list(render_report(few).pages("report.html")) == []
 
 
 def test_the_pages_are_known_as_written_by_transplt(tmp_path: Path) -> None:
-    out = migrated(tmp_path, 400)
+    out = migrated(tmp_path, 80)
     manifest = read_manifest(out)
     assert manifest is not None and edited_since(out, manifest) == []
     assert sum(path.startswith("report_files/") for path in manifest["reports"]) == 1
-    plan = make_plan(Options(tmp_path / "proj", tmp_path / "out", force=True))
+    plan = make_plan(Options(tmp_path / "proj", tmp_path / "out", force=True, jobs=0))
     assert migrate_tree(plan).output == out
     (file,) = (out / "report_files").iterdir()
     file.write_text("mine")
@@ -162,30 +169,30 @@ def test_the_pages_are_known_as_written_by_transplt(tmp_path: Path) -> None:
 
 
 def test_an_output_that_is_migrated_again_leaves_its_pages_out(tmp_path: Path) -> None:
-    out = migrated(tmp_path, 400)
-    second = migrate_tree(make_plan(Options(out, tmp_path / "second")))
+    out = migrated(tmp_path, 80)
+    second = migrate_tree(make_plan(Options(out, tmp_path / "second", jobs=0)))
     assert [record.path for record in second.files] == ["Dockerfile", "big <1>.py", "npu_port.py", "train.py"]
     assert not (second.output / "report_files").exists()
     (out / "report_files" / "mine.txt").write_text("mine")
     assert "report_files" not in reports_of(out, read_manifest(out))
-    third = migrate_tree(make_plan(Options(out, tmp_path / "third")))
+    third = migrate_tree(make_plan(Options(out, tmp_path / "third", jobs=0)))
     assert [path.name for path in (third.output / "report_files").iterdir()] == ["mine.txt"]
 
 
 def test_a_folder_of_the_project_is_left_to_it(tmp_path: Path) -> None:
-    source = project(tmp_path, 400)
+    source = project(tmp_path, 80)
     (source / "report_files").mkdir()
     (source / "report_files" / "a.txt").write_text("mine")
-    out = migrate_tree(make_plan(Options(source, tmp_path / "out"))).output
+    out = migrate_tree(make_plan(Options(source, tmp_path / "out", jobs=0))).output
     assert [path.name for path in (out / "report_files").iterdir()] == ["a.txt"]
     assert len([*(out / "transplt_report_files").iterdir()]) == 1
     assert 'href="transplt_report_files/' in (out / "report.html").read_text("utf-8")
 
 
 def test_without_html_there_are_no_pages(tmp_path: Path) -> None:
-    plan = make_plan(Options(project(tmp_path, 400), tmp_path / "out", page=False))
+    plan = make_plan(Options(project(tmp_path, 80), tmp_path / "out", page=False, jobs=0))
     assert not (migrate_tree(plan).output / "report_files").exists()
-    plan = make_plan(Options(tmp_path / "proj", tmp_path / "only", report_only=True))
+    plan = make_plan(Options(tmp_path / "proj", tmp_path / "only", report_only=True, jobs=0))
     assert len([*(migrate_tree(plan).output / "report_files").iterdir()]) == 1
 
 

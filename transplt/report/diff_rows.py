@@ -21,7 +21,7 @@ class DiffRow:
 
 
 def diff_rows(patch: str, quoted: Sequence[tuple[int, str]] = ()) -> list[DiffRow]:
-    """The rows of a patch, in order; `quoted` are lines of the input, (number, text), which it does not have to hold."""
+    """The rows of a patch, in order; `quoted` are lines of the input, (number, text), which it may lack."""
     rows = list(_of_patch(patch))
     there = {row.old for row in rows}
     waiting = [(number, text) for number, text in quoted if number not in there]

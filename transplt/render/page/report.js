@@ -170,7 +170,7 @@
     const target = get(name);
     if (target) {
       unfold(target);
-      target.scrollIntoView();
+      (target.parentElement instanceof HTMLDetailsElement ? target.parentElement : target).scrollIntoView();
       return;
     }
     const place = /^(f-[0-9a-f]{8})-(\d+)$/.exec(name), inside = place && get(place[1]);
