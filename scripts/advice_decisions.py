@@ -18,21 +18,21 @@ ADVICE: dict[str, Entry] = {
     "minus_infinity": {
         "code": "NPU711",
         "from": "constraint:inf_nan_mode",
-        "message": "a mask of -inf: a row that is masked as a whole becomes nan, and with INF_NAN_MODE_ENABLE=0 "
+        "message": "a mask of -inf: a fully masked row becomes nan, and with INF_NAN_MODE_ENABLE=0 "
         "infinities saturate",
         "help": "use torch.finfo(dtype).min, or give a boolean mask to the fused attention operator",
     },
     "dynamic_shape": {
         "code": "NPU712",
         "from": "constraint:dynamic_shape",
-        "message": "the shape of this result depends on the data: every new shape may be compiled again",
+        "message": "the shape of this result depends on the data: every new shape may be recompiled",
         "help": "keep jit_compile=False (the default on A2/A3) or use a form of fixed shape such as torch.where; "
         "`transplt run --shapes` shows which operators really see changing shapes",
     },
     "host_sync": {
         "code": "NPU713",
         "from": "api:TASK_QUEUE_ENABLE",
-        "message": "a copy to the host in the training loop waits for all that was queued on the device",
+        "message": "a copy to the host in the training loop waits for all queued work of the device",
         "help": "collect values on the device and read them every so many steps",
     },
     "last_batch": {
@@ -62,7 +62,7 @@ ADVICE: dict[str, Entry] = {
     "debug_switch": {
         "code": "NPU722",
         "from": "api:torch.autograd.set_detect_anomaly",
-        "message": "a debug switch that slows every step",
+        "message": "a debug option that slows every step",
         "help": "remove it from training runs",
     },
     "channels_last": {
@@ -74,7 +74,7 @@ ADVICE: dict[str, Entry] = {
     "fork": {
         "code": "NPU724",
         "from": "constraint:spawn",
-        "message": "a forked process cannot initialise the NPU again",
+        "message": "a forked process cannot initialise the NPU",
         "help": 'start processes with the method "spawn"',
     },
     "overflow": {
@@ -112,7 +112,7 @@ ADVICE: dict[str, Entry] = {
     },
     "export_training": {
         "code": "NPU731",
-        "message": "a model is exported that nothing here puts into the mode of inference",
+        "message": "a model is exported without switching it to eval mode",
         "help": "call model.eval() before the export: BatchNorm and Dropout are exported as they train "
         "otherwise",
         "source": "Ascend PyTorch porting guide (CANN), saving and exporting; torch.onnx.export: `training` "
@@ -144,7 +144,7 @@ ADVICE: dict[str, Entry] = {
     },
     "fixed_sizes": {
         "code": "NPU734",
-        "message": "an export without dynamic_axes: the sizes of the example are the sizes of the model",
+        "message": "an export without dynamic_axes: the model only accepts the sizes of the example",
         "help": "leave it where ATC gets one size (the fastest); pass dynamic_axes, and "
         "--dynamic_batch_size or --input_shape to atc, where batches differ",
         "source": "Ascend PyTorch porting guide (CANN), saving and exporting; torch.onnx.export",
@@ -167,7 +167,7 @@ ADVICE: dict[str, Entry] = {
     "environment": {
         "code": "NPU730",
         "from": "api:TASK_QUEUE_ENABLE",
-        "message": "a training loop: the queue that feeds the device can be deepened",
+        "message": "a training loop: a deeper task queue may speed it up",
         "help": "TASK_QUEUE_ENABLE is 1 by default, try 2",
     },
 }

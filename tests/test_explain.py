@@ -68,7 +68,7 @@ def told(name: str) -> list[tuple[str, str, str]]:
         ("one-card", "Finding faults", "", "one card first"),
         ("flash_attn", "Package", "", "instead: torch_npu.npu_fusion_attention"),
         ("flash-attn", "Package", "", "(import flash_attn): replacement"),
-        ("apex", "Finding", "NPU511", "adapted to Ascend"),
+        ("apex", "Finding", "NPU511", "needs an Ascend version"),
         ("deepspeed.ops.adam.FusedAdam", "Package", "", "DeepSpeed's own builder for NPUs"),
         ("deepspeed.ops.adam.FusedAdam", "Package", "", "accelerator auto-detected"),
         ("torch_cluster.fps", "Package", "", "mx_driving.furthest_point_sampling has a similar meaning"),

@@ -67,7 +67,7 @@ def test_what_is_written(project: Path, tmp_path: Path) -> None:
 def test_what_is_listed(project: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run("-i", str(project), "-o", str(out))
-    said = "npu_port.py: functions that the port calls: OneCardDataParallel; the file is the project's own from now on"
+    said = "npu_port.py: helper functions of the port: OneCardDataParallel; the file belongs to the project from now on"
     assert said in " ".join(done.stderr.split())
     assert " in 3 of 4 files (" in done.stderr
     with open(out / "proj_msft" / "change_list.csv", newline="", encoding="utf-8") as file:

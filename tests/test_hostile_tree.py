@@ -96,7 +96,7 @@ def hold(ran: Ran, codes: Sequence[int]) -> None:
     """What holds of every command."""
     assert ran.code is not None, "it does not end"
     assert "Traceback" not in ran.err + ran.out, ran.err[-2000:]
-    assert "defect of transplt" not in ran.err + ran.out, ran.err[-2000:]
+    assert "internal error of transplt" not in ran.err + ran.out, ran.err[-2000:]
     assert "Warning:" not in ran.err, ran.err[-2000:]
     assert ran.code in codes, ran.err[-2000:]
 

@@ -106,7 +106,7 @@ def test_settings_with_faults_are_not_read(run: Run) -> None:
 
 def test_the_style_of_the_settings_is_none_of_an_isolated_fix(run: Run) -> None:
     code, _, err = run('[tool.transplt]\nstyle = "npu"\n', "check", "--fix", "--isolated")
-    assert code == 2 and "--fix needs to know what to write" in err
+    assert code == 2 and "--fix needs a style" in err
 
 
 def test_analyze(run: Run) -> None:

@@ -114,7 +114,7 @@ def test_force_leaves_other_folders_alone(project: Path, tmp_path: Path, content
     if content is not None:
         (folder / ".transplt" / "manifest.json").write_text(content)
     for discard in (False, True):
-        with pytest.raises(UsageError, match="was not written by transplt, so --force leaves it alone"):
+        with pytest.raises(UsageError, match="was not written by transplt, so --force does not replace it"):
             run(project, force=True, discard_edits=discard)
     assert (folder / "precious").read_text() == "p"
 
@@ -148,7 +148,7 @@ def test_an_output_that_appears_meanwhile_is_left_alone(project: Path, tmp_path:
     def appear(done: int, total: int) -> None:
         (tmp_path / "proj_msft").mkdir(exist_ok=True)
 
-    with pytest.raises(UsageError, match="appeared while transplt worked"):
+    with pytest.raises(UsageError, match="appeared during the migration"):
         migrate_tree(make_plan(Options(project)), appear)
     assert os.listdir(tmp_path / "proj_msft") == []
     assert sorted(os.listdir(tmp_path)) == ["proj", "proj_msft"]

@@ -319,10 +319,10 @@ def test_the_command_line_wins_and_says_so(project: Path) -> None:
 
 def test_what_nobody_decided_is_no_contradiction(project: Path) -> None:
     _, said = migrated(project, planned(project), "--style", "portable", "--torch-version", "2.7")
-    assert "  torch 2.7 with torch_npu " in said and "wins over" not in said
+    assert "  torch 2.7 with torch_npu " in said and "overrides the plan" not in said
     file = _written(project, planned(project))
     done = call("-i", project, "-o", project.parent / "two", "--plan", file, "distributed", "-m", project / "train.py")
-    assert "wins over" not in done.output and done.exit_code == 1
+    assert "overrides the plan" not in done.output and done.exit_code == 1
 
 
 @pytest.mark.parametrize(
@@ -380,7 +380,7 @@ def test_what_nobody_knows_ends_the_run(project: Path, line: str, error: str) ->
 @pytest.mark.parametrize(
     ("data", "error"),
     [
-        (b"", "is no plan of transplt"),
+        (b"", "is not a plan of transplt"),
         (b"- style: portable\n", "is not a plan of transplt: it lacks the line"),
         (b"\x00\xff\xfe\x80", "is no plan: not UTF-8"),
         (MARKER.encode() + b"\n\x00\n", "plan.md:2: the character U+0000 has no place in a plan"),

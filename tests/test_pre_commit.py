@@ -158,5 +158,5 @@ def test_fix_without_a_style_says_so(hooks: Path, project: Path) -> None:
     git(project, "add", "-A")
     done = run(hooks, project, "transplt-fix")
     assert done.returncode == 1
-    assert "--fix needs to know what to write" in done.stdout
+    assert "--fix needs a style" in done.stdout
     assert (project / "train.py").read_text() == TRAIN

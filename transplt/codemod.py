@@ -27,8 +27,12 @@ class Migrate(CodemodCommand):
         """The options of a migration that one file alone can follow."""
         arg_parser.add_argument("--torch-version", metavar="X.Y", help="The torch to migrate to.")
         arg_parser.add_argument("--style", choices=("npu", "portable"), default="npu", help="npu; portable: CUDA too.")
-        arg_parser.add_argument("--rule", dest="rules", metavar="FILE", action="append", help="A JSON file of rules.")
-        arg_parser.add_argument("--similar", action="store_true", help="Replace some unsupported APIs by similar ones.")
+        arg_parser.add_argument(
+            "--rule", dest="rules", metavar="FILE", action="append", help="Also apply the rules in this JSON file."
+        )
+        arg_parser.add_argument(
+            "--similar", action="store_true", help="Replace some unsupported APIs with similar ones."
+        )
         arg_parser.add_argument("--unsafe-fixes", action="store_true", help="Also edits that may change what it does.")
 
     def __init__(

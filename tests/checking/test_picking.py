@@ -121,4 +121,4 @@ def test_numbers_that_are_none(numbers: str, said: str, project: Path, call: Cal
 @pytest.mark.parametrize("more", [(), ("--fix", "--diff"), ("--fix", "-"), ("--fix", "--watch")])
 def test_what_it_does_not_go_with(more: tuple[str, ...], project: Path, call: Call) -> None:
     code, _, err = call("check", "--pick", "1", *more)
-    assert code == 2 and "--pick says which edits --fix makes in files" in err
+    assert code == 2 and "--pick cannot be combined" in err

@@ -156,5 +156,5 @@ def test_a_text_on_code_that_stays() -> None:
 
 @pattern("P34")
 def test_the_portable_style_edits_no_text() -> None:
-    with pytest.raises(UsageError, match="--texts writes for NPUs alone"):
+    with pytest.raises(UsageError, match="--texts only writes for NPUs"):
         settings_of(Options(style="portable", texts=True), Config(), TorchTarget("2.13", "asked for"), Path())

@@ -77,7 +77,7 @@ def test_a_script_of_the_project_keeps_its_name(project: Path) -> None:
         (["-i", "work", "distributed", "-m", "other.py"], "does not lie in the input"),
         (["-i", "work", "distributed", "-i", "work", "-m", "src/main.py"], "given twice"),
         (["-i", "work", "--style", "portable", "distributed", "-m", "src/main.py"], "the style is portable"),
-        (["distributed", "-m", "nothing.py"], "there is no file"),
+        (["distributed", "-m", "nothing.py"], "no such file"),
     ],
 )
 def test_wrong_usage(project: Path, arguments: list[str], why: str) -> None:

@@ -456,13 +456,13 @@ def test_the_name_amp_is_taken() -> None:
     ("source", "word"),
     [
         (HEAD.replace('net.to("npu")', "net") + LOOP, "puts model on the NPU"),
-        (HEAD.replace("model.parameters()", "weights") + LOOP, "which model this optimizer trains"),
-        (HEAD + LOOP.replace("optimizer.step()", "pass"), "no step of an optimizer"),
+        (HEAD.replace("model.parameters()", "weights") + LOOP, "the model that this optimizer trains"),
+        (HEAD + LOOP.replace("optimizer.step()", "pass"), "no optimizer step"),
         (
             HEAD + LOOP.replace("loss.backward()", "loss.backward(); n = 1  # transplt: ignore[NPU750]"),
-            "lines of their own",
+            "each statement on its own line",
         ),
-        (HEAD + LOOP.replace("loss.backward()", "y = loss.backward()"), "no statement of its own"),
+        (HEAD + LOOP.replace("loss.backward()", "y = loss.backward()"), "not a separate statement"),
         (HEAD + LOOP.replace("loss.backward()", "loss.backward(create_graph=True)"), "create_graph"),
         (HEAD + LOOP.replace("loss.backward()", "engine.backward(loss)"), "runs the backward pass for the script"),
         (HEAD + LOOP.replace("model(x)", "model.encode(x)"), "model.encode(...) runs a part of the model"),
@@ -475,7 +475,7 @@ def test_the_name_amp_is_taken() -> None:
         (HEAD + "torch.distributed.fsdp.fully_shard(model)\n" + LOOP, "in shards"),
         (
             HEAD + LOOP.replace("    optimizer", "    torch.nn.utils.clip_grad_norm_(weights, 1)\n    optimizer"),
-            "which optimizer updates",
+            "the optimizer of the parameters",
         ),
         (HEAD + LOOP + "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1)\n", "behind the step of optimizer"),
         (HEAD + LOOP.replace("loss.backward()", "g = torch.autograd.grad(loss, x)\n    loss.backward()"), "loss scale"),
@@ -489,9 +489,9 @@ def test_the_name_amp_is_taken() -> None:
             "import torch\nfrom project import net, folds\n\nfor fold in folds:\n    model = net().npu()\n"
             "    optimizer = torch.optim.SGD(model.parameters(), lr=1)\n    model(fold).backward()\n"
             "    optimizer.step()\n",
-            "made in a loop",
+            "created in a loop",
         ),
-        ("def train(model, optimizer, x):\n    model(x).backward()\n    optimizer.step()\n", "cannot be seen"),
+        ("def train(model, optimizer, x):\n    model(x).backward()\n    optimizer.step()\n", "was not found"),
     ],
 )
 def test_what_cannot_be_decided_stays(source: str, word: str) -> None:
@@ -695,9 +695,9 @@ def test_a_model_that_may_be_none_and_an_optimizer_that_a_function_returns_with_
     )[1]
     return model, fine, optimizer
 """ in text
-    stays(SECOND + LOOP, "which model this optimizer trains")
+    stays(SECOND + LOOP, "the model that this optimizer trains")
     twice = SECOND + "if second:\n    model, fine, optimizer = build()\n"
-    stays(twice + LOOP, "cannot be seen", opt_level="O1")
+    stays(twice + LOOP, "was not found", opt_level="O1")
 
 
 def test_a_model_that_may_be_none_and_o2() -> None:

@@ -161,7 +161,7 @@ def test_acl_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), "name FILEs to convert"),
+        ((), "give FILEs to convert"),
         (("nowhere", "-o", "x"), "nowhere does not exist"),
         (("--acl", "a.json"), "--acl needs --dump-path"),
         (("--acl", "a.json", "--dump-path", "d"), "is of a --model"),
@@ -251,5 +251,5 @@ def test_folders_are_walked(tmp_path: Path) -> None:
 def test_a_shape_goes_with_a_format(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"")
     arguments = [str(tmp_path / "x"), "-o", str(tmp_path), "--shape", "1,2"]
-    with pytest.raises(UsageError, match="goes with --tensor-format"):
+    with pytest.raises(UsageError, match="needs --tensor-format"):
         CliRunner().invoke(convert, arguments, standalone_mode=False, catch_exceptions=False)

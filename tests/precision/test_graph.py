@@ -79,5 +79,5 @@ def test_a_file_that_is_no_graph(data: bytes, tmp_path: Path) -> None:
 
 
 def test_a_graph_goes_into_a_page(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="goes with -o"):
+    with pytest.raises(UsageError, match="needs -o"):
         CliRunner().invoke(compare, ["a", "b", "--graph", "x"], standalone_mode=False, catch_exceptions=False)

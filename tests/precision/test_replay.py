@@ -187,7 +187,7 @@ def test_what_is_no_replay(tmp_path: Path) -> None:
     dump, other = write(tmp_path / "dump", data), write(tmp_path / "other", data)
     with pytest.raises(UsageError, match="other is no replay: the script"):
         call(dump, "--read", other)
-    with pytest.raises(UsageError, match="one at a time"):
+    with pytest.raises(UsageError, match="cannot be combined"):
         call(dump, "--read", other, "--script", "x.py")
     with pytest.raises(UsageError, match="no such step and rank: its steps are 0"):
         call(dump, "--step", "3")

@@ -275,7 +275,7 @@ def test_one_step_says_that_changes_need_two(tmp_path: Path) -> None:
         (("x", "--range", "3"), "two numbers"),
         (("x", "--range", "3,1"), "LOW is above HIGH"),
         (("nowhere",), "nowhere does not exist"),
-        ((), "name a DUMP"),
+        ((), "give a DUMP"),
     ],
 )
 def test_wrong_usage(arguments: tuple[str, ...], says: str) -> None:

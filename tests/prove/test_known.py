@@ -137,7 +137,7 @@ def test_a_proof_makes_the_runs_of_the_original_once(tmp_path: Path, monkeypatch
             (tmp_path / name / "main.py").write_text(text, encoding="utf-8")
         told.append(prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1"))
     assert [each.verdict for each in told] == ["equal", "equal", "differs"]
-    assert "made before" not in told[0].output
+    assert "from the cache" not in told[0].output
     assert "1 run of the original from the cache (--no-cache repeats them)" in told[1].output
 
 
@@ -165,4 +165,4 @@ def test_whether_the_original_repeats_itself_is_seen_in_a_run_of_its_own(
         (tmp_path / name / "main.py").write_text(begin + text, encoding="utf-8")
     told = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1")
     assert told.verdict == "equal", told.output
-    assert "made before" not in told.output
+    assert "from the cache" not in told.output

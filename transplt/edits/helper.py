@@ -119,7 +119,7 @@ def imported_in_place(work: Work) -> str:
 
 
 def lacking_of(work: Work, names: Iterable[str]) -> list[str]:
-    """Those of some functions that the project's module lacks: it was written before, and is not edited again."""
+    """Those of some functions that the project's module lacks: it was written earlier and is not edited again."""
     place = work.once(_given).place
     return [] if place is None or place.there is None else [name for name in names if name not in place.there]
 
@@ -162,7 +162,7 @@ def _lacking_note(work: Work, place: Place, names: list[str], at: ast.AST | None
     return work.note(
         node,
         LACKS,
-        f"{path} has no {what}, which this would call: it was written before, and is not edited again",
+        f"{path} has no {what}, which this would call: it was written earlier and is not edited again",
         help=f"move {path} away and migrate again, which writes one with all that is called; then bring back what you "
         "changed in it",
     )

@@ -248,7 +248,7 @@ def _broken_by_lines(work: Work, lines: Sequence[Edit]) -> str:
 
 def _group_taken_back(work: Work, group: Group, why: str, code: str = "NPU992", *, defect: bool = True) -> Note:
     start = work.source.extent(work.scan.tree.body[0])[0]
-    report = "report it as a defect of transplt" if defect else "see what stands in the way and migrate again"
+    report = "report it as a defect of transplt" if defect else "fix the cause and migrate again"
     help_ = f"{group.instead}, {'and' if defect else 'or'} {report}"
     return Note((start, start), code, Level.MANUAL, group.taken_back(why), help=help_, effort=Effort.HIGH)
 

@@ -84,7 +84,7 @@ def extended_by(table: Table) -> list[Table]:
         if len(found) == _MOST:
             raise UsageError(f"{at}: {name!r} would be one file more than {_MOST} that extend each other")
         if not real.exists():
-            raise UsageError(f"{at}: there is no file {name!r}")
+            raise UsageError(f"{at}: no such file: {name!r}")
         base = read_table(Path(os.path.normpath(table.path.parent / name)))
         if base is None:
             raise UsageError(f"{at}: {name!r} has no table [tool.transplt]")

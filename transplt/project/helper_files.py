@@ -61,10 +61,10 @@ def with_helpers(records: Sequence[FileRecord], taken: Collection[str], out: str
 def _message(path: str, names: Iterable[str]) -> str:
     listed = ", ".join(sorted(names))
     if posixpath.basename(path) == f"{NAME}.py":
-        own = marked("functions that the port calls: {names}; the file is the project's own from now on")
+        own = marked("helper functions of the port: {names}; the file belongs to the project from now on")
         return Sentence(own, names=listed)
     return Sentence(
-        "functions that the port calls: {names}; the file is the project's own from now on, under this name since the "
+        "helper functions of the port: {names}; the file belongs to the project from now on, under this name since the "
         "project has a module {module}",
         names=listed, module=NAME,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from functools import cache
 
 from transplt.base.settings import TORCH_VERSIONS
 
-#: The last torch whose DataLoader pins memory for CUDA unless told a device.
+#: The last torch whose DataLoader pins memory for CUDA unless a device is given.
 LAST_CUDA_PINNING = "2.6"
 _CLAUSE = re.compile(r"\s*(==|!=|>=|<=|>|<)\s*(\d+)\.(\d+)\s*")
 

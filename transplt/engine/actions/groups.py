@@ -312,7 +312,7 @@ def _page(code: str) -> Diagnostic:
     try:
         return load(code)
     except DiagnosticError:
-        return Diagnostic(code, f"findings of {code}", Level.MANUAL, None, {}, action=f"Look at what {code} reports")
+        return Diagnostic(code, f"findings of {code}", Level.MANUAL, None, {}, action=f"Check what {code} reports")
 
 
 def _under(finding: Finding) -> str:

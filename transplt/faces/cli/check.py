@@ -162,7 +162,7 @@ def check(
     styled = options.style is not None or _styled([Path(stdin_filename)] if stdin else inputs, options.isolated)
     if fixing and not styled:
         raise UsageError(
-            "--fix needs to know what to write: give --style npu (for NPUs alone) or --style portable (CUDA goes on "
+            "--fix needs a style: use --style npu (for NPUs only) or --style portable (CUDA keeps "
             'working), or set style = "npu" in [tool.transplt] of pyproject.toml'
         )
     ignores = switched_off(parse_codes(select, "--select"), parse_codes(ignore, "--ignore"))

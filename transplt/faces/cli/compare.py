@@ -51,10 +51,10 @@ def compare(
     """Find the first operator that differs between two dumps of a training: NPU, and BENCH (a GPU or CPU).
 
     Reads dumps of msprobe and ptdbg and folders of .npy files. The first line names the operator, where the source
-    calls it, and in which way it differs. Exits with 0 when they are the same, 1 when they differ or when something
-    behind the last backward pass has no counterpart or other inputs, 2 when they cannot be compared.
-    With --config both are folders of a probe copy (or of transplt run --dump), and what is compared is versions,
-    environment, hyperparameters, the order of data and the first weights.
+    calls it, and how it differs. Exit codes: 0 they are the same, 1 they differ, or something after the last backward
+    pass has no counterpart or other inputs, 2 they cannot be compared.
+    With --config both are folders of a probe copy (or of transplt run --dump), and their versions, environment,
+    hyperparameters, order of data and first weights are compared.
     """
     if config:
         return _set_up(npu, bench)

@@ -52,7 +52,7 @@ def distributed(ctx: click.Context, /, entry: str, **options: Any) -> int:
 def project_of(entry: Path) -> Path:
     """The folder of the project that a file belongs to. UsageError when there is no such file."""
     if not entry.is_file():
-        raise UsageError(f"there is no file {shown(entry)} (-m)")
+        raise UsageError(f"no such file: {shown(entry)} (-m)")
     folder = Path(os.path.realpath(entry)).parent
     for above in (folder, *folder.parents):
         if any((above / name).exists() for name in _TOP):

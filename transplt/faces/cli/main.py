@@ -51,10 +51,10 @@ _REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno
 @click.version_option(transplt.__version__)
 @click.pass_context
 def main(ctx: click.Context, /, **options: Any) -> int:
-    """Migrates a PyTorch project from CUDA GPUs to Ascend NPUs.
+    """Migrate a PyTorch project from CUDA GPUs to Ascend NPUs.
 
     \b
-    1. Look at it; nothing is written:
+    1. Check it; no file is changed:
        transplt check PROJECT
     2. Write OUT/NAME_msft, for NPUs:
        transplt -i PROJECT -o OUT

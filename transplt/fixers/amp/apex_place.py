@@ -172,7 +172,7 @@ def find_place(program: Program, optimizers: dict[Variable, tuple[File, ast.Call
         setups += [*moved, *(item for item in map(statement, making.made(slot)) if item not in wraps)]
         if not moved and not was_moved(program, slot, set()):
             text = text_of(file, base)
-            why = f"nothing in sight puts {text} on the NPU, where amp.initialize needs it"
+            why = f"no code was found that puts {text} on the NPU, where amp.initialize needs it"
             raise Refused(file, base, why, f"move it there before the optimizer is made: {text}.to(device)")
     block = _block(file, setups)
     trains = program.once(find_training).first_in(file, block)

@@ -93,7 +93,7 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
             origin = origin_of(program, file, step, level)
             if origin is None:
                 text = text_of(file, step)
-                raise Refused(file, call, f"where {text} is made cannot be seen", _BY_HAND)
+                raise Refused(file, call, f"the place where {text} is created was not found", _BY_HAND)
             every.setdefault(origin, (file, call))
     place = find_place(program, every, level)
     apex = Apex(program, level, place)

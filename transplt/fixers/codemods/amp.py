@@ -54,7 +54,7 @@ def state_of_autocast(work: Work, call: ast.Call) -> Finds:
     yield work.note(
         call,
         "NPU123",
-        f"{full} asks for CUDA's state in this version of torch",
+        f"{full} returns the state of CUDA in this version of torch",
         api=full,
         help=f"call torch.npu.{full.rpartition('.')[2]} instead",
     )
@@ -98,9 +98,9 @@ def _default_device(work: Work, call: ast.Call, keyword: str, index: int) -> Fin
         yield work.note(
             call,
             "NPU122",
-            f"{full} takes CUDA as its device unless the starred arguments name another one",
+            f"{full} uses CUDA unless the starred arguments set another device",
             api=full,
-            help=f'see that they hold {keyword}="npu"',
+            help=f'check that they contain {keyword}="npu"',
         )
         return
     add = with_first('"npu"') if index == 0 else with_keyword(keyword, '"npu"')

@@ -56,7 +56,7 @@ def _device(work: Work, value: ast.expr) -> Finds:
                 "NPU247",
                 f"device {value.value} -> {text}",
                 text,
-                help="an integer means a CUDA device up to torch 2.2",
+                help="up to torch 2.2 an integer means a CUDA device",
                 writes_npu=True,
             )
         return
@@ -70,7 +70,7 @@ def _device(work: Work, value: ast.expr) -> Finds:
         yield work.note(
             value,
             "NPU248",
-            f"up to torch 2.2 the number {shown} means a CUDA device",
-            help=f'write f"npu:{{{shown}}}" if it is a number; a later torch takes it as the number of an NPU',
+            f"up to torch 2.2 the integer {shown} means a CUDA device",
+            help=f'write f"npu:{{{shown}}}" if it is an integer; later torch treats it as the index of an NPU',
             effort=Effort.LOW,
         )

@@ -58,6 +58,6 @@ def compiled_by_inductor(work: Work, call: ast.Call) -> Finds:
         "NPU512",
         "torch.compile compiles with inductor, which needs triton-ascend on an NPU",
         api="torch.compile",
-        help="pip install triton-ascend (not triton beside it), or leave it out; inductor of torch_npu takes other "
-        "kernels by TORCHINDUCTOR_NPU_BACKEND",
+        help="pip install triton-ascend (without triton), or remove the call; TORCHINDUCTOR_NPU_BACKEND chooses other "
+        "kernels for torch_npu's inductor",
     )

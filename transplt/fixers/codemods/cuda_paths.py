@@ -91,7 +91,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
                 edit.node,
                 "NPU271",
                 f"the branch of this condition cannot be followed ({answer.why}); "
-                "it stays, and the NPU takes the other path",
+                "it is not changed, and the NPU takes the other branch",
                 api=edit.api,
                 help="if all of it runs on an NPU, test for the NPU; otherwise check that the other branch is right",
                 effort=Effort.LOW,
@@ -104,10 +104,11 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 edit.node,
                 "NPU279" if stops else fixer.code,
-                f"this test leads to {name}, which is set behind a test that stays; it stays too, and "
-                + ("without CUDA the program stops" if stops else "the NPU takes the other path"),
+                f"this condition leads to {name}, which is set behind a condition that is not changed; it is not "
+                "changed either, and "
+                + ("without CUDA the program stops" if stops else "the NPU takes the other branch"),
                 api=edit.api,
-                help="port the CUDA code, or remove its callers" if stops else "see that the other path is right "
+                help="port the CUDA code, or remove its callers" if stops else "check that the other branch is right "
                 "on the NPU",
                 effort=Effort.MEDIUM if stops else Effort.LOW,
             )

@@ -124,10 +124,10 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         yield from _bound(work, node, "a command line that names CUDA", "give the command of the NPU", Effort.LOW)
     elif _CONFIGURATION.search(value):
         help_ = "write npu and hccl in it if the program reads it as a configuration"
-        yield from _bound(work, node, "a configuration in a string names CUDA", help_, Effort.LOW)
+        yield from _bound(work, node, "a configuration in a string mentions CUDA", help_, Effort.LOW)
     elif _LIST.fullmatch(value) and not kinds & {"key", "flag"}:
         help_ = "use the NPU counterpart, if the program reads it"
-        yield from _bound(work, node, f"the list {value!r} names something of CUDA", help_, Effort.LOW)
+        yield from _bound(work, node, f"the list {value!r} has names of CUDA", help_, Effort.LOW)
     elif "kernel" in kinds:
         yield from _bound(
             work,

@@ -21,7 +21,7 @@ fixer = Fixer(__name__, code="NPU124", rank=240, versions=f"<={LAST_CUDA_PINNING
               words=("pin_memory",))  # fmt: skip
 
 _API = "torch.utils.data.DataLoader"
-_MESSAGE = "DataLoader pins memory for CUDA unless told a device"
+_MESSAGE = "DataLoader pins memory for CUDA unless a device is given"
 
 
 @fixer.on(ast.Call, name=full_names("loads"))
@@ -33,7 +33,7 @@ def pins_for_cuda(work: Work, call: ast.Call) -> Finds:
     if isinstance(value, ast.Constant) and not value.value:
         return
     if not isinstance(value, ast.Constant) or any(keyword.arg is None for keyword in call.keywords):
-        help_ = 'pass pin_memory_device="npu" where memory is pinned'
+        help_ = 'pass pin_memory_device="npu" if memory is pinned'
         yield work.note(call, fixer.code, _MESSAGE, api=_API, help=help_)
     elif work.share(call):
         named = with_keyword("pin_memory_device", '"npu"')

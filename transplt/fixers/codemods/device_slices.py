@@ -61,8 +61,8 @@ def _perhaps(work: Work, node: ast.Subscript) -> Note:
     return work.note(
         node,
         "NPU202",
-        "a device string may be taken apart here by position, and 'npu' is one letter shorter",
-        help="if this is a string, write a position one lower",
+        "a device string may be sliced here by position, and 'npu' is one letter shorter",
+        help="for a string, use a position one lower",
     )
 
 

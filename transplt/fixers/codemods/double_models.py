@@ -22,9 +22,9 @@ from transplt.syntax.scan import parent, statement
 
 fixer = Fixer(__name__, code="NPU136", rank=262, needs=(b"double", b"float64", b"Double"))
 
-_MESSAGE = "this model computes in 64-bit floats, which matrix products, convolutions and norms of an NPU refuse"
-_DEFAULT = "all that has no type becomes float64, which matrix products, convolutions and norms of an NPU refuse"
-_HELP = "make the model and what goes into it float32"
+_MESSAGE = "this model computes in float64, which NPU matrix products, convolutions and norms do not support"
+_DEFAULT = "tensors without a dtype become float64, which NPU matrix products, convolutions and norms do not support"
+_HELP = "use float32 for the model and its inputs"
 #: What a module has and a tensor has not. Optimizers have other names of these, and no `.to`.
 _OF_MODULES = sorted(names_of(MODULE, "module_only"))
 

@@ -87,7 +87,7 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
                 "NPU217",
                 "`.is_cuda` is an attribute of tensors, and a class that this file knows stores one of that name too",
                 api="torch.Tensor.is_cuda",
-                help="write `.is_npu` if this is a tensor; if it is the project's own flag, leave it",
+                help="write `.is_npu` for a tensor; leave a flag of the project",
             )
         return
     if base := _foreign_base(work, node):

@@ -66,7 +66,7 @@ def unlisted(work: Work, node: ast.expr | ast.alias, full: str, more: str = "") 
         f"{full} is not in the tables of torch.cuda names",
         level=Level.UNKNOWN,
         api=full,
-        help=f"look the name up in the torch_npu documentation{more}",
+        help=f"look up the name in the documentation of torch_npu{more}",
         effort=Effort.MEDIUM,
     )
 
@@ -108,7 +108,7 @@ def _plain(work: Work, node: ast.Import) -> Finds:
             yield work.note(
                 alias,
                 rule.code,
-                f"{alias.name} is no module in torch_npu that could be imported under a name",
+                f"{alias.name} is not a module of torch_npu that can be imported",
                 api=alias.name,
                 help=f"write `from {target.rpartition('.')[0]} import {target.rpartition('.')[2]}`",
             )
@@ -241,9 +241,9 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
                 work.note(
                     node,
                     "NPU402",
-                    f"`from {base} import *`: the names it brings are not known",
+                    f"`from {base} import *`: the imported names are unknown",
                     api=base,
-                    help="import the names that are used one by one, then run transplt again",
+                    help="import the used names one by one, then run transplt again",
                     effort=Effort.LOW,
                 )
             )
@@ -315,7 +315,7 @@ def _of_a_name(work: Work, alias: ast.alias, rule: Rule, full: str) -> list[Note
     if is_listed(work, local):
         return notes  # a file that takes it from here without a list is reported itself
     return [
-        replace(each, message=f"{each.message}; nothing uses it", level=Level.INFO, effort=None)
+        replace(each, message=f"{each.message}; it is not used", level=Level.INFO, effort=None)
         if each.code == "NPU501"
         else each
         for each in notes

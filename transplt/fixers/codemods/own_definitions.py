@@ -46,7 +46,7 @@ def binding_that_stays(work: Work, func: ast.expr) -> str:
 def left(work: Work, func: ast.expr, name: str, why: str, rule: Rule | None = None) -> Note:
     """The note of a call that a rule leaves; for a rename it says what in the rule file would mean the definition."""
     full = _renamable(work, func) if rule is not None and "." not in rule.new else ""
-    help_ = f"where the rule means it too, change the definition of {name} and its calls by hand"
+    help_ = f"if the rule is meant for it too, change the definition of {name} and its calls by hand"
     if rule is not None and full:
         entry = f'{{"old_name": "{full}", "new_name": "{rule.new}", "definitions": true}}'
         help_ = f"where it is meant too, add to {rule.kind.value} of {PurePath(rule.origin).name}: {entry}"

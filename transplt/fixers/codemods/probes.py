@@ -233,7 +233,7 @@ def _code(work: Work, node: ast.Constant, value: str) -> Finds:
     text = work.source.slice(*work.source.extent(node))
     if len(pairs) != 1 or not one_plain_literal(text, list(pairs)):
         yield work.note(
-            node, "NPU204", "text that is run as code names something of CUDA",
+            node, "NPU204", "code in a string uses CUDA",
             help="use the NPU counterpart", effort=Effort.LOW,
         )  # fmt: skip
         return

@@ -86,7 +86,7 @@ def _report(work: Work, cuda: list[ast.expr], why: str) -> Finds:
         yield work.note(
             node,
             "NPU131",
-            f"the profiler stays torch.profiler, which sees no NPU: {why}",
+            f"the profiler is not changed, and torch.profiler does not see NPUs: {why}",
             api=_CUDA,
             help="write it with torch_npu.profiler (ProfilerActivity.NPU) and read the tables it exports, or "
             'use torch.autograd.profiler.profile(use_device="npu")',
@@ -119,7 +119,7 @@ def _obstacle(work: Work, references: list[tuple[ast.expr, str]], calls: list[as
     if _NPU.search(utf8):
         return "the file has a way for the NPU of its own"
     if not calls:
-        return "the file names activities and makes no profiler: the move has to happen where it is made"
+        return "the file uses activities but creates no profiler: change it where the profiler is created"
     if any("torch.profiler" in star for star in work.scan.root.stars):
         return "`from torch.profiler import *` hides what is used"
     for node, full in references:

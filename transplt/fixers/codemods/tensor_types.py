@@ -146,7 +146,7 @@ def _legacy_constructors(work: Work) -> Finds:
             yield work.note(
                 node,
                 "NPU134",
-                "torch.Tensor(...) does not follow set_default_device: this tensor lies on the CPU now",
+                "torch.Tensor(...) ignores set_default_device: this tensor is on the CPU now",
                 api="torch.Tensor",
                 help="write torch.tensor(...), torch.empty(...) or add .to(device)",
                 effort=Effort.LOW,
@@ -168,7 +168,7 @@ def _shuffling_loaders(work: Work) -> Finds:
             yield work.note(
                 call,
                 "NPU134",
-                "shuffling draws on the default device, with a generator of the CPU: RuntimeError at the first batch",
+                "shuffling uses the default device with a CPU generator: RuntimeError at the first batch",
                 api=work.names.qualified(call.func) or "",
                 help='pass generator=torch.Generator(device="npu")',
                 effort=Effort.LOW,
@@ -182,7 +182,7 @@ def _leave(work: Work, call: ast.Call) -> Finds:
         "NPU126",
         f"{_SET} refuses NPU types",
         api=_SET,
-        help='call torch.set_default_dtype(...) and torch.set_default_device("npu") where the type is one of CUDA',
+        help='call torch.set_default_dtype(...) and torch.set_default_device("npu") if the type is for CUDA',
     )
 
 

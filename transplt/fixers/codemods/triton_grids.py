@@ -31,7 +31,7 @@ _MANY = 48  # more programs than any of these cards has cores
 _ENTRIES = 2**30 - 2**20
 _API = "the grid of a launch"
 _LOOP = (
-    "launch one program per core ({cores}) and let each loop over its blocks, for block in range("
+    "launch as many programs as there are {cores} and let each loop over its blocks, for block in range("
     "tl.program_id(0), blocks, tl.num_programs(0))"
 )
 _ENV = "or set TRITON_ALL_BLOCKS_PARALLEL=1 if the programs may run in any order"

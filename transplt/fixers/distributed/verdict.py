@@ -266,7 +266,7 @@ def _unseen_optimizer(models: Models, steps: list[OptimizerStep]) -> str:
         made = [(at, value) for at, value in held if isinstance(value, ast.Call)]
         seen = any(is_optimizer(at, value) or program.callee(at, value) is not None for at, value in made)
         if not seen and (made or not any(optimizer_calls(program))):
-            return f"where {text_of(step.file, step.optimizer)} is made cannot be seen"
+            return f"the place where {text_of(step.file, step.optimizer)} is created was not found"
     return ""
 
 

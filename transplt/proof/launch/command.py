@@ -23,8 +23,8 @@ from transplt.rules.card_limits import card_named
 _HELP = """Run a migrated SCRIPT with ARGS on an NPU that is emulated on the CPU of this machine.
 
 SCRIPT is a Python file, or a launch script that ends in .sh. Everything it starts (torchrun ranks, spawned and loader
-processes) sees `import torch_npu`, torch.npu, "npu:N" devices and the hccl backend. The report begins with a verdict,
-without --reference with runs at best:
+processes) sees `import torch_npu`, torch.npu, "npu:N" devices and the hccl backend. The report begins with a
+verdict (at best `runs`, without --reference):
 
 \b
 {words}

@@ -27,17 +27,17 @@ _HELP = """Run ORIGINAL and MIGRATED with ARGS on the CPU of this machine, and c
 ORIGINAL and MIGRATED are the folders of the project before and after its migration, or two scripts. The original runs
 on a stand-in for CUDA, the migrated program on the emulated NPU, each in a fresh copy of its folder and in processes
 of its own, with the same seeds, the same order of data, and dropout off. Scripts in sub-folders start in the folder of
-their project. Compared are the loss, the gradients, the parameters, the buffers and the learning rate at every step,
-printed and saved results, the events of the training, and with several processes the ranks with each other and with one
-process that got the same global batches.
+their project. prove compares the loss, gradients, parameters, buffers and learning rate at every step, printed and
+saved results, and the events of the training. With several processes it also compares the ranks with each other, and
+with one process that gets the same global batches.
 
 \b
 Verdicts (the worst of all comparisons):
-  equal     what was compared agrees; the sentence says how much of what, and how closely
-  runs      ran, and nothing was compared or could be
-  differs   the first difference, and the line that it comes from
+  equal     everything compared agrees; the sentence says how much was compared, and how closely it agrees
+  runs      ran, but nothing was or could be compared
+  differs   the first difference, and the line that causes it
   stops     the migrated program stops: file, line and reason
-  not run   it could not be started, computed nothing on a card, or stops as the original does before a step
+  not run   could not be started, computed nothing on a card, or stops before a step as the original does
 
 \b
 Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 internal error."""
