@@ -147,7 +147,7 @@ def _happened(result: RunResult) -> Iterator[str]:
     yield from result.planned[: 1 + _MOST_NAMES]
     if more := len(result.planned) - 1 - _MOST_NAMES if len(result.planned) > 1 + _MOST_NAMES else 0:
         yield gettext("not followed: {count} more of the plan (-v lists them)", count=more)
-    yield from result.notes
+    yield from map(translated, result.notes)
     if result.settings.entry and result.written == "all":
         yield _launch(result)
     if "env_npu.sh" in result.reports:

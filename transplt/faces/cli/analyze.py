@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
-from transplt.base.language import spoken_on
+from transplt.base.language import spoken_on, translated
 from transplt.base.text.regular_file import RECORDS, read_regular
 from transplt.faces.cli.command import (
     DONE,
@@ -114,8 +114,9 @@ def analyze(
         with spoken_on(sys.stdout):
             text = {"table": analysis_text, "json": analysis_json, "csv": analysis_csv}[form](summaries)
         click.echo(text, nl=False)
-        for note in [note for summary in summaries for note in summary.result.notes]:
-            to_stderr(note)
+        with spoken_on(sys.stderr):
+            for note in [note for summary in summaries for note in summary.result.notes]:
+                to_stderr(translated(note))
         if target is not None:
             to_stderr(f"written to {shown(target)}")
     left = any(summary.effort.left or not summary.result.complete for summary in summaries)

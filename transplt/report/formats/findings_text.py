@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from transplt.base.finding import Effort, Operation, Replacement
-from transplt.base.language import gettext, ngettext
+from transplt.base.language import gettext, ngettext, translated
 from transplt.render.cell import visible
 from transplt.report.checked import CheckedFinding, CheckResult
 from transplt.report.formats.statistics import statistics
@@ -48,7 +48,7 @@ def footer(
         yield from target_lines(target, verbose)
         if verbose:
             yield from (f"  {line}" for line in target_details(target))
-    yield from result.notes
+    yield from map(translated, result.notes)
     if fixing and result.fixed:
         files = sum(each.edits > 0 for each in result.changes)
         edits = ngettext("{count} edit", "{count} edits", result.fixed)
