@@ -56,6 +56,11 @@ class Browser:
             "POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics}
         )
 
+    def scripts(self, on: bool) -> None:
+        """Whether pages that are opened from now on may run scripts."""
+        asked = {"cmd": "Emulation.setScriptExecutionDisabled", "params": {"value": not on}}
+        self._send("POST", "/goog/cdp/execute", asked)
+
     def run(self, script: str) -> Any:
         """The value that a script returns."""
         return self._send("POST", "/execute/sync", {"script": script, "args": []})

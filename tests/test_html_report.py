@@ -337,6 +337,40 @@ def test_narrow(page: Browser, tmp_path: Path) -> None:
 
 
 @in_browser
+@pytest.mark.parametrize(("width", "side"), [(320, False), (800, False), (1280, True)])
+def test_contents_stay_and_nothing_is_wider_than_the_screen(
+    page: Browser, tmp_path: Path, width: int, side: bool
+) -> None:
+    show(page, run_result(40, 20), tmp_path, width)
+    assert page.run("return document.documentElement.scrollHeight") < 4000
+    page.run("location.hash = 'findings'")
+    page.wait("document.querySelector('#findings').parentElement.open && scrollY > 0")
+    page.wait("document.querySelector('.contents [aria-current]').hash === '#findings'")
+    page.run("scrollBy(0, 1500)")
+    assert page.run("return document.querySelector('.contents').getBoundingClientRect().top") == 0
+    assert page.run("return document.querySelector('.contents').offsetWidth < 300") == side
+    assert page.run("return document.documentElement.scrollWidth") <= width
+    quiet(page)
+
+
+@in_browser
+def test_links_unfold_what_they_lead_to_without_a_script(page: Browser, tmp_path: Path) -> None:
+    show(page, run_result(3, 4), tmp_path)
+    (anchor,) = {each.anchor for each in files_of(run_result(3, 4)) if each.path.endswith("module_0001.py")}
+    page.scripts(False)
+    try:
+        show(page, run_result(3, 4), tmp_path)
+        for name in ("action-2", "NPU201", anchor):
+            page.run(f"document.querySelector('.contents a').href = '#{name}'")
+            page.click(".contents a")
+            page.wait(f"document.getElementById('{name}').parentElement.open")
+        page.size(1200, 900)
+        assert page.run("return document.querySelector('#file-list details[open] pre').offsetHeight") > 0
+    finally:
+        page.scripts(True)
+
+
+@in_browser
 def test_five_thousand_findings(page: Browser, tmp_path: Path) -> None:
     times = []
     for _ in range(3):  # other work on the machine slows a page now and then

@@ -253,6 +253,15 @@ def test_nothing_is_pasted_that_nobody_is_sure_of(code: str, help_: str) -> None
     assert pasted(code, help_) == []
 
 
+def test_a_pin_is_raised_to_the_first_version_that_works(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "requirements.txt").write_text("torch==2.8.0\ndiffusers==0.9.0\n")
+    (tmp_path / "p" / "train.py").write_text("import torch\nimport diffusers\nx = torch.ones(1).cuda()\n")
+    result = migrate_tree(make_plan(Options(tmp_path / "p", tmp_path / "out", jobs=0)))
+    found = [text for action in actions_of(result.findings) for _, text in snippets(action)]
+    assert any(text.startswith("diffusers>=0.2") for text in found), found
+
+
 def test_options_come_first() -> None:
     assert pasted("NPU147", "ask for NPUs", adaptor="ray")[0] == "--adapt ray"
     assert pasted("NPU249", "write it (--unsafe-fixes does)", Level.UNSAFE)[0] == "--unsafe-fixes"
