@@ -169,7 +169,7 @@ def test_trainers_that_ask_for_no_gpu(call: str) -> None:
 )
 def test_without_an_accelerator_lightning_takes_the_cpu(call: str) -> None:
     result = check_noop(f"import lightning as L\nt = {call}\n", open_codes=["NPU145"])
-    assert any("silently trains on the CPU" in each.message for each in result.findings)
+    assert any("silently" in each.message and "the CPU" in each.message for each in result.findings)
 
 
 @pytest.mark.parametrize(

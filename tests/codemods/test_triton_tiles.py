@@ -267,7 +267,7 @@ def test_a_left_operand_that_is_read_again() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("y = at >> (at % 8)", "`>>` takes no tile on its right"),
+        ("y = at >> (at % 8)", "`>>` accepts no tile on its right"),
         ("y = at.to(tl.uint8) << 2", "`<<` takes no uint8 on Ascend 910B (Atlas A2)"),
         ("y = tl.maximum(at, 3, propagate_nan=tl.PropagateNan.NONE)", "propagate_nan=NONE takes more"),
     ],

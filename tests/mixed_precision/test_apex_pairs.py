@@ -776,7 +776,7 @@ def test_processes_that_train() -> None:
         'model = net.to("npu")\nmp.Process(target=train, args=(model, loader)).start()\n'
     )
     stays(worker, "processes that the program starts train here", files={"main.py": main})
-    stays(worker, "the code that calls this training cannot be seen")
+    stays(worker, "the code that calls this training was not found")
 
 
 @pytest.mark.parametrize(

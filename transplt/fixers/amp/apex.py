@@ -97,7 +97,7 @@ _PROCESSES = (
     "longer those that the processes share); or take --amp native",
 )
 _CALLER = (
-    "the code that calls this training cannot be seen",
+    "the code that calls this training was not found",
     "run transplt on the whole project, or write it by hand: model, optimizer = amp.initialize(model, optimizer, ...) "
     "where they are made",
 )
