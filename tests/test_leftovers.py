@@ -19,7 +19,7 @@ from transplt import migrate_tree
 from transplt.base.errors import UsageError
 from transplt.disk.leftovers import MARK, held, remove_leftovers
 from transplt.disk.replace import remove_unfinished
-from transplt.report.console import summary
+from transplt.report.summary import summary
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and locks")
 

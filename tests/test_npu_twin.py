@@ -52,7 +52,7 @@ def test_what_it_answers_for_is_no_work(tmp_path: Path, beside: str, left: int) 
     (source / "run.sh").write_text("export NCCL_DEBUG=INFO\n")
     (source / beside).write_text("export ASCEND_RT_VISIBLE_DEVICES=0\n")
     done = CliRunner().invoke(main, ["-i", str(source), "-o", str(tmp_path / "out")])
-    assert f", {left} finding{'s' * (not left)} for a person" in done.output
+    assert ("to do: 1 action" if left else "nothing left to do") in done.output
     (row,) = (tmp_path / "out" / "demo_msft" / "tokens.csv").read_text().splitlines()[1:]
     said = "ignored,NPU801,a file of its own for the NPU lies beside it"
     assert row.split(",", 4)[4] == said if not left else ",manual," in row
@@ -86,7 +86,7 @@ def migrated(tmp_path: Path, files: dict[str, str]) -> tuple[str, Path]:
 def test_files_for_cuda_stay_in_a_project_that_handles_the_npu(tmp_path: Path, path: str) -> None:
     output, out = migrated(tmp_path, {"device.py": CHOOSES, path: FOR_CUDA[path]})
     assert (out / path).read_text() == FOR_CUDA[path]
-    assert ", 0 findings for a person" in output
+    assert "nothing left to do" in output
     rows = (out / "tokens.csv").read_text().splitlines()[1:]
     assert all("ignored" in row for row in rows)
 
@@ -149,7 +149,7 @@ def test_the_summary_names_what_the_project_has_for_npus(tmp_path: Path) -> None
     (source / "ascend-support" / "README.md").write_text("# Ascend\n")
     (source / "train.py").write_text("import torch\nx = torch.ones(1).cuda()\n")
     said = CliRunner().invoke(main, ["-i", str(source), "-o", str(tmp_path / "out"), "--jobs", "0"]).output
-    assert "parts of its own for the NPU, to read first: ascend-support/" in said
+    assert "NPU code of its own; read it first: ascend-support/" in said
 
 
 SETS = CHOOSES + "def start(config):\n    config.trainer.device = get_device_name()\n"

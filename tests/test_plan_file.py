@@ -312,14 +312,14 @@ def test_the_command_line_wins_and_says_so(project: Path) -> None:
     plan = re.sub("(?m)^- torch-version: .*$", "- torch-version: 2.8", planned(project))
     plan = plan.replace("- tune: none", "- tune: all")
     _, said = migrated(project, plan, "--torch-version", "2.7", "--tune", "drop-last")
-    assert "for torch 2.7 (--torch-version)" in said
+    assert "  torch 2.7 with torch_npu " in said
     assert "the command line overrides the plan: torch-version: 2.7, not 2.8" in said
     assert "the command line overrides the plan: tune: drop-last, not all" in said
 
 
 def test_what_nobody_decided_is_no_contradiction(project: Path) -> None:
     _, said = migrated(project, planned(project), "--style", "portable", "--torch-version", "2.7")
-    assert "for torch 2.7 (--torch-version)" in said and "overrides the plan" not in said
+    assert "  torch 2.7 with torch_npu " in said and "overrides the plan" not in said
     file = _written(project, planned(project))
     done = call("-i", project, "-o", project.parent / "two", "--plan", file, "distributed", "-m", project / "train.py")
     assert "overrides the plan" not in done.output and done.exit_code == 1

@@ -25,9 +25,9 @@ from transplt.render.cell import MAX_CHARACTERS, cell, visible
 from transplt.report import write_reports
 from transplt.report.change_list import COLUMNS as CHANGE_COLUMNS
 from transplt.report.change_list import render_change_list
-from transplt.report.console import summary
 from transplt.report.log import render_log
 from transplt.report.records import FileRecord, RunResult
+from transplt.report.summary import MOST_LINES, summary
 from transplt.report.unsupported_op import COLUMNS, SHEETS, render_unsupported
 
 TARGET = TorchTarget("2.8", "requirements.txt asks for torch==2.8.0", "2.8.0.post5", "8.5.0", "2.8.0")
@@ -217,8 +217,9 @@ def test_the_log_tells_everything_and_no_place() -> None:
     assert "/out/" not in text
 
 
-def last_line(result: RunResult) -> str:
-    return list(summary(result))[-1].strip()
+def to_do(result: RunResult) -> list[str]:
+    """What the summary says of work that is left."""
+    return [line.strip() for line in summary(result) if re.match(r"  (to do|nothing|not known)", line)]
 
 
 def test_unsafe_edits_are_told_from_the_others() -> None:
@@ -226,8 +227,8 @@ def test_unsafe_edits_are_told_from_the_others() -> None:
     result = result_of(safe, replace(edit("a.py", 4), level=Level.UNSAFE))
     text = render_log(result).decode()
     assert "a.py:3:1: NPU101 [applied] m\n" in text and "a.py:4:1: NPU101 [applied, unsafe] m\n" in text
-    assert "  2 edits (1 unsafe), 0 findings for a person" in list(summary(result))
-    assert "  1 edit, 0 findings for a person" in list(summary(result_of(safe)))
+    assert "  converted: 2 edits in 1 of 1 file (2 names of torch, 1 unsafe)" in list(summary(result))
+    assert "  converted: 1 edit in 1 of 1 file (1 name of torch)" in list(summary(result_of(safe)))
 
 
 def test_the_log_names_the_tunings_that_were_asked_for() -> None:
@@ -237,15 +238,16 @@ def test_the_log_names_the_tunings_that_were_asked_for() -> None:
 
 
 def test_nothing_left_is_only_said_when_it_is_true() -> None:
-    assert last_line(result_of(edit("a.py", 1))) == "0 left"
-    assert last_line(result_of(manual("a.py", 1, "NPU501"))).startswith("left: 0 tokens and 1 finding")
+    assert to_do(result_of(edit("a.py", 1))) == ["nothing left to do"]
+    assert to_do(result_of(manual("a.py", 1, "NPU501"))) == ["to do: 1 action, about 8 hours:"]
     failed = FileRecord("a.py", "python", "", status=Status.UNREADABLE)
-    assert last_line(result_of(files=(failed,))) == "left: what is in the files that failed"
+    unknown = "not known: what is left in the files that failed"
+    assert to_do(result_of(files=(failed,))) == [unknown]
     left = FileRecord("a.py", "python", "", tokens=TokenCount(found=1, unknown=1))
-    assert last_line(result_of(files=(left,))).startswith("left: 1 token and 0 findings")
-    assert "and what is in the files that failed" in last_line(result_of(files=(failed, left)))
+    assert to_do(result_of(files=(left,))) == ["to do: 1 CUDA token to look at"]
+    assert to_do(result_of(files=(failed, left))) == ["to do: 1 CUDA token to look at", unknown]
     large = (LeftOut("w.pt", "larger than 10 MB and read by no rule", 12_000_000),)
-    assert last_line(result_of(large=large)) == "0 left in the files that were parsed"
+    assert to_do(result_of(large=large)) == ["nothing left to do in the files that were read"]
 
 
 def test_the_exit_code_follows_what_is_left() -> None:
@@ -260,36 +262,41 @@ def test_the_exit_code_follows_what_is_left() -> None:
 def test_the_summary_is_short_however_much_there_is() -> None:
     findings = [manual(f"f{i}.py", 1, f"NPU{500 + i}") for i in range(60)]
     left_out = tuple(LeftOut(f"x{i}", "excluded") for i in range(100))
-    lines = list(summary(result_of(*findings, left_out=left_out)))
-    assert len(lines) < 40
-    assert 1 < sum(bool(re.match(r" +\d+\. ", line)) for line in lines) <= 10
-    assert any(re.search(r"; and \d+ more$", line) for line in lines)
-    assert any("and 95 more" in line for line in lines)
-    assert not any("and 95 more" in line for line in summary(result_of(left_out=left_out), verbose=1))
+    result = result_of(*findings, left_out=left_out)
+    lines = list(summary(result))
+    assert len(lines) <= MOST_LINES
+    assert sum(bool(re.match(r" +\d+\. ", line)) for line in lines) == 5
+    assert any(re.search(r"to do: \d+ actions, about \d+ hours; the first 5:$", line) for line in lines)
+    assert "  left out, as the log says why: x0, x1, x2 and 97 more" in lines
+    more = list(summary(result, verbose=1))
+    assert any(line.startswith("  left out, excluded: x0, x1, ") and line.endswith(", x99") for line in more)
+    assert any(re.search(r"; and \d+ more$", line) for line in more)
 
 
-def test_the_summary_keeps_what_is_done_apart_from_what_is_left() -> None:
+def test_the_summary_fits_the_terminal() -> None:
+    result = result_of(*(manual(f"folder/f{i}.py", 1, f"NPU{500 + i}") for i in range(60)))
+    assert all(len(line) <= 60 for line in summary(result, width=60))
+
+
+def test_more_is_said_of_what_was_done_and_of_remarks_where_it_is_asked_for() -> None:
     found = [edit("a.py", 1), edit("a.py", 2), manual("a.py", 3, "NPU501"), manual("a.py", 4, "NPU201")]
     found += [Finding("a.py", at(5), "NPU405", Level.INFO, "m")]
     found += [Finding("a.py", at(6), "NPU501", Level.MANUAL, "m", ignored="by a comment")]
-    lines = list(summary(result_of(*found)))
-    first = lines.index("  done:")
-    code = found[0].code
-    assert [line[:15] for line in lines[first : first + 4]] == [
-        "  done:",
-        f"       2 {code}",
-        "  remarks, no w",
-        "  ignored: 1 NP",
-    ]
-    assert lines[first + 2 : first + 4] == ["  remarks, no work: 1 NPU405", "  ignored: 1 NPU501"]
-    assert "  to do: 2 actions, about 16 hours; what blocks first:" in lines
+    result = result_of(*found)
+    assert "  to do: 2 actions, about 16 hours:" in list(summary(result))
+    assert not [line for line in summary(result) if re.search(r"NPU\d", line)]
+    lines = list(summary(result, verbose=1))
+    codes = lines[lines.index("  edits by code:") :]
+    assert [line.split()[:2] for line in codes if " NPU" in line] == [["2", "NPU101"], ["1", "NPU405"], ["1", "NPU501"]]
+    headings = [line.strip() for line in codes if line.endswith(":")]
+    assert headings == ["edits by code:", "remarks, nothing to do:", "ignored:"]
 
 
 def test_a_remark_of_the_analysis_that_is_ignored_is_no_remark() -> None:
     remark = Finding("a.py", at(1), "NPU720", Level.INFO, "m")
-    lines = list(summary(result_of(remark, replace(remark, ignored="by the settings"))))
-    assert "  ignored: 1 NPU720" in lines
+    lines = list(summary(result_of(remark, replace(remark, ignored="by the settings")), verbose=1))
     assert [line for line in lines if "remarks" in line] == ["  remarks of the analysis, nothing to do: 1 advice"]
+    assert lines[lines.index("  ignored:") + 1].split()[:2] == ["1", "NPU720"]
 
 
 def test_a_name_that_is_taken_goes_to_the_project(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ from transplt.disk.walk import Entry
 from transplt.project.options import Options, make_plan
 from transplt.project.pool import default_jobs, share_out
 from transplt.project.tree import migrate_tree
-from transplt.report.console import bring_command, summary
 from transplt.report.records import RunResult
+from transplt.report.summary import bring_command, summary
 
 USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"
 REPORTS = {"change_list.csv", "tokens.csv", "unsupported_op.xlsx", "msFmkTranspltlog.txt", "report.html"}
@@ -364,7 +364,7 @@ def test_large_files_are_left_out_and_one_command_brings_them(tmp_path: Path) ->
     assert only_project(result.output) == {"a.py", "big.py", "weights"}
     assert [item.path for item in result.large] == ["-rf.bin", "weights/w 1.pt"]
     lines = "\n".join(summary(result))
-    assert "2 files, 22 MB" in lines
+    assert "left out: 2 files over 10 MB, 22 MB; this copies them:" in lines
     assert bring_command(result) in lines
     subprocess.run(["bash", "-c", bring_command(result)], check=True)
     assert (result.output / "weights/w 1.pt").stat().st_size == 11_000_000

@@ -296,8 +296,8 @@ def test_the_summary_the_log_and_check_say_what_was_weighed(tmp_path: Path) -> N
     project = made(tmp_path / "detector", tree)
     line = "weighed: requirements.txt torch>=1.5.0; setup.py torch>=1.9; Dockerfile torch==1.5 (no torch_npu)"
     message = "no version of torch satisfies both torch==1.5 and torch>=1.9 (setup.py, line 1)"
-    done = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path)
-    assert f"\n    {line}\n" in done.stderr
+    done = transplt("-v", "-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path)
+    assert f"\n  {line}\n" in done.stderr
     out = tmp_path / "out" / "detector_msft"
     assert f"\n{line}\n" in (out / "msFmkTranspltlog.txt").read_text()
     assert message in (out / "report.html").read_text()

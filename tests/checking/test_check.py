@@ -428,8 +428,9 @@ def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: C
         "this is the newest of the versions with the fewest blockers"
     )
     _, _, err = call("check", "train.py")
-    assert err.startswith(f"checked for torch {DEFAULT_TORCH_VERSION}: {says}\n  changed in torch 2.0: ")
+    assert err.startswith(f"torch {DEFAULT_TORCH_VERSION} with torch_npu ") and f": {says}\n2 changes of PyTorch" in err
     assert err.count("1.8.1") == 1
+    assert "\n  changed in torch 2.0: " in call("check", "-v", "train.py")[2]
     _, out, _ = call("check", "--format", "json")
     row = {"version": DEFAULT_TORCH_VERSION, "why": says, "gap": True, "weighed": []}
     assert json.loads(out)["summary"]["torch"] == [row]

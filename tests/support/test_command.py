@@ -67,8 +67,8 @@ def test_what_is_printed(project: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert run(project, "--exit-zero", "-q") == 0
     text = capsys.readouterr().out
     assert "no torch version supports everything the project uses" in text
-    first = text.split("what blocks first:")[1].splitlines()
-    assert first[1] == "    stops at import" and "1. Fix the files that Python 3 cannot parse" in first[2]
+    first = text.split("  to do: ")[1].splitlines()[1]
+    assert first.startswith("    1. Fix the files that Python 3 cannot parse, and migrate them again (stops at import;")
     assert "transplt run --shapes" in text
     assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
 

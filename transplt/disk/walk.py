@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from transplt.base.errors import UsageError, reason, shown
+from transplt.base.language import marked
 from transplt.base.text.given_values import gives_settings
 from transplt.base.text.kernel_sources import is_kernel_source
 from transplt.base.text.regular_file import NOTEBOOKS, OTHER, SOURCE, Limit, too_large
@@ -195,21 +196,21 @@ class _Walker:
             return
         is_folder = entry.is_dir(follow_symlinks=False)
         if self.exclude.matches(path + "/" if is_folder else path):
-            self._leave_out(path, "excluded")
+            self._leave_out(path, marked("excluded"))
         elif is_folder:
             if entry.name not in SKIPPED_FOLDERS:
                 self._pending.append((path, git))
         elif entry.is_symlink():
             self._links.append(path)
         elif not entry.is_file(follow_symlinks=False):
-            self._leave_out(path, "neither a file nor a folder")
+            self._leave_out(path, marked("neither a file nor a folder"))
         elif not entry.name.endswith(_SKIPPED_SUFFIXES):
             self._file(entry, path, git)
 
     def _file(self, entry: os.DirEntry[str], path: str, git: GitIgnores | None) -> None:
         info = entry.stat(follow_symlinks=False)
         if git is not None and os.path.splitext(entry.name)[1].lower() not in _SOURCE_SUFFIXES and git.drops(path):
-            self._leave_out(path, "ignored by git and not tracked", info.st_size)
+            self._leave_out(path, marked("ignored by git and not tracked"), info.st_size)
         elif entry.name.endswith((".py", ".pyw")) and info.st_size > SOURCE.size:
             why = too_large(info.st_size, SOURCE)
             self.found.unreadable.append((path, why))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from transplt.base.errors import UsageError, shown
 from transplt.base.finding import Finding, Level, Operation, Replacement
+from transplt.base.language import Sentence, marked
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.disk.manifest import edited_since, read_manifest
 from transplt.disk.mirror import write_file
@@ -58,9 +59,15 @@ def with_helpers(records: Sequence[FileRecord], taken: Collection[str], out: str
 
 
 def _message(path: str, names: Iterable[str]) -> str:
-    other = posixpath.basename(path) != f"{NAME}.py"
-    why = f", under this name since the project has a module {NAME}" if other else ""
-    return f"helper functions of the port: {', '.join(sorted(names))}; the file belongs to the project from now on{why}"
+    listed = ", ".join(sorted(names))
+    if posixpath.basename(path) == f"{NAME}.py":
+        own = marked("helper functions of the port: {names}; the file belongs to the project from now on")
+        return Sentence(own, names=listed)
+    return Sentence(
+        "helper functions of the port: {names}; the file belongs to the project from now on, under this name since the "
+        "project has a module {module}",
+        names=listed, module=NAME,
+    )  # fmt: skip
 
 
 # --- what a user has changed -----------------------------------------------------------------------------------------

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from transplt.base.errors import shown
+from transplt.base.language import Sentence, marked
 from transplt.base.settings import Settings
 from transplt.disk.walk import Excluded
 from transplt.project.config import Config
-from transplt.render.cell import many
 
 _WITHOUT = "--isolated goes without"
+_CODES = marked("{file}: per-file-ignores switches off codes in {touched} of {files}")
+_ALL_CODES = marked("{file}: per-file-ignores switches off codes in {touched} of {files}, all codes in {every}")
 
 
 def kept_back(config: Config, settings: Settings, files: Sequence[str], left_out: Iterable[str]) -> tuple[str, ...]:
@@ -28,14 +30,24 @@ def kept_back(config: Config, settings: Settings, files: Sequence[str], left_out
     touched = sum(map(bool, ignored))
     if touched:
         every = sum("NPU" in codes for codes in ignored)
-        whole = f", all codes in {every}" if every else ""
-        file = settings_file(config, "per-file-ignores")
-        notes.append(f"{file}: per-file-ignores switches off codes in {touched} of {many(len(files), 'file')}{whole}")
+        notes.append(
+            Sentence(
+                _ALL_CODES if every else _CODES,
+                file=settings_file(config, "per-file-ignores"), touched=touched, every=every,
+                files=_counted(len(files), marked("{count} file"), marked("{count} files")),
+            )
+        )  # fmt: skip
     excluded = Excluded((settings.base, config.exclude))
     out = sum(excluded.matches(path) or excluded.matches(path + "/") for path in left_out)
     if out:
-        notes.append(f"{settings_file(config, 'exclude')}: exclude leaves out {many(out, 'path')}")
-    return tuple(f"{each}; {_WITHOUT}" for each in notes)
+        file = settings_file(config, "exclude")
+        paths = _counted(out, marked("{count} path"), marked("{count} paths"))
+        notes.append(Sentence("{file}: exclude leaves out {paths}", file=file, paths=paths))
+    return tuple(Sentence("{note}; --isolated goes without", note=each) for each in notes)
+
+
+def _counted(count: int, one: str, more: str) -> Sentence:
+    return Sentence(one if count == 1 else more, count=count)
 
 
 def may_keep_back(config: Config) -> tuple[str, ...]:

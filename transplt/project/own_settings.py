@@ -8,11 +8,12 @@ from typing import Any
 
 from transplt.base.budget import Budget, parse_budget
 from transplt.base.errors import UsageError, reason, shown
+from transplt.base.language import LANGUAGES
 from transplt.base.settings_folder import settings_folder
 from transplt.base.text.regular_file import SETTINGS, read_regular
 from transplt.base.text.toml import parse_toml
 
-_KEYS = {"codemods", "fixers", "file-budget"}
+_KEYS = {"codemods", "fixers", "file-budget", "language"}
 
 
 def own_fixers(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -43,6 +44,15 @@ def budget_for(asked: Budget | None, environment: Mapping[str, str]) -> Budget:
         except ValueError as error:
             raise UsageError(f"{shown(path)}: file-budget must be {error}") from error
     return own if asked is None else own.with_at_most(asked)
+
+
+def own_language(environment: Mapping[str, str]) -> str:
+    """The language under `language`, empty where there is none. UsageError for one that is not known."""
+    path, table = _own(environment)
+    name = table.get("language", "")
+    if name not in ("", *LANGUAGES):
+        raise UsageError(f"{shown(path)}: language is one of {', '.join(LANGUAGES)}")
+    return str(name)
 
 
 def _own(environment: Mapping[str, str]) -> tuple[str, dict[str, Any]]:

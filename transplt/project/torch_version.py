@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from transplt.base.errors import UsageError
+from transplt.base.language import Sentence, marked
 from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, TorchTarget
 from transplt.project.asks import NEWER, Ask, Voice, asks_in, voices
 from transplt.project.disagreements import disagreements
@@ -23,7 +24,11 @@ from transplt.rules.versions import spans, version_key
 #: What bounds a version from below.
 _FLOOR = re.compile(r"(?<![<!])=|>")
 _NEWEST = TORCH_VERSIONS[-1]
-_NONE = "for which there is no torch_npu"
+_NEWEST_WITH_ONE = marked("{path} asks for {text}, for which there is no torch_npu: this is the newest that has one")
+_FEWEST_BLOCKERS = marked(
+    "{path} asks for {text}, for which there is no torch_npu: this is the newest of the versions with the fewest "
+    "blockers"
+)
 #: So many asks, and so many blockers, are spelled out.
 _MOST_ASKS, _MOST_BLOCKERS = 8, 3
 
@@ -42,8 +47,9 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
     if not found:
         found, of_parts = voices_of_parts(root)
     if not found:
-        why = "parts of the project pin torch of their own" if of_parts else "no requirement file pins torch"
-        return _target(DEFAULT_TORCH_VERSION, "; ".join((f"the default: {why}", *unread)))
+        parts = Sentence("the default: parts of the project pin torch of their own")
+        why = parts if of_parts else Sentence("the default: no requirement file pins torch")
+        return _target(DEFAULT_TORCH_VERSION, "; ".join((why, *unread)) if unread else why)
     target = _together(root, found)
     asks = list(asks_in(found))
     weighed = [f"weighed: {_listed(asks)}"] if len(asks) > 1 else []
@@ -74,11 +80,11 @@ def _together(root: Path, found: Sequence[Voice]) -> TorchTarget:
     if not gaps or any(voice.pinned and voice.direct for voice in heard):
         return _of_voices(heard or found, tied[-1])
     first = next((voice for voice in gaps if voice.direct), gaps[0]).asks[0]
-    why = f"{first.pin.path} asks for {first.text}, {_NONE}: this is the newest"
+    asked = {"path": first.pin.path, "text": first.text}
     if NEWER in first.read.allowed:
-        return replace(_target(tied[-1], f"{why} that has one"), gap=True)
+        return replace(_target(tied[-1], Sentence(_NEWEST_WITH_ONE, **asked)), gap=True)
     version, counted = _fewest_blockers(root, tied)
-    target = _target(version, f"{why} of the versions with the fewest blockers", first.read.named)
+    target = _target(version, Sentence(_FEWEST_BLOCKERS, **asked), first.read.named)
     return replace(target, gap=True, weighed=counted)
 
 
@@ -102,10 +108,11 @@ def _of_voices(heard: Sequence[Voice], version: str) -> TorchTarget:
     bounding = [voice for voice in heard if voice.pinned and voice.with_npu[-1:] == (version,)]
     bounding = bounding or [voice for voice in heard if voice.pinned]
     ask = (bounding or list(heard))[0].ask_for(version)
-    reason = f"{ask.pin.path} asks for {ask.text}"
+    asked = {"path": ask.pin.path, "text": ask.text}
     if ask.read.pinned:
-        return _target(version, reason)
-    return _target(version, f"{reason}; this is the newest of them with a torch_npu", ask.read.named)
+        return _target(version, Sentence("{path} asks for {text}", **asked))
+    why = Sentence("{path} asks for {text}; this is the newest of them with a torch_npu", **asked)
+    return _target(version, why, ask.read.named)
 
 
 def _fewest_blockers(root: Path, versions: Sequence[str]) -> tuple[str, tuple[str, ...]]:

@@ -10,11 +10,13 @@ from typing import Any
 
 import transplt
 from transplt.base.finding import Finding
+from transplt.base.language import gettext, translated
 from transplt.engine.actions.effort import FileEffort
 from transplt.render.cell import cell, visible
-from transplt.report.action_lines import action_lines, action_object
+from transplt.report.action_lines import action_object, first_actions
 from transplt.report.action_rows import ACTION_COLUMNS, action_rows
 from transplt.report.analysis_summary import Summary
+from transplt.report.target_lines import target_lines
 from transplt.rules.support_tables import published_for
 
 #: What marks a folder as ours, and carries a library's extensions to the projects that import it.
@@ -26,7 +28,7 @@ _RANKING_COLUMNS = (
     "limited", "unknown", "lowest torch",
 )  # fmt: skip
 _FORMAT = 1
-_MOST = 10
+_MOST, _MOST_FILES = 5, 3
 
 
 def csv_files(summary: Summary) -> dict[str, bytes]:
@@ -156,39 +158,50 @@ def analysis_text(summaries: Sequence[Summary]) -> str:
 
 def _one(summary: Summary) -> Iterator[str]:
     result, effort = summary.result, summary.effort
-    statuses = summary.statuses
-    why, card = visible(result.target.why), result.settings.hardware
-    yield f"{visible(result.name)}: torch {result.target.version} ({why}) on {card}"
-    yield from (f"  {visible(line)}" for line in result.target.weighed)
-    yield f"  {len(result.python_files)} Python files, {len(summary.apis)} APIs of torch in use"
-    yield (
-        f"  APIs: {statuses['yes'] + statuses['host']} supported, {statuses['limited']} with a documented limit, "
-        f"{statuses['on the CPU']} computed on the CPU, {statuses['no']} unsupported, {statuses['doubted']} "
-        f"unsupported by the documentation alone, {statuses['unverified']} unverified, {statuses['converted']} "
-        "converted or reported by the migration"
-    )
-    yield f"  {summary.versions.text()}"
+    yield visible(result.name)
+    yield from (f"  {line}" for line in target_lines(result.target, verbose=True))
+    yield from first_actions(summary.actions, _MOST) if summary.actions else ("  " + gettext("nothing left to do"),)
+    yield "  " + gettext(
+        "effort: {automatic} places automatic ({share} of the Python), {left} left: {low} low, {medium} medium, "
+        "{high} high",
+        automatic=effort.automatic, share=f"{effort.share:.0%}", left=effort.left, low=effort.low,
+        medium=effort.medium, high=effort.high,
+    )  # fmt: skip
+    if found := [f"{count} {sheet}" for sheet, count in summary.counts.items() if count]:
+        yield "  " + gettext("findings: {counts}", counts=gettext(", ").join(found))
+    yield "  " + gettext(
+        "{files} Python files, {apis} APIs of torch on {card}: {statuses}",
+        files=len(result.python_files), apis=len(summary.apis), card=result.settings.hardware,
+        statuses=_statuses(summary) or "-",
+    )  # fmt: skip
+    yield f"  {translated(summary.versions.text())}"
     aim, spoken = result.target.version, published_for(result.target.version)
     if spoken != aim:
-        yield f"  the support lists for torch {aim} are not published yet: those for {spoken} are used"
-    yield ""
-    width = max(len(sheet) for sheet in summary.counts)
-    for sheet, count in summary.counts.items():
-        yield f"  {sheet:{width}}  {count:6}"
-    yield ""
-    yield (
-        f"  effort: {effort.automatic} places automatic ({effort.share:.0%} of what is Python), {effort.left} left: "
-        f"{effort.low} low, {effort.medium} medium, {effort.high} high"
+        yield "  " + gettext(
+            "the support lists for torch {aim} are not published yet: those for {spoken} are used",
+            aim=aim, spoken=spoken,
+        )  # fmt: skip
+    if busy := [each for each in summary.files if each.left]:
+        named = ", ".join(f"{visible(each.path)} ({each.hours:.1f} h)" for each in busy[:_MOST_FILES])
+        if more := max(len(busy) - _MOST_FILES, 0):
+            named = gettext("{names} and {count} more", names=named, count=more)
+        yield "  " + gettext("most work: {files}", files=named)
+    yield "  " + gettext("shapes that change at run time: transplt run --shapes")
+
+
+def _statuses(summary: Summary) -> str:
+    """How many APIs have which support, those that there are."""
+    counts = summary.statuses
+    words = (
+        (counts["yes"] + counts["host"], gettext("supported")),
+        (counts["limited"], gettext("with a documented limit")),
+        (counts["on the CPU"], gettext("computed on the CPU")),
+        (counts["no"], gettext("unsupported")),
+        (counts["doubted"], gettext("unsupported by the documentation alone")),
+        (counts["unverified"], gettext("unverified")),
+        (counts["converted"], gettext("converted or reported by the migration")),
     )
-    yield from action_lines(summary.actions)
-    busy = [each for each in summary.files if each.left]
-    if busy:
-        yield "  files with the most left:"
-        for each in busy[:_MOST]:
-            yield f"    {each.hours:6.1f} h  {each.share:4.0%} automatic  {visible(each.path)}"
-        if len(busy) > _MOST:
-            yield f"    and {len(busy) - _MOST} more"
-    yield "  shapes that change at run time: transplt run --shapes"
+    return gettext(", ").join(gettext("{count} {status}", count=count, status=word) for count, word in words if count)
 
 
 def _ranking_rows(summaries: Sequence[Summary]) -> list[tuple[str | int, ...]]:

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from transplt.base.finding import Finding
+from transplt.base.language import gettext, of_pages
 from transplt.render.cell import visible
 from transplt.render.templates import asset, fill
 from transplt.report.diff_rows import DiffRow, diff_rows
@@ -38,6 +39,7 @@ def file_page(
         elsewhere=_elsewhere(file.findings, there),
         cut=file.cut or len(rows) > _MOST_ROWS,
         css=asset("colors.css") + asset("diff.css") + asset("file.css"),
+        **of_pages(),
     )
 
 
@@ -97,6 +99,6 @@ def _finding(finding: Finding) -> dict[str, str]:
     state = state_of(finding)
     effort = f"_{finding.effort.value}" if finding.effort and state == "left" else ""
     return {
-        "code": finding.code, "state": state, "says": SAYS[f"{state}{effort}"], "text": visible(finding.text),
-        "help": visible(finding.ignored or finding.help),
+        "code": finding.code, "state": state, "says": gettext(SAYS[f"{state}{effort}"]),
+        "text": visible(finding.text), "help": visible(finding.ignored or finding.help),
     }  # fmt: skip

@@ -18,11 +18,12 @@ from typing import Any
 
 import transplt
 from transplt.base.finding import NO_TOKENS, Effort, Finding, Level
+from transplt.base.language import gettext, marked, ngettext, of_pages, translated
 from transplt.disk.manifest import PAGES
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of, total_hours
 from transplt.engine.actions.effort import effort_of
-from transplt.render.cell import many, visible
+from transplt.render.cell import visible
 from transplt.render.templates import asset, fill
 from transplt.report.action_lines import EFFORT_TEXT, about, how_many, place_text
 from transplt.report.code_pages import code_pages, pieces
@@ -31,12 +32,14 @@ from transplt.report.page_data import page_data
 from transplt.report.records import RunResult
 from transplt.report.shown_files import ShownFile, shown_files
 from transplt.report.snippets import snippets
+from transplt.report.target_lines import target_details
 from transplt.report.titles import title
 from transplt.rules.host_settings import host_settings_by_group
 
 _EFFORTS = (Effort.LOW.value, Effort.MEDIUM.value, Effort.HIGH.value)
 _EFFORT_NAMES = {
-    "low": "low: minutes", "medium": "medium: an hour or two", "high": "high: a day or more", "": "not known"
+    "low": marked("low: minutes"), "medium": marked("medium: an hour or two"), "high": marked("high: a day or more"),
+    "": marked("not known"),
 }  # fmt: skip
 _MOST_BARS = 12
 _MOST_FILES = 15
@@ -49,8 +52,8 @@ _MOST_OPEN = 12
 _STOPPING = frozenset({"import", "first step", "numbers"})
 #: How the kinds of files are called where the same word stands in many of them.
 _KINDS = {
-    ".py": "Python", ".yaml": "YAML", ".yml": "YAML", ".json": "JSON", ".toml": "TOML", ".sh": "shell",
-    ".ipynb": "notebooks", ".md": "documents",
+    ".py": "Python", ".yaml": "YAML", ".yml": "YAML", ".json": "JSON", ".toml": "TOML", ".sh": marked("shell"),
+    ".ipynb": marked("notebooks"), ".md": marked("documents"),
 }  # fmt: skip
 
 
@@ -92,6 +95,8 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
         name=visible(result.name),
         version=transplt.__version__,
         target=result.target,
+        why=visible(translated(result.target.why)),
+        reasons=list(target_details(result.target)),
         style=result.settings.style,
         contents=contents,
         headings={each["at"]: each["text"] for each in contents},
@@ -117,10 +122,9 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
         css=asset("colors.css") + asset("report.css") + asset("diff.css") + asset("layout.css"),
         script=asset("theme.js") + asset("report.js"),
         pages=pages,
-        omitted=f"{many(omitted, 'finding')} are not on this page; change_list.csv and unsupported_op.xlsx hold all."
-        if omitted
-        else "",
+        omitted=omitted,
         data=_embedded(data),
+        **of_pages(),
     )
     return Report(page, visible(result.name), tuple(file for file in files if file.page))
 
@@ -137,14 +141,14 @@ def _contents(
     nothing). The template has the sections in this order, and what a run and a proof put in stands behind the first.
     """
     rows: list[tuple[str, str, int | str, Sequence[dict[str, Any]]]] = [
-        ("do", "What to decide and to do", actions, groups if actions > 1 else ()),
-        ("summary", "Summary", "", ()),
-        ("rest", "Where the work is", "", ()),
-        ("findings", "Findings", findings, ()),
-        ("files", "Files and diffs", files, ()),
-        *([("host", "Settings of the host to try", "", ())] if host else []),
-        ("tokens", "Every CUDA token", "", ()),
-        *([("pages", "What the codes mean", pages, ())] if pages else []),
+        ("do", gettext("What to decide and to do"), actions, groups if actions > 1 else ()),
+        ("summary", gettext("Summary"), "", ()),
+        ("rest", gettext("Where the work is"), "", ()),
+        ("findings", gettext("Findings"), findings, ()),
+        ("files", gettext("Files and diffs"), files, ()),
+        *([("host", gettext("Settings of the host to try"), "", ())] if host else []),
+        ("tokens", gettext("Every CUDA token"), "", ()),
+        *([("pages", gettext("What the codes mean"), pages, ())] if pages else []),
     ]
     return [{"at": at, "text": text, "count": count, "below": below} for at, text, count, below in rows]
 
@@ -157,7 +161,9 @@ def action_groups(actions: Sequence[Action], places: Mapping[str, ShownFile]) ->
         rows = list(same)
         stops = not groups or any(action.blocks in _STOPPING and not action.aside for action in rows)
         groups.append({
-            "at": f"do-{len(groups) + 1}", "text": heading, "count": len(rows), "first": number,
+            "at": f"do-{len(groups) + 1}", "text": translated(heading),
+            "short": translated(rows[0].blocking), "count": len(rows),
+            "first": number,
             "open": stops or len(actions) <= _MOST_OPEN,
             "rows": [_action_row(action, f"action-{at}", places) for at, action in enumerate(rows, number)],
         })  # fmt: skip
@@ -170,12 +176,13 @@ def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dic
     links = [_place(place_text(place), place.path, place.lines[0], places) for place in action.places[:_MOST_PLACES]]
     return {
         "at": at,
-        "title": visible(action.title),
-        "effort": EFFORT_TEXT[action.effort],
-        "many": "one choice, " * _one_choice(action) + how_many(action),
+        "title": visible(translated(action.title)),
+        "key": visible(action.title),
+        "effort": translated(EFFORT_TEXT[action.effort]),
+        "many": gettext("one choice, {places}", places=how_many(action)) if _one_choice(action) else how_many(action),
         "repeated": _repeated(action),
         "how": visible(action.how),
-        "snippets": [(each.where, visible_lines(each.text)) for each in snippets(action)],
+        "snippets": [(translated(each.where), visible_lines(each.text)) for each in snippets(action)],
         "codes": action.codes,
         "places": links[:_FIRST_PLACES],
         "further": links[_FIRST_PLACES:],
@@ -204,8 +211,12 @@ def _repeated(action: Action) -> str:
     """What comes again and again: `52 times nccl in YAML`; empty where an action is about one thing in any case."""
     counts = Counter((each.api, _KINDS.get(PurePosixPath(each.path).suffix.lower(), "")) for each in action.findings)
     often = [(-count, api, kind) for (api, kind), count in counts.items() if api and kind and count > 1]
-    rows = (f"{-count} times {visible(api)} in {kind}" for count, api, kind in sorted(often) if api not in action.title)
-    return ", ".join(islice(rows, _MOST_REPEATED))
+    rows = (
+        gettext("{count} times {name} in {kind}", count=-count, name=visible(api), kind=translated(kind))
+        for count, api, kind in sorted(often)
+        if api not in action.title
+    )
+    return gettext(", ").join(islice(rows, _MOST_REPEATED))
 
 
 def automatic_share(result: RunResult) -> int | None:
@@ -219,15 +230,15 @@ def token_bar(result: RunResult) -> list[dict[str, Any]]:
     """The parts of the bar of tokens: name, count, and their place in percent."""
     tokens = result.tokens
     parts = (
-        ("converted", tokens.converted),
-        ("manual", tokens.manual),
-        ("unknown", tokens.unknown),
-        ("ignored", tokens.ignored),
+        (marked("converted"), tokens.converted),
+        (marked("manual"), tokens.manual),
+        (marked("unknown"), tokens.unknown),
+        (marked("ignored"), tokens.ignored),
     )
     bar, at = [], 0.0
     for name, count in parts:
         width = count * 100 / tokens.found if tokens.found else 0.0
-        bar.append({"name": name, "count": count, "x": round(at, 3), "width": round(width, 3)})
+        bar.append({"name": name, "text": gettext(name), "count": count, "x": round(at, 3), "width": round(width, 3)})
         at += width
     return bar
 
@@ -236,15 +247,16 @@ def effort_bars(findings: list[Finding]) -> list[dict[str, Any]]:
     """How many open findings there are of each effort; those without one last, where there are any."""
     counts = Counter(_effort(finding) for finding in findings)
     keys = [*_EFFORTS, *([""] if counts[""] else [])]
-    return _bars([(key, _EFFORT_NAMES[key], counts[key]) for key in keys])
+    return _bars([(key, gettext(_EFFORT_NAMES[key]), counts[key]) for key in keys])
 
 
 def code_bars(findings: list[Finding]) -> list[dict[str, Any]]:
     """The codes with the most open findings; the rest of them as one bar."""
     counts = sorted(Counter(finding.code for finding in findings).items(), key=lambda item: (-item[1], item[0]))
-    rows = [(code, f"{code} {title(code)}".rstrip(), count) for code, count in counts[:_MOST_BARS]]
+    rows = [(code, f"{code} {translated(title(code))}".rstrip(), count) for code, count in counts[:_MOST_BARS]]
     if rest := counts[_MOST_BARS:]:
-        rows.append(("", many(len(rest), "more code"), sum(count for _, count in rest)))
+        others = ngettext("{count} more code", "{count} more codes", len(rest))
+        rows.append(("", others, sum(count for _, count in rest)))
     return _bars(rows)
 
 

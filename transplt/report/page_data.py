@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from transplt.base.finding import Finding, Level
+from transplt.base.language import gettext, marked, translated
 from transplt.render.cell import visible
 from transplt.report.records import RunResult
 from transplt.report.shown_files import ShownFile
@@ -14,27 +15,25 @@ from transplt.report.token_view import token_view
 
 #: The texts that the script writes; `{name}` stands for what it puts there.
 SAYS = {
-    "count": "{shown} of {all} findings",
-    "count_in": "{shown} of {all} findings in {path}",
-    "left": "left",
-    "left_low": "left, low",
-    "left_medium": "left, medium",
-    "left_high": "left, high",
-    "done": "done",
-    "unsafe": "done, unsafe",
-    "ignored": "ignored",
-    "info": "worth knowing",
-    "in_diff": "Show it in the diff",
-    "page": "What {code} means",
-    "more": "Show more",
-    "cause": "{count} {verdict}: {words}",
-    "doubted": "{count} {verdict}, doubt {doubt}: {words}",
-    "line": "line {line}",
-    "ticked": "{done} of {all} ticked off in this browser.",
-    "copy": "Copy",
-    "copied": "Copied",
-    "dark": "Dark",
-    "light": "Light",
+    "count": marked("{shown} of {all} findings"),
+    "count_in": marked("{shown} of {all} findings in {path}"),
+    "left": marked("left"),
+    "left_low": marked("left, low"),
+    "left_medium": marked("left, medium"),
+    "left_high": marked("left, high"),
+    "done": marked("done"),
+    "unsafe": marked("done, unsafe"),
+    "ignored": marked("ignored"),
+    "info": marked("worth knowing"),
+    "in_diff": marked("Show it in the diff"),
+    "page": marked("What {code} means"),
+    "more": marked("Show more"),
+    "cause": marked("{count} {verdict}: {words}"),
+    "doubted": marked("{count} {verdict}, doubt {doubt}: {words}"),
+    "line": marked("line {line}"),
+    "ticked": marked("{done} of {all} ticked off in this browser."),
+    "copy": marked("Copy"),
+    "copied": marked("Copied"),
 }
 
 
@@ -55,11 +54,11 @@ def page_data(result: RunResult, files: Sequence[ShownFile]) -> dict[str, Any]:
     codes = sorted({finding.code for file in files for finding in file.findings})
     return {
         "name": visible(result.name),
-        "codes": {code: title(code) for code in codes},
+        "codes": {code: translated(title(code)) for code in codes},
         "files": rows,
         "texts": list(texts),
         "tokens": token_view(result),
-        "says": SAYS,
+        "says": {name: gettext(text) for name, text in SAYS.items()},
     }
 
 

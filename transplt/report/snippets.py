@@ -12,17 +12,18 @@ from itertools import islice
 from typing import NamedTuple
 
 from transplt.base.finding import Level
+from transplt.base.language import marked
 from transplt.engine.actions.action import Action
 from transplt.rules.pages import DiagnosticError, load
 
 _MOST, _MOST_LINES, _MOST_CODES = 4, 12, 2
-_OPTION = "Give the migration this option, and it writes what it can:"
-_REQUIREMENT = "In the requirements:"
-_COMMAND = "On the command line:"
-_RECIPE = "In the Dockerfile:"
-_PLACE = "In its place:"
-_CODE = "In the code:"
-_EXAMPLE = "In the code, as in the example of its page:"
+_OPTION = marked("Give the migration this option, and it writes what it can:")
+_REQUIREMENT = marked("In the requirements:")
+_COMMAND = marked("On the command line:")
+_RECIPE = marked("In the Dockerfile:")
+_PLACE = marked("In its place:")
+_CODE = marked("In the code:")
+_EXAMPLE = marked("In the code, as in the example of its page:")
 _UNSAFE = "--unsafe-fixes"
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 #: The forms in which helps give what is to be written, where it goes, and how it is written there.

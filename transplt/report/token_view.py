@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from transplt.base.finding import Cause, TokenVerdict
+from transplt.base.language import gettext, marked
 from transplt.render.cell import visible
 from transplt.report.records import RunResult
 from transplt.report.tokens import named_cause
 from transplt.rules.reasons import Doubt, reasons
 
-_DOUBT = {Doubt.HIGH: "high", Doubt.MEDIUM: "medium", Doubt.LOW: "low"}
+_DOUBT = {Doubt.HIGH: marked("high"), Doubt.MEDIUM: marked("medium"), Doubt.LOW: marked("low")}
 
 
 def token_view(result: RunResult) -> dict[str, Any]:
@@ -33,8 +34,9 @@ def token_view(result: RunResult) -> dict[str, Any]:
         for line, column, token, cause in record.ledger:
             flat += (line, column, words.setdefault(token, len(words)), places[cause])
         files.append([visible(record.path), flat, [[line, text] for line, text in record.token_lines]])
+    said = {cause: (gettext(cause.verdict.value), *named_cause(cause), _doubt(cause)) for cause in causes}
     return {
-        "causes": [[cause.verdict.value, *named_cause(cause), _doubt(cause), counts[cause]] for cause in causes],
+        "causes": [[*said[cause], counts[cause]] for cause in causes],
         "words": list(words),
         "files": files,
     }
@@ -48,4 +50,4 @@ def _rank(cause: Cause) -> int:
 
 
 def _doubt(cause: Cause) -> str:
-    return _DOUBT[reasons()[cause.reason].doubt] if cause.verdict is TokenVerdict.IGNORED else ""
+    return gettext(_DOUBT[reasons()[cause.reason].doubt]) if cause.verdict is TokenVerdict.IGNORED else ""

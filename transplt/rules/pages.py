@@ -9,10 +9,11 @@ from functools import cache
 from pathlib import Path
 
 from transplt.base.finding import Effort, Level
+from transplt.base.language import marked
 from transplt.rules.tables import rules_dir
 
 #: The sections of a page, in order.
-SECTIONS = ("Message", "Why", "What to do", "Example")
+SECTIONS = (marked("Message"), marked("Why"), marked("What to do"), marked("Example"))
 #: What a finding keeps the program from, the gravest first.
 BLOCKS = ("import", "first step", "numbers", "later", "slow", "tidy")
 #: What findings of a code are told apart by: by nothing, their API, its package, the file, the compiled extension.

@@ -5,18 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from transplt.base.finding import Effort, Finding
+from transplt.base.language import Sentence, marked
 from transplt.rules.pages import BLOCKS
 
 #: The words for each of `BLOCKS`.
 BLOCKS_TEXT = dict(
     zip(
         BLOCKS,
-        ("stops at import", "stops at the first step", "wrong numbers", "stops later", "slow", "tidy"),
+        (
+            marked("stops at import"), marked("stops at the first step"), marked("wrong numbers"),
+            marked("stops later"), marked("slow"), marked("tidy"),
+        ),
         strict=True,
     )
-)
+)  # fmt: skip
 #: The heading of actions that stand aside.
-ASIDE_TEXT = "aside: tests, tools and old code that no training script uses"
+ASIDE_TEXT = marked("aside: tests, tools and old code that no training script uses")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Action:
     `parts` are the things to do that stand together in one.
     """
 
-    title: str
+    title: Sentence
     blocks: str
     effort: Effort
     hours: float
@@ -51,6 +55,11 @@ class Action:
     findings: tuple[Finding, ...] = field(repr=False)
     aside: bool = False
     parts: tuple[Action, ...] = ()
+
+    @property
+    def blocking(self) -> str:
+        """What it blocks, in words; `aside` where it stands aside."""
+        return marked("aside") if self.aside else BLOCKS_TEXT[self.blocks]
 
     @property
     def heading(self) -> str:

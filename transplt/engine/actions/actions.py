@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from transplt.base.finding import Effort, Finding
+from transplt.base.language import Sentence
 from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.effort import HOURS
 from transplt.engine.actions.groups import IMAGE, OFFERED, Group, Groups, aside
@@ -26,7 +27,7 @@ _MOST_NAMES = 3
 _LEFTOVER = "leftovers"
 _LEFTOVERS = ("NPU801", "NPU802", "NPU804", "NPU805")
 _JOINED = frozenset({"sources", "build", "triton"})
-_LEFTOVER_TITLE = "Check mentions of CUDA in scripts, configurations and recipes"
+_LEFTOVER_TITLE = Sentence("Check mentions of CUDA in scripts, configurations and recipes")
 
 
 @dataclass(slots=True)
@@ -130,12 +131,24 @@ def _joined(kind: str, drafts: Sequence[_Draft]) -> Group:
     if kind == _LEFTOVER:
         return Group(_LEFTOVER_TITLE, kind, _SEVERAL)
     names = [_subject(draft) for draft in sorted(drafts, key=lambda each: (-len(each.findings), each.group.name))]
-    shown, last = names[:_MOST_NAMES], f"{len(names) - _MOST_NAMES} more"
-    if len(names) <= _MOST_NAMES:
-        shown, last = names[:-1], names[-1]
     first = drafts[0].group
-    title = first.title.replace(first.name, f"{', '.join(shown)} and {last}", 1)
+    title = Sentence(first.title.template, **{**first.title.values, "name": _listed(names)})
     return Group(title, kind, _SEVERAL, how=first.how, effort=first.effort)
+
+
+def _listed(names: Sequence[str]) -> Sentence:
+    """`a, b and c`, of more than three the first and how many more there are."""
+    if len(names) <= _MOST_NAMES:
+        return Sentence("{names} and {last}", names=_comma(names[:-1]), last=names[-1])
+    return Sentence("{names} and {count} more", names=_comma(names[:_MOST_NAMES]), count=len(names) - _MOST_NAMES)
+
+
+def _comma(names: Sequence[str]) -> str:
+    """Names one behind the other, sentences among them included."""
+    joined = names[0]
+    for name in names[1:]:
+        joined = Sentence("{names}, {last}", names=joined, last=name)
+    return joined
 
 
 # --- one action ------------------------------------------------------------------------------------------------------
@@ -167,9 +180,11 @@ def _action(draft: _Draft, kernels: Mapping[str, str]) -> Action:
     )
 
 
-def _title(draft: _Draft) -> str:
+def _title(draft: _Draft) -> Sentence:
     title, name = draft.group.title, draft.group.name
-    return title.replace(name, _subject(draft), 1) if name else title
+    if not name or title.values.get("name") != name:
+        return title
+    return Sentence(title.template, **{**title.values, "name": _subject(draft)})
 
 
 def _subject(draft: _Draft) -> str:
@@ -178,8 +193,10 @@ def _subject(draft: _Draft) -> str:
     members = sorted({_member(finding, name) for finding, _ in draft.findings} - {""})
     if len(members) == 1 and all(_member(finding, name) for finding, _ in draft.findings):
         return f"{name}.{members[0]}"
-    more = [f"{len(members) - _MOST_NAMES} more"] if len(members) > _MOST_NAMES else []
-    return f"{name} ({', '.join([*members[:_MOST_NAMES], *more])})" if members else name
+    if len(members) > _MOST_NAMES:
+        first, more = ", ".join(members[:_MOST_NAMES]), len(members) - _MOST_NAMES
+        return Sentence("{name} ({members}, {count} more)", name=name, members=first, count=more)
+    return f"{name} ({', '.join(members)})" if members else name
 
 
 def _member(finding: Finding, owner: str) -> str:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from transplt.base.finding import Effort, Finding, Level
+from transplt.base.language import Sentence, marked
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Engines, Kernels, Unit
 from transplt.flow.entry import named_aside
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
@@ -52,12 +53,12 @@ _OWNERS = frozenset(
 class Group:
     """What makes one action of findings: their groups are equal.
 
-    `kind` is a code or a word, `name` tells groups of one kind apart. `blocks` is what this finding keeps the program
-    from, `how` what to do and `effort` what the first place costs where the finding itself does not say it;
-    `parts` is how many such places it is.
+    `kind` is a code or a word, `name` tells groups of one kind apart and stands at `{name}` in the title. `blocks` is
+    what this finding keeps the program from, `how` what to do and `effort` what the first place costs where the finding
+    itself does not say it; `parts` is how many such places it is.
     """
 
-    title: str
+    title: Sentence
     kind: str
     name: str = ""
     blocks: str = field(default="later", compare=False)
@@ -108,23 +109,26 @@ class Groups:
         if finding.edit is not None:
             return _offered(finding)
         if (folder := third_party(finding.path)) is not None:
-            title = f"Use the Ascend version of the third-party code in {folder}, or port it"
+            title = Sentence("Use the Ascend version of the third-party code in {name}, or port it", name=folder)
             how = "look for a package or fork for Ascend that replaces it; otherwise port it as a separate project"
             return Group(title, "third-party", folder, _blocks(finding, _page(finding.code)), how)
         if finding.path in self._images and finding.code in _WITH_THE_IMAGE and finding.edit is None:
             page = _page(IMAGE)
-            return Group(page.action, IMAGE, "", _blocks(finding, page))
+            return Group(Sentence(page.action), IMAGE, "", _blocks(finding, page))
         if finding.code == _LEADS and (match := _LEADS_TO.search(finding.message)) and match[1] in self._placed:
             page = _page(_OWN_DEVICE)
-            return Group(page.action, _OWN_DEVICE, "", _blocks(finding, page))
+            return Group(Sentence(page.action), _OWN_DEVICE, "", _blocks(finding, page))
         if lock_file(finding.path):
-            title = f"Regenerate the lock file {finding.path} for torch and torch_npu"
+            title = Sentence("Regenerate the lock file {name} for torch and torch_npu", name=finding.path)
             how = "change the requirements first, then lock again"
             return Group(title, "lock", finding.path, "import", how, Effort.LOW)
         if finding.code == _STRING and (gate := self._gates.get((finding.path, finding.span.line))) is not None:
             finding = gate  # the other half of a test that stays
         if finding.code == _NATIVE and (folder := self._engines.around(finding.path)) is not None:
-            title = f"Leave out the C++ program in {folder or 'the top folder'}: it uses TensorRT, and trains nothing"
+            title = Sentence(
+                "Leave out the C++ program in {name}: it uses TensorRT, and trains nothing",
+                name=folder or Sentence("the top folder"),
+            )
             how = "none of it runs on an NPU; the counterpart is a model that ATC converts (.om) and ACL runs"
             return Group(title, "engine", folder, "tidy", how, Effort.LOW)
         if finding.code == _NATIVE and finding.path.lower().endswith(SOURCE_SUFFIXES):
@@ -157,7 +161,8 @@ class Groups:
         name = _name_of(finding, page.by)
         if page.by == "package" and (page.code, name.partition(".")[0]) in self._whole:
             name = name.partition(".")[0]
-        title = page.action.replace("{name}", name) if page.action else f"Do by hand: {page.title}"
+        by_hand = Sentence("Do by hand: {title}", title=Sentence(page.title))
+        title = Sentence(page.action, name=name) if page.action else by_hand
         return Group(title, page.code, name, self._asked_for(finding, page))
 
     def _asked_for(self, finding: Finding, page: Diagnostic) -> str:
@@ -183,19 +188,23 @@ class Groups:
         if page.by != "extension":
             return None
         name = finding.api if code == _IMPORTED and finding.api else finding.path
-        return Group(page.action.replace("{name}", name), code, name, _blocks(finding, page))
+        return Group(Sentence(page.action, name=name), code, name, _blocks(finding, page))
 
     def _kernel(self, unit: Unit, stops: bool = False) -> Group:
         """A kernel is missing when it is called; where `stops`, the program imports it and does not start."""
         if not unit.kernel:
             how = "torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU"
-            return Group(f"Port the C++ code in {unit}", "sources", str(unit), "later", how, Effort.MEDIUM)
+            title = Sentence("Port the C++ code in {name}", name=str(unit))
+            return Group(title, "sources", str(unit), "later", how, Effort.MEDIUM)
         if self._kernels.idle(unit):
-            title = f"Remove the sources of {unit}: npu_port.py replaces the functions that were called"
+            gone = marked("Remove the sources of {name}: npu_port.py replaces the functions that were called")
+            title = Sentence(gone, name=str(unit))
             how = "delete them, or keep them for CUDA: the project no longer builds or imports them"
             return Group(title, "kernel", str(unit), "tidy", how, Effort.LOW)
-        what, them = ("kernel", "it") if unit.parts == 1 else ("kernels of", "them")
-        title = f"Replace the CUDA {what} {unit}, or rewrite {them} for the NPU"
+        if unit.parts == 1:
+            title = Sentence("Replace the CUDA kernel {name}, or rewrite it for the NPU", name=str(unit))
+        else:
+            title = Sentence("Replace the CUDA kernels of {name}, or rewrite them for the NPU", name=str(unit))
         binds = self._kernels.binds(unit)
         blocks = "import" if stops else "first step"
         how = f"{_KERNEL_HOW}; {binds}" if binds else _KERNEL_HOW
@@ -206,7 +215,7 @@ def _of_triton(finding: Finding, codes: Iterable[str]) -> Group:
     """The kernels of a file: what its findings ask for is done in one go, and tried by `transplt prove`."""
     actions = [page.action for page in map(_page, sorted(codes)) if page.action]
     how = "; ".join(f"{action[0].lower()}{action[1:]}" for action in actions)
-    title = f"Port the Triton kernels in {finding.path}"
+    title = Sentence("Port the Triton kernels in {name}", name=finding.path)
     return Group(title, "triton", finding.path, _blocks(finding, _page(finding.code)), how)
 
 
@@ -222,32 +231,33 @@ def _substitution(finding: Finding) -> Group | None:
             how = entry.how.replace("{name}", name)
             blocks = _here(finding.blocks or entry.blocks, finding)
             if entry.page:
-                return Group(_page(entry.page).action, entry.page, "", blocks, how, entry.effort)
-            return Group(entry.title.replace("{name}", name), "substitution", name, blocks, how, entry.effort)
+                return Group(Sentence(_page(entry.page).action), entry.page, "", blocks, how, entry.effort)
+            return Group(Sentence(entry.title, name=name), "substitution", name, blocks, how, entry.effort)
     return None
 
 
 def _other_file(finding: Finding) -> Group:
     if finding.code == _NATIVE:
-        title = f"Remove CUDA from the build {finding.path}"
+        title = Sentence("Remove CUDA from the build {name}", name=finding.path)
         return Group(title, "build", finding.path, "later", effort=Effort.MEDIUM)
     page = _page(finding.code)
-    return Group(page.action, finding.code, "", page.blocks)
+    return Group(Sentence(page.action), finding.code, "", page.blocks)
 
 
 def _build(folder: str) -> Group:
     name = posixpath.join(folder, "setup.py")
     how = "NPU hosts have no nvcc: build the rest as CppExtension or NpuExtension, without .cu files"
-    return Group(f"Remove the CUDA build from {name}", "build", name, "import", how, Effort.MEDIUM)
+    title = Sentence("Remove the CUDA build from {name}", name=name)
+    return Group(title, "build", name, "import", how, Effort.MEDIUM)
 
 
 def _offered(finding: Finding) -> Group:
     if finding.level is Level.SAFE:
-        title = "Apply the safe edits: transplt check --fix"
+        title = Sentence("Apply the safe edits: transplt check --fix")
         how = "run `transplt check --fix` in a git repository, or migrate the project"
         return Group(title, OFFERED, "", "first step", how)
     page = _page(finding.code)
-    title = f"Decide whether to apply edits of --unsafe-fixes: {page.title}"
+    title = Sentence("Decide whether to apply edits of --unsafe-fixes: {title}", title=Sentence(page.title))
     return Group(title, finding.code, "", page.blocks)
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from transplt.base.finding import Effort
+from transplt.base.language import Sentence, marked
 from transplt.engine.actions.action import Action
 from transplt.rules.pages import BLOCKS
 from transplt.rules.tables import read_table
@@ -50,14 +51,14 @@ def _by_heading(actions: Sequence[Action]) -> list[list[Action]]:
 
 def _families() -> Iterator[tuple[str, _Family, bool]]:
     """Titles, what belongs to them, and whether that is one decision, in the order in which they are joined."""
-    yield "Check tests, tools and old code: {count} actions", (lambda action: action.aside), True
+    yield marked("Check tests, tools and old code: {count} actions"), (lambda action: action.aside), True
     for row in _rows():
         if "blocks" in row:
             yield row["title"], _blocking(row["blocks"]), False
         else:
             yield row["title"], _of_kinds(row["codes"]), True
-    yield "Fix what else stops the first step: {count} actions", _blocking(["first step"]), False
-    yield "Fix what else stops the import: {count} actions", _blocking(["import"]), False
+    yield marked("Fix what else stops the first step: {count} actions"), _blocking(["first step"]), False
+    yield marked("Fix what else stops the import: {count} actions"), _blocking(["import"]), False
 
 
 @cache
@@ -82,7 +83,7 @@ def _joined(title: str, same: Sequence[Action]) -> Action:
     hours = round(sum(action.hours for action in same), 2)
     findings = tuple(finding for action in same for finding in action.findings)
     return Action(
-        title=title.replace("{count}", str(len(parts))),
+        title=Sentence(title, count=len(parts)),
         blocks=min((action.blocks for action in same), key=BLOCKS.index),
         effort=level_of(hours),
         hours=hours,

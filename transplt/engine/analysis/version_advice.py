@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from transplt.base.language import Sentence, marked
 from transplt.base.settings import TORCH_VERSIONS, Settings
 from transplt.engine.analysis.verdicts import judged
 from transplt.rules import support_tables as tables
@@ -24,10 +25,16 @@ class VersionAdvice:
     def text(self) -> str:
         """One line for a person."""
         if self.lowest:
-            return f"torch {self.lowest} is the lowest version that supports everything the project uses"
+            has_all = marked("torch {version} is the lowest version that supports everything the project uses")
+            return Sentence(has_all, version=self.lowest)
         left = self.unsupported[self.best]
-        names = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
-        return f"no torch version supports everything the project uses; torch {self.best} has the fewest gaps: {names}"
+        names: str = ", ".join(left[:3])
+        if len(left) > 3:
+            names = Sentence("{names} and {count} more", names=names, count=len(left) - 3)
+        return Sentence(
+            "no torch version supports everything the project uses; torch {version} has the fewest gaps: {names}",
+            version=self.best, names=names,
+        )  # fmt: skip
 
 
 def advise(apis: Collection[str]) -> VersionAdvice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,8 +13,20 @@ from typing import Any, TypeVar
 import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.base.language import spoken_on, translated
 from transplt.base.text.regular_file import RECORDS, read_regular
-from transplt.faces.cli.command import DONE, EXECUTOR, EXIT_ZERO, ISOLATED, JOBS, LEFT, RULES, Command, to_stderr
+from transplt.faces.cli.command import (
+    DONE,
+    EXECUTOR,
+    EXIT_ZERO,
+    ISOLATED,
+    JOBS,
+    LANGUAGE,
+    LEFT,
+    RULES,
+    Command,
+    to_stderr,
+)
 from transplt.faces.cli.completing import FILE
 from transplt.proof.launch.shared_options import CardName, card_option
 from transplt.render.spelling import QUIET, formerly
@@ -61,6 +74,7 @@ _LAYOUTS = ("src", "python", "lib")
 @JOBS
 @EXECUTOR
 @EXIT_ZERO
+@LANGUAGE
 @QUIET
 def analyze(
     paths: tuple[str, ...],
@@ -97,10 +111,12 @@ def analyze(
     if target is not None:
         write(target, summaries)
     if not quiet:
-        text = {"table": analysis_text, "json": analysis_json, "csv": analysis_csv}[form](summaries)
+        with spoken_on(sys.stdout):
+            text = {"table": analysis_text, "json": analysis_json, "csv": analysis_csv}[form](summaries)
         click.echo(text, nl=False)
-        for note in [note for summary in summaries for note in summary.result.notes]:
-            to_stderr(note)
+        with spoken_on(sys.stderr):
+            for note in [note for summary in summaries for note in summary.result.notes]:
+                to_stderr(translated(note))
         if target is not None:
             to_stderr(f"written to {shown(target)}")
     left = any(summary.effort.left or not summary.result.complete for summary in summaries)

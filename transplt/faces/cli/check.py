@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.base.language import spoken_on
 from transplt.faces.cli.command import (
     CODEMODS,
     DONE,
@@ -20,6 +21,7 @@ from transplt.faces.cli.command import (
     FIXERS,
     ISOLATED,
     JOBS,
+    LANGUAGE,
     RULES,
     Command,
     discard_stdout,
@@ -82,6 +84,7 @@ _STDIN = "-"
 @ISOLATED
 @JOBS
 @EXIT_ZERO
+@LANGUAGE
 @click.option("--no-cache", is_flag=True, envvar="TRANSPLT_NO_CACHE", help="Do not read or write the cache.")
 @click.option("-v", "--verbose", is_flag=True, help="Print more details.")
 @QUIET
@@ -219,8 +222,9 @@ def check(
         text = render(result, output_format, color=color, verbose=verbose, counts=statistics)
         _write(output_file, _encoded(text), inputs)
     if not quiet:
-        for line in footer(result, styled, fixing, fix_only):
-            to_stderr(line)
+        with spoken_on(sys.stderr):
+            for line in footer(result, styled, fixing, fix_only, verbose):
+                to_stderr(line)
     return DONE if exit_zero else result.exit_code
 
 

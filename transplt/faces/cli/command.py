@@ -14,6 +14,7 @@ from difflib import get_close_matches
 import click
 from click.core import ParameterSource
 
+from transplt.base.language import ENGLISH, LANGUAGES, spoken
 from transplt.faces.cli.completing import FILE
 from transplt.render.spelling import short_version, version_after_v
 
@@ -35,7 +36,29 @@ def _with_own_codemods(ctx: click.Context, option: click.Parameter, value: tuple
     return (*value, *(name for name in own_codemods(os.environ) if name not in value))
 
 
+def _speak(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Renderers speak what was asked for: here, in front of the command's name, by a variable, in the user's settings.
+    """
+    from transplt.project.own_settings import own_language
+
+    if value is None:
+        value = ctx.meta.get(SPOKEN) or own_language(os.environ) or ENGLISH
+    ctx.meta[SPOKEN] = value
+    if not isinstance(ctx.command, CommandGroup):  # commands without the option speak English
+        ctx.with_resource(spoken(value))
+
+
+#: Where a context has the language.
+SPOKEN = "transplt.language"
 #: Options that several commands have.
+LANGUAGE = click.option(
+    "--language",
+    type=click.Choice(LANGUAGES),
+    envvar="TRANSPLT_LANGUAGE",
+    expose_value=False,
+    callback=_speak,
+    help="Language of the summary and of report.html (en).",
+)
 RULES = click.option(
     "-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="Also apply the rules in this JSON file."
 )
@@ -120,7 +143,8 @@ SECTIONS = (
     ("Mixed precision", "amp amp_dtype opt_level loss_scale combine_ddp amp_flag"),
     ("Proof on the emulated card", "prove command stubs data card_pack"),
     ("Which findings", "select ignore since baseline update_baseline"),
-    ("What is reported", "output_format output_file statistics page analysis annotate verbose quiet exit_zero"),
+    ("What is reported", "output_format output_file statistics page analysis annotate language verbose quiet "
+                         "exit_zero"),
 )  # fmt: skip
 #: Options from which on a help has sections.
 _LONG = 15

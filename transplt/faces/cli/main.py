@@ -18,9 +18,11 @@ import click
 
 import transplt
 from transplt.base.errors import TranspltError, reason, shown
+from transplt.base.language import spoken
 from transplt.faces.cli.command import (
     DONE,
     INTERRUPTED,
+    SPOKEN,
     UNFINISHED,
     USAGE,
     CommandGroup,
@@ -66,7 +68,8 @@ def main(ctx: click.Context, /, **options: Any) -> int:
     if ctx.invoked_subcommand is None:
         if not options["source"]:
             ctx.fail("Missing option '-i' / '--input'.")
-        return migrate(**options)
+        with spoken(ctx.meta[SPOKEN]):
+            return migrate(**options)
     given = given_options(ctx)
     if given and ctx.invoked_subcommand not in MIGRATING_COMMANDS:
         names = spelled(ctx.command)

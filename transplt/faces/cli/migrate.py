@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from transplt.base.errors import UsageError
+from transplt.base.language import spoken_on
 from transplt.faces.cli.command import (
     CODEMODS,
     DONE,
@@ -18,6 +19,7 @@ from transplt.faces.cli.command import (
     FIXERS,
     ISOLATED,
     JOBS,
+    LANGUAGE,
     LEFT,
     RULES,
     Command,
@@ -135,6 +137,7 @@ _OUTPUT = (
         "--annotate", is_flag=True, default=None, help="Add a comment above each line that needs manual work."
     ),
     EXIT_ZERO,
+    LANGUAGE,
     click.option("-v", "--verbose", count=True, help="Print more details."),
     QUIET,
 )
@@ -177,7 +180,8 @@ def migrate(
     collect_rarely()
     from transplt.project.options import Options, make_plan
     from transplt.project.tree import diff_tree, migrate_tree
-    from transplt.report.console import progress_bar, summary
+    from transplt.report.console import progress_bar
+    from transplt.report.summary import summary
 
     options = Options(**given)
     if diff and options.report_only:
@@ -206,8 +210,9 @@ def migrate(
         sys.stdout.buffer.flush()
     if not quiet:
         width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
-        for line in summary(result, verbose, width):
-            to_stderr(line)
+        with spoken_on(sys.stderr):
+            for line in summary(result, verbose, width):
+                to_stderr(line)
     if proof is not None:
         from transplt.proof.prove.proof_text import as_text
 

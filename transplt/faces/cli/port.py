@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from transplt.base.errors import UsageError
-from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
+from transplt.base.language import gettext, ngettext, spoken_on
+from transplt.faces.cli.command import DONE, EXIT_ZERO, LANGUAGE, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.faces.cli.migrate import CARD_PACK, PLAN, edit_options
 from transplt.render.spelling import QUIET
+
+if TYPE_CHECKING:
+    from transplt.project.port.port import Port
 
 
 @click.command("port", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -29,6 +35,7 @@ from transplt.render.spelling import QUIET
 @PLAN
 @edit_options
 @EXIT_ZERO
+@LANGUAGE
 @QUIET
 def port_command(
     project: str, *, branch: str, command: str, card_pack: str | None, exit_zero: bool, quiet: bool, **given: Any
@@ -53,17 +60,31 @@ def port_command(
         card_pack,
     )
     if not quiet:
-        if not done.commits:
-            more = "; something is left to do by hand; `transplt check` lists it" if done.result.exit_code else ""
-            to_stderr(f"{branch}: nothing is left to commit{more}")
-        for commit in done.commits:
-            proof = f"  [{commit.proof}]" if commit.proof is not None else ""
-            to_stderr(f"  {commit.name[:10]} {commit.subject}{proof}")
-        for name, why in done.left_out.items():
-            to_stderr(f"  left out: {name}: {why}")
-        for note in done.notes:
-            to_stderr(f"  {note}")
-        if done.commits:
-            to_stderr(f"{branch} has {len(done.commits)} new commits; git log {done.base[:10]}..{branch}")
+        with spoken_on(sys.stderr):
+            for line in _lines(done, branch):
+                to_stderr(line)
     failed = done.proof is not None and done.proof.word.value != "equal"
     return DONE if exit_zero else LEFT if failed or done.result.exit_code else DONE
+
+
+def _lines(done: Port, branch: str) -> Iterator[str]:
+    """What was committed, what was left out, and where to look."""
+    if not done.commits and done.result.exit_code:
+        yield gettext(
+            "{branch}: nothing is left to commit; something is left to do by hand; `transplt check` lists it",
+            branch=branch,
+        )
+    elif not done.commits:
+        yield gettext("{branch}: nothing is left to commit", branch=branch)
+    for commit in done.commits:
+        proof = f"  [{commit.proof}]" if commit.proof is not None else ""
+        yield f"  {commit.name[:10]} {commit.subject}{proof}"
+    for name, why in done.left_out.items():
+        yield "  " + gettext("left out: {name}: {why}", name=name, why=why)
+    yield from (f"  {note}" for note in done.notes)
+    if done.commits:
+        yield ngettext(
+            "{branch} has {count} new commit; git log {base}..{branch}",
+            "{branch} has {count} new commits; git log {base}..{branch}",
+            len(done.commits), branch=branch, base=done.base[:10],
+        )  # fmt: skip

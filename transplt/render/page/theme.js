@@ -3,7 +3,7 @@
   const theme = document.getElementById("theme");
   const setTheme = (dark) => {
     document.documentElement.dataset.theme = dark ? "dark" : "light";
-    theme.textContent = dark ? "Light" : "Dark";
+    theme.textContent = dark ? theme.dataset.light || "Light" : theme.dataset.dark || "Dark";
     theme.setAttribute("aria-pressed", String(dark));
   };
   theme.hidden = false;

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 
 import click
 
 from transplt.base.finding import Effort, Operation, Replacement
-from transplt.render.cell import many, visible
+from transplt.base.language import gettext, ngettext, translated
+from transplt.render.cell import visible
 from transplt.report.checked import CheckedFinding, CheckResult
 from transplt.report.formats.statistics import statistics
+from transplt.report.target_lines import target_details, target_lines
+from transplt.report.wrapped import columns
 
 #: Longer source lines are cut around the place.
 _MOST_COLUMNS = 110
@@ -36,37 +38,52 @@ def render_statistics(result: CheckResult, color: bool, verbose: bool) -> str:
     )
 
 
-def footer(result: CheckResult, styled: bool, fixing: bool, fix_only: bool = False) -> Iterator[str]:
+def footer(
+    result: CheckResult, styled: bool, fixing: bool, fix_only: bool = False, verbose: bool = False
+) -> Iterator[str]:
     """What was found, and what --fix can do; `styled`: the settings or the command name a style. With `fix_only`
-    nothing of what is left.
+    nothing of what is left. With `verbose` what decided about the torch, and what PyTorch changed.
     """
-    left, known = len(result.new), len(result.items) - len(result.new)
-    files = many(result.files, "file")
-    baseline = f", {known} more in the baseline" if known else ""
     for target in dict.fromkeys(target for target in result.torch if target.gap):
-        yield f"checked for torch {target.version}: {visible(target.why)}"
-        yield from (f"  {visible(line)}" for line in target.weighed)
-        yield from (f"  changed in {change}" for change in target.changes)
-    yield from result.notes
+        yield from target_lines(target, verbose)
+        if verbose:
+            yield from (f"  {line}" for line in target_details(target))
+    yield from map(translated, result.notes)
     if fixing and result.fixed:
-        yield f"fixed {many(result.fixed, 'edit')} in {many(sum(each.edits > 0 for each in result.changes), 'file')}"
+        files = sum(each.edits > 0 for each in result.changes)
+        edits = ngettext("{count} edit", "{count} edits", result.fixed)
+        yield ngettext("fixed {edits} in {count} file", "fixed {edits} in {count} files", files, edits=edits)
     if fix_only:
         return
+    left, known = len(result.new), len(result.items) - len(result.new)
+    baseline = gettext(", {count} more in the baseline", count=known) if known else ""
     if not left:
-        yield f"nothing left to do in {files}{baseline}"
+        done = ngettext("nothing left to do in {count} file", "nothing left to do in {count} files", result.files)
+        yield done + baseline
         return
     holding = len({item.finding.path for item in result.new})
-    looked = f" ({files} looked at)" if holding != result.files else ""
-    yield f"found {many(left, 'finding')} in {many(holding, 'file')}{looked}{baseline}"
+    findings = ngettext("{count} finding", "{count} findings", left)
+    line = ngettext("found {findings} in {count} file", "found {findings} in {count} files", holding, findings=findings)
+    if holding != result.files:
+        line += ngettext(" ({count} file looked at)", " ({count} files looked at)", result.files)
+    yield line + baseline
+    yield from _fixable(result, "" if styled else gettext(" --style npu (or portable, see [tool.transplt])"), fixing)
+
+
+def _fixable(result: CheckResult, style: str, fixing: bool) -> Iterator[str]:
     safe = sum(item.fix == "safe" for item in result.new)
     unsafe = sum(item.fix == "unsafe" for item in result.new)
-    style = "" if styled else " --style npu (or portable, see [tool.transplt])"
-    if safe:
-        yield f"[*] {safe} fixable with --fix{style}" + (f", {unsafe} more with --unsafe-fixes" if unsafe else "")
+    if safe and unsafe:
+        yield gettext(
+            "[*] {safe} fixable with --fix{style}, {unsafe} more with --unsafe-fixes",
+            safe=safe, unsafe=unsafe, style=style,
+        )  # fmt: skip
+    elif safe:
+        yield gettext("[*] {safe} fixable with --fix{style}", safe=safe, style=style)
     elif unsafe:
-        yield f"[*] {unsafe} fixable with --fix --unsafe-fixes{style}"
+        yield gettext("[*] {unsafe} fixable with --fix --unsafe-fixes{style}", unsafe=unsafe, style=style)
     elif not fixing:
-        yield "none of them can be fixed automatically"
+        yield gettext("none of them can be fixed automatically")
 
 
 def _listed(result: CheckResult, verbose: bool) -> list[CheckedFinding]:
@@ -132,18 +149,9 @@ def _cut(text: str, first: int, last: int, marked: bool) -> tuple[str, int, int]
     piece = text[begin : begin + _MOST_COLUMNS]
     lead = "..." if begin else ""
     shown = lead + _plain(piece) + ("..." if begin + _MOST_COLUMNS < len(text) else "")
-    start = len(lead) + _columns(_plain(text[begin:first]))
-    return shown, start, _columns(_plain(text[first : min(last, begin + _MOST_COLUMNS)]))
+    start = len(lead) + columns(_plain(text[begin:first]))
+    return shown, start, columns(_plain(text[first : min(last, begin + _MOST_COLUMNS)]))
 
 
 def _plain(text: str) -> str:
     return visible(text.replace("\t", "    "))
-
-
-def _columns(text: str) -> int:
-    """Width on a terminal: East Asian characters take two columns, combining ones none."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
-    )
