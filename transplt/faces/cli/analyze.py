@@ -176,7 +176,7 @@ def _write_one(folder: Path, summary: Any) -> None:
         links: str | None = Path(os.path.relpath(source, os.path.realpath(folder))).as_posix() + "/"
     except ValueError:
         links = None  # another drive
-    (folder / "unsupported_op.xlsx").write_bytes(render_unsupported(summary.result, folder, links))
+    (folder / "unsupported_op.xlsx").write_bytes(render_unsupported(summary.result, links))
     for name, data in csv_files(summary).items():
         (folder / name).write_bytes(data)
     (folder / DOCUMENT).write_text(analysis_json([summary]), encoding="utf-8", newline="\n")

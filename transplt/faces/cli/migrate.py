@@ -173,10 +173,6 @@ def migrate(
         raise UsageError("--prove runs what was written; it goes neither with --diff nor with --report-only")
     if prove is None and (stubs or data or card_pack is not None):
         raise UsageError("--stubs, --data and --card-pack are for what --prove runs")
-    if not diff:
-        from transplt.render.workbook_writer import import_writer
-
-        import_writer()
     proof, proving = None, None
     with progress_bar(not quiet) as progress:
         if prove is not None:
