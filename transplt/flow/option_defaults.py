@@ -10,6 +10,7 @@ import ast
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from transplt.syntax.asks import keyword_of, last_name, string_of
@@ -86,14 +87,14 @@ def _class(data: bytes, decorator: re.Match[bytes]) -> bytes:
     if header is None:
         return b""
     at = data.find(b"\n", header.end()) + 1
-    depth = len(decorator["indent"])
-    while 0 < at < len(data):
-        line = data[at : data.find(b"\n", at) if data.find(b"\n", at) >= 0 else len(data)]
-        text = line.lstrip(b" \t\r")
-        if text and not text.startswith((b"#", b")", b'"""', b"'''")) and len(line) - len(text) <= depth:
-            break
-        at += len(line) + 1
-    return data[decorator.start() : at if 0 < at < len(data) else len(data)]
+    behind = _behind(len(decorator["indent"])).search(data, at) if at else None
+    return data[decorator.start() : behind.start() if behind is not None else len(data)]
+
+
+@lru_cache(maxsize=32)
+def _behind(depth: int) -> re.Pattern[bytes]:
+    """The beginning of a line that is indented no more than a class, and ends it."""
+    return re.compile(rb"^[ \t\r]{0,%d}(?=[^ \t\r\n#)])(?!\"\"\"|''')" % depth, re.M)
 
 
 def _parsed(text: bytes) -> ast.stmt | None:
