@@ -49,9 +49,7 @@ def options_in(data: bytes) -> tuple[Option, ...]:
     if b"add_argument(" in data or b"add_option(" in data:
         for match in _CALL.finditer(data):
             end = _closing(data, match.end())
-            call = _parsed(b"f(" + data[match.end() : end]) if end else None
-            if call is not None and isinstance(call, ast.Expr) and isinstance(call.value, ast.Call):
-                found += _of_call(call.value)
+            found += _of_arguments(data[match.end() : end]) if end else ()
     if b"dataclass" in data:
         for match in _DATACLASS.finditer(data):
             node = _parsed(textwrap.dedent(_class(data, match).decode("utf-8", "replace")).encode())
@@ -110,6 +108,13 @@ def _of_call(call: ast.Call) -> Iterator[Option]:
     spelled = next((text for text in names if text.startswith("--")), "")
     if spelled:
         yield Option(destination(call), _default(call), spelled)
+
+
+@lru_cache(maxsize=4096)
+def _of_arguments(text: bytes) -> tuple[Option, ...]:
+    """The option that a call with these arguments defines; programs of a project define the same ones."""
+    call = _parsed(b"f(" + text)
+    return tuple(_of_call(call.value)) if isinstance(call, ast.Expr) and isinstance(call.value, ast.Call) else ()
 
 
 def _default(call: ast.Call) -> tuple[Constant, ...]:

@@ -19,6 +19,7 @@ from transplt.base import stages
 from transplt.disk.child import end_with, leave_signals
 from transplt.disk.walk import Entry
 from transplt.project.watch import LOOK, Watched, can_watch
+from transplt.syntax.files import WAITING
 
 if TYPE_CHECKING:
     # Imported where processes are started: a run without them saves the time.
@@ -103,6 +104,7 @@ class Pool:
             # What every process needs is read and imported once, and shared. A single one does it when it needs it.
             worker.prepare()
         if jobs:
+            worker.files.room = WAITING // jobs
             gc.freeze()
         for _ in range(jobs):
             self._processes.append(self._start())
