@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from transplt.base import stages
 from transplt.disk.child import end_with, leave_signals
 from transplt.disk.walk import Entry
+from transplt.project.collector import collect_rarely
 from transplt.project.watch import LOOK, Watched, can_watch
 from transplt.syntax.files import WAITING
 
@@ -284,11 +285,6 @@ def _serve(
                 except Exception as error:
                     answer = (True, error)
                 connection.send(answer)
-
-
-def collect_rarely() -> None:
-    """Syntax trees are many objects and few cycles: with the usual thresholds the collector takes half of the time."""
-    gc.set_threshold(5_000_000, 10, 1000)
 
 
 def _can_fork() -> bool:

@@ -25,6 +25,7 @@ from transplt.engine.prefilter import worth_a_look
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.python_in import other_facts
 from transplt.flow.facts import ModuleFacts
+from transplt.project.collector import collect_some
 from transplt.project.unread import TOP, Unread
 from transplt.syntax.files import Files
 
@@ -81,7 +82,7 @@ class FileWorker(Generic[_Record]):
         """
         worth_a_look(b"", self.settings)
         fixers_of("transplt.fixers.adaptors")
-        import transplt.files.other_file  # noqa: F401
+        import transplt.files.other_file
         from transplt.files.editors import EDITORS
 
         for editor in EDITORS:
@@ -100,6 +101,8 @@ class FileWorker(Generic[_Record]):
             data = self.known[entry.path] if entry.path in self.known else self.read(entry)
             if entry.is_python or entry.size < SMALL_SCRIPT_BYTES:  # pictures of notebooks are not kept
                 self.known[entry.path] = data
+            if self.files.many:
+                collect_some()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 if not entry.is_python:

@@ -74,7 +74,7 @@ def analyze(
 
     Nothing is rewritten and no input is changed. Several paths give one table, the least work first.
     """
-    from transplt.project.pool import collect_rarely
+    from transplt.project.collector import collect_rarely
 
     collect_rarely()
     from transplt.project.options import Options, make_plan

@@ -110,7 +110,7 @@ def check(
 
     Exit code 1 when something is left. Nothing is written unless --fix is given.
     """
-    from transplt.project.pool import collect_rarely
+    from transplt.project.collector import collect_rarely
 
     collect_rarely()
     from transplt.project.checking.check_run import check_paths, check_text

@@ -159,7 +159,7 @@ def migrate(
     **given: Any,
 ) -> int:
     """Runs a migration with what `migrate_options` took; returns the exit code."""
-    from transplt.project.pool import collect_rarely
+    from transplt.project.collector import collect_rarely
 
     collect_rarely()
     from transplt.project.options import Options, make_plan
