@@ -511,7 +511,7 @@ def test_the_first_sheet_and_the_top_of_the_page(tmp_path: Path) -> None:
     found = [at("=odd.py", 1, "NPU507"), at("<b>.py", 2, "NPU520", "torch.nn.RNN")]
     found += [line_of("a.yaml", 1, "NPU802", "nccl")]
     result = result_of(*found)
-    book = load_workbook(io.BytesIO(render_unsupported(result, tmp_path)))
+    book = load_workbook(io.BytesIO(render_unsupported(result)))
     assert book.sheetnames[0] == "actions"
     rows = list(book["actions"].iter_rows(values_only=True))
     assert [(row[0], row[2], row[3]) for row in rows[1:]] == [

@@ -102,7 +102,7 @@ def test_change_list_is_rfc_4180_without_a_mark() -> None:
 def test_formulas_are_neutralised_everywhere(text: str, tmp_path: Path) -> None:
     assert cell(text).startswith("'")
     assert rows_of(result_of(edit(text, 1, before=text, message=text)))[0]["Before"].startswith("'")
-    book = load_workbook(io.BytesIO(render_unsupported(result_of(manual(text, 1, "NPU501", text, text)), tmp_path)))
+    book = load_workbook(io.BytesIO(render_unsupported(result_of(manual(text, 1, "NPU501", text, text)))))
     for row in book["unsupported"].iter_rows(min_row=2):
         assert all(each.data_type != "f" for each in row)
         assert row[0].value.startswith("'")
@@ -131,7 +131,7 @@ def test_every_text_makes_a_harmless_cell(text: str) -> None:
 
 
 def workbook(result: RunResult, folder: Path):  # type: ignore[no-untyped-def]
-    return load_workbook(io.BytesIO(render_unsupported(result, folder)))
+    return load_workbook(io.BytesIO(render_unsupported(result)))
 
 
 def test_a_sheet_for_each_kind(tmp_path: Path) -> None:
@@ -179,11 +179,11 @@ def test_the_summary_sheet_adds_up(tmp_path: Path) -> None:
 
 def test_reports_do_not_depend_on_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = result_of(edit("a.py", 1), manual("a.py", 2, "NPU501"))
-    first = [render_unsupported(result, tmp_path), render_log(result), render_change_list(result)]
+    first = [render_unsupported(result), render_log(result), render_change_list(result)]
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + 1e8)
     time.sleep(1.1)
-    assert [render_unsupported(result, tmp_path), render_log(result), render_change_list(result)] == first
+    assert [render_unsupported(result), render_log(result), render_change_list(result)] == first
     with zipfile.ZipFile(io.BytesIO(first[0])) as archive:
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
         assert b"1980-01-01T00:00:00Z" in archive.read("docProps/core.xml")
@@ -192,7 +192,7 @@ def test_reports_do_not_depend_on_the_clock(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.extra
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
 def test_libreoffice_reads_the_workbook(tmp_path: Path) -> None:
-    (tmp_path / "a.xlsx").write_bytes(render_unsupported(result_of(manual("a.py", 1, "NPU501", "=1+1")), tmp_path))
+    (tmp_path / "a.xlsx").write_bytes(render_unsupported(result_of(manual("a.py", 1, "NPU501", "=1+1"))))
     command = ["soffice", "--headless", "--convert-to", "csv", "--outdir", tmp_path, tmp_path / "a.xlsx"]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     assert "Replace =1+1: no counterpart on NPU" in (tmp_path / "a.csv").read_text()

@@ -22,7 +22,10 @@ _LETTERS = {kind: letter for letter, kind in _KINDS.items()}
 
 
 class _Record:
-    """Pickled as a call of its class: the default of dataclasses with slots asks for the fields by name, each time."""
+    """Pickled as a call of its class: the default of dataclasses with slots asks for the fields by name, each time.
+
+    The hash is that of its text alone, which Python keeps: facts are keys of many tables.
+    """
 
     __slots__: tuple[str, ...] = ()
     TAG: ClassVar[str]
@@ -41,6 +44,9 @@ class Slot(_Record):
     kind: SlotKind
     name: str
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @classmethod
     def read(cls, text: str) -> Slot:
         """The slot that transplt/flow/slots.py writes so; local variables have to be named by their functions."""
@@ -56,12 +62,18 @@ class Needs(_Record):
 
     what: str
 
+    def __hash__(self) -> int:
+        return hash(self.what)
+
 
 @dataclass(frozen=True, slots=True)
 class OfPackage(_Record):
     """A full name that the rules know for CUDA's, unless the project has a package of that name."""
 
     name: str
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +82,18 @@ class Callee(_Record):
 
     name: str
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Definition(_Record):
     """A function, a class, a value or the code of a module, by its full name or one that it is passed on by."""
 
     name: str
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def __str__(self) -> str:
         return self.name
@@ -87,12 +105,18 @@ class ImportedModule(_Record):
 
     name: str
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Held(_Record):
     """What a slot holds that may be called."""
 
     slot: Slot
+
+    def __hash__(self) -> int:
+        return hash(self.slot.name)
 
     def __str__(self) -> str:
         return str(self.slot)
@@ -109,6 +133,9 @@ class Guard(_Record):
 
     slot: Slot
     truth: bool
+
+    def __hash__(self) -> int:
+        return hash(self.slot.name)
 
     def __str__(self) -> str:
         return f"{'T' if self.truth else 'F'} {self.slot}"

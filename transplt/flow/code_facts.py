@@ -45,6 +45,8 @@ _NAMED_KERNEL = re.compile(r"(?:^|_)cuda(?:$|_|\d)|Cuda[A-Z]|CUDA[A-Z]|(?:^|_)tr
 _EXTENSIONS = Texts(*b"CUDAExtension cuda_ext create_extension".split())
 #: Values that are no answer of a gate, and read no variable.
 _NO_ANSWERS = frozenset({ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.BinOp})
+#: Values that may be one, and are no gate by themselves.
+_READS = frozenset({ast.Name, ast.Subscript})
 _SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
 #: What makes a kernel of a function.
 KERNEL_DECORATORS = ("triton.jit", "triton.autotune", "triton.heuristics", "numba.cuda.jit", "cupy.fuse")
@@ -262,7 +264,13 @@ class FileCode:
         copies: list[tuple[ast.expr, bool, Guard]] = []
         values = [each.value for each in self.stored if each.value is not None] + self.passed
         for value in values if self.code.asks else ():
-            if type(value) in _NO_ANSWERS:
+            kind = type(value)
+            if kind in _NO_ANSWERS:
+                continue
+            if kind in _READS or (kind is ast.Attribute and value.attr != "is_cuda"):  # type: ignore[attr-defined]
+                if guard := walk.guard_of(Atom(value, True)):  # it asks for no device itself
+                    copies.append((value, True, guard))
+                    copies.append((value, False, self.code.opposite(guard)))
                 continue
             for way in (True, False):
                 for atom in implied(value, way):

@@ -39,6 +39,9 @@ _PLACES = names_of(MODULE, "to_card") | last_names("replicates", "distributes") 
 #: Expressions whose value may be the answer of a gate; names and attributes by what they are called.
 _CARRIERS = frozenset({ast.Call, ast.BoolOp, ast.UnaryOp, ast.Compare})
 _NAMED = frozenset({ast.Name, ast.Attribute})
+#: Expressions that ask for no device by themselves, and those that read a slot.
+_NO_GATES = frozenset({ast.Name, ast.Subscript, ast.Constant, ast.BinOp})
+_ASKED = frozenset({ast.Name, ast.Attribute, ast.Call, ast.Subscript})
 #: Expressions whose value may be a function, a class, or a module.
 _MAY_HOLD_CODE = frozenset({ast.Name, ast.Attribute, ast.Call, ast.IfExp, ast.BoolOp})
 _HOLDS_MODULE = ("plugin", "ext", "kernel", "module", "lib", "backend", "_C")
@@ -321,12 +324,14 @@ class Walk:
 
     def asks_for_cuda(self, atom: Atom) -> bool:
         """True where a part of a condition says that the device is one of CUDA."""
+        if type(atom.node) in _NO_GATES:
+            return False
         return is_gate(self.slots, atom.node) if atom.truth else denies_cuda(self.slots, atom.node)
 
     def guard_of(self, atom: Atom) -> Guard | None:
         """What holds, for a part of a condition that reads a variable, or calls a function of the project."""
         node = atom.node
-        if not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        if type(node) not in _ASKED:
             return None
         known = self.code.asked.get(id(node), "")
         if known == "":

@@ -70,6 +70,8 @@ class CudaCode:
     rules: RuleSet
     _scopes: dict[str, str] = field(default_factory=dict)
     _shared: dict[str, code.Slot] = field(default_factory=dict)
+    _guards: dict[tuple[str, bool], code.Guard] = field(default_factory=dict)
+    _opposites: dict[code.Guard, code.Guard] = field(default_factory=dict)
     _callees: dict[tuple[object, ...], tuple[code.Reference, ...]] = field(default_factory=dict)
     _values: dict[tuple[object, ...], tuple[code.Reference, ...]] = field(default_factory=dict)
     _builds: bool = False
@@ -93,7 +95,17 @@ class CudaCode:
 
     def guard(self, slot: str, truth: bool) -> code.Guard:
         """What holds where a slot has a truth value."""
-        return code.Guard(self.shared(slot), truth)
+        known = self._guards.get((slot, truth))
+        if known is None:
+            known = self._guards[slot, truth] = code.Guard(self.shared(slot), truth)
+        return known
+
+    def opposite(self, guard: code.Guard) -> code.Guard:
+        """The other truth value of the slot of a guard."""
+        known = self._opposites.get(guard)
+        if known is None:
+            known = self._opposites[guard] = code.Guard(guard.slot, not guard.truth)
+        return known
 
     def shared(self, slot: str) -> code.Slot:
         """A slot under its name over all files; a local variable is known by its function, which edits do not move."""

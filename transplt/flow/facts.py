@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from transplt.base.text.memo import Memoized
+from transplt.base.text.memo import Memo, Memoized
 from transplt.flow.code import CodeFacts
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import Renaming, Use, decide
@@ -128,6 +128,7 @@ class ProjectFacts(Memoized):
     options: dict[str, Option] = field(default_factory=dict)  # by the attribute that holds one, and its default
     bound: frozenset[str] = frozenset()  # paths of files whose classes derive from what stays for CUDA as a whole
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
+    _canonical: Memo = field(default_factory=Memo, init=False, compare=False, repr=False)
 
     @classmethod
     def join(
@@ -257,7 +258,10 @@ class ProjectFacts(Memoized):
 
     def canonical(self, name: str) -> str:
         """A full name with its module part as the project knows it (`utils.f` may be `src.utils.f`)."""
-        return canonical_name(name, self.modules, self.suffixes)
+        known: str | None = self._canonical.get(name)
+        if known is None:
+            known = self._canonical[name] = canonical_name(name, self.modules, self.suffixes)
+        return known
 
 
 def _packages(modules: dict[str, str]) -> frozenset[str]:

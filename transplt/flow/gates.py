@@ -38,8 +38,6 @@ _OUTSIDE = ("os.environ", "os.getenv", "sys.platform", "sys.version_info", "torc
 
 def is_gate(slots: Slots, node: ast.expr) -> bool:
     """True for a question that is true on CUDA only, by its own words."""
-    if isinstance(node, ast.NamedExpr):
-        return is_gate(slots, node.value)
     if isinstance(node, ast.Attribute):
         return node.attr == "is_cuda"
     if isinstance(node, ast.Call):
@@ -48,6 +46,8 @@ def is_gate(slots: Slots, node: ast.expr) -> bool:
         return (slots.names.qualified(node.func) or "") in _AVAILABLE
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         return isinstance(node.ops[0], (ast.Eq, ast.Is, ast.In)) and _names_cuda(slots, node)
+    if isinstance(node, ast.NamedExpr):
+        return is_gate(slots, node.value)
     return False
 
 
@@ -119,6 +119,10 @@ def _names_an_option(name: str) -> bool:
     return bool(_OPTION_WORD.search(name) or _CONSTANT.fullmatch(name))
 
 
+#: Nodes without names in them; contexts and operators are children, too.
+_NOTHING_INSIDE = frozenset({ast.Constant, ast.Load, ast.Eq, ast.NotEq, ast.Not, ast.And, ast.Or, ast.Is, ast.IsNot})
+
+
 def _is_setting(slots: Slots, node: ast.expr) -> bool:
     name = last_name(node.func) if isinstance(node, ast.Call) else last_name(node)
     if name and _names_an_option(name):
@@ -135,7 +139,7 @@ def _is_setting(slots: Slots, node: ast.expr) -> bool:
             if (slots.names.qualified(inner) or "").startswith(_OUTSIDE):
                 return True
             stack.append(inner.value)
-        elif not isinstance(inner, ast.Constant):
+        elif type(inner) not in _NOTHING_INSIDE:
             stack += ast.iter_child_nodes(inner)
     return False
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from transplt.base.text.memo import Memo
 from transplt.flow.code import CodeFacts, Definition, Guard, Held, ImportedModule, Leading, Piece, Slot
 
 _Class = TypeVar("_Class", bound=Hashable)
@@ -73,6 +74,7 @@ class Graph:
     parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     code: frozenset[str] = frozenset()
     held: frozenset[Slot] = frozenset()
+    _sources: Memo = field(default_factory=Memo, init=False, compare=False, repr=False)
 
     @classmethod
     def join(cls, every: Collection[CodeFacts], canonical: Callable[[str], str], modules: frozenset[str]) -> Graph:
@@ -126,6 +128,12 @@ class Graph:
 
     def _source(self, full: str) -> str | None:
         """What a full name is by the import, or the star, that its module, or that of its owner, has it from."""
+        if full not in self._sources:
+            self._sources[full] = self._found_source(full)
+        known: str | None = self._sources[full]
+        return known
+
+    def _found_source(self, full: str) -> str | None:
         head, tail = full, ""
         while head:
             if tail and head in self.modules:

@@ -280,18 +280,19 @@ def _by_name(project: ProjectFacts, files: Mapping[str, Placing], path: str, nam
 def _by_place(files: Mapping[str, Placing], path: str, name: str) -> str:
     """The file that a relative import names; empty where there is none."""
     dotted = name.lstrip(".")
-    folder = posixpath.dirname(path)
+    folder = path.rpartition("/")[0]
     for _ in range(len(name) - len(dotted) - 1):
         if not folder:
             return ""
-        folder = posixpath.dirname(folder)
-    parts = dotted.split(".") if dotted else []
-    for count in range(len(parts), -1, -1):
-        stem = posixpath.join(folder, *parts[:count])
-        for each in (f"{stem}.py" if count else "", posixpath.join(stem, _INIT)):
+        folder = folder.rpartition("/")[0]
+    stem = (f"{folder}/" if folder else "") + dotted.replace(".", "/") if dotted else folder
+    while len(stem) > len(folder):
+        for each in (f"{stem}.py", f"{stem}/{_INIT}"):
             if each in files:
                 return each
-    return ""
+        stem = stem.rpartition("/")[0]
+    beside = _in(folder, _INIT, "")
+    return beside if beside in files else ""
 
 
 def _base(target: str, name: str) -> tuple[str, str]:
@@ -337,4 +338,4 @@ def _is_beside(path: str, folder: str) -> bool:
 
 
 def _in(folder: str, name: str, suffix: str = ".py") -> str:
-    return posixpath.join(folder, f"{name}{suffix}")
+    return f"{folder}/{name}{suffix}" if folder else f"{name}{suffix}"

@@ -10,6 +10,7 @@ import ast
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from transplt.syntax.asks import keyword_of, last_name, string_of
@@ -48,9 +49,7 @@ def options_in(data: bytes) -> tuple[Option, ...]:
     if b"add_argument(" in data or b"add_option(" in data:
         for match in _CALL.finditer(data):
             end = _closing(data, match.end())
-            call = _parsed(b"f(" + data[match.end() : end]) if end else None
-            if call is not None and isinstance(call, ast.Expr) and isinstance(call.value, ast.Call):
-                found += _of_call(call.value)
+            found += _of_arguments(data[match.end() : end]) if end else ()
     if b"dataclass" in data:
         for match in _DATACLASS.finditer(data):
             node = _parsed(textwrap.dedent(_class(data, match).decode("utf-8", "replace")).encode())
@@ -86,14 +85,14 @@ def _class(data: bytes, decorator: re.Match[bytes]) -> bytes:
     if header is None:
         return b""
     at = data.find(b"\n", header.end()) + 1
-    depth = len(decorator["indent"])
-    while 0 < at < len(data):
-        line = data[at : data.find(b"\n", at) if data.find(b"\n", at) >= 0 else len(data)]
-        text = line.lstrip(b" \t\r")
-        if text and not text.startswith((b"#", b")", b'"""', b"'''")) and len(line) - len(text) <= depth:
-            break
-        at += len(line) + 1
-    return data[decorator.start() : at if 0 < at < len(data) else len(data)]
+    behind = _behind(len(decorator["indent"])).search(data, at) if at else None
+    return data[decorator.start() : behind.start() if behind is not None else len(data)]
+
+
+@lru_cache(maxsize=32)
+def _behind(depth: int) -> re.Pattern[bytes]:
+    """The beginning of a line that is indented no more than a class, and ends it."""
+    return re.compile(rb"^[ \t\r]{0,%d}(?=[^ \t\r\n#)])(?!\"\"\"|''')" % depth, re.M)
 
 
 def _parsed(text: bytes) -> ast.stmt | None:
@@ -109,6 +108,13 @@ def _of_call(call: ast.Call) -> Iterator[Option]:
     spelled = next((text for text in names if text.startswith("--")), "")
     if spelled:
         yield Option(destination(call), _default(call), spelled)
+
+
+@lru_cache(maxsize=4096)
+def _of_arguments(text: bytes) -> tuple[Option, ...]:
+    """The option that a call with these arguments defines; programs of a project define the same ones."""
+    call = _parsed(b"f(" + text)
+    return tuple(_of_call(call.value)) if isinstance(call, ast.Expr) and isinstance(call.value, ast.Call) else ()
 
 
 def _default(call: ast.Call) -> tuple[Constant, ...]:

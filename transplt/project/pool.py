@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 from transplt.base import stages
 from transplt.disk.child import end_with, leave_signals
 from transplt.disk.walk import Entry
+from transplt.project.collector import collect_rarely
 from transplt.project.watch import LOOK, Watched, can_watch
+from transplt.syntax.files import WAITING
 
 if TYPE_CHECKING:
     # Imported where processes are started: a run without them saves the time.
@@ -103,6 +105,7 @@ class Pool:
             # What every process needs is read and imported once, and shared. A single one does it when it needs it.
             worker.prepare()
         if jobs:
+            worker.files.room = WAITING // jobs
             gc.freeze()
         for _ in range(jobs):
             self._processes.append(self._start())
@@ -282,11 +285,6 @@ def _serve(
                 except Exception as error:
                     answer = (True, error)
                 connection.send(answer)
-
-
-def collect_rarely() -> None:
-    """Syntax trees are many objects and few cycles: with the usual thresholds the collector takes half of the time."""
-    gc.set_threshold(5_000_000, 10, 1000)
 
 
 def _can_fork() -> bool:

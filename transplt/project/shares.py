@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from transplt.disk.walk import Entry
+from transplt.project.collector import collect_rarely
 from transplt.project.executors import DASK, RAY, Where, carry_out_on, opened
-from transplt.project.pool import Died, collect_rarely
+from transplt.project.pool import Died
 from transplt.project.worker import FileWorker
 
 #: Shares for a cluster with an unknown number of workers.

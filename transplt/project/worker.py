@@ -6,6 +6,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
@@ -17,12 +18,14 @@ from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.regular_file import read_regular
 from transplt.base.text.token_rows import ledger_of
 from transplt.disk.walk import LARGE_FILE_BYTES, SMALL_SCRIPT_BYTES, Entry
+from transplt.edits.fixer import fixers_of
 from transplt.edits.helper_used import used_of_helper
 from transplt.engine import engine
 from transplt.engine.prefilter import worth_a_look
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.python_in import other_facts
 from transplt.flow.facts import ModuleFacts
+from transplt.project.collector import collect_some
 from transplt.project.unread import TOP, Unread
 from transplt.syntax.files import Files
 
@@ -73,11 +76,17 @@ class FileWorker(Generic[_Record]):
     files: Files = field(default_factory=Files)
 
     def prepare(self) -> None:
-        """Reads the rules, imports the fixers, and the analysis where it is asked for.
+        """Reads the rules, imports the fixers, the editors of other files, and the analysis where it is asked for.
 
         LibCST waits until an edit needs a tree: its import costs more than many a file costs to migrate.
         """
         worth_a_look(b"", self.settings)
+        fixers_of("transplt.fixers.adaptors")
+        import transplt.files.other_file
+        from transplt.files.editors import EDITORS
+
+        for editor in EDITORS:
+            import_module(editor.module)
         if self.settings.analysis:
             import transplt.engine.analysis.analysis  # noqa: F401
 
@@ -92,6 +101,8 @@ class FileWorker(Generic[_Record]):
             data = self.known[entry.path] if entry.path in self.known else self.read(entry)
             if entry.is_python or entry.size < SMALL_SCRIPT_BYTES:  # pictures of notebooks are not kept
                 self.known[entry.path] = data
+            if self.files.many:
+                collect_some()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 if not entry.is_python:

@@ -35,7 +35,7 @@ def write_reports(
     result = replace(result, reports=names)
     contents = {
         CHANGE_LIST: render_change_list(result),
-        UNSUPPORTED: render_unsupported(result, folder, None if result.written == "reports" else ""),
+        UNSUPPORTED: render_unsupported(result, None if result.written == "reports" else ""),
         LOG: render_log(result),
     }
     if host:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import transplt
 from transplt.base.finding import Finding, Level
@@ -14,7 +13,7 @@ from transplt.render.cell import cell
 from transplt.report.action_rows import ACTION_COLUMNS, ACTION_WIDTHS, action_rows
 from transplt.report.records import RunResult
 from transplt.report.titles import title
-from transplt.report.workbook import add_sheet, book_bytes, new_book
+from transplt.report.workbook import Book, add_sheet, book_bytes
 
 COLUMNS = ("File", "Line", "API", "Code", "Effort", "What to do")
 _WIDTHS = (44, 8, 40, 10, 10, 110)
@@ -36,8 +35,8 @@ def sheet_of(finding: Finding) -> str:
     return "check by hand"
 
 
-def render_unsupported(result: RunResult, folder: Path, links: str | None = None) -> bytes:
-    """The bytes of the workbook: the same for the same result. `folder` takes the temporary files of the writer.
+def render_unsupported(result: RunResult, links: str | None = None) -> bytes:
+    """The bytes of the workbook: the same for the same result.
 
     `links` is the way from the workbook to the files (`""` beside it, `../src/`), None for no links.
     """
@@ -48,7 +47,7 @@ def render_unsupported(result: RunResult, folder: Path, links: str | None = None
             sheet = sheet_of(finding)
         if sheet and not finding.ignored:
             rows[sheet].append(finding)
-    book = new_book()
+    book = Book()
     if actions := actions_of(result.findings):
         add_sheet(book, ACTIONS, ACTION_COLUMNS, ACTION_WIDTHS, action_rows(actions))
     for name, found in rows.items():
@@ -57,7 +56,7 @@ def render_unsupported(result: RunResult, folder: Path, links: str | None = None
         add_sheet(book, name, COLUMNS, _WIDTHS, _cut(_rows(found), len(found)), links)
     counts = {name: len(found) for name, found in rows.items()}
     add_sheet(book, "summary", ("What", "Count"), (60, 40), _summary(result, counts))
-    return book_bytes(book, folder)
+    return book_bytes(book)
 
 
 def sheets_of(result: RunResult) -> tuple[str, ...]:

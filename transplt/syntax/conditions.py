@@ -79,20 +79,27 @@ class _Parts(NamedTuple):
 
 def _parts(node: ast.expr, wanted: bool, perhaps: bool) -> _Parts | None:
     """The parts of a condition of which a truth value follows from its own; None where it stands for itself."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return _Parts([node.operand], not wanted)
+    kind = type(node)
+    if kind in _WITHOUT_PARTS:
+        return None
+    if kind is ast.Call:
+        assert isinstance(node, ast.Call)
+        if len(node.args) != 1:
+            return None
+        if last_name(node.func) == "bool":
+            return _Parts([node.args[0]], wanted)
+        each = _of_each(node)
+        return None if each is None else _Parts([each.elt], wanted)
+    if isinstance(node, ast.UnaryOp):
+        return _Parts([node.operand], not wanted) if isinstance(node.op, ast.Not) else None
     if isinstance(node, ast.BoolOp):
         known = isinstance(node.op, ast.And) == wanted or (wanted and (perhaps or _is_one_question(node)))
         return _Parts(node.values if known else [], wanted)
     if isinstance(node, ast.NamedExpr):
         return _Parts([node.value], wanted)
-    if isinstance(node, ast.Call) and last_name(node.func) == "bool" and len(node.args) == 1:
-        return _Parts([node.args[0]], wanted)
-    if isinstance(node, ast.Call) and (each := _of_each(node)) is not None:
-        return _Parts([each.elt], wanted)
-    if (constant := _compared_with_truth(node)) is not None:
-        assert isinstance(node, ast.Compare)
-        return _Parts([node.left], wanted == constant)
+    if isinstance(node, ast.Compare):
+        constant = _compared_with_truth(node)
+        return None if constant is None else _Parts([node.left], wanted == constant)
     if isinstance(node, ast.IfExp) and _truths(node) in ((True, False), (False, True)):
         return _Parts([node.test], wanted == _truths(node)[0])
     return None

@@ -35,7 +35,7 @@ class Names:
 
     def qualified(self, node: ast.AST) -> str | None:
         """Full dotted name of a Name or an Attribute chain on a Name, None when it cannot be decided."""
-        if isinstance(node, ast.Name):
+        if type(node) is ast.Name:
             return self.resolve(node.id, self.scan.scope_of(node))
         key = id(node)
         if key not in self._full:
@@ -44,13 +44,13 @@ class Names:
 
     def _dotted(self, node: ast.AST) -> str | None:
         attrs: list[str] = []
-        while isinstance(node, ast.Attribute):
+        while type(node) is ast.Attribute:
             attrs.append(node.attr)
             node = node.value
-        if not isinstance(node, ast.Name):
+        if type(node) is not ast.Name:
             return None
         base = self.resolve(node.id, self.scan.scope_of(node))
-        return None if base is None else ".".join([base, *reversed(attrs)])
+        return None if base is None else ".".join([base, *attrs[::-1]])
 
     def resolve(self, name: str, scope: Scope) -> str | None:
         """Full name that `name` stands for in a scope."""

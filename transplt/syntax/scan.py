@@ -7,6 +7,7 @@ its names are looked up. It decides nothing.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from transplt.syntax.scopes import Binding, Scope
 Step = tuple[Any, ast.AST, Scope]
 Push = Callable[[Step], None]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+#: What a statement `global` begins with: `global_step` and `globals()` are in every other file.
+_OUTWARD = re.compile(rb"\bglobal[ \t\f\\]")
 #: Strings are kept as candidates when their lowered value holds one of these.
 STRING_WORDS = ("cuda", "nccl", "cudnn", "cublas", "nvtx", "nvidia", "nvcc", "cupti")
 
@@ -48,7 +51,7 @@ class Scan:
     assigns: list[ast.Assign] = field(default_factory=list)
     dicts: list[ast.Dict] = field(default_factory=list)
     scopes: dict[ast.AST, Scope] = field(default_factory=dict)  # by the node that opens the scope
-    declares_outward: bool = False  # the text holds `global` or `nonlocal`
+    declares_outward: bool = False  # the text may hold a statement `global` or `nonlocal`
     _bound: set[str] = field(default_factory=set)
     _by_last: dict[str, list[tuple[int, ast.Call]]] = field(default_factory=dict)
 
@@ -65,6 +68,9 @@ class Scan:
                 func = call.func
                 last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
                 self._by_last.setdefault(last, []).append((index, call))
+        if len(names) == 1:
+            (name,) = names
+            return [call for _, call in self._by_last.get(name, ())]
         found = [item for name in names for item in self._by_last.get(name, ())]
         return [call for _, call in sorted(found, key=lambda item: item[0])]
 
@@ -164,7 +170,8 @@ def scan(source: Source, tree: ast.Module, path: str = "") -> Scan:
     root = Scope("module", tree, None)
     found = Scan(source, path, tree, root)
     found.scopes[tree] = root
-    found.declares_outward = b"global" in source.utf8 or b"nonlocal" in source.utf8
+    found.declares_outward = b"global" in source.utf8 and _OUTWARD.search(source.utf8) is not None
+    found.declares_outward = found.declares_outward or b"nonlocal" in source.utf8
     _link(tree, tree, root)
     names, attributes, strings, texts = found.names, found.attributes, found.strings, found.texts
     listed: dict[type[ast.AST], list[Any]] = {

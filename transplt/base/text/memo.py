@@ -11,18 +11,18 @@ _Asked = ParamSpec("_Asked")
 _Found = TypeVar("_Found")
 
 
-class _Memo(dict[object, Any]):
+class Memo(dict[object, Any]):
     """Results by what was asked. It stays in its process: a pickle of it is empty."""
 
-    def __reduce__(self) -> tuple[type[_Memo], tuple[()]]:
-        return _Memo, ()
+    def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
+        return Memo, ()
 
 
 @dataclass(slots=True, eq=False)
 class Memoized:
     """An object that others ask things about. A copy with other fields (`dataclasses.replace`) starts with none."""
 
-    _memo: _Memo = field(default_factory=_Memo, init=False, repr=False, compare=False)
+    _memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     def once(
         self: _Of,

@@ -94,14 +94,18 @@ def _by_name(edge: tuple[str, Referred]) -> tuple[str, str, str]:
 
 def _conditional(node: ast.AST) -> bool:
     """True for what stands in a branch, or in a try statement, of the function it is in."""
-    while not isinstance(node, (ast.Module, ast.ClassDef, ast.Lambda, *FUNCTIONS)):
+    while type(node) not in _HOLDERS:
         above = parent(node)
-        if isinstance(above, (ast.If, ast.IfExp)) and node is not above.test:
+        kind = type(above)
+        if (kind is ast.If or kind is ast.IfExp) and node is not above.test:  # type: ignore[attr-defined]
             return True
-        if isinstance(above, ast.Try) and above.handlers:
+        if kind is ast.Try and above.handlers:  # type: ignore[attr-defined]
             return True
         node = above
     return False
+
+
+_HOLDERS = frozenset({ast.Module, ast.ClassDef, ast.Lambda, *FUNCTIONS})
 
 
 def _references(scan: Scan, names: Names, module: str, loaded: dict[str, str]) -> Iterator[tuple[ast.AST, Referred]]:

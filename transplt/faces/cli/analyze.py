@@ -90,7 +90,7 @@ def analyze(
 
     No file is changed. Several paths are listed in one table, the least work first.
     """
-    from transplt.project.pool import collect_rarely
+    from transplt.project.collector import collect_rarely
 
     collect_rarely()
     from transplt.project.options import Options, make_plan
@@ -194,7 +194,7 @@ def _write_one(folder: Path, summary: Any) -> None:
         links: str | None = Path(os.path.relpath(source, os.path.realpath(folder))).as_posix() + "/"
     except ValueError:
         links = None  # another drive
-    (folder / "unsupported_op.xlsx").write_bytes(render_unsupported(summary.result, folder, links))
+    (folder / "unsupported_op.xlsx").write_bytes(render_unsupported(summary.result, links))
     for name, data in csv_files(summary).items():
         (folder / name).write_bytes(data)
     (folder / DOCUMENT).write_text(analysis_json([summary]), encoding="utf-8", newline="\n")

@@ -118,7 +118,7 @@ def check(
 
     Exits with 1 if something is left to do. No file is changed without --fix.
     """
-    from transplt.project.pool import collect_rarely
+    from transplt.project.collector import collect_rarely
 
     collect_rarely()
     from transplt.project.checking.check_run import check_paths, check_text

@@ -175,7 +175,7 @@ def migrate(
     **given: Any,
 ) -> int:
     """Runs a migration with what `migrate_options` took; returns the exit code."""
-    from transplt.project.pool import collect_rarely
+    from transplt.project.collector import collect_rarely
 
     collect_rarely()
     from transplt.project.options import Options, make_plan
@@ -190,10 +190,6 @@ def migrate(
         raise UsageError("--prove cannot be combined with --diff or --report-only")
     if prove is None and (stubs or data or card_pack is not None):
         raise UsageError("--stubs, --data and --card-pack need --prove")
-    if not diff:
-        from transplt.render.workbook_writer import import_writer
-
-        import_writer()
     proof, proving = None, None
     with progress_bar(not quiet) as progress:
         if prove is not None:

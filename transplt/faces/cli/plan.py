@@ -29,7 +29,7 @@ def plan_command(project: str, *, out: str | None, force: bool, quiet: bool, **g
     """
     if out is not None and not force and os.path.lexists(out):
         raise UsageError(f"{shown(out)} exists and may have been edited; --force replaces it")
-    from transplt.project.pool import collect_rarely
+    from transplt.project.collector import collect_rarely
 
     collect_rarely()
     from transplt.project.options import Options

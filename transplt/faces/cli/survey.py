@@ -107,7 +107,7 @@ def survey(
     files = {
         DOCUMENT: (json.dumps(value, indent=1, ensure_ascii=True, sort_keys=True) + "\n").encode("ascii"),
         "report.html": survey_page(value),
-        "survey.xlsx": survey_workbook(value, folder),
+        "survey.xlsx": survey_workbook(value),
     }
     if parquet:
         files["survey.parquet"] = parquet_bytes(value["repositories"], value["failed"])

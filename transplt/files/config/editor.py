@@ -43,8 +43,21 @@ def broken(document: Document, changed: Document) -> str:
     return f"it has another key: {'.'.join(new[0])}" if new and not any(v.in_environment for v in before) else ""
 
 
+#: What was read last: an edited file is looked at before and after, by three who ask.
+_read_last: dict[tuple[str, bytes], list[Value] | None] = {}
+
+
 def read(document: Document) -> list[Value] | None:
     """The values that name CUDA, or whose keys do; None for what its format does not read, or is too long for it."""
+    key = (document.name, document.utf8)
+    if key not in _read_last:
+        if len(_read_last) > 3:
+            del _read_last[next(iter(_read_last))]
+        _read_last[key] = _read(document)
+    return _read_last[key]
+
+
+def _read(document: Document) -> list[Value] | None:
     name, utf8 = name_filled(document.name), document.utf8
     try:
         if name.endswith(_JSON):

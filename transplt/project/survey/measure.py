@@ -13,7 +13,7 @@ from transplt.base.finding import Effort, Finding
 from transplt.disk.git_command import clone, remote_head
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.groups import Group, Groups
-from transplt.project.pool import collect_rarely
+from transplt.project.collector import collect_rarely
 from transplt.project.survey.fingerprint import of_commit, of_folder, plan_of
 from transplt.project.survey.task import Answer, Task
 from transplt.project.tree import analyse_tree

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from transplt.project.survey.table import COLUMNS, table
 from transplt.render.cell import cell
-from transplt.report.workbook import add_sheet, book_bytes, new_book
+from transplt.report.workbook import Book, add_sheet, book_bytes
 
 _Cells = tuple[str | int | float, ...]
 
 
-def survey_workbook(value: dict[str, Any], folder: Path) -> bytes:
-    """The bytes of the workbook: the same for the same survey. `folder` takes the temporary files of the writer."""
-    book = new_book()
+def survey_workbook(value: dict[str, Any]) -> bytes:
+    """The bytes of the workbook: the same for the same survey."""
+    book = Book()
     names = [name for name, _ in COLUMNS]
     rows = [
         tuple(cell(each[name]) if isinstance(each[name], str) else _figure(each[name]) for name in names)
@@ -34,7 +33,7 @@ def survey_workbook(value: dict[str, Any], folder: Path) -> bytes:
     if value["failed"]:
         failed = ((cell(each["name"]), cell(each["source"]), cell(each["reason"])) for each in value["failed"])
         add_sheet(book, "failed", ("Repository", "Source", "Reason"), (28, 50, 90), failed)
-    return book_bytes(book, folder)
+    return book_bytes(book)
 
 
 def _figure(value: int | float | None) -> str | int | float:
