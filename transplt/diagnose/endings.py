@@ -43,6 +43,12 @@ _FINE = re.compile(
 )
 
 
+def last_line(tail: bytes) -> str:
+    """The last line of a log that is not empty; empty for none."""
+    lines = (text_of(raw).strip() for raw in reversed(re.split(rb"[\r\n]+", tail)))
+    return next((text[:_MOST_TEXT] for text in lines if text), "")
+
+
 def end_of(tail: bytes) -> tuple[KnownError | None, str, tuple[str, ...]] | None:
     """(the error where its form is known, the line, those around it) with which a log that tells of no error ends.
     None where it ends well."""

@@ -128,6 +128,8 @@ class Collected:
         self.clues: dict[str, Line] = {}
         self._named = {"torch": False, "another": False}
         self._ends: list[Line] = []
+        #: The last line of each log that tells of no error.
+        self.last_lines: list[Line] = []
         self.unknown_left_out = 0
         self._year = 0
 

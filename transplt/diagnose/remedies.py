@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from transplt.diagnose.found import Failure, Line
-from transplt.rules.errors import KnownError, When, checks, forms
+from transplt.rules.errors import Kind, KnownError, When, checks, forms, readings, states
 
 _SWITCH = "ASCEND_LAUNCH_BLOCKING"
+_MOST_NAME = 80
 _WITHOUT_TORCH = (
     "Find the operator: wait for the stream after each call, or run the operators one by one (MindSpore: "
     "pynative_synchronize=True; ASCEND_LAUNCH_BLOCKING is read by torch_npu alone)."
@@ -29,6 +30,8 @@ class Remedy:
     cause: str
     do: tuple[str, ...]
     clues: tuple[Line, ...] = ()
+    #: The form of the sentence was known, and with it the cause.
+    read: bool = False
 
 
 def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -> Remedy:
@@ -36,22 +39,66 @@ def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -
     error = failure.head.error
     if error is None:
         said = _LOGGER.sub("", failure.head.text)
-        return next(Remedy(form.cause, form.do) for form in forms() if _holds(form, said))
-    found = _chosen(error, _text_of(failure), clues)
+        read = _read(readings(), said, failure)
+        found = read or _read(forms(), said, failure) or Remedy("", ())
+        found = replace(found, read=read is not None)
+    else:
+        found = _chosen(error, failure, clues)
     return found if torch else replace(found, do=_without_torch(found.do))
 
 
-def _chosen(error: KnownError, text: str, clues: Mapping[str, Line]) -> Remedy:
+def state_of(last: str) -> Remedy:
+    """What a program waits for that stands still behind this line of its log."""
+    return next(_filled(each, match) for each in states() if (match := _match(each, last)) is not None)
+
+
+def _chosen(error: KnownError, failure: Failure, clues: Mapping[str, Line]) -> Remedy:
+    text = _text_of(failure)
     for each in (*error.when, *(checks() if error.checks else ())):
         if each.clue in clues:
             return Remedy(each.cause, each.do, (clues[each.clue],))
-        if _holds(each, text):
-            return Remedy(each.cause, each.do)
+        if (match := _match(each, text)) is not None:
+            return _filled(each, match)
+    if error.alone or error.kind is Kind.WRAPPER or error.code.startswith("ERR"):
+        # What says only that something failed is read by the sentence that stands beside it.
+        for said in (failure.head.text, *failure.first.said()):
+            if (read := _read(readings(), _LOGGER.sub("", said), failure)) is not None:
+                return read
     return Remedy(error.cause, error.do)
 
 
-def _holds(when: When, text: str) -> bool:
-    return when.pattern is not None and when.pattern.search(text) is not None
+def _read(rows: Iterable[When], said: str, failure: Failure) -> Remedy | None:
+    """What the first row says that fits a sentence and, where it asks for that, what stands around it."""
+    around = ""
+    for each in rows:
+        if (match := _match(each, said)) is None:
+            continue
+        if each.beside is not None:
+            around = around or "\n".join((*_frames_of(failure), _text_of(failure)))
+            if each.beside.search(around) is None:
+                continue
+        return _filled(each, match)
+    return None
+
+
+def _match(when: When, text: str) -> re.Match[str] | None:
+    return None if when.pattern is None else when.pattern.search(text)
+
+
+def _filled(when: When, match: re.Match[str]) -> Remedy:
+    """Cause and steps of a row, with what its groups hold in place of their names in braces."""
+
+    def filled(text: str) -> str:
+        for name, held in match.groupdict().items():
+            text = text.replace(f"{{{name}}}", (held or "")[:_MOST_NAME])
+        return text
+
+    return Remedy(filled(when.cause), tuple(map(filled, when.do)))
+
+
+def _frames_of(failure: Failure) -> Iterator[str]:
+    for frame in failure.first.frames:
+        yield f"{frame.path} in {frame.function}: {frame.source}"
 
 
 def _text_of(failure: Failure) -> str:
