@@ -43,6 +43,18 @@ _FINE = re.compile(
 )
 
 
+_NOT_A_NUMBER = re.compile(r"\bloss\w*['\"]?\s?(?:[:=]|is)\s?(?:tensor\()?['\"]?(?:nan|inf)\b", re.IGNORECASE)
+
+
+def remark_of(tail: bytes) -> tuple[KnownError, str] | None:
+    """(the remark, the line) for an end of a log that goes well and in which a loss is no number."""
+    for raw in re.split(rb"[\r\n]+", tail):
+        text = text_of(raw).strip()
+        if _NOT_A_NUMBER.search(text) and (error := error_called("loss-nan")) is not None:
+            return error, text[:_MOST_TEXT]
+    return None
+
+
 def last_line(tail: bytes) -> str:
     """The last line of a log that is not empty; empty for none."""
     lines = (text_of(raw).strip() for raw in reversed(re.split(rb"[\r\n]+", tail)))

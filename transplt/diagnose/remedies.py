@@ -54,9 +54,13 @@ def state_of(last: str) -> Remedy:
 
 def _chosen(error: KnownError, failure: Failure, clues: Mapping[str, Line]) -> Remedy:
     text = _text_of(failure)
-    for each in (*error.when, *(checks() if error.checks else ())):
+    framed = "\n".join((text, *_frames_of(failure))) if error.when else text
+    for each in error.when:
         if each.clue in clues:
             return Remedy(each.cause, each.do, (clues[each.clue],))
+        if (match := _match(each, framed)) is not None:
+            return _filled(each, match)
+    for each in checks() if error.checks else ():
         if (match := _match(each, text)) is not None:
             return _filled(each, match)
     if error.alone or error.kind is Kind.WRAPPER or error.code.startswith("ERR"):
