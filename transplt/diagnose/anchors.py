@@ -50,7 +50,7 @@ COMPLAINT = re.compile(
 )
 
 TRACEBACK = "Traceback (most recent call last)"
-FRAME = '  File "'
+FRAME = 'File "'
 _UNKNOWN_LITERALS = (
     "Error: ", "Error\n", "Error\r\n", "Exception: ", "StopIteration", "[ERROR]", "[CRITICAL]", "[FATAL]",
     "ERROR ", " ERROR - ", "CRITICAL ",

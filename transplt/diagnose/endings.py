@@ -50,7 +50,7 @@ def remark_of(tail: bytes) -> tuple[KnownError, str] | None:
     """(the remark, the line) for an end of a log that goes well and in which a loss is no number."""
     for raw in re.split(rb"[\r\n]+", tail):
         text = text_of(raw).strip()
-        if _NOT_A_NUMBER.search(text) and (error := error_called("loss-nan")) is not None:
+        if _NOT_A_NUMBER.search(text) and (error := error_called("not-a-number")) is not None:
             return error, text[:_MOST_TEXT]
     return None
 

@@ -40,7 +40,7 @@ def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -
     if error is None:
         said = _LOGGER.sub("", failure.head.text)
         read = _read(readings(), said, failure)
-        found = read or _read(forms(), said, failure) or Remedy("", ())
+        found = read or _raised_in(failure, _read(forms(), said, failure) or Remedy("", ()))
         found = replace(found, read=read is not None)
     else:
         found = _chosen(error, failure, clues)
@@ -83,6 +83,25 @@ def _read(rows: Iterable[When], said: str, failure: Failure) -> Remedy | None:
                 continue
         return _filled(each, match)
     return None
+
+
+#: The last frames in installed packages, without those of torch and of Python.
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<package>\w+)[/\\]")
+
+
+def _raised_in(failure: Failure, general: Remedy) -> Remedy:
+    """A general reading, with the package that raised the exception where that is not the user's own code."""
+    last = failure.first.frames[-1].path if failure.first.frames else ""
+    match = _INSTALLED.search(last)
+    if match is None or match["package"] in ("torch", "torch_npu"):
+        return general
+    package = match["package"]
+    cause = (
+        f"{general.cause} It is raised in {package}, not in your code: mostly the releases of the packages do not fit, "
+        "or this one does not know NPUs at that place."
+    )
+    do = f"pip show {package}: hold its version to the one that the guide or the requirements of the program name."
+    return replace(general, cause=cause, do=(*general.do, do))
 
 
 def _match(when: When, text: str) -> re.Match[str] | None:

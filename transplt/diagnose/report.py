@@ -44,6 +44,7 @@ def diagnosis_json(collected: Collected, sources: Sequence[Source], project: Pro
         ],
         "unknown_left_out": collected.unknown_left_out,
         "order_uncertain": collected.untimed(),
+        "versions": collected.versions.mismatch(),
         "sources": [
             {"name": visible(each.name), "lines": each.lines, "not_counted_to_the_end": [*map(visible, each.cut_short)]}
             for each in sources
@@ -60,11 +61,14 @@ def diagnosis_text(collected: Collected, sources: Sequence[Source], project: Pro
     lines = [f"transplt diagnose: {many(len(failures), 'error')} in {read}; begin with the first"]
     if collected.untimed():
         lines.append("Some lines have no time: those stand last, and their order among the logs is not known.")
+    if mismatch := collected.versions.mismatch():
+        lines.append(mismatch)
     for number, failure in enumerate(failures, 1):
         lines += ["", *_failure(number, failure, project, collected)]
     if collected.unknown_left_out:
         lines += ["", f"{many(collected.unknown_left_out, 'more error')} that are not known are left out."]
-    lines += _remarks(collected)
+    # Where a launcher alone says that a process failed, a remark may be the cause.
+    lines += _told_remarks(collected) if all(each.consequence for each in failures) else _remarks(collected)
     if any(each.cut_short for each in sources):
         lines += ["", "What comes up thousands of times was not counted to the end: numbers are at least so large."]
     return "\n".join(lines) + "\n"

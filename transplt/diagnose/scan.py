@@ -80,15 +80,18 @@ class LogScan:
             self._look(piece)
             self.bytes += len(piece)
             self._tail = (self._tail + piece[-TAIL:])[-TAIL:]
-            self._collected.wrote(piece[:_HEAD] if self.bytes == len(piece) else b"")
+            head = piece[:_HEAD] if self.bytes == len(piece) else b""
+            self._collected.wrote(head)
+            self._collected.versions.look(head)
         for stream in self._streams.values():
             self._close(stream)
         self._collected.wrote(self._tail)
+        self._collected.versions.look(self._tail)
         if not self._found and (end := end_of(self._tail)) is not None:
             error, text, around = end
             number = self.lines + (not self._tail.endswith(b"\n"))
             self._collected.end(Line(error, text, self.name, number, moment_of(text), self._who, around))
-        elif not self._found and (said := remark_of(self._tail)) is not None:
+        elif (said := remark_of(self._tail)) is not None:
             self._collected.remark(Line(said[0], said[1], self.name, self.lines, moment_of(said[1]), self._who))
         elif not self._found and (last := last_line(self._tail)):
             self._collected.last_lines.append(Line(None, last, self.name, self.lines, moment_of(last), self._who))
