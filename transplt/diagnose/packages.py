@@ -28,7 +28,7 @@ _SENTENCES = tuple(
 #: A frame in an installed package, by the name of its folder.
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<name>\w+)[/\\]")
 #: What every program has: a row on them says nothing about an error.
-_COMMON = frozenset({"torch", "torch_npu", "torch-npu", "numpy", "transformers", "the", "python", "triton", "it", "pip"})
+_COMMON = frozenset({"torch", "torch_npu", "torch-npu", "numpy", "transformers", "the", "python", "it", "pip"})
 
 
 def packages_told(said: Iterable[str], frames: Iterable[Frame]) -> list[str]:

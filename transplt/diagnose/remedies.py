@@ -77,11 +77,11 @@ def _read(rows: Iterable[When], said: str, failure: Failure) -> Remedy | None:
     for each in rows:
         if (match := _match(each, said)) is None:
             continue
-        if each.beside is not None:
-            around = around or "\n".join((*_frames_of(failure), _text_of(failure)))
-            if each.beside.search(around) is None:
-                continue
-        return _filled(each, match)
+        if each.beside is None:
+            return _filled(each, match)
+        around = around or "\n".join((*_frames_of(failure), _text_of(failure)))
+        if (beside := each.beside.search(around)) is not None:
+            return _filled(each, match, beside)
     return None
 
 
@@ -108,11 +108,11 @@ def _match(when: When, text: str) -> re.Match[str] | None:
     return None if when.pattern is None else when.pattern.search(text)
 
 
-def _filled(when: When, match: re.Match[str]) -> Remedy:
+def _filled(when: When, *matches: re.Match[str]) -> Remedy:
     """Cause and steps of a row, with what its groups hold in place of their names in braces."""
 
     def filled(text: str) -> str:
-        for name, held in match.groupdict().items():
+        for name, held in (row for match in matches for row in match.groupdict().items()):
             text = text.replace(f"{{{name}}}", (held or "")[:_MOST_NAME])
         return text
 
