@@ -35,7 +35,8 @@ CANN = re.compile(r"(?:(?<![\w-])|(?<=\\n))(E[0-9A-Z]\d{4})(?=\s*[:\[\])'\"]|\s+
 TORCH_NPU = re.compile(r"(?:(?<!\w)|(?<=\\n))ERR(\d\d)(\d{3})(?!\d)")
 #: Lines that say that something is wrong, for errors that nobody knows.
 UNKNOWN = re.compile(
-    r"^(?:[A-Za-z_][\w.]*\.)?(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Failure|Failed)|Exception(?=:)):?(?: .*)?$"
+    r"^(?:[A-Za-z_][\w.]*\.)?(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Failure|Failed)|Exception(?=:))"
+    r":?(?: .*)?$"
 )
 #: An exception of any name, as it stands behind the frames of a traceback.
 NAMED = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*[a-z]\w*(?:: \S.*)?$")

@@ -21,7 +21,8 @@ _SENTENCES = tuple(
         rf"No package metadata was found for (?:The ')?{_NAME}(?:[\s'\"<>=!]|$)",
         rf"(?:requirement|distribution found for|install|requires?|needs?|import) (?:the )?[`'\"]?{_NAME}[`'\"]?"
         r"(?:[\s=<>!~;,:)]|\.?$)",
-        rf"[`'\"]?{_NAME}[`'\"]? (?:package )?(?:is not|isn't|not|seems to be not|was not) (?:installed|available|found)",
+        rf"[`'\"]?{_NAME}[`'\"]? (?:package )?(?:is not|isn't|not|seems to be not|was not) "
+        r"(?:installed|available|found)",
         rf"'{_NAME}' distribution was not found",
     )
 )
@@ -51,8 +52,7 @@ def _names(said: Iterable[str], frames: Iterable[Frame]) -> Iterator[str]:
             for match in sentence.finditer(text[:600]):
                 if match["name"].lower() not in _COMMON:
                     yield match["name"]
-    last = [frame for frame in frames][-1:]
-    for frame in last:
-        match = _INSTALLED.search(frame.path)
-        if match is not None and match["name"] not in _COMMON:
-            yield match["name"]
+    for frame in list(frames)[-1:]:
+        folder = _INSTALLED.search(frame.path)
+        if folder is not None and folder["name"] not in _COMMON:
+            yield folder["name"]
