@@ -157,3 +157,13 @@ def test_an_older_cann_is_a_clue_for_what_fails_on_the_card() -> None:
         "instruction is not aligned.\n"
     ), (), None)["errors"][0]))  # fmt: skip
     assert "CANN is older than torch_npu" in row["cause"] and row["decided_by"]
+
+
+def test_an_own_class_that_a_library_calls_is_not_a_matter_of_its_version() -> None:
+    """The exception was raised in the last frame: those before it only lead there."""
+    text = (
+        f'Traceback (most recent call last):\n  File "{SITE}/transformers/trainer.py", line 9, in train\n    f()\n'
+        '  File "/job/net.py", line 3, in forward\n    self.tail(x)\n'
+        "AttributeError: 'Net' object has no attribute 'tail'\n"
+    )
+    assert "transformers" not in told(text)

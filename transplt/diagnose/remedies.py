@@ -120,8 +120,10 @@ def _filled(when: When, *matches: re.Match[str]) -> Remedy:
 
 
 def _frames_of(failure: Failure) -> Iterator[str]:
-    for frame in failure.first.frames:
-        yield f"{frame.path} in {frame.function}: {frame.source}"
+    """The frames, a line each; `@ ` stands before the last one, in which the exception was raised."""
+    frames = failure.first.frames
+    for number, frame in enumerate(frames, 1):
+        yield f"{'@ ' if number == len(frames) else ''}{frame.path} in {frame.function}: {frame.source}"
 
 
 def _text_of(failure: Failure) -> str:
