@@ -167,3 +167,8 @@ def test_an_own_class_that_a_library_calls_is_not_a_matter_of_its_version() -> N
         "AttributeError: 'Net' object has no attribute 'tail'\n"
     )
     assert "transformers" not in told(text)
+
+
+def test_a_last_line_without_a_line_feed_has_the_lines_before_it() -> None:
+    text = "    if w.main_grad.dtype == t:\nAttributeError: 'NoneType' object has no attribute 'dtype'"
+    assert "fusion of gradient accumulation" in told(text)
