@@ -36,8 +36,11 @@ CANN = re.compile(r"(?:(?<![\w-])|(?<=\\n))(E[0-9A-Z]\d{4})(?=\s*[:\[\])'\"]|\s+
 TORCH_NPU = re.compile(r"(?:(?<!\w)|(?<=\\n))ERR(\d\d)(\d{3})(?!\d)")
 #: Lines that say that something is wrong, for errors that nobody knows.
 UNKNOWN = re.compile(
-    r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Failure|Failed):?(?: .*)?$"
+    r"^(?:[A-Za-z_][\w.]*\.)?(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Failure|Failed)|Exception(?=:))"
+    r":?(?: .*)?$"
 )
+#: An exception of any name, as it stands behind the frames of a traceback.
+NAMED = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*[a-z]\w*(?:: \S.*)?$")
 LOGGED = re.compile(r"^\[?(?:ERROR|CRITICAL|EXCEPTION|FATAL)\]? ?[\w.]*[(:\]]| \[(?:ERROR|CRITICAL|FATAL)\] ")
 #: A sentence that complains, in a line that a logger wrote as an error: not a line of a traceback or of a list.
 COMPLAINT = re.compile(
@@ -49,7 +52,7 @@ COMPLAINT = re.compile(
 )
 
 TRACEBACK = "Traceback (most recent call last)"
-FRAME = '  File "'
+FRAME = 'File "'
 _UNKNOWN_LITERALS = (
     "Error: ", "Error\n", "Error\r\n", "Exception: ", "StopIteration", "[ERROR]", "[CRITICAL]", "[FATAL]",
     "ERROR ", " ERROR - ", "CRITICAL ",

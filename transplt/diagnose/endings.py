@@ -43,6 +43,24 @@ _FINE = re.compile(
 )
 
 
+_NOT_A_NUMBER = re.compile(r"\bloss\w*['\"]?\s?(?:[:=]|is)\s?(?:tensor\()?['\"]?(?:nan|inf)\b", re.IGNORECASE)
+
+
+def remark_of(tail: bytes) -> tuple[KnownError, str] | None:
+    """(the remark, the line) for an end of a log that goes well and in which a loss is no number."""
+    for raw in re.split(rb"[\r\n]+", tail):
+        text = text_of(raw).strip()
+        if _NOT_A_NUMBER.search(text) and (error := error_called("not-a-number")) is not None:
+            return error, text[:_MOST_TEXT]
+    return None
+
+
+def last_line(tail: bytes) -> str:
+    """The last line of a log that is not empty; empty for none."""
+    lines = (text_of(raw).strip() for raw in reversed(re.split(rb"[\r\n]+", tail)))
+    return next((text[:_MOST_TEXT] for text in lines if text), "")
+
+
 def end_of(tail: bytes) -> tuple[KnownError | None, str, tuple[str, ...]] | None:
     """(the error where its form is known, the line, those around it) with which a log that tells of no error ends.
     None where it ends well."""

@@ -15,6 +15,7 @@ from transplt.diagnose.anchors import LOGGED, UNKNOWN
 from transplt.diagnose.lines import Moment
 from transplt.diagnose.operators import with_operators
 from transplt.diagnose.stacks import Frame
+from transplt.diagnose.versions_named import VersionsNamed
 from transplt.rules.errors import Kind, KnownError
 
 #: Lines of one failure are no further apart than that, in lines of the log.
@@ -128,6 +129,9 @@ class Collected:
         self.clues: dict[str, Line] = {}
         self._named = {"torch": False, "another": False}
         self._ends: list[Line] = []
+        #: The last line of each log that tells of no error.
+        self.last_lines: list[Line] = []
+        self.versions = VersionsNamed()
         self.unknown_left_out = 0
         self._year = 0
 

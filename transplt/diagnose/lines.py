@@ -16,6 +16,11 @@ _PREFIX = re.compile(
 )
 #: vllm and ray put their own format before the text: ERROR 09-03 03:02:37 [multiproc_executor.py:522] ...
 _FORMAT = re.compile(r"^(?:ERROR|WARNING|INFO) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+:\d+\] ?")
+#: What stands before each line of a log that was quoted, or that another program wrote on with the time.
+_QUOTED = re.compile(
+    r"^(?:> ?)+(?= *\S)|^(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[.,]\d{3,9}Z? "
+    r"(?=\s*(?:File \"|Traceback|[\w.]*(?:Error|Exception)\b))"
+)
 #: Formats of loggers that say of a line that it is an error: vllm's, `2024-09-20 07:49:24,787 - name - ERROR - `.
 _AS_ERROR = re.compile(
     r"(?:^|[)\]:] )(?:(?:ERROR|CRITICAL) \d\d-\d\d [\d:]{8} \[[^\]]{1,80}\] ?|"
@@ -64,7 +69,7 @@ def parted(text: str) -> tuple[str, str]:
         rank = match["rank"] or match["named"]
         who = f"rank {rank}" if rank else match["worker"] or match["actor"]
         text = _FORMAT.sub("", text[match.end() :])
-    return who, _FORMAT.sub("", text)
+    return who, _QUOTED.sub("", _FORMAT.sub("", text), count=1)
 
 
 def logged_error(text: str) -> str:

@@ -17,13 +17,16 @@ class UnreadableLog(ValueError):
 
 
 def pieces_of(file: BinaryIO) -> Iterator[bytes]:
-    """The bytes in pieces that end with a line, or for very long lines overlap a little. UnreadableLog for no text."""
-    rest, first = b"", True
-    while piece := file.read(PIECE):
-        piece = rest + piece
-        if first:
-            refuse_what_is_no_text(piece)
-            first = False
+    """The bytes in pieces that end with a line, or for very long lines overlap a little; the last one goes to the end.
+    UnreadableLog for no text."""
+    rest, ahead = b"", file.read(PIECE)
+    refuse_what_is_no_text(ahead)
+    while read := ahead:
+        piece, ahead = rest + read, file.read(PIECE)
+        if not ahead:
+            # A last line without a line feed stays with those before it.
+            yield piece
+            return
         cut = piece.rfind(b"\n") + 1
         if len(piece) - cut > _LONGEST:
             cut = len(piece) - _OVERLAP

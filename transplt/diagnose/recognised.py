@@ -11,7 +11,7 @@ from transplt.rules.error_numbers import PLOG, error_of_module, general_error
 from transplt.rules.errors import KnownError, Sign, errors_by_code, known_errors
 
 #: A logger's line that is no error: a form of message in it was met and dealt with.
-_NOTED = re.compile(r".{0,60}?\b(?:WARNING|WARN|INFO|DEBUG)\b")
+_NOTED = re.compile(r"(?!.{0,160}command error: ).{0,60}?\b(?:WARNING|WARN|INFO|DEBUG)\b")
 
 
 def errors_in(text: str, whole: str = "") -> list[KnownError]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from transplt.diagnose.found import Failure, Line
-from transplt.rules.errors import KnownError, When, checks, forms
+from transplt.rules.errors import Kind, KnownError, When, checks, forms, readings, states
 
 _SWITCH = "ASCEND_LAUNCH_BLOCKING"
+_MOST_NAME = 80
 _WITHOUT_TORCH = (
     "Find the operator: wait for the stream after each call, or run the operators one by one (MindSpore: "
     "pynative_synchronize=True; ASCEND_LAUNCH_BLOCKING is read by torch_npu alone)."
@@ -29,6 +30,8 @@ class Remedy:
     cause: str
     do: tuple[str, ...]
     clues: tuple[Line, ...] = ()
+    #: The form of the sentence was known, and with it the cause.
+    read: bool = False
 
 
 def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -> Remedy:
@@ -36,22 +39,91 @@ def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -
     error = failure.head.error
     if error is None:
         said = _LOGGER.sub("", failure.head.text)
-        return next(Remedy(form.cause, form.do) for form in forms() if _holds(form, said))
-    found = _chosen(error, _text_of(failure), clues)
+        read = _read(readings(), said, failure)
+        found = read or _raised_in(failure, _read(forms(), said, failure) or Remedy("", ()))
+        found = replace(found, read=read is not None)
+    else:
+        found = _chosen(error, failure, clues)
     return found if torch else replace(found, do=_without_torch(found.do))
 
 
-def _chosen(error: KnownError, text: str, clues: Mapping[str, Line]) -> Remedy:
-    for each in (*error.when, *(checks() if error.checks else ())):
+def state_of(last: str) -> Remedy:
+    """What a program waits for that stands still behind this line of its log."""
+    return next(_filled(each, match) for each in states() if (match := _match(each, last)) is not None)
+
+
+def _chosen(error: KnownError, failure: Failure, clues: Mapping[str, Line]) -> Remedy:
+    text = _text_of(failure)
+    framed = "\n".join((text, *_frames_of(failure))) if error.when else text
+    for each in error.when:
         if each.clue in clues:
             return Remedy(each.cause, each.do, (clues[each.clue],))
-        if _holds(each, text):
-            return Remedy(each.cause, each.do)
+        if (match := _match(each, framed)) is not None:
+            return _filled(each, match)
+    for each in checks() if error.checks else ():
+        if (match := _match(each, text)) is not None:
+            return _filled(each, match)
+    if error.alone or error.kind is Kind.WRAPPER or error.code.startswith("ERR"):
+        # What says only that something failed is read by the sentence that stands beside it.
+        for said in (failure.head.text, *failure.first.said()):
+            if (read := _read(readings(), _LOGGER.sub("", said), failure)) is not None:
+                return read
     return Remedy(error.cause, error.do)
 
 
-def _holds(when: When, text: str) -> bool:
-    return when.pattern is not None and when.pattern.search(text) is not None
+def _read(rows: Iterable[When], said: str, failure: Failure) -> Remedy | None:
+    """What the first row says that fits a sentence and, where it asks for that, what stands around it."""
+    around = ""
+    for each in rows:
+        if (match := _match(each, said)) is None:
+            continue
+        if each.beside is None:
+            return _filled(each, match)
+        around = around or "\n".join((*_frames_of(failure), _text_of(failure)))
+        if (beside := each.beside.search(around)) is not None:
+            return _filled(each, match, beside)
+    return None
+
+
+#: The last frames in installed packages, without those of torch and of Python.
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<package>\w+)[/\\]")
+
+
+def _raised_in(failure: Failure, general: Remedy) -> Remedy:
+    """A general reading, with the package that raised the exception where that is not the user's own code."""
+    last = failure.first.frames[-1].path if failure.first.frames else ""
+    match = _INSTALLED.search(last)
+    if match is None or match["package"] in ("torch", "torch_npu"):
+        return general
+    package = match["package"]
+    cause = (
+        f"{general.cause} It is raised in {package}, not in your code: mostly the releases of the packages do not fit, "
+        "or this one does not know NPUs at that place."
+    )
+    do = f"pip show {package}: hold its version to the one that the guide or the requirements of the program name."
+    return replace(general, cause=cause, do=(*general.do, do))
+
+
+def _match(when: When, text: str) -> re.Match[str] | None:
+    return None if when.pattern is None else when.pattern.search(text)
+
+
+def _filled(when: When, *matches: re.Match[str]) -> Remedy:
+    """Cause and steps of a row, with what its groups hold in place of their names in braces."""
+
+    def filled(text: str) -> str:
+        for name, held in (row for match in matches for row in match.groupdict().items()):
+            text = text.replace(f"{{{name}}}", (held or "")[:_MOST_NAME])
+        return text
+
+    return Remedy(filled(when.cause), tuple(map(filled, when.do)))
+
+
+def _frames_of(failure: Failure) -> Iterator[str]:
+    """The frames, a line each; `@ ` stands before the last one, in which the exception was raised."""
+    frames = failure.first.frames
+    for number, frame in enumerate(frames, 1):
+        yield f"{'@ ' if number == len(frames) else ''}{frame.path} in {frame.function}: {frame.source}"
 
 
 def _text_of(failure: Failure) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from transplt.diagnose.found import Collected, Failure, Line
-from transplt.diagnose.remedies import remedy_of
+from transplt.diagnose.packages import packages_told
+from transplt.diagnose.remedies import remedy_of, state_of
 from transplt.diagnose.stacks import Frame, Project, own_frame
 from transplt.render.cell import labelled, many, shortened, visible
 from transplt.rules.error_numbers import readings
@@ -17,7 +18,8 @@ from transplt.rules.silent_errors import CODE, SilentError, errors_named_in
 
 FORMAT = 1
 _MARGIN, _MOST_TEXT = 13, 300
-_MOST_WHO, _MOST_SHORT = 8, 10
+_MOST_WHO, _MOST_SHORT, _MOST_TOLD = 8, 10, 4
+_UNKNOWN, _BY_FORM = "An error that is not known", "An error that is known by its form"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,13 @@ def diagnosis_json(collected: Collected, sources: Sequence[Source], project: Pro
         "errors": [_failure_table(failure, project, collected) for failure in collected.failures()],
         "remarks": [
             {"name": each.error.name, "kind": each.error.kind.name.lower(), "title": each.error.title,
-             "times": each.times, **_place(each.first)}
+             "times": each.times, "text": shortened(each.first.text, _MOST_TEXT), "means": each.error.means,
+             "cause": each.error.cause, "do": [*each.error.do], **_place(each.first)}
             for each in sorted(collected.remarks.values(), key=lambda remark: remark.error.name)
         ],
         "unknown_left_out": collected.unknown_left_out,
         "order_uncertain": collected.untimed(),
+        "versions": collected.versions.mismatch(),
         "sources": [
             {"name": visible(each.name), "lines": each.lines, "not_counted_to_the_end": [*map(visible, each.cut_short)]}
             for each in sources
@@ -53,15 +57,18 @@ def diagnosis_text(collected: Collected, sources: Sequence[Source], project: Pro
     failures = collected.failures()
     read = f"{many(sum(each.lines for each in sources), 'line')} of {many(len(sources), 'log')}"
     if not failures:
-        return "\n".join([f"transplt diagnose: no error in {read}", *_remarks(collected)]) + "\n"
+        return "\n".join([f"transplt diagnose: no error in {read}", *_told_remarks(collected)]) + "\n"
     lines = [f"transplt diagnose: {many(len(failures), 'error')} in {read}; begin with the first"]
     if collected.untimed():
         lines.append("Some lines have no time; they come last, and their order among the logs is unknown.")
+    if mismatch := collected.versions.mismatch():
+        lines.append(mismatch)
     for number, failure in enumerate(failures, 1):
         lines += ["", *_failure(number, failure, project, collected)]
     if collected.unknown_left_out:
         lines += ["", f"{many(collected.unknown_left_out, 'more unknown error')} omitted."]
-    lines += _remarks(collected)
+    # Where a launcher alone says that a process failed, a remark may be the cause.
+    lines += _told_remarks(collected) if all(each.consequence for each in failures) else _remarks(collected)
     if any(each.cut_short for each in sources):
         lines += ["", "Messages that occur thousands of times were not all counted: their numbers are lower bounds."]
     return "\n".join(lines) + "\n"
@@ -69,8 +76,9 @@ def diagnosis_text(collected: Collected, sources: Sequence[Source], project: Pro
 
 def _failure(number: int, failure: Failure, project: Project | None, collected: Collected) -> Iterator[str]:
     error, head = failure.head.error, failure.head
+    remedy = remedy_of(failure, collected.clues, collected.torch)
     if error is None:
-        yield f"{number}. An unknown error"
+        yield f"{number}. {_BY_FORM if remedy.read else _UNKNOWN}"
     else:
         after = " - it follows from another error" if failure.consequence and number > 1 else ""
         yield f"{number}. {error.title}  [{error.code or error.name}]{after}"
@@ -85,12 +93,13 @@ def _failure(number: int, failure: Failure, project: Project | None, collected: 
         yield from labelled("numbers" if index == 0 else "", text)
     if error is not None:
         yield from labelled("means", error.means)
-    remedy = remedy_of(failure, collected.clues, collected.torch)
-    yield from labelled("cause" if error else "by form", remedy.cause)
+    yield from labelled("cause" if error or remedy.read else "by form", remedy.cause)
     for clue in remedy.clues:
         yield from labelled("by", f"{visible(clue.source)}:{clue.number}: {shortened(clue.text, _MOST_TEXT)}")
     for index, step in enumerate(remedy.do):
         yield from labelled("do" if index == 0 else "", f"- {step}")
+    for index, text in enumerate(_packages(failure)):
+        yield from labelled("package" if index == 0 else "", shortened(text, _MOST_TEXT))
     if failure.operators:
         yield from labelled("operator", ", ".join(map(visible, failure.operators)))
     frame = own_frame(failure.first.frames, project)
@@ -114,6 +123,14 @@ def _numbers(failure: Failure) -> list[str]:
     """What the return codes of HCCL and of the driver mean that the failure names."""
     said = [line.text for line in failure.first.lines] + [*failure.first.details]
     return list(dict.fromkeys(reading for text in said for reading in readings(text)))
+
+
+def _packages(failure: Failure) -> list[str]:
+    """What is known of packages that the failure names, where Python and not CANN says it."""
+    if failure.head.error is not None and failure.head.error.area in ("acl", "cann", "hccl", "torch_npu"):
+        return []
+    said = [failure.head.text, *(line.text for line in failure.first.lines if line.error is None)]
+    return packages_told(said, failure.first.frames)
 
 
 def _silent(failure: Failure) -> tuple[SilentError, ...]:
@@ -142,6 +159,31 @@ def _shown_frame(frame: Frame) -> str:
     return visible(f"{frame.path}:{frame.line}{function}" + (f": {frame.source}" if frame.source else ""))
 
 
+def _told_remarks(collected: Collected) -> Iterator[str]:
+    """The remarks of logs without an error: there each may be what the reader asks for, so that it is told in full;
+    then the line with which each log ends, for a program that stands still."""
+    found = sorted(collected.remarks.values(), key=lambda remark: (remark.error.kind, -remark.times))
+    yield from ("", "No errors:") if found else ()
+    for each in found[:_MOST_TOLD]:
+        yield from ("", f"- {each.error.title}  [{each.error.name}; {each.error.kind.name.lower()}]")
+        times = f", {many(each.times, 'time')}" if each.times > 1 else ""
+        yield from labelled("where", f"{visible(each.first.source)}:{each.first.number}{times}")
+        yield from labelled("says", shortened(each.first.text, _MOST_TEXT))
+        yield from labelled("means", each.error.means)
+        yield from labelled("cause", each.error.cause)
+        for index, step in enumerate(each.error.do):
+            yield from labelled("do" if index == 0 else "", f"- {step}")
+    if len(found) > _MOST_TOLD:
+        yield from ("", f"And {many(len(found) - _MOST_TOLD, 'more remark')}: --format json has all.")
+    for line in collected.last_lines[:_MOST_TOLD]:
+        state = state_of(line.text)
+        yield from ("", f"The log {visible(line.source)} ends with")
+        yield from labelled("", shortened(line.text, _MOST_TEXT))
+        yield from labelled("where it stands still", state.cause)
+        for step in state.do:
+            yield from labelled("", f"- {step}")
+
+
 def _remarks(collected: Collected) -> list[str]:
     found = sorted(collected.remarks.values(), key=lambda remark: (remark.error.kind, remark.error.name))
     if not found:
@@ -162,7 +204,7 @@ def _failure_table(failure: Failure, project: Project | None, collected: Collect
         "name": error.name if error else None,
         "code": error.code if error else "",
         "kind": error.kind.name.lower() if error else "unknown",
-        "title": error.title if error else "An unknown error",
+        "title": error.title if error else _BY_FORM if remedy.read else _UNKNOWN,
         **_place(head),
         "text": shortened(head.text, _MOST_TEXT),
         "around": [visible(text) for text in head.around],
@@ -176,6 +218,7 @@ def _failure_table(failure: Failure, project: Project | None, collected: Collect
         "operators": [*map(visible, failure.operators)],
         "details": [shortened(text, _MOST_TEXT) for text in failure.first.said()],
         "numbers": _numbers(failure),
+        "packages": _packages(failure),
         "foretold_by": [*error.predicted_by] if error else [],
         "own_source": None if frame is None else {
             "path": visible(frame.path), "line": frame.line, "function": visible(frame.function),

@@ -7,9 +7,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from transplt.diagnose.anchors import FRAME, TRACEBACK, Anchors, slow_or_harmless
+from transplt.diagnose.anchors import FRAME, NAMED, TRACEBACK, Anchors, slow_or_harmless
 from transplt.diagnose.details import detail_in, with_details, with_rest
-from transplt.diagnose.endings import TAIL, end_of
+from transplt.diagnose.endings import TAIL, end_of, last_line, remark_of
 from transplt.diagnose.found import NEAR, Block, Collected, Line, added
 from transplt.diagnose.lines import (
     GOES_ON,
@@ -41,6 +41,8 @@ _AT_IMPORT = re.compile(r"-packages/.*, in (?:<module>|_load\w*)$")
 _GOES_ON = 8
 #: After an error, a traceback that begins so many lines later belongs to another failure.
 _ANOTHER = 6
+#: So many lines behind the last frame of a traceback its exception stands at most: source, marks, a note.
+_BEHIND = 4
 
 
 @dataclass(slots=True)
@@ -78,14 +80,21 @@ class LogScan:
             self._look(piece)
             self.bytes += len(piece)
             self._tail = (self._tail + piece[-TAIL:])[-TAIL:]
-            self._collected.wrote(piece[:_HEAD] if self.bytes == len(piece) else b"")
+            head = piece[:_HEAD] if self.bytes == len(piece) else b""
+            self._collected.wrote(head)
+            self._collected.versions.look(head)
         for stream in self._streams.values():
             self._close(stream)
         self._collected.wrote(self._tail)
+        self._collected.versions.look(self._tail)
         if not self._found and (end := end_of(self._tail)) is not None:
             error, text, around = end
             number = self.lines + (not self._tail.endswith(b"\n"))
             self._collected.end(Line(error, text, self.name, number, moment_of(text), self._who, around))
+        elif (said := remark_of(self._tail)) is not None:
+            self._collected.remark(Line(said[0], said[1], self.name, self.lines, moment_of(said[1]), self._who))
+        elif not self._found and (last := last_line(self._tail)):
+            self._collected.last_lines.append(Line(None, last, self.name, self.lines, moment_of(last), self._who))
         self.cut_short = {literal.decode("utf-8", "replace") for literal in self._anchors.left_out}
 
     def _look(self, piece: bytes) -> None:
@@ -120,6 +129,7 @@ class LogScan:
             stream.frames.append(frame)
             self._collected.wrote(text.encode())
             stream.frames_at = number
+            self._ending(stream, who, text, number, piece, end)
             if not _AT_IMPORT.search(text):
                 return
         if TRACEBACK in text:
@@ -129,14 +139,16 @@ class LogScan:
             return
         errors = errors_in(text, whole)
         self._operators(stream, operators_in(text), number)
-        if not errors and (self._unknown >= _MOST_UNKNOWN or not unknown_in(text, logged_error(whole))):
+        # A traceback that was pasted with an indent ends with one, too.
+        behind = text.lstrip(" \t>|│") if number - stream.frames_at <= _BEHIND else text
+        if not errors and (self._unknown >= _MOST_UNKNOWN or not unknown_in(behind, logged_error(whole))):
             self._detail(stream, text, number)
             return
         moment = moment_of(text) or moment_of(whole) or _moment_before(piece, begin)
         named = who or named_in(text) or self._who
         # Around a line that is known nothing more needs to be shown.
         around = () if errors else _around(piece, begin, end)
-        said = with_rest(text.strip(), piece, end) if errors else text.strip()
+        said = with_rest(text.strip(), piece, end) if errors else behind.strip()
         self._unknown += not errors
         passing = WARNED.search(whole[:400]) is not None
         for error in errors or (None,):
@@ -148,6 +160,24 @@ class LogScan:
             else:
                 self._take(stream, line)
         self._detail(stream, text, number)
+
+    def _ending(self, stream: _Stream, who: str, frame: str, number: int, piece: bytes, end: int) -> None:
+        """The exception behind the last frame of a traceback, where its name is none that is looked for anyhow."""
+        indent = len(frame) - len(frame.lstrip())
+        lines = piece[end + 1 : end + 2_000].split(b"\n", _BEHIND + 1)[: _BEHIND + 1]
+        for offset, raw in enumerate(lines, 1):
+            text = parted(text_of(raw))[1]
+            if len(text) - len(text.lstrip()) >= indent and text.strip():
+                if A_FRAME.match(text):
+                    return
+                continue
+            said = text.strip()
+            if NAMED.match(said) and unknown_in(said) is False and not errors_in(said):
+                moment = moment_of(said) or _moment_before(piece, end)
+                around = _around(piece, end, end + sum(len(each) + 1 for each in lines[:offset]))
+                line = Line(None, said[:MOST_BYTES], self.name, number + offset, moment, who or self._who, around)
+                self._take(stream, line)
+            return
 
     def _operators(self, stream: _Stream, named: list[str], number: int) -> None:
         """Operators of a line go to the failure that is told of, or to the one that begins there."""
@@ -180,6 +210,9 @@ class LogScan:
 
     def _close(self, stream: _Stream) -> None:
         if stream.block is not None and stream.block.lines:
+            if not stream.block.frames and 0 < stream.frames_at - stream.block.last <= _MOST_FRAMES:
+                # Those of a fatal error stand behind it, the innermost first.
+                stream.block.frames = tuple(reversed(stream.frames))
             self._collected.block(stream.block)
         stream.block = None
 

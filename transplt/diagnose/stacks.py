@@ -11,7 +11,7 @@ from pathlib import Path
 from transplt.base.text.frames import decoded
 from transplt.base.text.regular_file import SOURCE, read_regular
 
-FRAME = re.compile(r'^\s*File "(?P<path>[^"]{1,1000})", line (?P<line>\d{1,9})(?:, in (?P<function>.{1,200}))?')
+FRAME = re.compile(r'^\s*File "(?P<path>[^"]{1,1000})", line (?P<line>\d{1,9})(?:,? in (?P<function>.{1,200}))?')
 #: Folders in which the source of others lies.
 _OTHERS = re.compile(
     r"(?:^|[/\\])(?:site-packages|dist-packages|Ascend|ascend-toolkit)[/\\]|[/\\]lib(?:64)?[/\\]python\d[\d.]*[/\\]|^<|"

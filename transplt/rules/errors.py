@@ -59,12 +59,14 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A condition, and what holds then: an expression for the text of the failure, or the name of a clue."""
+    """A condition, and what holds then: an expression for the text of the failure, or the name of a clue. `beside` is
+    for the lines and frames around it; `{name}` in cause and steps stands for what a group of that name holds."""
 
     pattern: re.Pattern[str] | None
     clue: str
     cause: str
     do: tuple[str, ...]
+    beside: re.Pattern[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,10 +258,26 @@ def forms() -> tuple[When, ...]:
     return tuple(map(_when, table["forms"]))
 
 
+@cache
+def readings() -> tuple[When, ...]:
+    """What an exception of a kind that has many causes means at a certain place (`beside`) or with a certain name:
+    rules/support/error_forms.json. They are asked before the forms, and for errors that are known by their form."""
+    table: dict[str, Any] = read_table("support/error_forms.json")
+    return tuple(map(_when, table["readings"]))
+
+
+@cache
+def states() -> tuple[When, ...]:
+    """What a program waits for, by the last line of a log without an error: rules/support/error_forms.json."""
+    table: dict[str, Any] = read_table("support/error_forms.json")
+    return tuple(map(_when, table["states"]))
+
+
 def _when(row: list[Any]) -> When:
-    condition, cause, do = row
+    condition, cause, do, *beside = row
     clue = condition[5:] if condition.startswith("clue ") else ""
-    return When(None if clue else re.compile(condition), clue, cause, tuple(do))
+    pattern = None if clue else re.compile(condition)
+    return When(pattern, clue, cause, tuple(do), re.compile(beside[0]) if beside else None)
 
 
 def _sign(row: str | list[str]) -> Sign:
