@@ -96,8 +96,8 @@ _EDITS = (
 )
 _OUTPUT = (
     EXECUTOR,
-    click.option("--force", is_flag=True, help="Replace an output that transplt wrote."),
-    click.option("--discard-edits", is_flag=True, help="With --force: also when it was edited since."),
+    click.option("--force", is_flag=True, help="Replace an output that transplt wrote; files that were added to it are kept."),
+    click.option("--discard-edits", is_flag=True, help="With --force: also what was edited or added since goes."),
     click.option("--copy-all", is_flag=True, default=None, help="Copy files over 10 MB too."),
     click.option(
         "--prove",
