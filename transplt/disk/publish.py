@@ -50,8 +50,8 @@ def check_output(source: Path, target: Path, *, force: bool, discard_edits: bool
         names = ", ".join(shown(path) for path in edited[:_SHOWN_FILES])
         more = f" and {len(edited) - _SHOWN_FILES} more" if len(edited) > _SHOWN_FILES else ""
         raise UsageError(
-            f"{shown(target)} was edited since transplt wrote it ({names}{more}): write elsewhere with -o, or throw these "
-            "edits away with --discard-edits"
+            f"{shown(target)} was edited since transplt wrote it ({names}{more}): write elsewhere with -o, or throw "
+            "these edits away with --discard-edits"
         )
 
 

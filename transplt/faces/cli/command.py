@@ -102,7 +102,8 @@ SECTIONS = (
     ("Mixed precision", "amp amp_dtype opt_level loss_scale combine_ddp amp_flag"),
     ("Proof on the emulated card", "prove command stubs data card_pack"),
     ("Which findings", "select ignore since baseline update_baseline"),
-    ("What is reported", "output_format output_file statistics page analysis annotate verbose quiet exit_zero"),
+    ("What is reported", "output_format output_file statistics page analysis annotate annotate_edits verbose quiet "
+                         "exit_zero"),
 )  # fmt: skip
 #: Options from which on a help has sections.
 _LONG = 15

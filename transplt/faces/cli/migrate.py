@@ -96,7 +96,7 @@ _EDITS = (
 )
 _OUTPUT = (
     EXECUTOR,
-    click.option("--force", is_flag=True, help="Replace an output that transplt wrote; files that were added to it are kept."),
+    click.option("--force", is_flag=True, help="Replace an output that transplt wrote; what was added to it is kept."),
     click.option("--discard-edits", is_flag=True, help="With --force: also what was edited or added since goes."),
     click.option("--copy-all", is_flag=True, default=None, help="Copy files over 10 MB too."),
     click.option(
@@ -121,6 +121,9 @@ _OUTPUT = (
         "--no-analysis", "analysis", is_flag=True, callback=_not, help="Do not look up what the project uses of torch."
     ),
     click.option("--annotate", is_flag=True, default=None, help="Mark what is left with a comment in the output."),
+    click.option(
+        "--annotate-edits", is_flag=True, default=None, help="Put comments above and below edits in Python files."
+    ),
     EXIT_ZERO,
     click.option("-v", "--verbose", count=True, help="Say more."),
     QUIET,
