@@ -46,7 +46,8 @@ def project_around(path: Path, isolated: bool) -> CheckedProject:
 
 
 _BY_NAME = (
-    "style", "torch_npu_import", "specify_device", "similar", "unsafe_fixes", "annotate", "annotate_edits", "texts", "docs",
+    "style", "torch_npu_import", "specify_device", "similar", "unsafe_fixes", "annotate", "annotate_edits",
+    "texts", "docs",
 )  # fmt: skip
 
 
