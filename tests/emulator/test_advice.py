@@ -31,7 +31,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def told(root: Path, reason: str, *, command: str = "run", stubs: tuple[str, ...] = (), **values: Any) -> list[str]:
     options = RunOptions("out/net/main.py", (), "/py/python", stubs=stubs)
     kind, _, message = reason.partition(": ")
-    asked = Asked(command, options, root, root if command == "prove" else Path.cwd())
+    asked = Asked(command, options, root, root if command == "prove" else Path.cwd(), ("--python",))
     return advice(asked, 1, [process(exception=raised(kind, message), **values)])
 
 

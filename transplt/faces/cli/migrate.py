@@ -46,6 +46,15 @@ def _stubs(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) 
     return given
 
 
+STUBS = click.option(
+    "--stubs",
+    multiple=True,
+    is_eager=True,
+    callback=_stubs,
+    metavar="FILE",
+    help="With --prove: run FILE, or a ready one, beside it: torchvision=256 draws 256 pictures (`--stubs list`).",
+)
+DATA = click.option("--data", multiple=True, metavar="PATH", help="With --prove: data that are linked, not copied.")
 _PLACES = (
     click.option("-i", "--input", "source", type=FILE, metavar="PATH", help="A folder or one .py file; never changed."),
     click.option(
@@ -104,15 +113,8 @@ _OUTPUT = (
         metavar="COMMAND",
         help="Run COMMAND ('train.py --epochs 1') before and after, compare, and take back what does not hold.",
     ),
-    click.option(
-        "--stubs",
-        multiple=True,
-        is_eager=True,
-        callback=_stubs,
-        metavar="FILE",
-        help="With --prove: run FILE, or a ready one (`--stubs list` names them), beside it.",
-    ),
-    click.option("--data", multiple=True, metavar="PATH", help="With --prove: data that are linked, not copied."),
+    STUBS,
+    DATA,
     CARD_PACK,
     click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; write nothing."),
     click.option("--no-html", "page", is_flag=True, callback=_not, help="Leave out report.html."),

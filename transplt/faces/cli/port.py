@@ -9,7 +9,7 @@ import click
 from transplt.base.errors import UsageError
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE
-from transplt.faces.cli.migrate import CARD_PACK, PLAN, edit_options
+from transplt.faces.cli.migrate import CARD_PACK, DATA, PLAN, STUBS, edit_options
 from transplt.render.spelling import QUIET
 
 
@@ -25,13 +25,24 @@ from transplt.render.spelling import QUIET
     metavar="COMMAND",
     help="Run COMMAND ('train.py --epochs 1') before and after each decision, and compare.",
 )
+@STUBS
+@DATA
 @CARD_PACK
 @PLAN
 @edit_options
 @EXIT_ZERO
 @QUIET
 def port_command(
-    project: str, *, branch: str, command: str, card_pack: str | None, exit_zero: bool, quiet: bool, **given: Any
+    project: str,
+    *,
+    branch: str,
+    command: str,
+    stubs: tuple[str, ...],
+    data: tuple[str, ...],
+    card_pack: str | None,
+    exit_zero: bool,
+    quiet: bool,
+    **given: Any,
 ) -> int:
     """Migrate what PROJECT (a folder in a git repository) has committed, as a branch of small commits.
 
@@ -40,6 +51,8 @@ def port_command(
     result, `git branch -D npu-port` undoes it. Called again, it goes on from the tip of the branch, your commits
     included.
     """
+    if (stubs or data) and not command:
+        raise UsageError("--stubs and --data are for what --prove runs; give it too")
     if card_pack is not None and not command:
         raise UsageError("--card-pack records what --prove runs; give both")
     from transplt.project.options import Options
@@ -51,6 +64,8 @@ def port_command(
         command,
         lambda text: None if quiet else to_stderr(f"port: {text} ..."),
         card_pack,
+        stubs,
+        data,
     )
     if not quiet:
         if not done.commits:

@@ -73,10 +73,8 @@ def _of_module(asked: Asked, name: str) -> str:
     own = next((path for path in (asked.root / name, asked.root / f"{name}.py") if path.exists()), None)
     if own is not None:
         return f"{own.name} is the project's own, at its top: {_from_the_top(asked)}"
-    return (
-        f"install the package that brings {name} for {python} (-m pip install), or name with --python an interpreter "
-        "that has PyTorch and it"
-    )
+    other = ", or name with --python an interpreter that has PyTorch and it" if "--python" in asked.own else ""
+    return f"install the package that brings {name} for {python} (-m pip install){other}"
 
 
 def _from_the_top(asked: Asked) -> str:

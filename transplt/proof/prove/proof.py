@@ -27,11 +27,12 @@ from transplt.rules.silent_errors import CODE as SILENT
 @dataclass
 class Proof:
     """All comparisons of two programs. The verdict is the gravest of theirs, and names what was not compared. `memory`
-    is what the migrated program held of its card, in words."""
+    is what the migrated program held of its card, in words, `advice` what helps where a program stops."""
 
     parts: list[Part] = field(default_factory=list)
     seconds: float = 0.0
     memory: str = ""
+    advice: list[str] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
@@ -71,7 +72,8 @@ class Prover:
                 proof.parts += Several(self.original, self.migrated, self.announce).parts(world, reference)
         proof.parts[:] = [self._pointed(part) for part in proof.parts]
         proof.parts[0].findings.remarks += [*_notes(reference, alone), *_silent(alone)]
-        proof.parts[0].findings.remarks += self._advice(reference, alone, own)
+        proof.advice += self._advice(reference, alone, own)
+        proof.parts[0].findings.remarks += proof.advice
         if all(part.verdict.word in (Word.EQUAL, Word.RUNS) for part in proof.parts):
             self.announce("the migrated program as its user starts it")
             started = as_started(self.original, self.migrated, tuple(sorted({*worlds} & {1} | {worlds[-1]})))
@@ -86,7 +88,7 @@ class Prover:
         """What helps where a program stops, the original first: what both lack helps both."""
         for side, run in ((self.original, reference), (self.migrated, alone)):
             if run.stop is not None and run.outcome.code:
-                root = side.project.root
+                root = side.project.elsewhere or side.project.root
                 asked = Asked("prove", replace(side.options, script=side.project.main), root, root, own)
                 if lines := advice(asked, run.outcome.code, run.outcome.processes):
                     yield from (f"what helps: {line}" for line in lines)
