@@ -71,10 +71,10 @@ def keep_added(target: Path, folder: Path, taken: Collection[str]) -> list[str]:
                 "that name: move yours away, or throw it away with --discard-edits"
             )
     for path in added:
-        for above in reversed(PurePosixPath(path).parents):
-            if not (folder / above).is_dir():
-                (folder / above).mkdir()
-                shutil.copymode(target / above, folder / above)
+        for parent in reversed(PurePosixPath(path).parents):
+            if not (folder / parent).is_dir():
+                (folder / parent).mkdir()
+                shutil.copymode(target / parent, folder / parent)
         try:
             os.link(target / path, folder / path, follow_symlinks=False)
         except OSError:  # a file system without hard links

@@ -28,11 +28,12 @@ def markers(source: Source, findings: Iterable[Finding], edits: Sequence[tuple[i
     """The marker lines for all open findings; `edits` (start, end, new), sorted, are the edits of the output."""
     areas = [(each.start, each.end) for each in lex(source.utf8) if not each.is_comment]
     newline = source.newline()
+    ranges = [edit[:2] for edit in edits]
     placed: dict[tuple[int, str], Placed] = {}
     for finding in findings:
         if not finding.open:
             continue
-        line = free_line(source, finding.span.line, areas, edits)
+        line = free_line(source, finding.span.line, areas, ranges)
         if (line, finding.code) in placed or finding.code in _marked_above(source, line):
             continue
         start = source.line_starts[line - 1]
@@ -55,11 +56,11 @@ def _one_line(finding: Finding) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3].rstrip() + "..."
 
 
-def free_line(source: Source, line: int, areas: list[tuple[int, int]], edits: Sequence[tuple[int, int, bytes]]) -> int:
+def free_line(source: Source, line: int, areas: Sequence[tuple[int, int]], edits: Sequence[tuple[int, int]]) -> int:
     """The nearest line at or above `line` before which a comment line may stand."""
     while line > 1:
         start = source.line_starts[line - 1]
-        outer = around(areas, start) or around([edit[:2] for edit in edits], start)
+        outer = around(areas, start) or around(edits, start)
         if outer is not None:
             line = source.position(outer)[0]
         elif source.line_text(line - 1).endswith("\\") and not _comment_line(source, line - 1):

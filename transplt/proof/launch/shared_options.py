@@ -36,8 +36,8 @@ class ScriptCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            error.message += f" Options of the script stand behind it: {usage} {end}."
-            raise
+            said = f"{error.message} Options of the script stand behind it: {usage} {end}."
+            raise click.NoSuchOption(error.option_name, said, error.possibilities, error.ctx) from None
 
 
 def spelled_options(command: click.Command) -> frozenset[str]:

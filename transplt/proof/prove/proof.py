@@ -32,7 +32,7 @@ class Proof:
     parts: list[Part] = field(default_factory=list)
     seconds: float = 0.0
     memory: str = ""
-    advice: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list, kw_only=True)
 
     @property
     def verdict(self) -> Verdict:
