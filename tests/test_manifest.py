@@ -54,23 +54,21 @@ def test_force_replaces_an_untouched_output(project: Path, tmp_path: Path) -> No
     assert sorted(os.listdir(tmp_path)) == ["proj", "proj_msft"]
 
 
-@pytest.mark.parametrize("change", ["edited", "added", "link", "report"])
+@pytest.mark.parametrize("change", ["edited", "link", "report"])
 def test_edits_need_discard_edits(project: Path, change: str) -> None:
     out = run(project).output
     if change == "edited":
         (out / "pkg" / "a.py").write_text("mine\n")
         name = "pkg/a.py"
-    elif change == "added":
-        (out / "new.py").write_text("mine\n")
-        name = "new.py"
     elif change == "report":
         with open(out / "change_list.csv", "a") as file:
             file.write("a note of mine\n")
         name = "change_list.csv"
     else:
-        (out / "more.py").symlink_to("b.txt")
-        name = "more.py"
-    with pytest.raises(UsageError, match=rf"was edited after transplt wrote it \({name}\); --discard-edits"):
+        (out / "link.py").unlink()
+        (out / "link.py").write_text("mine\n")
+        name = "link.py"
+    with pytest.raises(UsageError, match=rf"was edited after transplt wrote it \({name}\): .* --discard-edits$"):
         run(project, force=True)
     assert os.path.lexists(out / name)
     run(project, force=True, discard_edits=True)
@@ -78,11 +76,47 @@ def test_edits_need_discard_edits(project: Path, change: str) -> None:
 
 
 def test_many_edits_are_counted(project: Path) -> None:
+    for number in range(8):
+        (project / f"old{number}.py").write_text("old\n")
     out = run(project).output
     for number in range(8):
-        (out / f"new{number}.py").write_text("mine\n")
+        (out / f"old{number}.py").write_text("mine\n")
     with pytest.raises(UsageError, match="and 3 more"):
         run(project, force=True)
+
+
+def test_what_was_added_is_kept_and_said(project: Path, tmp_path: Path) -> None:
+    out = run(project).output
+    (out / "runs" / "1").mkdir(parents=True)
+    (out / "runs" / "1" / "model.pt").write_bytes(b"weights")
+    (out / "runs").chmod(0o700)
+    (out / "pkg" / "mine.py").write_text("mine\n")
+    (out / "data").symlink_to(tmp_path)
+    (project / "pkg" / "a.py").write_text("torch.cuda.x\n")
+    (project / "b.txt").unlink()
+    for _ in range(2):
+        said = "kept 3 files of the old output that transplt did not write: data, pkg/mine.py, runs/1/model.pt"
+        assert run(project, force=True).notes == (said,)
+    assert (out / "pkg" / "a.py").read_text() == "torch.npu.x\n"
+    assert (out / "runs" / "1" / "model.pt").read_bytes() == b"weights"
+    assert (out / "runs").stat().st_mode & 0o777 == 0o700
+    assert (out / "data").is_symlink() and not (out / "b.txt").exists()
+    assert sorted(os.listdir(tmp_path)) == ["proj", "proj_msft"]
+    assert run(project, force=True, discard_edits=True).notes == ()
+    assert sorted(os.listdir(out / "pkg")) == ["a.py"] and not (out / "runs").exists()
+
+
+@pytest.mark.parametrize(("added", "new"), [("new.txt", "new.txt"), ("new/a", "new"), ("reports", "reports/a")])
+def test_what_was_added_stands_in_the_way_of_what_is_new(project: Path, added: str, new: str) -> None:
+    out = run(project).output
+    for path in (out / added, project / new):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(path.name)
+    with pytest.raises(UsageError, match=f"^{added} was added to .*: move yours away, or throw it away with --discard"):
+        run(project, force=True)
+    assert (out / added).read_text() == Path(added).name
+    run(project, force=True, discard_edits=True)
+    assert (out / new).read_text() == Path(new).name
 
 
 def test_what_running_leaves_behind_is_no_edit(project: Path) -> None:

@@ -172,6 +172,7 @@ def test_hooks_and_filters_of_the_repository_do_not_run(project: Path) -> None:
         (("--branch", "-x"), "git does not accept this branch name"),
         (("--branch", "main"), "is checked out"),
         (("--prove", "'"), "--prove"),
+        (("--stubs", "torchvision"), "--stubs and --data are for what --prove runs"),
     ],
 )
 def test_refused(project: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -203,7 +204,7 @@ def test_each_commit_is_proven(project: Path) -> None:
     script = '''\
         import torch
 
-        torch.manual_seed(1)
+        torch.manual_seed(int(open('data/seed.txt').read()))
         model = torch.nn.Linear(4, 2).cuda()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for _ in range(3):
@@ -215,7 +216,9 @@ def test_each_commit_is_proven(project: Path) -> None:
         '''
     (project / "train.py").write_text(textwrap.dedent(script))
     git(project, "commit", "-qam", "a script that trains")
-    output = port(project, "--prove", "train.py")
+    (project / "data").mkdir()
+    (project / "data" / "seed.txt").write_text("1")  # not committed
+    output = port(project, "--prove", "train.py", "--data", "data")
     assert "Compute on the NPU  [equal: 3 steps compared" in output
     assert "equal: 3 steps compared" in git(project, "log", "--format=%B", "npu-port").replace("\n", " ")
 

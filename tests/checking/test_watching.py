@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from transplt.project.options import Options
 
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
     monkeypatch.setattr("transplt.project.checking.watching.time.sleep", lambda seconds: None)
 
 
@@ -69,6 +71,28 @@ def test_the_cache_in_the_project_is_no_change(tmp_path: Path, monkeypatch: pyte
     times = iter([lambda: None, lambda: write(tmp_path / "b.py", "y = 1\n", 1)])
     monkeypatch.setattr("transplt.project.checking.watching.time.sleep", lambda seconds: next(times)())
     assert next(found) == 2  # the third look: the cache alone was no change
+
+
+def test_where_it_prints_to_is_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "a.py", "x = 1\n", 1)
+    with (tmp_path / "log.txt").open("w") as log:
+        monkeypatch.setattr(sys, "__stdout__", log)
+        assert next(looks(tmp_path)) == 1
+    monkeypatch.setattr(sys, "__stdout__", None)
+    assert next(looks(tmp_path)) == 2
+
+
+def test_an_event_ends_the_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "watchfiles")
+    pytest.importorskip("watchfiles")
+    write(tmp_path / "a.py", "x = 1\n", 1)
+    (tmp_path / "pkg").mkdir()
+    write(tmp_path / "pkg" / "b.py", "y = 1\n", 1)
+    found = looks(tmp_path)
+    assert next(found) == 2
+    later = threading.Timer(0.5, write, (tmp_path / "pkg" / "c.py", "z = 1\n", 1))
+    later.start()
+    assert next(found) == 3
 
 
 def test_the_command_goes_on_until_it_is_interrupted(tmp_path: Path) -> None:

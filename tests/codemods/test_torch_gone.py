@@ -20,11 +20,28 @@ from tests.harness import check_noop, check_rewrite
             "from torch.hub import _download_url_to_file\n_download_url_to_file(a, b)",
             "from torch.hub import download_url_to_file as _download_url_to_file\n_download_url_to_file(a, b)",
         ),
+        ("from PIL import Image, PILLOW_VERSION\nx = PILLOW_VERSION",
+         "from PIL import Image, __version__ as PILLOW_VERSION\nx = PILLOW_VERSION"),
+        ("import PIL\nx = PIL.PILLOW_VERSION", "import PIL\nx = PIL.__version__"),
         ("import torch\ntorch.set_deterministic(True)", "import torch\ntorch.use_deterministic_algorithms(True)"),
     ],
 )
 def test_names_that_moved(before: str, after: str) -> None:
     check_rewrite(before + "\n", after + "\n", codes_applied=["NPU153"])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import PIL\nx = PIL.__version__",
+        "from PIL import Image, __version__ as PILLOW_VERSION\nx = PILLOW_VERSION",
+        "PILLOW_VERSION = '7.0.0'\nx = PILLOW_VERSION",
+        "from mine import PILLOW_VERSION\nx = PILLOW_VERSION",
+        "import PIL\nx = hasattr(PIL, 'PILLOW_VERSION')",
+    ],
+)
+def test_the_version_of_pillow_stays(source: str) -> None:
+    check_noop(source + "\n")
 
 
 def test_the_module_itself() -> None:

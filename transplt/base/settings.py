@@ -78,6 +78,7 @@ class Settings:
     similar: bool = False
     unsafe_fixes: bool = False
     annotate: bool = False
+    annotate_edits: bool = False
     texts: bool = False
     docs: bool = False
     style: str = "npu"  # one of STYLES

@@ -65,25 +65,36 @@ def _holds_only(folder: Path, path: str, reports: frozenset[str]) -> bool:
 
 
 def edited_since(folder: Path, manifest: dict[str, Any]) -> list[str]:
-    """Paths that were changed or added in `folder` after transplt wrote it, sorted."""
+    """Paths that transplt wrote into `folder` and that were changed since, sorted."""
+    hashes, links = _written(manifest)
+    return sorted(
+        path
+        for path in _paths(folder, "")
+        if (path in hashes or path in links) and not _as_written(folder / path, hashes.get(path))
+    )
+
+
+def added_since(folder: Path, manifest: dict[str, Any]) -> list[str]:
+    """Paths in `folder` that transplt did not write, sorted: results of a training, data, files of the user."""
+    hashes, links = _written(manifest)
+    known = {*hashes, *links, *manifest.get("kept", [])}
+    return sorted(path for path in _paths(folder, "") if path not in known)
+
+
+def _written(manifest: dict[str, Any]) -> tuple[dict[str, str], set[str]]:
+    """The hashes of the files that transplt wrote, by path, and its links."""
     hashes = {path: item["sha256"] for path, item in manifest["files"].items()} | manifest["reports"]
-    links = set(manifest.get("links", []))
-    brought = {*manifest.get("left_out", []), *manifest.get("kept", [])}
-    edited = []
-    for path in _paths(folder, ""):
-        full = folder / path
-        if full.is_symlink():
-            known = path in links
-        elif path in hashes:
-            try:
-                known = hash_file(str(full)) == hashes[path]
-            except OSError:
-                known = False
-        else:
-            known = path in brought
-        if not known:
-            edited.append(path)
-    return sorted(edited)
+    return hashes, set(manifest.get("links", []))
+
+
+def _as_written(path: Path, digest: str | None) -> bool:
+    """Whether a file has this hash; a link is as it was where there is none."""
+    if path.is_symlink() or digest is None:
+        return path.is_symlink() and digest is None
+    try:
+        return hash_file(str(path)) == digest
+    except OSError:
+        return False
 
 
 def _paths(folder: Path, path: str) -> Iterator[str]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.disk.leftovers import finished, held, hidden, remove_tree
-from transplt.disk.manifest import edited_since, read_manifest
+from transplt.disk.manifest import added_since, edited_since, read_manifest
 
 _SHOWN_FILES = 5
 #: Bytes, on all usual file systems.
@@ -51,8 +52,36 @@ def check_output(source: Path, target: Path, *, force: bool, discard_edits: bool
         names = ", ".join(shown(path) for path in edited[:_SHOWN_FILES])
         more = f" and {len(edited) - _SHOWN_FILES} more" if len(edited) > _SHOWN_FILES else ""
         raise UsageError(
-            f"{shown(target)} was edited after transplt wrote it ({names}{more}); --discard-edits discards these edits"
+            f"{shown(target)} was edited after transplt wrote it ({names}{more}): write elsewhere with -o, or discard "
+            "these edits with --discard-edits"
         )
+
+
+def keep_added(target: Path, folder: Path, taken: Collection[str]) -> list[str]:
+    """What was added to the output `target` that is going to be replaced by `folder`, put there too, as it is: the
+    paths. `taken` are those of the new output. UsageError where both have one. OSError when the system refuses.
+
+    The old output keeps its own: a run that is killed here loses nothing.
+    """
+    manifest = read_manifest(target) if target.is_dir() and not target.is_symlink() else None
+    added = added_since(target, manifest) if manifest is not None else []
+    for path in added:
+        above = (str(each) for each in PurePosixPath(path).parents)
+        if path in taken or any(each in taken and not (folder / each).is_dir() for each in above):
+            raise UsageError(
+                f"{shown(path)} was added to {shown(target)} since transplt wrote it, and the new output has a file of "
+                "that name: move yours away, or throw it away with --discard-edits"
+            )
+    for path in added:
+        for parent in reversed(PurePosixPath(path).parents):
+            if not (folder / parent).is_dir():
+                (folder / parent).mkdir()
+                shutil.copymode(target / parent, folder / parent)
+        try:
+            os.link(target / path, folder / path, follow_symlinks=False)
+        except OSError:  # a file system without hard links
+            shutil.copy2(target / path, folder / path, follow_symlinks=False)
+    return added
 
 
 @dataclass(frozen=True, slots=True)

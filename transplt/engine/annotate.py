@@ -28,19 +28,24 @@ def markers(source: Source, findings: Iterable[Finding], edits: Sequence[tuple[i
     """The marker lines for all open findings; `edits` (start, end, new), sorted, are the edits of the output."""
     areas = [(each.start, each.end) for each in lex(source.utf8) if not each.is_comment]
     newline = source.newline()
+    ranges = [edit[:2] for edit in edits]
     placed: dict[tuple[int, str], Placed] = {}
     for finding in findings:
         if not finding.open:
             continue
-        line = _free_line(source, finding.span.line, areas, edits)
+        line = free_line(source, finding.span.line, areas, ranges)
         if (line, finding.code) in placed or finding.code in _marked_above(source, line):
             continue
         start = source.line_starts[line - 1]
-        match = _INDENT.match(source.utf8, start)
-        indent = match.group().decode() if match else ""
-        text = f"{indent}{MARK}{_one_line(finding)}{newline}"
+        text = f"{indentation(source, start)}{MARK}{_one_line(finding)}{newline}"
         placed[line, finding.code] = Placed(start, start, text, CODE, f"marker for {finding.code}")
     return sorted(placed.values(), key=lambda item: (item.start, item.message))
+
+
+def indentation(source: Source, start: int) -> str:
+    """That of the line which begins at `start`."""
+    match = _INDENT.match(source.utf8, start)
+    return match.group().decode() if match else ""
 
 
 def _one_line(finding: Finding) -> str:
@@ -51,11 +56,11 @@ def _one_line(finding: Finding) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3].rstrip() + "..."
 
 
-def _free_line(source: Source, line: int, areas: list[tuple[int, int]], edits: Sequence[tuple[int, int, bytes]]) -> int:
+def free_line(source: Source, line: int, areas: Sequence[tuple[int, int]], edits: Sequence[tuple[int, int]]) -> int:
     """The nearest line at or above `line` before which a comment line may stand."""
     while line > 1:
         start = source.line_starts[line - 1]
-        outer = _around(areas, start) or _around([edit[:2] for edit in edits], start)
+        outer = around(areas, start) or around(edits, start)
         if outer is not None:
             line = source.position(outer)[0]
         elif source.line_text(line - 1).endswith("\\") and not _comment_line(source, line - 1):
@@ -65,7 +70,7 @@ def _free_line(source: Source, line: int, areas: list[tuple[int, int]], edits: S
     return line
 
 
-def _around(ranges: Sequence[tuple[int, int]], offset: int) -> int | None:
+def around(ranges: Sequence[tuple[int, int]], offset: int) -> int | None:
     """Start of the range that `offset` lies inside of; the ranges are sorted and apart."""
     index = bisect_right(ranges, (offset, -1)) - 1
     if index >= 0 and ranges[index][0] < offset < ranges[index][1]:

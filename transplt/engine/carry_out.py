@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from transplt.base.finding import Effort, FileResult, Finding, Level, Operation, Replacement, Status
 from transplt.base.text.source import splice
 from transplt.edits.edit import Edit, Note
@@ -33,7 +35,7 @@ def carry_out(data: bytes, work: Work) -> FileResult:
     findings += done
     if ignores.lines:
         _look_at_comments(work, ignores, outcome, findings)
-    if work.settings.annotate:
+    if work.settings.annotate or work.settings.annotate_edits:
         _annotate(work, outcome, findings)
     findings.sort(key=Finding.sort_key)
     return FileResult(
@@ -58,19 +60,50 @@ def _look_at_comments(work: Work, ignores: Ignores, outcome: Outcome, findings: 
 
 
 def _annotate(work: Work, outcome: Outcome, findings: list[Finding]) -> None:
-    """Put markers into the output, unless that would break it."""
-    from transplt.engine.annotate import markers
+    """Put markers and marks into the output, unless that would break it."""
+    above: list[Placed] = []
+    below: list[Placed] = []
+    open_ones: list[Placed] = []
+    if work.settings.annotate_edits:
+        from transplt.engine.edit_marks import edit_marks
 
-    marks = markers(work.source, findings, outcome.spliced)
-    spliced = outcome.spliced + [(mark.start, mark.end, mark.text.encode()) for mark in marks]
+        above, below = edit_marks(work.source, _edited(outcome))
+    if work.settings.annotate:
+        from transplt.engine.annotate import markers
+
+        open_ones = markers(work.source, findings, outcome.spliced)
+    begins, ends = {mark.start for mark in above}, {mark.start for mark in below}
+    # At one place: what ends, then a marker of the line below, what begins, then lines that go in.
+    over = [mark for mark in open_ones if mark.start in begins - ends]
+    behind = [mark for mark in open_ones if mark.start in ends]
+    inside = [mark for mark in open_ones if mark not in over and mark not in behind]
+    first, last = [*over, *above], [*inside, *below, *behind]
+    spliced = [*map(_spliced, first), *outcome.spliced, *map(_spliced, last)]
     spliced.sort(key=lambda item: (item[0], item[1]))
     utf8 = splice(work.source.utf8, spliced)
-    try:
-        compile(utf8.decode(), "<source>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    if not _is_the_same(splice(work.source.utf8, outcome.spliced), utf8):
         return
     outcome.data = work.source.encode(utf8)
-    findings += [_line(work, mark) for mark in marks]
+    findings[:] = [*(_line(work, mark) for mark in first), *findings, *(_line(work, mark) for mark in last)]
+
+
+def _spliced(item: Placed) -> tuple[int, int, bytes]:
+    return item.start, item.end, item.text.encode()
+
+
+def _edited(outcome: Outcome) -> list[tuple[int, int, list[str]]]:
+    """Where edits are, and their codes."""
+    edited = [(piece.start, piece.end, [edit.code for edit in piece.edits]) for piece in outcome.pieces]
+    edited += [(item.start, item.end, [item.code]) for item in outcome.lines]
+    return sorted(edited)
+
+
+def _is_the_same(before: bytes, after: bytes) -> bool:
+    """Whether two texts are one program for Python."""
+    try:
+        return ast.dump(ast.parse(before.decode())) == ast.dump(ast.parse(after.decode()))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
 
 
 def _failed(failure: Failure) -> Note:

@@ -17,7 +17,8 @@ def changes(piece: Document) -> Finds:
     """What a migration does to the piece. One that Python cannot read, or whose edits do not fit, gets none."""
     from transplt.engine.engine import migrate_source  # the editors of other kinds do without it
 
-    settings = replace(piece.settings, picked=None)  # of its edits all are made, or none: they are a group
+    # Of its edits all are made, or none: they are a group. A comment has no place in one line.
+    settings = replace(piece.settings, picked=None, annotate=False, annotate_edits=False)
     result = migrate_source(piece.utf8, piece.path, settings, piece.project)
     if result.status is not Status.OK:
         return

@@ -31,6 +31,7 @@ class Config:
     similar: bool | None = None
     unsafe_fixes: bool | None = None
     annotate: bool | None = None
+    annotate_edits: bool | None = None
     texts: bool | None = None
     docs: bool | None = None
     copy_all: bool | None = None
@@ -49,7 +50,7 @@ class Config:
         return inner.relative_to(self.folder).as_posix() + "/"
 
 
-_BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "texts", "docs", "copy-all")
+_BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "annotate-edits", "texts", "docs", "copy-all")
 _KEYS = (
     "torch-version", "style", "torch-npu-import", *_BOOLEANS, "file-budget", "rules", "exclude", "per-file-ignores",
     EXTEND,

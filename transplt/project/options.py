@@ -52,6 +52,7 @@ class Options:
     similar: bool | None = None
     unsafe_fixes: bool | None = None
     annotate: bool | None = None
+    annotate_edits: bool | None = None
     texts: bool | None = None
     docs: bool | None = None
     copy_all: bool | None = None

@@ -117,17 +117,19 @@ def proof_between(
     worlds: tuple[int, ...],
     progress: Callable[[str], None],
     data: tuple[str, ...] = (),
+    elsewhere: Path | None = None,
 ) -> Proof | None:
     """The proof of what was written to `target`; without one only whether it could be run. UsageError where not.
 
-    `data` are folders of the project that are linked, not copied.
+    `data` are folders of the project that are linked, not copied; where the project lacks them, from `elsewhere`.
     """
     try:
         options, _ = for_output(run, target or source)
         original = find_project(source if source.is_dir() else source.parent, options.script, data)
+        original = replace(original, elsewhere=elsewhere)
         if target is None:
             return None
-        migrated = replace(find_project(target, options.script, data), elsewhere=original.root)
+        migrated = replace(find_project(target, options.script, data), elsewhere=elsewhere or original.root)
         with Warm() as warm:
             return between(original, migrated, options, progress, warm).prove(worlds)
     except CannotRun as error:

@@ -14,7 +14,7 @@ from transplt.base.finding import Finding
 from transplt.disk.leftovers import remove_leftovers
 from transplt.disk.manifest import LEFT_OUT, MANIFEST, read_manifest, reports_of
 from transplt.disk.mirror import WriteError, write_file
-from transplt.disk.publish import Staging, check_output, make_folders, publish, set_folder_modes, staging
+from transplt.disk.publish import Staging, check_output, keep_added, make_folders, publish, set_folder_modes, staging
 from transplt.disk.walk import Entry, Inventory, walk
 from transplt.edits.imports import CODE as IMPORTED
 from transplt.files.dependencies.codes import ADDED, NOT_ADDED
@@ -89,6 +89,8 @@ def analyse_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
 #: Bytes of a path on Linux, its final NUL left out; and what the name of a hidden sibling has more than the output's.
 _LONGEST_PATH = 4095
 _STAGING_BYTES = 20
+#: How many files a sentence names.
+_SHOWN = 5
 _NOTHING = "; nothing was left behind"
 
 
@@ -151,6 +153,10 @@ def _fill(
         theirs, notes = keep_beside(yours, stage.folder, result.files)
         result = replace(result, kept=tuple(theirs), notes=(*result.notes, *notes))
         taken = _paths(found) | {record.path for record in result.helpers} | {*theirs}
+    if not plan.options.discard_edits:
+        added = keep_added(plan.target, stage.folder, taken)
+        result = replace(result, notes=(*result.notes, *_said_of(added)))
+        taken |= {*added}
     result, reports = write_reports(result, stage.folder, taken, page)
     if plan.settings.entry and not report_only:
         from transplt.project.launch import LAUNCH, write_launch
@@ -172,6 +178,16 @@ def _fill(
     top = 0o755 if plan.single else stat.S_IMODE(os.stat(plan.source).st_mode)
     set_folder_modes(stage, found.folders, top)
     return result
+
+
+def _said_of(added: list[str]) -> list[str]:
+    """What was kept of the output that is replaced, as a sentence."""
+    if not added:
+        return []
+    more = f" and {len(added) - _SHOWN} more" if len(added) > _SHOWN else ""
+    noun = "file" if len(added) == 1 else "files"
+    names = ", ".join(map(shown, added[:_SHOWN]))
+    return [f"kept {len(added)} {noun} of the old output that transplt did not write: {names}{more}"]
 
 
 def _paths(found: Inventory) -> set[str]:

@@ -26,6 +26,7 @@ def _lines(result: RunResult) -> Iterator[str]:
     yield (
         f"options: style={settings.style} specify_device={settings.specify_device} similar={settings.similar} "
         f"unsafe_fixes={settings.unsafe_fixes} annotate={settings.annotate} texts={settings.texts} docs={settings.docs}"
+        f"{' annotate_edits=True' if settings.annotate_edits else ''}"
     )
     if settings.amp != "off":
         level = f", level {settings.opt_level or 'O2 where it is right, else O1'}" if settings.amp == "apex" else ""

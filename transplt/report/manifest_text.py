@@ -35,6 +35,7 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
             "similar": settings.similar,
             "unsafe_fixes": settings.unsafe_fixes,
             "annotate": settings.annotate,
+            "annotate_edits": settings.annotate_edits,
             "texts": settings.texts,
             "docs": settings.docs,
             **({"amp": settings.amp, "opt_level": settings.opt_level} if settings.amp == "apex" else {}),

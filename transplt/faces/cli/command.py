@@ -143,7 +143,8 @@ SECTIONS = (
     ("Mixed precision", "amp amp_dtype opt_level loss_scale combine_ddp amp_flag"),
     ("Proof on the emulated card", "prove command stubs data card_pack"),
     ("Which findings", "select ignore since baseline update_baseline"),
-    ("What is reported", "output_format output_file statistics page analysis annotate language verbose quiet "
+    ("What is reported", "output_format output_file statistics page analysis annotate annotate_edits language verbose "
+                         "quiet "
                          "exit_zero"),
 )  # fmt: skip
 #: Options from which on a help has sections.

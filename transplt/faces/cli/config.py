@@ -45,7 +45,10 @@ def project_around(path: Path, isolated: bool) -> CheckedProject:
     return open_project(full if full.is_dir() else full.parent, Options(isolated=isolated))
 
 
-_BY_NAME = ("style", "torch_npu_import", "specify_device", "similar", "unsafe_fixes", "annotate", "texts", "docs")
+_BY_NAME = (
+    "style", "torch_npu_import", "specify_device", "similar", "unsafe_fixes", "annotate", "annotate_edits",
+    "texts", "docs",
+)  # fmt: skip
 
 
 def settings_in_force(project: CheckedProject, path: Path) -> list[tuple[str, Any, str]]:

@@ -50,6 +50,16 @@ def _stubs(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) 
     return given
 
 
+STUBS = click.option(
+    "--stubs",
+    multiple=True,
+    is_eager=True,
+    callback=_stubs,
+    metavar="FILE",
+    help="With --prove: replace data sets by FILE or a built-in stub: torchvision=256 draws 256 pictures "
+    "(`--stubs list`).",
+)
+DATA = click.option("--data", multiple=True, metavar="PATH", help="With --prove: link this data instead of copying it.")
 _PLACES = (
     click.option(
         "-i", "--input", "source", type=FILE, metavar="PATH", help="The folder or .py file to migrate; never changed."
@@ -108,23 +118,16 @@ _EDITS = (
 )
 _OUTPUT = (
     EXECUTOR,
-    click.option("--force", is_flag=True, help="Replace an output that transplt wrote earlier."),
-    click.option("--discard-edits", is_flag=True, help="With --force: even if it was edited since then."),
+    click.option("--force", is_flag=True, help="Replace an earlier output; what was added to it is kept."),
+    click.option("--discard-edits", is_flag=True, help="With --force: also discard what was edited or added since."),
     click.option("--copy-all", is_flag=True, default=None, help="Also copy files over 10 MB."),
     click.option(
         "--prove",
         metavar="COMMAND",
         help="Run COMMAND ('train.py --epochs 1') before and after, compare, and take back what does not hold.",
     ),
-    click.option(
-        "--stubs",
-        multiple=True,
-        is_eager=True,
-        callback=_stubs,
-        metavar="FILE",
-        help="With --prove: replace data sets and downloads by FILE, or by a built-in stub (`--stubs list`).",
-    ),
-    click.option("--data", multiple=True, metavar="PATH", help="With --prove: link this data instead of copying it."),
+    STUBS,
+    DATA,
     CARD_PACK,
     click.option("--diff", is_flag=True, help="Print the edits as a patch; change nothing."),
     click.option("--no-html", "page", is_flag=True, callback=_not, help="Leave out report.html."),
@@ -135,6 +138,9 @@ _OUTPUT = (
     ),
     click.option(
         "--annotate", is_flag=True, default=None, help="Add a comment above each line that needs manual work."
+    ),
+    click.option(
+        "--annotate-edits", is_flag=True, default=None, help="Put comments above and below edits in Python files."
     ),
     EXIT_ZERO,
     LANGUAGE,

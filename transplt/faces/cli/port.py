@@ -12,7 +12,7 @@ from transplt.base.errors import UsageError
 from transplt.base.language import gettext, ngettext, spoken_on
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LANGUAGE, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE
-from transplt.faces.cli.migrate import CARD_PACK, PLAN, edit_options
+from transplt.faces.cli.migrate import CARD_PACK, DATA, PLAN, STUBS, edit_options
 from transplt.render.spelling import QUIET
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     metavar="COMMAND",
     help="Run COMMAND ('train.py --epochs 1') before and after each decision and compare.",
 )
+@STUBS
+@DATA
 @CARD_PACK
 @PLAN
 @edit_options
@@ -38,7 +40,16 @@ if TYPE_CHECKING:
 @LANGUAGE
 @QUIET
 def port_command(
-    project: str, *, branch: str, command: str, card_pack: str | None, exit_zero: bool, quiet: bool, **given: Any
+    project: str,
+    *,
+    branch: str,
+    command: str,
+    stubs: tuple[str, ...],
+    data: tuple[str, ...],
+    card_pack: str | None,
+    exit_zero: bool,
+    quiet: bool,
+    **given: Any,
 ) -> int:
     """Migrate the committed files of PROJECT (a folder in a git repository) as a branch of small commits.
 
@@ -47,6 +58,8 @@ def port_command(
     result, `git branch -D npu-port` undoes it. Another call continues from the tip of the branch, your commits
     included.
     """
+    if (stubs or data) and not command:
+        raise UsageError("--stubs and --data are for what --prove runs; give it too")
     if card_pack is not None and not command:
         raise UsageError("--card-pack needs --prove")
     from transplt.project.options import Options
@@ -58,6 +71,8 @@ def port_command(
         command,
         lambda text: None if quiet else to_stderr(f"port: {text} ..."),
         card_pack,
+        stubs,
+        data,
     )
     if not quiet:
         with spoken_on(sys.stderr):

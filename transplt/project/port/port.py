@@ -42,6 +42,7 @@ from transplt.project.port.decisions import ON_REQUEST, Decision
 from transplt.project.port.steps import Changed, replays, steps_of
 from transplt.project.proving import pack_of, proof_between, run_of
 from transplt.project.tree import diff_tree, migrate_tree
+from transplt.proof.launch.options import RunOptions
 from transplt.proof.prove.card_pack import check_pack
 from transplt.render.cell import many
 from transplt.render.verdict import Verdict, Word
@@ -104,9 +105,16 @@ class _Branch:
 
 
 def port(
-    options: Options, branch: str, command: str, progress: Callable[[str], None], card_pack: str | None = None
+    options: Options,
+    branch: str,
+    command: str,
+    progress: Callable[[str], None],
+    card_pack: str | None = None,
+    stubs: tuple[str, ...] = (),
+    data: tuple[str, ...] = (),
 ) -> Port:
-    """Makes the branch, or goes on with it; `card_pack` names a folder, into which the tip is packed for the card.
+    """Makes the branch, or goes on with it; `card_pack` names a folder, into which the tip is packed for the card;
+    `stubs` and `data` are those of `transplt prove`, where data may lie in the working tree, not committed.
 
     UsageError where there is no repository or no branch can be made.
     """
@@ -116,7 +124,8 @@ def port(
         raise UsageError(f"{shown(project)} is no folder of a git repository; `transplt -i` migrates any folder")
     try:
         pack = check_pack(Path(card_pack), project) if card_pack is not None else None
-        return _port(project, Path(os.path.realpath(top)), options, branch, command, progress, pack)
+        run = run_of(command, stubs) if command else None
+        return _port(project, Path(os.path.realpath(top)), options, branch, run, progress, pack, data)
     except FileNotFoundError as error:
         if shutil.which("git") is not None:  # such as no folder for temporary files
             raise CannotFinish(f"{reason(error)}; the branch was not changed") from error
@@ -130,12 +139,12 @@ def _port(
     top: Path,
     options: Options,
     branch: str,
-    command: str,
+    run: RunOptions | None,
     progress: Callable[[str], None],
     card_pack: Path | None,
+    data: tuple[str, ...],
 ) -> Port:
     tip, head = _begin(top, branch)
-    run = run_of(command) if command else None
     prefix = "" if project == top else project.relative_to(top).as_posix() + "/"
     with tempfile.TemporaryDirectory(prefix="transplt-port-") as name:
         scratch = Path(name)
@@ -170,8 +179,9 @@ def _port(
             state = frozenset((file.path, hash(read_regular(grown.folder / file.path, OTHER))) for file in files)
             if state not in proofs:
                 progress(f"proving: {decision.subject.lower()}")
-                proof = proof_between(reference, after / prefix, run, (1,), progress)
+                proof = proof_between(reference, after / prefix, run, (1,), progress, data, project)
                 assert proof is not None
+                done.notes += [line for line in proof.advice if line not in done.notes]
                 proofs[state] = proof.verdict
             return proofs[state]
 
@@ -180,7 +190,7 @@ def _port(
             grown.tip, done.commits = tip or head, []
         _commit_checklist(grown, done, given, scratch)
         if run is not None and card_pack is not None:
-            pack = pack_of(reference, grown.folder, run, card_pack, progress)
+            pack = pack_of(reference, grown.folder, run, card_pack, progress, data)
             done.notes.append(f"card pack: {pack}")
         if done.commits:
             move_branch(top, branch, grown.tip, tip)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import click
@@ -15,7 +16,17 @@ from transplt.base.settings import DEFAULT_TORCH_VERSION
 from transplt.disk.replace import write_asked_for
 from transplt.proof.launch.dumping import asked_for, folder_summary, with_dump_options
 from transplt.proof.launch.options import LIMITS, RunOptions, UsageError
-from transplt.proof.launch.shared_options import NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION, CardName, card_option
+from transplt.proof.launch.shared_options import (
+    NPUS,
+    PYTHON,
+    SECONDS,
+    STUBS,
+    TORCH_VERSION,
+    CardName,
+    ScriptCommand,
+    card_option,
+    spelled_options,
+)
 from transplt.proof.launch.warm import Warm
 from transplt.render.verdict import Word
 from transplt.rules.card_limits import card_named
@@ -42,6 +53,7 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
 @click.command(
     "run",
     help=_HELP.format(words=_WORDS, limits="\n".join(f"  - {limit}" for limit in LIMITS)),
+    cls=ScriptCommand,
     context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
 )
 @click.option("-m", "--module", is_flag=True, help="SCRIPT is the name of a module, as with python -m.")
@@ -125,23 +137,29 @@ def run_command(
         dump = asked_for(dump_folder, dump_task, dump_level, dump_format, dump_steps, seed, faults)
         if dump is not None and context.get_parameter_source("random") is ParameterSource.DEFAULT:
             random = "cpu"  # or the two hosts would draw other numbers
+        if args[:1] == ("--",):  # as `transplt prove` has it
+            args = args[1:]
         options = RunOptions(
             script, args, python, module, torch_version or "", npus, nproc, cuda, cpu_fallback, random, stubs, shapes,
             reference, timeout, card=card, host=host, dump=dump,
         )  # fmt: skip
-        code = run(options, report, context.find_object(Warm))
+        code = run(options, report, context.find_object(Warm), spelled_options(context.command))
     except UsageError as error:
         click.echo(f"Error: {error}", err=True)
         return 2
     return 0 if exit_zero and code == 1 else code
 
 
-def run(options: RunOptions, report_path: Path | None, warm: Warm | None = None) -> int:
-    """Run, report, and return the exit code; `warm` forks the processes. UsageError when the run cannot start."""
+def run(
+    options: RunOptions, report_path: Path | None, warm: Warm | None = None, own: Collection[str] = ()
+) -> int:
+    """Run, report, and return the exit code; `warm` forks the processes, `own` are the command's options. UsageError
+    when the run cannot start."""
     from dataclasses import replace
 
     from transplt.disk.manifest import read_manifest
     from transplt.proof.launch import interpreter, reference, runner
+    from transplt.proof.launch.advice import Asked, advice
     from transplt.proof.launch.edits import find_migration
     from transplt.proof.launch.report import as_text, build
 
@@ -169,6 +187,8 @@ def run(options: RunOptions, report_path: Path | None, warm: Warm | None = None)
         compared = {"original": str(options.reference), **reference.compare(originals[0], originals[1], outcome)}
     command = [options.script, *options.arguments]
     result = build(outcome, migration, command, torch, version, options.timeout, compared)
+    asked = Asked("run", options, migration.root if migration is not None else Path.cwd(), Path.cwd(), own)
+    result.advice = advice(asked, outcome.code, outcome.processes)
     if migration is not None:
         result.prove(read_manifest(migration.root))
     sys.stdout.flush()

@@ -42,6 +42,7 @@ class Report:
     seconds: float = 0.0
     actions: list[dict[str, Any]] = field(default_factory=list)
     memory: list[Use] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
 
     @property
     def seen(self) -> list[Seen]:
@@ -80,6 +81,7 @@ class Report:
             "dynamic_shapes": self.shapes,
             "reference": self.reference,
             "notes": self.notes,
+            "advice": self.advice,
             "actions": self.actions,
             "seconds": round(self.seconds, 1),
         }
@@ -217,6 +219,7 @@ def as_text(report: Report, limit: int = 20) -> str:
             place = f"{error['path']}:{error['line']}: " if error.get("path") else ""
             rank = f"rank {process['rank']}: " if process["rank"] is not None else ""
             lines.append(f"  {rank}{place}{error['reason']}")
+    lines += [f"  what helps: {line}" for line in report.advice]
     if silent := [_finding_line(f) for f in report.findings if f["code"] == SILENT]:
         lines.append(f"  operators with known silent errors, under the known conditions: {len(silent)}")
         lines += _cut([f"  {line}" for line in silent], limit)

@@ -26,6 +26,25 @@ def list_stubs(context: click.Context, option: click.Parameter, given: tuple[str
     return given
 
 
+class ScriptCommand(click.Command):
+    """A command that starts a script: says of an option that it does not know where those of the script stand."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click has it. NoSuchOption with one more sentence."""
+        usage = " ".join(["transplt", self.name or "", *self.collect_usage_pieces(ctx)[1:-1]])
+        end = "ARGS" if not ctx.allow_interspersed_args else "-- ARGS"
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            said = f"{error.message} Options of the script stand behind it: {usage} {end}."
+            raise click.NoSuchOption(error.option_name, said, error.possibilities, error.ctx) from None
+
+
+def spelled_options(command: click.Command) -> frozenset[str]:
+    """All spellings of the options of a command."""
+    return frozenset(name for each in command.params if isinstance(each, click.Option) for name in each.opts)
+
+
 STUBS = click.option(
     "--stubs",
     type=click.Path(),
@@ -33,7 +52,8 @@ STUBS = click.option(
     is_eager=True,
     callback=list_stubs,
     metavar="FILE",
-    help="Replace data sets and downloads by FILE, or by a built-in stub (`--stubs list`).",
+    help="Replace data sets and downloads by FILE, or by a built-in stub: torchvision draws random pictures, "
+    "torchvision=256 so many in each data set (`--stubs list` names all).",
 )
 NPUS = click.option(
     "--npus", type=click.IntRange(1, 64), default=8, show_default=True, help="Number of cards of the emulated host."

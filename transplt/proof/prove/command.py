@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,17 @@ from transplt.base.settings import DEFAULT_TORCH_VERSION
 from transplt.disk.replace import write_asked_for
 from transplt.proof.kernels.asked import Asked
 from transplt.proof.launch.options import RunOptions, Trace, UsageError
-from transplt.proof.launch.shared_options import CARD_PACK, DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
+from transplt.proof.launch.shared_options import (
+    CARD_PACK,
+    DATA,
+    NPUS,
+    PYTHON,
+    SECONDS,
+    STUBS,
+    TORCH_VERSION,
+    ScriptCommand,
+    spelled_options,
+)
 from transplt.render.spelling import formerly
 
 if TYPE_CHECKING:
@@ -49,6 +60,7 @@ _REPORT = click.Path(dir_okay=False, path_type=Path)
 @click.command(
     "prove",
     help=_HELP,
+    cls=ScriptCommand,
     context_settings={"allow_interspersed_args": True, "help_option_names": ["-h", "--help"]},
 )
 @click.option("--main", default="", metavar="FILE", help="The script to run in both folders (default: main.py).")
@@ -183,8 +195,9 @@ def prove_command(
         if calls is not None or save_calls is not None or tolerance:
             raise UsageError("--calls, --save-calls and --tolerance need --kernels.")
         code = prove(
-            original, migrated, options, _worlds(nproc), again, data, json_path, html_path, card_pack, no_cache=no_cache
-        )
+            original, migrated, options, _worlds(nproc), again, data, json_path, html_path, card_pack,
+            no_cache=no_cache, own=spelled_options(context.command),
+        )  # fmt: skip
     except UsageError as error:
         click.echo(f"Error: {error}", err=True)
         return 2
@@ -203,9 +216,10 @@ def prove(
     card_pack: Path | None = None,
     *,
     no_cache: bool = False,
+    own: Collection[str] = (),
 ) -> int:
-    """Prove, report, and return the exit code. `command` is what makes the proof again. UsageError when no run can be
-    started."""
+    """Prove, report, and return the exit code. `command` is what makes the proof again, `own` are the command's
+    options. UsageError when no run can be started."""
     from transplt.proof.launch.warm import Warm
     from transplt.proof.prove.card_pack import check_pack, write_pack
     from transplt.proof.prove.known import Known
@@ -229,7 +243,7 @@ def prove(
     with Warm() as warm:
         say = partial(click.echo, err=True)
         prover = between(before, after, options, lambda text: say(f"transplt prove: {text} ..."), warm, known)
-        proof = prover.prove(worlds)
+        proof = prover.prove(worlds, own)
     torchrun = prover.migrated.torchrun
     text, record = as_text(proof), as_json(proof, made)
     click.echo(text)  # before files that may not be written

@@ -6,7 +6,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from transplt.proof.launch.options import UsageError
 
 #: Bytes of a project that are copied for each run; data beside the sources are linked with --data.
 LIMIT = 512 * 1024 * 1024
+#: How many scripts a message names.
+_NAMED = 5
 _LEFT = shutil.ignore_patterns(
     ".git", ".hg", ".svn", "__pycache__", ".venv", "venv", "node_modules", ".tox", "*.egg-info"
 )
@@ -44,14 +46,8 @@ class Project:
         return self._names(b"MASTER_PORT", b"tcp://")
 
     def _names(self, *words: bytes) -> bool:
-        for path in self.root.rglob("*.py"):
-            try:
-                text = read_regular(path, SOURCE)
-            except OSError:
-                continue
-            if any(word in text for word in words):
-                return True
-        return False
+        texts = map(_read, self.root.rglob("*.py"))
+        return any(word in text for text in texts for word in words)
 
     def copy_to(self, folder: Path) -> Path:
         """A copy in `folder`, under the name of the project: the copy's root. UsageError for what cannot be read."""
@@ -111,7 +107,8 @@ def find_projects(original: Path, migrated: Path, main: str, data: tuple[str, ..
     """Both programs; scripts in sub-folders are started as `transplt run` starts them, in the folders of their
     projects. UsageError as for `find_project`."""
     above = _above(original, migrated) if original.is_file() and migrated.is_file() else 0
-    return find_project(original, main, data, above), find_project(migrated, main, data, above)
+    before, after = find_project(original, main, data, above), find_project(migrated, main, data, above)
+    return before, replace(after, elsewhere=before.root)  # a migration copies no data
 
 
 def _above(original: Path, migrated: Path) -> int:
@@ -147,7 +144,7 @@ def find_project(given: Path, main: str, data: tuple[str, ...], above: int = 0) 
         root = given.resolve()
         script = _inside(main or "main.py", given, "--main")
         if not (root / script).is_file():
-            hint = "" if main else "; name the script with --main"
+            hint = "" if main else f"; name the script with --main{_scripts(root)}"
             raise UsageError(f"no such script: {shown(script)} in {shown(str(given))}{hint}.")
         project = Project(root, script, linked)
     size = _size(project)
@@ -157,6 +154,19 @@ def find_project(given: Path, main: str, data: tuple[str, ...], above: int = 0) 
             "with --data, to link them instead of copying."
         )
     return project
+
+
+def _scripts(root: Path) -> str:
+    """Those at the top of a project, as a hint: ` (there is run.py)`."""
+    found = [path.name for path in sorted(root.glob("*.py")) if b"__main__" in _read(path)][:_NAMED]
+    return f" (there is {', '.join(found)})" if found else ""
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_regular(path, SOURCE)
+    except OSError:
+        return b""
 
 
 def _inside(path: str, given: Path, option: str) -> str:

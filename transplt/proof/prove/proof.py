@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
+from transplt.proof.launch.advice import Asked, advice
 from transplt.proof.launch.memory import in_words, uses
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.warm import Warm
@@ -26,11 +27,12 @@ from transplt.rules.silent_errors import CODE as SILENT
 @dataclass
 class Proof:
     """All comparisons of two programs. The verdict is the gravest of theirs, and names what was not compared. `memory`
-    is what the migrated program held of its card, in words."""
+    is what the migrated program held of its card, in words, `advice` what helps where a program stops."""
 
     parts: list[Part] = field(default_factory=list)
     seconds: float = 0.0
     memory: str = ""
+    advice: list[str] = field(default_factory=list, kw_only=True)
 
     @property
     def verdict(self) -> Verdict:
@@ -49,8 +51,9 @@ class Prover:
     inserted: dict[str, list[int]]
     announce: Callable[[str], None]
 
-    def prove(self, worlds: tuple[int, ...]) -> Proof:
-        """Compare with each number of processes; one process first, since the others are held against the original."""
+    def prove(self, worlds: tuple[int, ...], own: Collection[str] = ()) -> Proof:
+        """Compare with each number of processes; one process first, since the others are held against the original.
+        `own` are the options of the command."""
         proof = Proof()
         self.announce("the original on a stand-in for CUDA")
         reference = self.original.run()
@@ -69,6 +72,8 @@ class Prover:
                 proof.parts += Several(self.original, self.migrated, self.announce).parts(world, reference)
         proof.parts[:] = [self._pointed(part) for part in proof.parts]
         proof.parts[0].findings.remarks += [*_notes(reference, alone), *_silent(alone)]
+        proof.advice += self._advice(reference, alone, own)
+        proof.parts[0].findings.remarks += proof.advice
         if all(part.verdict.word in (Word.EQUAL, Word.RUNS) for part in proof.parts):
             self.announce("the migrated program as its user starts it")
             started = as_started(self.original, self.migrated, tuple(sorted({*worlds} & {1} | {worlds[-1]})))
@@ -78,6 +83,16 @@ class Prover:
             what = f"{many(known.used, 'run')} of the original from the cache (--no-cache repeats them)"
             proof.parts[0].findings.remarks.append(what)
         return proof
+
+    def _advice(self, reference: Run, alone: Run, own: Collection[str]) -> Iterator[str]:
+        """What helps where a program stops, the original first: what both lack helps both."""
+        for side, run in ((self.original, reference), (self.migrated, alone)):
+            if run.stop is not None and run.outcome.code:
+                root = side.project.elsewhere or side.project.root
+                asked = Asked("prove", replace(side.options, script=side.project.main), root, root, own)
+                if lines := advice(asked, run.outcome.code, run.outcome.processes):
+                    yield from (f"what helps: {line}" for line in lines)
+                    return
 
     def _pointed(self, part: Part) -> Part:
         """With the line that may cause its first difference."""

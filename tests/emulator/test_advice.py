@@ -1,0 +1,153 @@
+"""What a stopped run says of what is missing around it, with the command to type."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.emulator.test_report import process, raised
+from transplt.faces.cli.main import main as transplt
+from transplt.proof.launch.advice import Asked, advice
+from transplt.proof.launch.options import RunOptions
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A migrated project `out/net`, whose parent's parent is the current folder."""
+    folder = tmp_path / "out" / "net"
+    for each in ("data", "models", "scripts"):
+        (folder / each).mkdir(parents=True)
+    (folder / "data" / "train.csv").write_text("")
+    (folder / "tools.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def told(root: Path, reason: str, *, command: str = "run", stubs: tuple[str, ...] = (), **values: Any) -> list[str]:
+    options = RunOptions("out/net/main.py", (), "/py/python", stubs=stubs)
+    kind, _, message = reason.partition(": ")
+    asked = Asked(command, options, root, root if command == "prove" else Path.cwd(), ("--python",))
+    return advice(asked, 1, [process(exception=raised(kind, message), **values)])
+
+
+STAND_IN = "random pictures and untrained models in its place (torchvision=256: 256 pictures in each data set); or "
+STAND_IN += "install it: /py/python -m pip install torchvision"
+BRINGS = "install the package that brings yaml for /py/python (-m pip install), or name with --python an interpreter "
+OWN = "is the project's own, at its top"
+BRINGS += "that has PyTorch and it"
+
+
+@pytest.mark.parametrize(
+    ("reason", "command", "stubs", "line"),
+    [
+        ("No module named 'torchvision'", "run", (), f"say --stubs torchvision before SCRIPT: {STAND_IN}"),
+        ("No module named 'torchvision.datasets'", "prove", (), f"say --stubs torchvision: {STAND_IN}"),
+        ("No module named 'yaml'", "run", (), BRINGS),
+        ("No module named 'yaml.x'", "prove", (), BRINGS),
+        ("No module named 'models'", "run", (), f"models {OWN}: cd out/net && transplt run ... -m main ..."),
+        ("No module named 'tools'", "prove", (),
+         f"tools.py {OWN}: PYTHONPATH=. transplt prove ..., since each run starts there"),
+    ],
+)  # fmt: skip
+def test_a_missing_module(reason: str, command: str, stubs: tuple[str, ...], line: str, root: Path) -> None:
+    assert told(root, f"ModuleNotFoundError: {reason}", command=command, stubs=stubs) == [line]
+
+
+STARTED = "the script started in the current folder"
+FILE = "FileNotFoundError: [Errno 2] No such file or directory: "
+
+
+@pytest.mark.parametrize(
+    ("path", "command", "line"),
+    [
+        ("./data/train.csv", "run",
+         f"data is in out/net, and {STARTED}: cd out/net && transplt run ... main.py ..."),
+        # What the script writes: only its folder can be there.
+        ("data/result.png", "run",
+         f"data is in out/net, and {STARTED}: cd out/net && transplt run ... main.py ..."),
+        ("../data/a.csv", "prove", "each run starts in a copy of its project, and ../data/a.csv leads out of it: "),
+        ("coco/a.csv", "prove", "put the data, a link to them or a small file of the same form at "
+         "out/net/coco/a.csv and say --data coco, which both programs get; or "),
+        ("out/net/tools.py", "prove",
+         "each run starts in a copy of its project: name out/net/tools.py by its whole path, "),
+        ("/nowhere/a.csv", "run", "there is no /nowhere/a.csv on this machine: "),
+        ("/nowhere/a.csv", "prove", "there is no /nowhere/a.csv on this machine: "),
+    ],
+)  # fmt: skip
+def test_a_missing_file(path: str, command: str, line: str, root: Path) -> None:
+    (found,) = told(root, f"{FILE}'{path}'", command=command)
+    assert found.startswith(line)
+
+
+def test_data_that_are_nowhere_name_the_working_folder(root: Path) -> None:
+    (line,) = told(root, f"{FILE}'coco/a.csv'")
+    assert line.startswith(f"the script looks for coco/a.csv in {Path.cwd()}, where it started: ")
+
+
+BEHIND = "what stands behind is for the script"
+
+
+def test_too_few_pictures(root: Path) -> None:
+    note = {"MNIST of torchvision was 16 random pictures": 1}
+    error = "RuntimeError: shape '[128]' is invalid for input of size 16"
+    few = "data sets had 16 pictures, fewer than a batch may need: --stubs torchvision=256 makes more"
+    assert told(root, error, stubs=("torchvision",), notes=note) == [few]
+    assert told(root, error, stubs=("torchvision=16",), notes=note) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "code", "lines"),
+    [
+        ("main.py", ("--stubs", "torchvision"), 2,
+         [f"--stubs is an option of transplt run, which stands before SCRIPT; {BEHIND}"]),
+        ("main.py", ("--stubs=x", "--npus"), 2,
+         [f"--stubs, --npus are options of transplt run, which stand before SCRIPT; {BEHIND}"]),
+        ("main.py", ("--lr", "1"), 2, []),
+        ("main.py", ("--stubs",), 1, []),
+        ("main.py", ("--stubs",), 0, []),
+        ("out/net/scripts/a.sh", (), 2,
+         ["launch scripts start in the current folder: cd out/net && transplt run ... scripts/a.sh ..."]),
+    ],
+)  # fmt: skip
+def test_a_command_line_that_is_not_understood(
+    script: str, arguments: tuple[str, ...], code: int, lines: list[str], root: Path
+) -> None:
+    asked = Asked("run", RunOptions(script, arguments, "python"), root, Path.cwd(), ("--stubs", "--npus"))
+    assert advice(asked, code, [process(torch="")]) == lines
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run --epochs 1 main.py", "Options of the script stand behind it: transplt run SCRIPT ARGS."),
+        ("prove a b --epochs 1", "Options of the script stand behind it: transplt prove ORIGINAL MIGRATED -- ARGS."),
+    ],
+)
+def test_an_option_of_the_script_at_the_wrong_place(words: str, said: str, root: Path) -> None:
+    done = CliRunner().invoke(transplt, words.split())
+    assert done.exit_code == 2 and f"No such option '--epochs'. {said}" in " ".join(done.output.split())
+
+
+@pytest.mark.torch
+def test_a_run_says_it(root: Path, tmp_path: Path) -> None:
+    from tests.forked import transplt_run
+
+    (root / "main.py").write_text("import sys\nprint(sys.argv[1:])\nimport torch\nopen('coco/a.csv')\n")
+    code, output, errors = transplt_run([str(root / "main.py"), "--", "--lr", "1"], tmp_path)
+    assert (code, output) == (1, "['--lr', '1']\n")
+    assert f"\n  what helps: the script looks for coco/a.csv in {tmp_path}, where it started: " in errors
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_proof_says_it(root: Path, tmp_path: Path) -> None:
+    (root / "main.py").write_text("import torch\nopen('coco/a.csv')\n")
+    shutil.copytree(root, tmp_path / "net")
+    done = CliRunner().invoke(transplt, ["prove", "net", "out/net", "--python", sys.executable, "--no-cache"])
+    at = "put the data, a link to them or a small file of the same form at net/coco/a.csv "
+    assert f"    what helps: {at}" in done.output

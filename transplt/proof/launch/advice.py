@@ -1,0 +1,188 @@
+"""What the user can do where a script stopped for what is missing around it: a package, data, a working folder, an
+option at the wrong place. Each line has the command to type."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from transplt.proof.launch.options import RunOptions
+from transplt.proof.launch.runner import ready_stubs, stub_of
+
+_MODULE = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'")
+_FILE = re.compile(r"^(?:FileNotFoundError|NotADirectoryError): .*?: (?:b)?'([^'\n]+)'$")
+_PICTURES = re.compile(r"^\w+ of (\w+) was (\d+) random pictures")
+#: How many pictures are enough for one batch of most examples.
+_ENOUGH = 256
+#: The exit code for a command line that a program does not understand, and of a Python that finds no script.
+_USAGE = 2
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was started: `command` is `run` or `prove`, `own` are its options, `root` the folder of the project, and
+    `folder` the one in which the script started (for a proof, the original, of which each run gets a copy)."""
+
+    command: str
+    options: RunOptions
+    root: Path
+    folder: Path
+    own: Collection[str] = ()
+
+    @property
+    def copied(self) -> bool:
+        """Whether the script ran in a copy of its project."""
+        return self.command == "prove"
+
+
+def advice(asked: Asked, code: int, processes: Sequence[dict[str, Any]]) -> list[str]:
+    """What helps a run that ended with `code`, from the records of its processes; nothing for one that ended well."""
+    if not code:
+        return []
+    raised = [each["exception"] for each in processes if each["exception"] and not each.get("launcher")]
+    reasons = dict.fromkeys(str(each["reason"]) for each in sorted(raised, key=lambda each: each.get("time", 0.0)))
+    lines = [line for reason in reasons for line in _of_reason(asked, reason)]
+    if code == _USAGE and not raised:
+        lines += _of_usage(asked, processes)
+    if raised and not lines:
+        lines += _of_pictures(asked, processes)
+    return [*dict.fromkeys(lines)]
+
+
+def _of_reason(asked: Asked, reason: str) -> Iterator[str]:
+    module, file = _MODULE.match(reason), _FILE.match(reason)
+    if module is not None:
+        yield _of_module(asked, module[1].partition(".")[0])
+    elif file is not None:
+        yield _of_file(asked, file[1])
+
+
+def _of_module(asked: Asked, name: str) -> str:
+    given = {stub_of(each)[0] for each in asked.options.stubs}
+    python = shlex.quote(asked.options.python)
+    if name in ready_stubs() and stub_of(name)[0] not in given:
+        where = " before SCRIPT" if asked.command == "run" else ""
+        return (
+            f"say --stubs {name}{where}: random pictures and untrained models in its place ({name}={_ENOUGH}: "
+            f"{_ENOUGH} pictures in each data set); or install it: {python} -m pip install {name}"
+        )
+    own = next((path for path in (asked.root / name, asked.root / f"{name}.py") if path.exists()), None)
+    if own is not None:
+        return f"{own.name} is the project's own, at its top: {_from_the_top(asked)}"
+    other = ", or name with --python an interpreter that has PyTorch and it" if "--python" in asked.own else ""
+    return f"install the package that brings {name} for {python} (-m pip install){other}"
+
+
+def _from_the_top(asked: Asked) -> str:
+    """How a script in a sub-folder is started so that it finds the modules at the top of its project."""
+    if asked.copied:
+        return "PYTHONPATH=. transplt prove ..., since each run starts there"
+    script = _from(Path(asked.options.script).resolve(), asked.root)
+    module = script.removesuffix(".py").split("/")
+    start = f"cd {shlex.quote(_short(asked.root))} && transplt run"
+    if all(part.isidentifier() for part in module):
+        return f"{start} ... -m {'.'.join(module)} ..."
+    return f"{start} ... {shlex.quote(script)} ..., with PYTHONPATH=. before transplt"
+
+
+def _of_file(asked: Asked, path: str) -> str:
+    """Where a file was looked for, and how the script finds it."""
+    if path.startswith(("/", "~")):
+        return f"there is no {path} on this machine: {_other_path()}"
+    if asked.copied:
+        return _of_file_in_copy(asked, path)
+    first = Path(path).parts[0]  # what is to be written has but its folder
+    found = next((each for each in _above(asked) if (each / first).exists()), None)
+    if found is not None and not (asked.folder / first).exists():
+        inside = replace(asked.options, script=_from(Path(asked.options.script).resolve(), found))
+        return (
+            f"{first} is in {_short(found)}, and the script started in the current folder: "
+            f"cd {shlex.quote(_short(found))} && {_again(inside, asked.command)}"
+        )
+    return (
+        f"the script looks for {path} in {asked.folder}, where it started: put the data there, a link to them or a "
+        "small file of the same form; start it in the folder that has them; or replace what reads them with --stubs "
+        "FILE.py"
+    )
+
+
+def _of_file_in_copy(asked: Asked, path: str) -> str:
+    here = Path.cwd() / path
+    if here.exists():
+        return f"each run starts in a copy of its project: name {path} by its whole path, {here.resolve()}"
+    if path.startswith(".."):
+        return f"each run starts in a copy of its project, and {path} leads out of it: {_other_path()}"
+    shortest = Path(path).as_posix()
+    first = shortest.partition("/")[0]
+    return (
+        f"put the data, a link to them or a small file of the same form at {_short(asked.root / shortest)} and say "
+        f"--data {shlex.quote(first)}, which both programs get; or replace what reads them with --stubs FILE.py"
+    )
+
+
+def _other_path() -> str:
+    return (
+        "give the script a whole path that is there, if it has an option for it, or replace what reads the data with "
+        "--stubs FILE.py"
+    )
+
+
+def _of_usage(asked: Asked, processes: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Why a command line was not understood, or no script found."""
+    words = [word.partition("=")[0] for word in asked.options.arguments]
+    own = [word for word in dict.fromkeys(words) if word in asked.own]
+    if own:
+        what = f"{', '.join(own)} {'is an option' if len(own) == 1 else 'are options'} of transplt {asked.command}"
+        where = "before SCRIPT" if asked.command == "run" else "before the --"
+        yield f"{what}, which {'stands' if len(own) == 1 else 'stand'} {where}; what stands behind is for the script"
+    script = Path(asked.options.script).resolve()
+    started = any(each.get("torch") for each in processes)
+    if asked.options.shell and not started and not asked.copied and asked.folder.resolve() != asked.root.resolve():
+        inside = replace(asked.options, script=_from(script, asked.root))
+        yield (
+            f"launch scripts start in the current folder: cd {shlex.quote(_short(asked.root))} && "
+            f"{_again(inside, asked.command)}"
+        )
+
+
+def _of_pictures(asked: Asked, processes: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """A batch that is larger than a data set of random pictures is a usual cause of any error behind it."""
+    asked_for = {Path(path).stem for path, count in map(stub_of, asked.options.stubs) if count}
+    for note in dict.fromkeys(note for each in processes for note in each["notes"]):
+        found = _PICTURES.match(note)
+        if found is not None and found[1] not in asked_for and int(found[2]) < _ENOUGH:
+            more = f"--stubs {found[1]}={_ENOUGH} makes more"
+            yield f"data sets had {found[2]} pictures, fewer than a batch may need: {more}"
+
+
+def _above(asked: Asked) -> Iterator[Path]:
+    """The folders in which a script may want to be started: its project's and its own."""
+    if asked.options.module:
+        return
+    yield asked.root.resolve()
+    yield Path(asked.options.script).resolve().parent
+
+
+def _again(options: RunOptions, command: str) -> str:
+    """The command once more, as far as it matters here."""
+    stubs = [word for each in options.stubs for word in ("--stubs", each)]
+    return " ".join(["transplt", command, *map(shlex.quote, stubs), "...", shlex.quote(options.script), "..."])
+
+
+def _from(path: Path, folder: Path) -> str:
+    try:
+        return path.relative_to(folder.resolve()).as_posix()
+    except ValueError:
+        return str(path)
+
+
+def _short(path: Path) -> str:
+    """A path relative to the current folder where it lies below it."""
+    try:
+        return path.resolve().relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return str(path)
