@@ -19,7 +19,7 @@ from transplt.rules.silent_errors import CODE, SilentError, errors_named_in
 FORMAT = 1
 _MARGIN, _MOST_TEXT = 13, 300
 _MOST_WHO, _MOST_SHORT, _MOST_TOLD = 8, 10, 4
-_UNKNOWN, _BY_FORM = "An error that is not known", "An error that is known by its form"
+_UNKNOWN, _BY_FORM = "An unknown error", "An error that is known by its form"
 
 
 @dataclass(frozen=True, slots=True)

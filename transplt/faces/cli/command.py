@@ -139,13 +139,12 @@ LAZY_COMMANDS = {
 SECTIONS = (
     ("Input and output", "source out plan exclude force discard_edits copy_all diff report_only branch"),
     ("What is edited", "style torch_version specify_device similar unsafe_fixes tune adapt texts docs inline "
-                       "torch_npu_import rules fixers fix allow_dirty targets entry check_ranks"),
+                       "torch_npu_import rules fixers codemods fix allow_dirty targets entry check_ranks"),
     ("Mixed precision", "amp amp_dtype opt_level loss_scale combine_ddp amp_flag"),
     ("Proof on the emulated card", "prove command stubs data card_pack"),
     ("Which findings", "select ignore since baseline update_baseline"),
     ("What is reported", "output_format output_file statistics page analysis annotate annotate_edits language verbose "
-                         "quiet "
-                         "exit_zero"),
+                         "quiet exit_zero"),
 )  # fmt: skip
 #: Options from which on a help has sections.
 _LONG = 15
