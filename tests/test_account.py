@@ -50,7 +50,8 @@ def test_the_sums(source: str, counts: tuple[int, ...]) -> None:
             "belongs to the name next to it, which is reported",
         ),
         ("import vllm\nfrom vllm.x import pynccl\n", "the package is reported where this file imports it"),
-        ("from vllm_ascend.x import pyhccl as PyNccl\nPyNccl()\n", "a local name of something for the NPU from vllm_ascend"),
+        ("from vllm_ascend.x import pyhccl as PyNccl\nPyNccl()\n", "a local name of something for the NPU from "
+        "vllm_ascend"),
         ("from faiss import is_cuda_ok\n", "a name of faiss"),
         ("import re\nm = re.match(r'cuda:(\\d+) of', key)\n", "a pattern that is matched against texts"),
         ("f(use_cuda=1)\n", "a keyword argument: the called function defines its name"),
