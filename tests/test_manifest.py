@@ -106,17 +106,27 @@ def test_what_was_added_is_kept_and_said(project: Path, tmp_path: Path) -> None:
     assert sorted(os.listdir(out / "pkg")) == ["a.py"] and not (out / "runs").exists()
 
 
+def test_what_the_new_output_has_too_is_not_in_the_way(project: Path) -> None:
+    out = run(project).output
+    (project / "data").mkdir()
+    for path in (project / "data" / "a.csv", project / "c.txt", out / "c.txt"):
+        path.write_text("1\n")
+    (out / "data").symlink_to(project / "data")
+    assert run(project, force=True).notes == ()
+    assert not (out / "data").is_symlink() and (out / "data" / "a.csv").read_text() == "1\n"
+
+
 @pytest.mark.parametrize(("added", "new"), [("new.txt", "new.txt"), ("new/a", "new"), ("reports", "reports/a")])
 def test_what_was_added_stands_in_the_way_of_what_is_new(project: Path, added: str, new: str) -> None:
     out = run(project).output
     for path in (out / added, project / new):
         path.parent.mkdir(exist_ok=True)
-        path.write_text(path.name)
+        path.write_text(str(path))
     with pytest.raises(UsageError, match=f"^{added} was added to .*: move yours away, or throw it away with --discard"):
         run(project, force=True)
-    assert (out / added).read_text() == Path(added).name
+    assert (out / added).read_text() == str(out / added)
     run(project, force=True, discard_edits=True)
-    assert (out / new).read_text() == Path(new).name
+    assert (out / new).read_text() == str(project / new)
 
 
 def test_what_running_leaves_behind_is_no_edit(project: Path) -> None:

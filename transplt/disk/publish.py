@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import os
 import shutil
 import tempfile
@@ -57,19 +58,21 @@ def check_output(source: Path, target: Path, *, force: bool, discard_edits: bool
         )
 
 
-def keep_added(target: Path, folder: Path, taken: Collection[str]) -> list[str]:
+def keep_added(source: Path, target: Path, folder: Path, taken: Collection[str]) -> list[str]:
     """What was added to the output `target` that is going to be replaced by `folder`, put there too, as it is: the
-    paths. `taken` are those of the new output. UsageError where both have one. OSError when the system refuses.
+    paths. `taken` are those of the new output, made of `source`. UsageError where both have one, and not the same.
+    OSError when the system refuses.
 
     The old output keeps its own: a run that is killed here loses nothing.
     """
     manifest = read_manifest(target) if target.is_dir() and not target.is_symlink() else None
-    added = added_since(target, manifest) if manifest is not None else []
+    found = added_since(target, manifest) if manifest is not None else []
+    added = [path for path in found if path not in taken or not _is_the_same(source, target, folder, path)]
     for path in added:
         above = (str(each) for each in PurePosixPath(path).parents)
         if path in taken or any(each in taken and not (folder / each).is_dir() for each in above):
             raise UsageError(
-                f"{shown(path)} was added to {shown(target)} since transplt wrote it, and the new output has a file of "
+                f"{shown(path)} was added to {shown(target)} since transplt wrote it, and the new output has one of "
                 "that name: move yours away, or throw it away with --discard-edits"
             )
     for path in added:
@@ -82,6 +85,14 @@ def keep_added(target: Path, folder: Path, taken: Collection[str]) -> list[str]:
         except OSError:  # a file system without hard links
             shutil.copy2(target / path, folder / path, follow_symlinks=False)
     return added
+
+
+def _is_the_same(source: Path, target: Path, folder: Path, path: str) -> bool:
+    """Whether the new output has what was added: the same bytes, or what a link leads to in the input."""
+    old, new = target / path, folder / path
+    if old.is_symlink():
+        return os.path.realpath(old) == os.path.realpath(source / path)
+    return old.is_file() and new.is_file() and not new.is_symlink() and filecmp.cmp(old, new, shallow=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ def _fill(
         result = replace(result, kept=tuple(theirs), notes=(*result.notes, *notes))
         taken = _paths(found) | {record.path for record in result.helpers} | {*theirs}
     if not plan.options.discard_edits:
-        added = keep_added(plan.target, stage.folder, taken)
+        added = keep_added(plan.source, plan.target, stage.folder, taken)
         result = replace(result, notes=(*result.notes, *_said_of(added)))
         taken |= {*added}
     result, reports = write_reports(result, stage.folder, taken, page)
