@@ -414,7 +414,7 @@
   const mark = () => {
     let found = null;
     for (const each of document.querySelectorAll("main > section > details > .inside")) {
-      if (each.parentElement.getBoundingClientRect().top < innerHeight / 3) found = entries.get(each.id);
+      if (each.parentElement.getBoundingClientRect().top < 150) found = entries.get(each.id);
     }
     if (found === marked) return;
     if (marked) marked.removeAttribute("aria-current");
