@@ -205,11 +205,11 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("torch.cuda.amp.autcast", "of torch.cuda.amp.autcast; similar names: torch.cuda.amp.auto"),
+        ("torch.cuda.amp.autcast", "about torch.cuda.amp.autcast; similar names: torch.cuda.amp.auto"),
         ("NPU999", "NPU999 is not a code of transplt"),
         ("E501", "E501 is not a code of transplt"),
-        ("a" * 5000, "nothing is known of aaaa"),
-        ("a\nb", "nothing is known of a\\nb"),
+        ("a" * 5000, "nothing is known about aaaa"),
+        ("a\nb", "nothing is known about a\\nb"),
     ],
 )
 def test_names_that_nobody_knows(

@@ -70,7 +70,7 @@ def test_edits_need_discard_edits(project: Path, change: str) -> None:
     else:
         (out / "more.py").symlink_to("b.txt")
         name = "more.py"
-    with pytest.raises(UsageError, match=rf"was edited since transplt wrote it \({name}\); --discard-edits"):
+    with pytest.raises(UsageError, match=rf"was edited after transplt wrote it \({name}\); --discard-edits"):
         run(project, force=True)
     assert os.path.lexists(out / name)
     run(project, force=True, discard_edits=True)

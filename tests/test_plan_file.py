@@ -299,7 +299,7 @@ def test_what_the_style_speaks_against_is_not_followed(project: Path) -> None:
     assert "not followed: npu: train.py:5 NPU203: it only writes for NPUs, but the style is portable" in said
     bad = call("-i", project, "--plan", _written(project, plan.replace("- texts: no", "- texts: yes")))
     assert bad.exit_code == 2
-    assert "plan.md (style: portable, texts: yes): --texts writes for NPUs alone" in bad.output
+    assert "plan.md (style: portable, texts: yes): --texts only writes for NPUs" in bad.output
 
 
 def _written(project: Path, text: str | bytes) -> Path:

@@ -134,7 +134,8 @@ SAID = [
         "transformers",
         "==4.2.1",
         "NPU291",
-        "the requirement transformers ==4.2.1 keeps it below 4.32.0, the first version that works with torch_npu",
+        "the requirement transformers ==4.2.1 limits it to versions below 4.32.0, the first version that works with "
+        "torch_npu",
     ),
     ("torch", "<2", "NPU291", None),
     ("torch", "=1.4", "NPU291", None),

@@ -120,4 +120,4 @@ def test_a_reason_that_is_none(reason: str, project: Path, call: Call) -> None:
 @pytest.mark.parametrize("more", [(), ("--fix", "--diff"), ("--fix", "-"), ("--fix", "--watch")])
 def test_what_it_does_not_go_with(more: tuple[str, ...], project: Path, call: Call) -> None:
     code, _, err = call("check", "--add-ignores", WHY, *more)
-    assert code == 2 and "--add-ignores writes comments beside what --fix leaves" in err
+    assert code == 2 and "--add-ignores cannot be combined" in err

@@ -176,5 +176,5 @@ def test_a_defect_in_one_file_does_not_stop_the_others(
     monkeypatch.setattr(engine, "migrate_source", fail)
     code, out, _ = call("check", "--format", "concise", "--jobs", 0)
     assert code == 1
-    assert "train.py:1:1: NPU991 transplt could not work on this file" in out
+    assert "train.py:1:1: NPU991 transplt could not process this file" in out
     assert "other.py:4:24: NPU201 [*]" in out
