@@ -40,7 +40,7 @@ _FORMS = (
 _PACKAGE = re.compile(r"^instead: ([a-z0-9]+(?:-[a-z0-9]+)+);")
 _REQUIRED = frozenset({"NPU290", "NPU512"})
 #: A pin of a version before the first that works.
-_PINNED = re.compile(r"^the requirement (\S+) \S+ keeps it below ([\d.]+), the first version that works")
+_PINNED = re.compile(r"^the requirement (\S+) \S+ limits it to versions below ([\d.]+), the first version that works")
 _TOO_OLD = "NPU291"
 
 
