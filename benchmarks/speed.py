@@ -17,7 +17,7 @@ included), the median of the rounds; in each round all are run, one after the ot
 Of each program the same command on a project of one line is taken off: start-up is not what is measured. What is left
 is given in parts of `ast.parse`, which a faster machine does not change.
 
---write puts the table into docs/performance.md. --check exits 1 where a migration costs more than MOST_AST_PARSES, or
+--write puts the table into docs/reference/performance.md. --check exits 1 where a migration costs more than MOST_AST_PARSES, or
 LibCST's parse with qualified names less than LEAST_LIBCST migrations: what stands, with room for noise.
 """
 
@@ -44,7 +44,7 @@ from pathlib import Path
 from scripts.fetch_wheels import cache_folder, fetch_wheels, unpack
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs" / "reference" / "performance.md"
 #: A variable that may be set where it is measured, and would have each run compile what it imports.
 _ANEW = "PYTHONDONTWRITEBYTECODE"
 MOST_AST_PARSES = 9.0
@@ -187,7 +187,7 @@ def versions(programs: dict[str, str]) -> str:
 
 
 def page(trees: list[Tree], programs: dict[str, str], repeat: int) -> str:
-    """The text of docs/performance.md."""
+    """The text of docs/reference/performance.md."""
     import libcst
 
     names = [_TRANSPLT, *programs, _LIBCST]
@@ -226,7 +226,7 @@ def main() -> None:
     parser.add_argument("--scratch", type=Path, default=in_memory if os.access(in_memory, os.W_OK) else None)
     parser.add_argument("--tools", type=Path, help="the folder of ruff, pyupgrade and django-upgrade")
     parser.add_argument("--check", action="store_true", help="exit 1 when a limit is not met")
-    parser.add_argument("--write", action="store_true", help="write docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="write docs/reference/performance.md")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
 
