@@ -17,8 +17,9 @@ included), the median of the rounds; in each round all are run, one after the ot
 Of each program the same command on a project of one line is taken off: start-up is not what is measured. What is left
 is given in parts of `ast.parse`, which a faster machine does not change.
 
---write puts the table into docs/reference/performance.md. --check exits 1 where a migration costs more than MOST_AST_PARSES, or
-LibCST's parse with qualified names less than LEAST_LIBCST migrations: what stands, with room for noise.
+--write puts the table into docs/reference/performance.md. --check exits 1 where a migration costs more than
+MOST_AST_PARSES, or LibCST's parse with qualified names less than LEAST_LIBCST migrations: what stands, with room for
+noise.
 """
 
 from __future__ import annotations
