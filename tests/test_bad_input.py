@@ -319,7 +319,7 @@ def test_a_path_that_no_file_can_have(
     (tmp_path / "p" / "a.py").write_text(USES_CUDA)
     code, err = run(*arguments)
     assert code == 2
-    assert "qqq...qqq" in err or "known of qqq" in err
+    assert "qqq...qqq" in err or "known about qqq" in err
     assert len(err) < 600
     assert [path.name for path in tmp_path.iterdir()] == ["p"]
 

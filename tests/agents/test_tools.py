@@ -106,7 +106,7 @@ def test_what_is_no_cursor(cursor: str) -> None:
 def test_explain(folders: Folders) -> None:
     assert one(folders, "explain", name="NPU511")["parts"][0]["text"].startswith("# NPU511: ")
     assert "NPU103" in json.dumps(one(folders, "explain", name="torch.cuda.amp.autocast"))
-    with pytest.raises(Refused, match=r"^nothing is known of no\.such\.name"):
+    with pytest.raises(Refused, match=r"^nothing is known about no\.such\.name"):
         one(folders, "explain", name="no.such.name")
 
 
@@ -239,7 +239,7 @@ def test_what_lies_outside_is_refused(path: str, folders: Folders, tmp_path: Pat
         ("check", {"path": "nowhere"}, "no such file or folder: "),
         ("check", {"path": "--fix"}, "no such file or folder: "),
         ("explain", {}, "explain: 'name' is a required property"),
-        ("explain", {"name": "--help"}, "nothing is known of --help"),
+        ("explain", {"name": "--help"}, "nothing is known about --help"),
         ("look", {}, "there is no tool 'look': survey, check, explain, migrate, diagnose"),
         ("migrate", {"in_place": True, "output": "x"}, "in_place goes without output"),
     ],
