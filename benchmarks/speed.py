@@ -213,7 +213,7 @@ as after `pip install`. ruff ran as `ruff check --select F,UP`, pyupgrade with `
 4.2: they read each file by itself, and know nothing of what one file tells another.
 
 `python -m benchmarks.speed FOLDER... --write` wrote this page. Without folders it measures the wheels of
-`tests/wheels.txt`, for which `--check` fails from {MOST_AST_PARSES:g} times `ast.parse` on.
+`tests/wheels.txt`, for which its check fails from {MOST_AST_PARSES:g} times `ast.parse` on.
 """
 
 

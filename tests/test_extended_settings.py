@@ -58,7 +58,7 @@ def test_without_extend_nothing_is_inherited(repo: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ('"none.toml"', "pyproject.toml:3: extend: there is no file 'none.toml'"),
+        ('"none.toml"', "pyproject.toml:3: extend: no such file: 'none.toml'"),
         ('"empty.toml"', "extend: 'empty.toml' has no table [tool.transplt]"),
         ('"pyproject.toml"', "extend: 'pyproject.toml' goes in a circle"),
         ('"other.toml"', "other.toml:2: extend: 'pyproject.toml' goes in a circle"),

@@ -221,6 +221,16 @@ def test_each_commit_is_proven(project: Path) -> None:
     output = port(project, "--prove", "train.py", "--data", "data")
     assert "Compute on the NPU  [equal: 3 steps compared" in output
     assert "equal: 3 steps compared" in git(project, "log", "--format=%B", "npu-port").replace("\n", " ")
+    port(project, "--branch", "unproven")
+    tip = git(project, "rev-parse", "unproven")
+    output = port(project, "--branch", "unproven", "--prove", "train.py", "--data", "data")
+    assert "unproven: nothing is left to commit" in output
+    assert "against the program before the port: equal: 3 steps compared" in output
+    assert git(project, "rev-parse", "unproven") == tip
+    # Without its data the original does not train: that is asked once.
+    asked = ["port", str(project), "--branch", "stops", "--prove", "train.py"]
+    result = CliRunner().invoke(main, asked, standalone_mode=False)
+    assert result.return_value == 1 and result.output.count("proving: ") == 1
 
 
 def test_what_a_partial_clone_lacks_stays(project: Path) -> None:

@@ -56,9 +56,8 @@ def test_what_was_read_first_goes_where_the_limit_is_met(monkeypatch: pytest.Mon
     assert [path for path, _ in files.parsed] == ["long.py"], "the file at hand is kept in any case"
 
 
-def test_a_file_waits_for_its_own_turn_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files_module, "_LIMIT", 12)
-    text, files = b"x = 1\n", Files()
+def test_a_file_waits_for_its_own_turn_up_to_the_limit() -> None:
+    text, files = b"x = 1\n", Files(room=12)
     every = [File.of(path, text) for path in ("a.py", "b.py", "c.py")]
     for file in every:
         files.put_by(text, file)

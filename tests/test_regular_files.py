@@ -155,7 +155,7 @@ def test_a_python_file(project: Path, make: Callable[[Path], object], said: str)
     make(project / "b.py")
     code, output = transplt(project, "-i", ".", "-o", "../out", data=b"")
     assert code == ("MB" in said)
-    assert "1 changed" in output and "b.py" in output
+    assert " in 1 of " in output and "b.py" in output
     code, output = transplt(project, "check", data=b"")
     assert code == 1 and "a.py:2" in output
     code, output = transplt(project, "check", "b.py", data=b"")

@@ -80,7 +80,7 @@ PROBE = {"path": "/t.py", "line": 2, "code": "NPU101", "message": "torch.cuda.is
          "not run: a process was killed, probably because memory ran out: this machine may be too small"),
         (
             [process(operators={}, status="running")], -15, True,
-            ["timed-out"], "stops: it did not finish within 5 s; the place is unknown",
+            ["timed-out"], "stops: it did not finish within 5 s; where it stood is not known",
         ),
         ([], 2, False, ["script-failed", "no-npu-operator"],
          "not run: it started no Python process; it ended with exit code 2"),
@@ -161,7 +161,7 @@ def test_where_a_crash_happened() -> None:
         process(status="running", operators={}, stack="[]\nFatal Python error: Aborted\n\n" + STACK[37:]), code=-6
     )
     assert report.verdict.sentence.startswith("it ended by signal SIGABRT; it stood at /")
-    assert report.reasons == ["script-failed"] and "npu operators: not known" in as_text(report)
+    assert report.reasons == ["script-failed"] and "npu operators: unknown" in as_text(report)
 
 
 def test_errors_that_were_carried_out_would_stop_a_card(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_lines_of_all_processes_count(tmp_path: Path) -> None:
     )
     assert [e["line"] for e in report.lines["executed"]] == [1, 2]
     assert report.lines["never_executed"] == [{"path": "train.py", "line": 3, "text": "c = 3"}]
-    assert "2 ran, 1 never did" in as_text(report)
+    assert "2 ran, 1 did not run" in as_text(report)
 
 
 def test_notes(tmp_path: Path) -> None:

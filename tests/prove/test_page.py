@@ -63,7 +63,7 @@ def test_a_section_for_each_comparison() -> None:
     text = page(part(steps=20, printed=12, rounding=PLAIN), part(Word.RUNS, "ran", reasons=["no loader"]))
     assert text.count("<h2") == 4
     assert "<dt>Compared</dt><dd>20 steps, 12 printed results</dd>" in text
-    assert "<dt>Tolerance</dt><dd>none was needed," in text
+    assert "<dt>Tolerance</dt><dd>none was needed:" in text
     assert "<h3>Not compared</h3>\n  <ul><li>no loader</li></ul>" in text
     assert text.count("<h3>Not compared") == 1 and "<h3>Differences" not in text
 

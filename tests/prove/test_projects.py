@@ -146,7 +146,7 @@ def test_a_folder_without_main_py_says_which_option_names_the_script(tmp_path: P
 
 def test_a_project_that_is_too_large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(projects, "LIMIT", 35)
-    with pytest.raises(UsageError, match=r"holds over 0 MB, .* name folders of data in it with --data"):
+    with pytest.raises(UsageError, match=r"has more than 0 MB, .* name its data folders with --data"):
         find_project(folder, "", ())
     assert find_project(folder, "", ("data",)).data == ("data",)
     (folder / ".git").mkdir()

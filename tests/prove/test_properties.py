@@ -264,8 +264,8 @@ def test_samples_that_pad_shares() -> None:
 
 MODE = ("mode", {"train": True})
 OTHER = (
-    "train.py:50: rank 1 evaluates with another Net.norm.running_mean than rank 0; nothing sends the buffers of rank 0 "
-    "to the others"
+    "train.py:50: rank 1 evaluates with another Net.norm.running_mean than rank 0; the buffers of rank 0 are not sent "
+    "to the other ranks"
 )
 PLATEAU = [("scheduler", {"kind": "ReduceLROnPlateau", "metric": 0.5})]
 

@@ -87,7 +87,7 @@ def test_what_one_process_makes_of_roundings(shaken: list[Step], word: Word) -> 
     ranks = [told([{}, {"value": 0.85}], rank=rank) for rank in range(2)]
     part = against_one(told([{}, {}]), ranks, told(shaken))
     assert part.verdict.word is word
-    assert ("one process's own move as far" in part.verdict.sentence) == (word is Word.EQUAL)
+    assert ("one process's own differ as much" in part.verdict.sentence) == (word is Word.EQUAL)
 
 
 def against_ranks(
@@ -150,7 +150,7 @@ def test_ranks_of_an_original_go_without_the_steps_that_a_scaler_leaves_out() ->
 @pytest.mark.parametrize(
     ("steps", "verdict"),
     [
-        ([SKIPPED] * 4 + [{}] * 2, "differs: train.py:14: 4 of 6 steps of optimizer 0 (SGD) are left out by the"),
+        ([SKIPPED] * 4 + [{}] * 2, "differs: train.py:14: 4 of 6 steps of optimizer 0 (SGD) are skipped by the scaler"),
         ([SKIPPED] * 2, "runs: the parameters of 2 ranks are equal after each of 2 steps; the scaler left out all 2"),
     ],
 )

@@ -134,8 +134,8 @@ def test_figures_that_roundings_decide_are_not_compared() -> None:
     held = hold(trained(*one), trained(*port), PLAIN, gaps, lambda: [shaken])
     assert compared_whole(held.decided, 3) == (
         2,
-        "2 figures from step 2 on left out, which rounding errors decide: the original's own move as far when its "
-        "parameters are off by a few roundings",
+        "2 figures from step 2 on left out, which rounding errors decide: the original's own differ as much when "
+        "its parameters are changed by rounding errors",
     )
 
 

@@ -214,7 +214,7 @@ def test_a_documentation_that_kernels_contradict_is_one_remark_a_file() -> None:
     (found,) = [each for each in findings(source, torch_version="2.1") if each.code == "NPU520"]
     assert found.level is Level.INFO and not found.open
     assert "but all operators that it reaches have NPU kernels, and " in found.message
-    assert found.message.endswith("ports that train on NPUs use it (also in line 3)")
+    assert found.message.endswith("projects that train on NPUs use it (also in line 3)")
 
 
 def test_what_the_cpu_computes_is_a_remark() -> None:

@@ -74,15 +74,14 @@ def port_command(
         stubs,
         data,
     )
-    if not quiet:
-        with spoken_on(sys.stderr):
-            for line in _lines(done, branch):
-                to_stderr(line)
     failed = done.proof is not None and done.proof.word.value != "equal"
+    with spoken_on(sys.stderr):
+        for line in [f"{branch}: {done.proof}"] * failed if quiet else _lines(done, branch, command):
+            to_stderr(line)
     return DONE if exit_zero else LEFT if failed or done.result.exit_code else DONE
 
 
-def _lines(done: Port, branch: str) -> Iterator[str]:
+def _lines(done: Port, branch: str, command: str) -> Iterator[str]:
     """What was committed, what was left out, and where to look."""
     if not done.commits and done.result.exit_code:
         yield gettext(
@@ -91,6 +90,8 @@ def _lines(done: Port, branch: str) -> Iterator[str]:
         )
     elif not done.commits:
         yield gettext("{branch}: nothing is left to commit", branch=branch)
+    if done.as_it_is is not None:
+        yield gettext("against the program before the port: {verdict}", verdict=done.as_it_is)
     for commit in done.commits:
         proof = f"  [{commit.proof}]" if commit.proof is not None else ""
         yield f"  {commit.name[:10]} {commit.subject}{proof}"
@@ -103,3 +104,8 @@ def _lines(done: Port, branch: str) -> Iterator[str]:
             "{branch} has {count} new commits; git log {base}..{branch}",
             len(done.commits), branch=branch, base=done.base[:10],
         )  # fmt: skip
+        if not command:
+            yield gettext(
+                "next: git switch {branch}; or prove it: transplt port --branch {branch} --prove 'SCRIPT ARGS'",
+                branch=branch,
+            )

@@ -72,11 +72,13 @@ class Port:
     commits: list[Commit] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    #: Of a branch on which nothing was left to commit.
+    as_it_is: Verdict | None = None
 
     @property
     def proof(self) -> Verdict | None:
-        """The proof of the last commit that has one."""
-        return next((each.proof for each in reversed(self.commits) if each.proof is not None), None)
+        """The proof of the last commit that has one, or of the branch as it is."""
+        return next((each.proof for each in reversed(self.commits) if each.proof is not None), self.as_it_is)
 
 
 @dataclass(slots=True)
@@ -172,23 +174,29 @@ def _port(
         grown = _Branch(top, tip or head, modes, prefix, after / prefix, scratch)
         done = Port(branch, tip or head, result)
         proofs: dict[frozenset[tuple[str, int]], Verdict] = {}
+        idle: list[Verdict] = []  # of an original that does not train: it does not at the next commit either
 
-        def proof_of(decision: Decision) -> Verdict | None:
+        def proof_of(what: str) -> Verdict | None:
             if run is None:
                 return None
+            if idle:
+                return idle[0]
             state = frozenset((file.path, hash(read_regular(grown.folder / file.path, OTHER))) for file in files)
             if state not in proofs:
-                progress(f"proving: {decision.subject.lower()}")
+                progress(f"proving: {what}")
                 proof = proof_between(reference, after / prefix, run, (1,), progress, data, project)
                 assert proof is not None
                 done.notes += [line for line in proof.advice if line not in done.notes]
                 proofs[state] = proof.verdict
+                idle.extend([proof.verdict] * proof.idle)
             return proofs[state]
 
         while not _commit_all(grown, done, files, proof_of):
             grown.write({file.path: file.before for file in files})
             grown.tip, done.commits = tip or head, []
         _commit_checklist(grown, done, given, scratch)
+        if tip and done.proof is None:
+            done.as_it_is = proof_of("the branch as it is")
         if run is not None and card_pack is not None:
             pack = pack_of(reference, grown.folder, run, card_pack, progress, data)
             done.notes.append(f"card pack: {pack}")
@@ -260,12 +268,12 @@ def _changed(result: RunResult, source: Path) -> list[Changed]:
 
 
 def _commit_all(
-    grown: _Branch, done: Port, files: list[Changed], proof_of: Callable[[Decision], Verdict | None]
+    grown: _Branch, done: Port, files: list[Changed], proof_of: Callable[[str], Verdict | None]
 ) -> bool:
     """Commits the decisions. False where a proof speaks against one that may be left out: then all begin anew."""
     for step in steps_of(files, done.left_out):
         grown.write(step.files)
-        proof = proof_of(step.decision)
+        proof = proof_of(step.decision.subject.lower())
         if proof is not None and proof.word in _FAILED and step.decision.name in ON_REQUEST:
             done.left_out[step.decision.name] = str(proof)
             return False

@@ -27,12 +27,14 @@ from transplt.rules.silent_errors import CODE as SILENT
 @dataclass
 class Proof:
     """All comparisons of two programs. The verdict is the gravest of theirs, and names what was not compared. `memory`
-    is what the migrated program held of its card, in words, `advice` what helps where a program stops."""
+    is what the migrated program held of its card, in words, `advice` what helps where a program stops; `idle`: the
+    original stopped before its first step, so that no migrated program can be held against it."""
 
     parts: list[Part] = field(default_factory=list)
     seconds: float = 0.0
     memory: str = ""
     advice: list[str] = field(default_factory=list, kw_only=True)
+    idle: bool = field(default=False, kw_only=True)
 
     @property
     def verdict(self) -> Verdict:
@@ -73,6 +75,7 @@ class Prover:
         proof.parts[:] = [self._pointed(part) for part in proof.parts]
         proof.parts[0].findings.remarks += [*_notes(reference, alone), *_silent(alone)]
         proof.advice += self._advice(reference, alone, own)
+        proof.idle = reference.stop is not None and not any(training.steps for training in reference.trainings)
         proof.parts[0].findings.remarks += proof.advice
         if all(part.verdict.word in (Word.EQUAL, Word.RUNS) for part in proof.parts):
             self.announce("the migrated program as its user starts it")
