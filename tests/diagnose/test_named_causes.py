@@ -82,6 +82,7 @@ SIZES = "RuntimeError: The size of tensor a ({}) must match the size of tensor b
         ("ImportError: cannot import name 'Engine' from 'foo.bar' (unknown location)\n", "uninstall foo,", "PACKAGE"),
         ("Failed to obtain op buffer shape\n", "Split the kernel", "TRITON_DEBUG"),
         ("error: 'hivm.hir.vadd' op operands differ\n", "TRITON_DEBUG", "Split the kernel"),
+        ("start\nLLVM ERROR: cannot place a register\n", "A compiler gave up", "No row"),
         (PLOG.format("wait socket establish timeout"), "HCCL_CONNECT_TIMEOUT", "without numbers"),
         (PLOG.format("| LINK_ERROR_INFO |"), "TLS switch", "without numbers"),
         ("Failed to bind the IP port (EJ0003): bound.\n", "an offset", "16666"),
@@ -98,3 +99,8 @@ def test_a_module_is_named_once_in_a_title() -> None:
     (failure,) = diagnosed(PLOG.format("odd")).failures
     assert failure.head.error is not None
     assert failure.head.error.title == "HCCL, the communication between cards, reports an error"
+
+
+@pytest.mark.parametrize("last", ["LLVM version 19: found", "LLVM errors: 0", "INFO LLVM ERROR handler is set (1)"])
+def test_a_log_that_only_names_the_compiler_ends_well(last: str) -> None:
+    assert diagnosed(f"start\n{last}\n").heads == []
