@@ -20,7 +20,7 @@ COMPILER = "NPU function error: at_npu::native::AclSetCompileopt(option), error 
     [
         ("AttributeError: module 'torch_npu' has no attribute 'current_stream'", "name-of-torch-npu"),
         ("AttributeError: module 'torch_npu' has no attribute 'npu_some_operator'", "torch-npu-too-old"),
-        ("ImportError: cannot import name 'set_device' from 'torch_npu' (/x/torch_npu/__init__.py)", "name-of-torch-npu"),
+        ("ImportError: cannot import name 'set_device' from 'torch_npu' (/x/__init__.py)", "name-of-torch-npu"),
         ("ImportError: cannot import name 'other' from 'torch_npu' (/x/torch_npu/__init__.py)", "import-name"),
         ("AttributeError: module 'torch.npu' has no attribute 'empty_cache'", "torch-npu-too-old"),
         ("ImportError: cannot import name 'Engine' from 'vllm' (unknown location)", "package-hollow"),
