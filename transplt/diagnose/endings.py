@@ -20,7 +20,7 @@ _SHELL = (
 )
 #: Forms of a message that something went wrong; a sentence of a report that holds such a word is none.
 _COMPLAINT = re.compile(
-    r"\W{0,3}(?:error|fatal|panic|critical|exception|failed|failure)\b\W|"
+    r"\W{0,3}(?:LLVM )?(?:error|fatal|panic|critical|exception|failed|failure)\b\W|"
     r"(?:[\w.\[\]/-]+: ){1,3}\W?(?:error|fatal|failed|cannot|can't|could not|unable|unsupported|invalid|no such)\b|"
     r"(?:unsupported|invalid|unknown|unrecognized|missing|illegal) [\w ]{2,40}[:=] ?\S|(?:failed|unable) to \w|"
     r"(?:cannot|can't|could not) [a-z]|(?:\S+ ){1,4}failed(?:[:,]| with |$|\.$)|"

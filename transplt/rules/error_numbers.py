@@ -42,6 +42,8 @@ def general_error(code: str) -> KnownError | None:
 def error_of_module(module: str) -> KnownError:
     """An error that a module of CANN wrote into its log, without a code."""
     family = next((family_of(code) for code, name in _table()["logs"].items() if name == module), "")
+    # The words of a family may begin with the name of the module itself.
+    family = family.removeprefix(f"{module}, ")
     part = f"{module}, {family}," if family else f"The module {module} of CANN"
     return _general(
         f"plog-{module.lower()}", "", f"{part} reports an error", Kind.WRAPPER,
