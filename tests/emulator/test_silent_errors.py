@@ -25,5 +25,5 @@ def test_a_run_tells_each_line_once(transplt_run: Any) -> None:
     assert f"operators with known silent errors, under the known conditions: {len(found)}\n" in said
     (attention,) = (each for each in found if "npu_fusion_attention" in each["message"])
     assert attention["message"].startswith(
-        "npu::npu_fusion_attention is known to give wrong numbers without an error: a query whose keys are all masked"
+        "npu::npu_fusion_attention is known to give wrong results without an error: a query whose keys are all masked"
     )
