@@ -375,7 +375,7 @@ def test_the_help_shows_what_people_need_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, told, _ = call(monkeypatch, capsys, "--help")
-    commands = told[told.index("Commands:") : told.index("Options of a command")].splitlines()[1:-1]
+    commands = told[told.index("Commands:") : told.index("Options of a migration")].splitlines()[1:-1]
     assert [line.split()[0] for line in commands if line.startswith("  ") and line[2] != " "] == [
         "migrate", "check", "analyze", "survey", "plan", "distributed", "run", "prove", "instrument", "port", "loss",
         "compare", "replay", "show", "anomalies", "convert", "diagnose", "profile-read", "doctor", "card-read", "mcp",

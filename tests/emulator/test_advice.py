@@ -37,7 +37,7 @@ def told(root: Path, reason: str, *, command: str = "run", stubs: tuple[str, ...
 
 STAND_IN = "random pictures and untrained models in its place (torchvision=256: 256 pictures in each data set); or "
 STAND_IN += "install it: /py/python -m pip install torchvision"
-BRINGS = "install the package that brings yaml for /py/python (-m pip install), or name with --python an interpreter "
+BRINGS = "install yaml: /py/python -m pip install yaml, or name with --python an interpreter "
 OWN = "is the project's own, at its top"
 BRINGS += "that has PyTorch and it"
 

@@ -70,7 +70,9 @@ CODEMODS = click.option(
     "--codemod", "codemods", multiple=True, metavar="NAME", callback=_with_own_codemods,
     help="Also apply this LibCST codemod of an installed package.",
 )  # fmt: skip
-JOBS = click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Number of worker processes (0: none).")
+JOBS = click.option(
+    "--jobs", metavar="N", type=click.IntRange(0, 256), help="Number of worker processes (0: work in this one)."
+)
 EXECUTOR = click.option(
     "--executor",
     metavar="WHERE",
@@ -314,7 +316,7 @@ class CommandGroup(click.Group):
             formatter.write_dl(rows)
         if ctx.parent is None:
             formatter.write_paragraph()
-            formatter.write_text("Options of a command: transplt COMMAND --help; of a migration:")
+            formatter.write_text("Options of a migration (of other commands: transplt COMMAND --help):")
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

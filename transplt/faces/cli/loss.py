@@ -33,11 +33,11 @@ def loss(
     a: str, b: str, *, name: str | None, pattern: str | None, absolute: float | None, share: float | None,
     total: int | None, as_json: bool, html: str | None, exit_zero: bool,
 ) -> int:  # fmt: skip
-    """Compare the loss curves of two logs: A of the NPU, B of the GPU.
+    """Compare the loss curves of two logs: A from the NPU, B from the GPU.
 
     A and B are text logs (any format that names its values), JSON lines, trainer_state.json, TensorBoard's event
     files or a folder of them. Shows whether they agree, where they first differ, whether the difference grows,
-    and how the first fifth of the training compares. Exit codes: 1 they differ, 2 nothing can be compared.
+    and how close they are in the first fifth. Exit codes: 0 they agree, 1 they differ, 2 nothing can be compared.
     """
     from transplt.precision.loss.answer_text import Answer, loss_json, loss_text
     from transplt.precision.loss.line import Words

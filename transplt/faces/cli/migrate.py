@@ -124,7 +124,7 @@ _OUTPUT = (
     click.option(
         "--prove",
         metavar="COMMAND",
-        help="Run COMMAND ('train.py --epochs 1') before and after, compare, and take back what does not hold.",
+        help="Run COMMAND ('train.py --epochs 1') before and after, compare, and undo edits that change the result.",
     ),
     STUBS,
     DATA,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -76,12 +77,13 @@ def port_command(
     )
     failed = done.proof is not None and done.proof.word.value != "equal"
     with spoken_on(sys.stderr):
-        for line in [f"{branch}: {done.proof}"] * failed if quiet else _lines(done, branch, command):
+        verdict = [f"{branch}: {done.proof}", *(f"  {note}" for note in done.notes)]
+        for line in verdict * failed if quiet else _lines(done, project, branch, command):
             to_stderr(line)
     return DONE if exit_zero else LEFT if failed or done.result.exit_code else DONE
 
 
-def _lines(done: Port, branch: str, command: str) -> Iterator[str]:
+def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]:
     """What was committed, what was left out, and where to look."""
     if not done.commits and done.result.exit_code:
         yield gettext(
@@ -106,6 +108,7 @@ def _lines(done: Port, branch: str, command: str) -> Iterator[str]:
         )  # fmt: skip
         if not command:
             yield gettext(
-                "next: git switch {branch}; or prove it: transplt port --branch {branch} --prove 'SCRIPT ARGS'",
-                branch=branch,
+                "next: git switch {branch}; or prove it: transplt port {project} --branch {branch} "
+                "--prove 'SCRIPT ARGS'",
+                branch=branch, project=shlex.quote(project),
             )

@@ -74,7 +74,9 @@ def _of_module(asked: Asked, name: str) -> str:
     if own is not None:
         return f"{own.name} is the project's own, at its top: {_from_the_top(asked)}"
     other = ", or name with --python an interpreter that has PyTorch and it" if "--python" in asked.own else ""
-    return f"install the package that brings {name} for {python} (-m pip install){other}"
+    listed = asked.root / "requirements.txt"
+    what = f"-r {listed.name}" if listed.is_file() else name
+    return f"install {name}: {python} -m pip install {what}{other}"
 
 
 def _from_the_top(asked: Asked) -> str:
