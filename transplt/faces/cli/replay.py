@@ -47,8 +47,9 @@ def replay(
     """Recompute the operators of DUMP, each from its recorded inputs, and compare the results.
 
     DUMP holds tensors (run --dump-task tensor). An operator that merely received wrong inputs agrees; one that is
-    wrong itself does not. Operators of an NPU are recomputed on the CPU, those of a GPU on the emulated NPU, or both on a card:
-    --script. Exit codes: 0 all agree, 1 an operator gives another result or fails, 2 nothing can be recomputed.
+    wrong itself does not. Operators of an NPU are recomputed on the CPU, those of a GPU on the emulated NPU, or both
+    on a card: --script. Exit codes: 0 all agree, 1 an operator gives another result or fails, 2 nothing can be
+    recomputed.
     """
     from transplt.precision.dumps import open_dump
     from transplt.precision.output import check_target

@@ -106,7 +106,7 @@ def with_dump_options(command: _Function) -> _Function:
             "dump_folder",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Record every operator of the training steps, as msprobe does, to DIR/step0/rank0/dump.json and so on. "
+            help="Record every operator of the training steps, as msprobe does, to DIR/step0/rank0/dump.json etc. "
             "Seeds are set, and dropout is off.",
         ),
         click.option(
