@@ -225,7 +225,7 @@ def test_each_commit_is_proven(project: Path) -> None:
     tip = git(project, "rev-parse", "unproven")
     output = port(project, "--branch", "unproven", "--prove", "train.py", "--data", "data")
     assert "unproven: nothing is left to commit" in output
-    assert "against the program before the port: equal: 3 steps compared" in output
+    assert "the whole branch, against the program before the port: equal: 3 steps compared" in output
     assert git(project, "rev-parse", "unproven") == tip
     # Without its data the original does not train: that is asked once.
     asked = ["port", str(project), "--branch", "stops", "--prove", "train.py"]

@@ -218,3 +218,11 @@ def test_a_variable_that_steers_another_library_alone(source: str) -> None:
 def test_a_variable_that_may_steer_torch_too(lines: str) -> None:
     head = "import os\n\nos.environ['{}'] = '0'\n"
     check_rewrite(head.format("CUDA_VISIBLE_DEVICES") + lines, head.format("ASCEND_RT_VISIBLE_DEVICES") + lines)
+
+
+def test_a_file_that_moves_tensors_is_torchs_whoever_imports_it() -> None:
+    source = "import os\nfrom numba import jit\n{}os.environ['{}'] = '0'\nx.{}()\n"
+    check_rewrite(
+        source.format("", "CUDA_VISIBLE_DEVICES", "cuda"),
+        source.format("import torch_npu  # noqa: F401\n", "ASCEND_RT_VISIBLE_DEVICES", "npu"),
+    )

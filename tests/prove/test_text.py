@@ -66,6 +66,11 @@ def test_what_was_not_compared_has_no_tolerance(word: Word) -> None:
     ]  # fmt: skip
 
 
+def test_what_differs_at_once_is_not_bit_identical() -> None:
+    differs = part(Word.DIFFERS, str(LOST), steps=1, rounding=PLAIN, differences=[LOST])
+    assert not [line for line in lines(differs) if "bit-identical" in line]
+
+
 def test_a_reason_that_the_sentence_has_is_not_repeated() -> None:
     said = part(Word.RUNS, "ran to its end; no training was seen", reasons=["no training was seen", "and more"])
     assert lines(said)[2:] == ["    not compared: and more"]

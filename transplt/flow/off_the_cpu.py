@@ -109,4 +109,6 @@ def _of_the_file(slots: Slots) -> str:
     named = roots & _FRAMEWORKS
     if roots - named - _WITHOUT_DEVICES - sys.stdlib_module_names:
         return ""
+    if any(getattr(parent(each), "func", None) is each for each in slots.scan.attributes.get("cuda", ())):
+        return ""  # `x.cuda()` moves a tensor, wherever torch was imported
     return min(named, default="")

@@ -93,7 +93,10 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
     elif not done.commits:
         yield gettext("{branch}: nothing is left to commit", branch=branch)
     if done.as_it_is is not None:
-        yield gettext("against the program before the port: {verdict}", verdict=done.as_it_is)
+        yield gettext("the whole branch, against the program before the port: {verdict}", verdict=done.as_it_is)
+        yield gettext(
+            "its commits keep their messages; git branch -D {branch} and the same command prove each", branch=branch
+        )
     for commit in done.commits:
         proof = f"  [{commit.proof}]" if commit.proof is not None else ""
         yield f"  {commit.name[:10]} {commit.subject}{proof}"

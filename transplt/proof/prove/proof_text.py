@@ -44,7 +44,9 @@ def _more(part: Part) -> list[str]:
 def how_close(part: Part) -> str:
     """How far figures may be apart and count as equal; empty where nothing was compared."""
     found = part.findings
-    judged = part.verdict.word in (Word.EQUAL, Word.DIFFERS) and _anything(found)
+    # What differs at once was held against nothing: no bound was needed, and none is named.
+    judged = part.verdict.word is Word.EQUAL or (part.verdict.word is Word.DIFFERS and found.widths)
+    judged = bool(judged and _anything(found))
     return f"tolerance: {in_words(found.widths, found.rounding)}" if judged and found.rounding is not None else ""
 
 
