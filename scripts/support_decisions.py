@@ -68,7 +68,7 @@ CALLS = {
     for name in ("upsample", "upsample_bilinear", "upsample_nearest")
 }
 
-_FUSED = "moves the optimizer's work into one kernel a step"
+_FUSED = "a fused optimizer needs only one kernel per step"
 
 #: Faster forms: fact -> the APIs that have it, or the shape of code (`shape`, see engine/analysis/affinity.py), and a
 #: title; also what the source of torch_npu says beyond the fact.
@@ -129,16 +129,16 @@ AFFINITY: dict[str, Entry] = {
         "title": "scaled and masked softmax has a fused NPU operator",
     },
     "grouped_matmul": {"apis": ["grouped_gemm.ops.gmm"], "title": "grouped matrix products have an NPU operator"},
-    "optim_NpuFusedAdam": {"apis": ["torch.optim.Adam"], "title": f"a fused form {_FUSED}"},
+    "optim_NpuFusedAdam": {"apis": ["torch.optim.Adam"], "title": _FUSED},
     "optim_NpuFusedAdamW": {
         "apis": ["torch.optim.AdamW", "apex.optimizers.FusedAdam", "transformers.AdamW"],
-        "title": f"a fused form {_FUSED}",
+        "title": _FUSED,
     },
-    "optim_NpuFusedSGD": {"apis": ["torch.optim.SGD", "apex.optimizers.FusedSGD"], "title": f"a fused form {_FUSED}"},
-    "optim_NpuFusedAdadelta": {"apis": ["torch.optim.Adadelta"], "title": f"a fused form {_FUSED}"},
-    "optim_NpuFusedRMSprop": {"apis": ["torch.optim.RMSprop"], "title": f"a fused form {_FUSED}"},
-    "optim_NpuFusedLamb": {"apis": ["apex.optimizers.FusedLAMB"], "title": f"a fused form {_FUSED}"},
-    "optim_NpuFusedRMSpropTF": {"apis": ["timm.optim.RMSpropTF"], "title": f"a fused form {_FUSED}"},
+    "optim_NpuFusedSGD": {"apis": ["torch.optim.SGD", "apex.optimizers.FusedSGD"], "title": _FUSED},
+    "optim_NpuFusedAdadelta": {"apis": ["torch.optim.Adadelta"], "title": _FUSED},
+    "optim_NpuFusedRMSprop": {"apis": ["torch.optim.RMSprop"], "title": _FUSED},
+    "optim_NpuFusedLamb": {"apis": ["apex.optimizers.FusedLAMB"], "title": _FUSED},
+    "optim_NpuFusedRMSpropTF": {"apis": ["timm.optim.RMSpropTF"], "title": _FUSED},
     "drop_path": {
         "apis": ["timm.models.layers.DropPath", "timm.layers.DropPath"],
         "title": "stochastic depth has a form that keeps its random numbers on the NPU",
