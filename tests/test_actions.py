@@ -26,7 +26,7 @@ from transplt.engine.actions.kernels import home_of, plain_name
 from transplt.project.options import Options, make_plan
 from transplt.project.tree import diff_tree
 from transplt.report.action_lines import action_lines, first_actions, place_text
-from transplt.report.html import render_html
+from transplt.report.html import render_report
 from transplt.report.summary import summary
 from transplt.report.unsupported_op import render_unsupported
 from transplt.rules.pages import BLOCKS, GROUPED_BY, all_codes, load
@@ -521,7 +521,7 @@ def test_the_first_sheet_and_the_top_of_the_page(tmp_path: Path) -> None:
     ]
     assert {row[1] for row in rows[1:]} == {"stops at the first step"}
     assert rows[1][7] == "'=odd.py:1"
-    page = render_html(result).decode()
+    page = render_report(result).page.decode()
     assert page.index("What to decide and to do") < page.index("Summary")
     assert "Replace torch.nn.RNN: not supported on NPU" in page and "&lt;b&gt;.py:2" in page and "<b>.py" not in page
 

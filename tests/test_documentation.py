@@ -79,6 +79,14 @@ def test_named_files_exist(document: Path) -> None:
         assert (ROOT / name).exists(), name
 
 
+def test_pages_that_messages_name_exist() -> None:
+    """Pages at the top of docs/; `docs/npu.md` is a name that other projects give theirs."""
+    tables = [*(ROOT / "rules/errors").glob("*.json"), ROOT / "rules/support/error_forms.json"]
+    for path in [*(ROOT / "transplt").rglob("*.py"), *tables, ROOT / ".pre-commit-hooks.yaml"]:
+        for name in re.findall(r"(?<![\w./-])docs/\w[\w-]*\.md", path.read_text(encoding="utf-8")):
+            assert name == "docs/npu.md" or (ROOT / name).is_file(), f"{path.relative_to(ROOT)}: {name}"
+
+
 def test_readme_options_are_those_of_the_command() -> None:
     command = [sys.executable, "-m", "transplt", "--help"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -18,7 +18,7 @@ from transplt.project.options import Options, make_plan
 from transplt.project.torch_version import TorchTarget
 from transplt.project.tree import migrate_tree
 from transplt.report.code_pages import code_pages
-from transplt.report.html import automatic_share, ranked_files, render_html, render_report
+from transplt.report.html import automatic_share, ranked_files, render_report
 from transplt.report.page_data import page_data
 from transplt.report.records import FileRecord, RunResult
 from transplt.report.shown_files import ShownFile, shown_files
@@ -106,7 +106,7 @@ def test_the_figures() -> None:
     data = data_of(result)
     assert len(data["files"]) == 3
     assert len(data["texts"]) == len(set(data["texts"]))
-    page = render_html(result).decode()
+    page = render_report(result).page.decode()
     assert "<dd>25 %</dd>" in page and "<dd>9</dd>" in page
     assert 'aria-label="3 converted, 9 manual, 0 unknown, 0 ignored"' in page
 
@@ -125,17 +125,17 @@ def test_long_lines_are_cut() -> None:
     finding = Finding("a.ipynb", Span(1, 1, 1, 5, 0, 4), "NPU803", Level.MANUAL, "m")
     record = FileRecord("a.ipynb", "notebook", "", (finding,), lines=((1, "cuda" * 1_000_000),))
     result = RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=(record,))
-    assert len(render_html(result)) < 100_000
+    assert len(render_report(result).page) < 100_000
 
 
 def test_a_page_stays_bounded() -> None:
     """Ten thousand findings, and a hundred files with long diffs."""
     result = run_result(500, 20)
-    assert len(render_html(result)) < 3_000_000
+    assert len(render_report(result).page) < 3_000_000
     old = b"".join(b"x = %d\n" % number for number in range(40_000))
     patch = unified_diff("a.py", old, b"y\n")
     files = tuple(FileRecord(f"{number}.py", "python", "", patch=patch) for number in range(100))
-    page = render_html(RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=files))
+    page = render_report(RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=files)).page
     assert len(page) < 8_000_000
 
 
@@ -144,7 +144,7 @@ def test_findings_beyond_the_most_are_counted(monkeypatch: pytest.MonkeyPatch) -
     result = run_result(3, 4)
     shown = [row for file in data_of(result)["files"] for row in file[0]]
     assert [row[3] for row in shown] == ["left"] * 10
-    assert "5 findings are not on this page" in render_html(result).decode()
+    assert "5 findings are not on this page" in render_report(result).page.decode()
 
 
 def test_what_comes_again_is_one_choice(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_what_comes_again_is_one_choice(tmp_path: Path) -> None:
     )
     records = tuple(FileRecord(each.path, "other", "", (each,)) for each in findings)
     result = RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=records)
-    page = render_html(result).decode()
+    page = render_report(result).page.decode()
     assert "one choice, 3 places in 3 files" in page and "3 times nccl in YAML" in page
 
 
@@ -190,9 +190,9 @@ def test_unsafe_edits_are_told_from_the_others(tmp_path: Path) -> None:
     result = tuned(tmp_path)
     states = [row[3] for file in data_of(result)["files"] for row in file[0]]
     assert states.count("unsafe") == 2 and states.count("done") == 3
-    page = render_html(result).decode()
+    page = render_report(result).page.decode()
     assert "<dd>5 <small>2 unsafe</small></dd>" in page
-    assert "<small>" not in render_html(run_result(1, 1)).decode()
+    assert "<small>" not in render_report(run_result(1, 1)).page.decode()
 
 
 # --- in a browser ----------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 def show(page: Browser, result: RunResult, folder: Path, width: int = 1200) -> None:
     file = folder / "report.html"
-    file.write_bytes(render_html(result))
+    file.write_bytes(render_report(result).page)
     page.size(width, 900)
     page.open(file)
     page.wait("document.readyState === 'complete'")

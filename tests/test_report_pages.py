@@ -17,7 +17,7 @@ from transplt.project.options import Options, make_plan
 from transplt.project.torch_version import TorchTarget
 from transplt.project.tree import migrate_tree
 from transplt.report.diff_rows import DiffRow, diff_rows
-from transplt.report.html import render_html, render_report
+from transplt.report.html import render_report
 from transplt.report.records import FileRecord, RunResult
 from transplt.report.snippets import snippets
 
@@ -271,4 +271,5 @@ def test_what_is_pasted_stands_in_the_page(tmp_path: Path) -> None:
     page = (migrated(tmp_path) / "report.html").read_text("utf-8")
     assert '<pre class="paste" tabindex="0">FROM quay.io/ascend/cann:' in page
     nothing = RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""))
-    assert 'class="paste"' not in render_html(nothing).decode() and "Nothing is left." in render_html(nothing).decode()
+    empty = render_report(nothing).page.decode()
+    assert 'class="paste"' not in empty and "Nothing is left." in empty

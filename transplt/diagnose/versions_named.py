@@ -34,5 +34,5 @@ class VersionsNamed:
         (torch,), (torch_npu,) = self._torch, self._torch_npu
         return (
             f"The log names torch {torch} and torch_npu {torch_npu}: they do not belong together, which may be the "
-            f"cause of anything below. Install the pair: transplt doctor, docs/doctor.md."
+            f"cause of anything below. Install the pair: transplt doctor, docs/diagnose.md."
         )

@@ -72,7 +72,7 @@ def _load(name: str, source: Path | None) -> Added:
 def _distribution(top: str, path: Sequence[str]) -> tuple[str, str] | None:
     """Name and version of what has installed a package; one in development may tell no more than its name."""
     for each in metadata.distributions(path=[*path]):
-        title = each.metadata["Name"] if "Name" in each.metadata else ""
+        title = (each.metadata.get_all("Name") or [""])[0]
         told = (each.read_text("top_level.txt") or "").split()
         named = re.sub(r"[-_.]+", "_", title).lower() == top.lower()
         if named or top in told or (not told and any(file.parts[0] in (top, f"{top}.py") for file in each.files or ())):

@@ -23,7 +23,6 @@ from transplt.rules.versions import spans, version_key
 
 #: What bounds a version from below.
 _FLOOR = re.compile(r"(?<![<!])=|>")
-_NEWEST = TORCH_VERSIONS[-1]
 _NEWEST_WITH_ONE = marked("{path} asks for {text}, for which there is no torch_npu: this is the newest that has one")
 _FEWEST_BLOCKERS = marked(
     "{path} asks for {text}, for which there is no torch_npu: this is the newest of the versions with the fewest "

@@ -72,11 +72,6 @@ class Report:
             yield file.page, file_page(self.name, file, index, *near)
 
 
-def render_html(result: RunResult) -> bytes:
-    """The bytes of report.html alone, UTF-8."""
-    return render_report(result).page
-
-
 def render_report(result: RunResult, folder: str = PAGES) -> Report:
     """The report; `folder` is that of the pages of single files, which may stay unused."""
     findings = result.findings
