@@ -226,6 +226,13 @@ class ProjectFacts(Memoized):
         found = dict.fromkeys(map(self.path_of, item.imported))
         return tuple(path for path in found if path in self.sources and path != item.path)
 
+    def imports_own(self, module: str, path: str, utf8: bytes) -> bool:
+        """True for a module that the project has itself where a file imports it: under its full name (`basicsr.data`,
+        also where `basicsr` has no `__init__.py`), below another folder, or beside the file.
+        """
+        own = module in self.modules or ("." in module and self.holds_below(module))
+        return own or self.has_beside(module, path, utf8)
+
     def holds_below(self, module: str) -> bool:
         """True when a module of a package lies somewhere in the project: `bert/nvidia/model.py` is nvidia.model."""
         return bool(module) and any(each.endswith(f".{module}") for each in self.modules)
