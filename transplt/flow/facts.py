@@ -228,10 +228,13 @@ class ProjectFacts(Memoized):
 
     def imports_own(self, module: str, path: str, utf8: bytes) -> bool:
         """True for a module that the project has itself where a file imports it: under its full name (`basicsr.data`,
-        also where `basicsr` has no `__init__.py`), below another folder, or beside the file.
+        also where `basicsr` has no `__init__.py`, and its version, which a build writes), below another folder, or
+        beside the file.
         """
-        own = module in self.modules or ("." in module and self.holds_below(module))
-        return own or self.has_beside(module, path, utf8)
+        package, dot, last = module.rpartition(".")
+        if module in self.modules or (last in _WRITTEN_BY_BUILDS and self._has_parts(package)):
+            return True
+        return bool(dot and self.holds_below(module)) or self.has_beside(module, path, utf8)
 
     def holds_below(self, module: str) -> bool:
         """True when a module of a package lies somewhere in the project: `bert/nvidia/model.py` is nvidia.model."""
@@ -282,6 +285,8 @@ def _packages(modules: dict[str, str]) -> frozenset[str]:
     return frozenset(found)
 
 
+#: Modules of a package that its build writes.
+_WRITTEN_BY_BUILDS = ("version", "_version")
 #: So many files hand a name on.
 _WAY = 8
 
