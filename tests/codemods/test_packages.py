@@ -101,7 +101,12 @@ def test_a_folder_or_script_of_the_same_name_is_not_the_package(path: str) -> No
 
 @pytest.mark.parametrize(
     "line",
-    ["from basicsr.utils.log import a", "import basicsr.utils.log", "from basicsr import ops", "import basicsr.version"],
+    [
+        "from basicsr.utils.log import a",
+        "import basicsr.utils.log",
+        "from basicsr import ops",
+        "from basicsr.version import __version__",
+    ],
 )
 def test_a_package_of_the_project_without_an_init_file(line: str) -> None:
     files = {"basicsr/utils/log.py": "", "basicsr/ops.py": ""}
