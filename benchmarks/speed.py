@@ -61,8 +61,8 @@ was 5 times `ast.parse` for libraries, and 8 for repositories with many notebook
 meets it. What does not help:
 
 - ten of the modules in which most time is spent, compiled by mypyc: 5 % less;
-- reading what code leads to only where it may reach code for CUDA, by the names that it uses: in accelerate, detectron2,
-  fairseq and mmengine 76 to 94 % of the code may;
+- reading what code leads to only where it may reach code for CUDA, by the names that it uses: in accelerate,
+  detectron2, fairseq and mmengine 76 to 94 % of the code may;
 - Python's garbage collector: it does not run in a migration of this size.
 
 A small repository pays for tables, patterns and templates that a run reads once, about a quarter of a second: there the
