@@ -118,8 +118,10 @@ def _unsound(work: Work, group: Group, outcome: Outcome) -> str:
     if group is not MIXED_PRECISION:
         return ""
     from transplt.fixers.amp.holds import unsound
+    from transplt.fixers.amp.unbound import unbound_amp
 
-    return unsound(work.scan.path, outcome.data)
+    unbound = {ast.unparse(node.value) for node in unbound_amp(work.file)}
+    return unsound(work.scan.path, outcome.data, unbound)
 
 
 # --- taking back -----------------------------------------------------------------------------------------------------

@@ -151,7 +151,7 @@ def _amp(writer: Writer) -> str:
     for local, bindings in sorted(writer.work.scan.root.bindings.items()):
         if {binding.target for binding in bindings} == {"apex.amp"}:
             return local
-    if not writer.bound("amp"):
+    if not writer.bound("amp") and "amp" not in writer.work.scan.names:
         writer.imports("from apex import amp")
         return "amp"
     name = writer.new_name("apex_amp")

@@ -1,0 +1,40 @@
+"""A module `amp` that a file reads and does not import: a NameError there, or what a star import brings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from transplt.program.program import enclosing_function
+from transplt.syntax.files import File
+
+#: What is read of torch.cuda.amp, torch.amp and apex.amp.
+_READ = ("scale_loss", "master_params", "initialize", "autocast", "GradScaler")
+
+
+def unbound_amp(file: File) -> list[ast.Attribute]:
+    """Where a file reads an `amp` (`apex_amp`) that no binding gives a value, by kind."""
+    return [
+        node
+        for attr in _READ
+        for node in file.scan.attributes.get(attr, ())
+        if isinstance(node.value, ast.Name)
+        and node.value.id.endswith("amp")
+        and file.names.lookup(node.value.id, file.scan.scope_of(node)) is None
+    ]
+
+
+def unbound_amp_of(file: File, scopes: Iterable[ast.AST]) -> ast.Attribute | None:
+    """One that training code meets: in its own scopes, or anywhere where a star import may have brought the name."""
+    own = {id(scope) for scope in scopes}
+    everywhere = bool(file.scan.root.stars)
+    return next(
+        (node for node in unbound_amp(file) if everywhere or id(enclosing_function(node) or file.scan.tree) in own), None
+    )
+
+
+def said_of(node: ast.Attribute) -> tuple[str, str]:
+    """Why nothing is written beside one, and what to do."""
+    read, name = ast.unparse(node), ast.unparse(node.value)
+    why = f"this code reads {read}, and the file does not import {name}"
+    return why, f"import {name}, or take out what uses it, and run transplt again"
