@@ -28,9 +28,8 @@ def unbound_amp_of(file: File, scopes: Iterable[ast.AST]) -> ast.Attribute | Non
     """One that training code meets: in its own scopes, or anywhere where a star import may have brought the name."""
     own = {id(scope) for scope in scopes}
     everywhere = bool(file.scan.root.stars)
-    return next(
-        (node for node in unbound_amp(file) if everywhere or id(enclosing_function(node) or file.scan.tree) in own), None
-    )
+    found = unbound_amp(file)
+    return next((node for node in found if everywhere or id(enclosing_function(node) or file.scan.tree) in own), None)
 
 
 def said_of(node: ast.Attribute) -> tuple[str, str]:
