@@ -36,7 +36,8 @@ def main(clone: Path) -> None:
     facts = {
         "about": "Names of triton-ascend, by release; written by scripts/triton_names.py. `functions`: of libdevice, "
         "those too that the package puts there; `math`: of tl.math in every release; `math of releases`: what one has "
-        "beside these; `cuda`: of libdevice for CUDA; `options`: what a launch takes beside the parameters of its kernel, of any release.",
+        "beside these; `cuda`: of libdevice for CUDA; `options`: what a launch takes beside the parameters of its "
+        "kernel, of any release.",
         "source": f"triton-lang/triton-ascend: {', '.join(branch for branch, *_ in RELEASES.values())}",
         "commits": {name: _commit(clone, branch) for name, (branch, *_) in RELEASES.items()},
         "modules": MODULES,
