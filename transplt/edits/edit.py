@@ -105,8 +105,8 @@ class Edit:
 
 @dataclass(slots=True, eq=False)
 class Note:
-    """A finding without an edit. `extent` is the byte range it speaks of, `blocks` as in `Finding`; `adaptor` would
-    write what is missing.
+    """A finding without an edit. `extent` is the byte range it speaks of, `blocks` and `details` as in `Finding`;
+    `adaptor` would write what is missing.
     """
 
     extent: Extent
@@ -119,6 +119,11 @@ class Note:
     ignored: str = ""
     blocks: str = ""
     adaptor: str = ""
+    details: tuple[tuple[str, str], ...] = ()
+
+    def detail(self, what: str) -> str:
+        """The first detail of a kind; empty where there is none."""
+        return next((value for kind, value in self.details if kind == what), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,7 +252,10 @@ def _group_taken_back(work: Work, group: Group, why: str, code: str = "NPU992", 
     start = work.source.extent(work.scan.tree.body[0])[0]
     report = "report it as a defect of transplt" if defect else "fix the cause and migrate again"
     help_ = f"{group.instead}, {'and' if defect else 'or'} {report}"
-    return Note((start, start), code, Level.MANUAL, group.taken_back(why), help=help_, effort=Effort.HIGH)
+    return Note(
+        (start, start), code, Level.MANUAL, group.taken_back(why), help=help_, effort=Effort.HIGH,
+        details=((f"taken back: {group.name}", why),),
+    )  # fmt: skip
 
 
 def _taken_back(work: Work, edit: Edit, why: str) -> Note:
