@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 #: The code of the remark that says which level of apex a program got, and why.
 APEX_LEVEL = "NPU773"
+#: The help of an edit that is made on request, where it says nothing else.
+ON_REQUEST = "applied with --unsafe-fixes"
 
 
 class Level(str, Enum):

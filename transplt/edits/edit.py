@@ -68,7 +68,7 @@ class Edit:
     transform leaves as they are; it gets to see all others then. `apart`: of the pieces that the edits of one node
     change, its record names those that it changes itself; like lines that go in, it stays where a comment switches
     edits off. `around`: it goes around what all other edits of the node make of it. `parted`: statements that share a
-    line, and begin one when this edit is made.
+    line, and begin one when this edit is made. `becomes`: the name or the word that stands there then.
     """
 
     where: Where
@@ -90,6 +90,7 @@ class Edit:
     apart: bool = False
     around: bool = False
     parted: tuple[ast.stmt, ...] = ()
+    becomes: str = ""
 
     @property
     def node(self) -> ast.expr | ast.stmt | ast.arg:

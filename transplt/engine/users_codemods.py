@@ -271,8 +271,8 @@ def _ledger(old: Source, new: Source, hunks: Sequence[Hunk], ledger: Ledger) -> 
     starts = sorted(causes)
     left = {
         hunk: [
-            cause for start in starts[bisect_left(starts, hunk.new_start) : bisect_left(starts, hunk.new_end)]
-            if (cause := causes[start]).verdict is not TokenVerdict.CONVERTED
+            causes[start] for start in starts[bisect_left(starts, hunk.new_start) : bisect_left(starts, hunk.new_end)]
+            if causes[start].verdict is not TokenVerdict.CONVERTED
         ]
         for hunk in hunks
     }  # fmt: skip
@@ -280,7 +280,8 @@ def _ledger(old: Source, new: Source, hunks: Sequence[Hunk], ledger: Ledger) -> 
     for token in find_tokens(old.utf8):
         if token.where == "comment":
             continue
-        cause, shift = None, 0
+        cause: Cause | None = None
+        shift = 0
         at = bisect_right(hunks, token.start, key=lambda hunk: hunk.end)
         if at < len(hunks) and hunks[at].start < token.end:
             cause = left[hunks[at]].pop(0) if left[hunks[at]] else Cause(TokenVerdict.CONVERTED, EDIT)

@@ -95,7 +95,8 @@ class Kernels:
         known = list(findings)
         native = {each.path for each in known if each.path.lower().endswith(SOURCE_SUFFIXES)}
         #: By path: the kernels in a source, as the remark lists them.
-        self.listed = {each.path: said for each in known if each.code == _HOLDS and (said := each.detail("kernels"))}
+        listed = ((each.path, each.detail("kernels")) for each in known if each.code == _HOLDS)
+        self.listed = {path: kernels for path, kernels in listed if kernels}
         self._held = [each for each in known if each.code == _HOLDS]
         builds = {each.path for each in known if each.code in _BUILDS and each.open and _is_setup(each.path)}
         builds |= {each.path for each in known if each.code == _DECLARES and _is_setup(each.path)}

@@ -175,6 +175,7 @@ def _rename(
         user=rule.user,
         asked=rule.similar,
         imports=imports,
+        becomes=target + full[len(prefix) :],
     )
 
 

@@ -76,7 +76,8 @@ def dimensions_of(launch: Launch) -> list[Dimension]:
     if grid is None or grid.dimensions is None:
         return []
     nodes = grid.dimensions
-    first, *others = launch.kernel.configs or [None]
+    configs: list[Config | None] = [*launch.kernel.configs]
+    first, *others = configs or [None]
     found = [_dimension(launch, each, first) for each in nodes]
     if others and any(each.by for each in found):
         every = [found, *([_dimension(launch, each, config) for each in nodes] for config in others)]
@@ -139,10 +140,11 @@ def _block(launch: Launch, node: ast.expr, config: Config | None) -> tuple[int |
     if config is None or name in launch.arguments:
         return None, ""
     given = [each.values.get(name) for each in launch.kernel.configs]
-    numbers = [value.value if isinstance(value, ast.Constant) else None for value in given]
-    if all(isinstance(each, int) for each in numbers):
-        return numbers[launch.kernel.configs.index(config)], name if len(set(numbers)) > 1 else ""
-    return None, ""
+    values = (value.value if isinstance(value, ast.Constant) else None for value in given)
+    numbers = [each for each in values if isinstance(each, int)]
+    if len(numbers) < len(given):
+        return None, ""
+    return numbers[launch.kernel.configs.index(config)], name if len(set(numbers)) > 1 else ""
 
 
 def _meta_name(launch: Launch, node: ast.expr) -> str:
