@@ -15,7 +15,7 @@ from transplt.fixers.amp.apex_forward import float_of_its_own
 from transplt.fixers.amp.apex_place import Initialization, Problem, Refused, find_place, origin_of
 from transplt.fixers.amp.reading import NO_CARD, makes_models
 from transplt.fixers.amp.steps import no_step
-from transplt.fixers.amp.unbound import said_of, unbound_amp_of
+from transplt.fixers.amp.unbound import said_of, unbound_for
 from transplt.program.cards import on_card
 from transplt.program.layers import left_out_at_times
 from transplt.program.loops import loops_around
@@ -147,7 +147,7 @@ def _check_amp(program: Program, written: list[tuple[File, ast.AST]]) -> None:
     """No file reads an amp of its own, without an import, where something is written."""
     for file in program.files:
         scopes = [enclosing_function(node) or file.scan.tree for at, node in written if at is file]
-        if (read := unbound_amp_of(file, scopes)) is not None:
+        if (read := unbound_for(file, scopes)) is not None:
             raise Refused(file, read, *said_of(read))
 
 

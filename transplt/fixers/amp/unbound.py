@@ -1,4 +1,6 @@
-"""A module `amp` that a file reads and does not import: a NameError there, or what a star import brings."""
+"""What a file reads and does not import: an `amp` is a NameError there, or what a star import brings; and an import of
+torch for mixed precision would give all that reads torch another meaning.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +26,21 @@ def unbound_amp(file: File) -> list[ast.Attribute]:
     ]
 
 
-def unbound_amp_of(file: File, scopes: Iterable[ast.AST]) -> ast.Attribute | None:
-    """One that training code meets: in its own scopes, or anywhere where a star import may have brought the name."""
+def unbound_for(file: File, scopes: Iterable[ast.AST]) -> ast.Attribute | ast.Name | None:
+    """What keeps mixed precision out of training code: torch anywhere in the file, an amp in its own scopes, or
+    anywhere where a star import may have brought the name.
+    """
+    torch = file.scan.names.get("torch", ())
+    if torch and not file.scan.root.stars and not file.scan.binds("torch"):
+        return torch[0]
     own = {id(scope) for scope in scopes}
     everywhere = bool(file.scan.root.stars)
     found = unbound_amp(file)
     return next((node for node in found if everywhere or id(enclosing_function(node) or file.scan.tree) in own), None)
 
 
-def said_of(node: ast.Attribute) -> tuple[str, str]:
+def said_of(node: ast.Attribute | ast.Name) -> tuple[str, str]:
     """Why nothing is written beside one, and what to do."""
-    read, name = ast.unparse(node), ast.unparse(node.value)
+    read, name = ast.unparse(node), ast.unparse(node.value if isinstance(node, ast.Attribute) else node)
     why = f"this code reads {read}, and the file does not import {name}"
     return why, f"import {name}, or take out what uses it, and run transplt again"
