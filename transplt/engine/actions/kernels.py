@@ -263,8 +263,8 @@ class Engines:
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         known = list(findings)
-        named = [each for each in known if each.code == _NATIVE and _OF_ENGINES.search(f"{each.api} {each.message}")]
-        folders = {posixpath.dirname(each.path) for each in named}
+        lines = [(each.path, [each.api, *each.every_detail("name")]) for each in known if each.code == _NATIVE]
+        folders = {posixpath.dirname(path) for path, names in lines if any(map(_OF_ENGINES.search, names))}
         bound = {each.path for each in known if each.code == _HOLDS and each.detail("functions")}
         bound |= {each.path for each in known if each.code in _BUILDS | {_DECLARES} and _is_setup(each.path)}
         free = (folder for folder in folders if not any(_within(path, folder) for path in bound))
