@@ -8,6 +8,7 @@ import ast
 from collections.abc import Iterable
 
 from transplt.program.program import enclosing_function
+from transplt.syntax.asks import is_unbound
 from transplt.syntax.files import File
 
 #: What is read of torch.cuda.amp, torch.amp and apex.amp.
@@ -30,9 +31,8 @@ def unbound_for(file: File, scopes: Iterable[ast.AST]) -> ast.Attribute | ast.Na
     """What keeps mixed precision out of training code: torch anywhere in the file, an amp in its own scopes, or
     anywhere where a star import may have brought the name.
     """
-    torch = file.scan.names.get("torch", ())
-    if torch and not file.scan.root.stars and not file.scan.binds("torch"):
-        return torch[0]
+    if is_unbound(file.scan, "torch"):
+        return file.scan.names["torch"][0]
     own = {id(scope) for scope in scopes}
     everywhere = bool(file.scan.root.stars)
     found = unbound_amp(file)
