@@ -210,7 +210,7 @@ def _finished(
         leave_unpicked(work)
     stages.enter(stages.EDITED)
     result = finish(data, work)
-    taken_back = next((each for each in result.findings if MANY_CARDS.why_taken_back(each.message)), None)
+    taken_back = next((each for each in result.findings if MANY_CARDS.why_taken_back(each)), None)
     if taken_back is not None:
         # What it claimed before the others looked is theirs again.
         alone = plan(file.source, file.scan, rules, replace(settings, entry=""), project, slots)

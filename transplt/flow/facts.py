@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from transplt.base.text.memo import Memo, Memoized
+from transplt.flow.attributes import unify_attributes
 from transplt.flow.code import CodeFacts
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import Renaming, Use, decide
 from transplt.flow.entries import Aside, aside_of
 from transplt.flow.entry import Entry
-from transplt.flow.graph import Graph, ancestors, canonical_name, unique_suffixes
+from transplt.flow.graph import Graph, canonical_name, unique_suffixes
 from transplt.flow.key_facts import KeyRead, KeyReads
-from transplt.flow.marks import GENERIC, marks_by_name
+from transplt.flow.marks import marks_by_name
 from transplt.flow.option_defaults import Option
 from transplt.flow.option_defaults import joined as options_joined
 from transplt.flow.placing import Placing
@@ -357,35 +358,6 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts], graph: Graph) ->
         marks.setdefault(shared.find(slot), set()).add(mark)
     joined.slots = {slot: shared.find(slot) for slot in shared.above}
     joined.marks = {root: frozenset(found) for root, found in marks.items()}
-
-
-def unify_attributes(slots: Iterable[str], classes: Iterable[tuple[str, Iterable[str]]]) -> Iterator[tuple[str, str]]:
-    """Pairs of attribute slots that are one: of a class and its bases, and of objects whose class can only be one.
-
-    `n:attr` (an attribute of some object) is that of a class when a single family of classes has an attribute of that
-    name; when several have, nobody can tell whose it is.
-    """
-    above: dict[str, list[str]] = {}
-    for cls, bases in classes:
-        above.setdefault(cls, []).extend(bases)
-    owners: dict[str, set[str]] = {}
-    free: set[str] = set()
-    for slot in slots:
-        if slot.startswith("s:") and "<" not in slot:
-            owner, _, attr = slot[2:].rpartition(".")
-            owners.setdefault(attr, set()).add(owner)
-        elif slot.startswith("n:"):
-            free.add(slot[2:])
-    for attr in sorted(owners):
-        every = owners[attr]
-        roots = set()
-        for owner in sorted(every):
-            inherited = [base for base in ancestors(owner, lambda each: above.get(each, ())) if base in every]
-            yield from ((f"s:{owner}.{attr}", f"s:{base}.{attr}") for base in inherited)
-            if not inherited:
-                roots.add(owner)
-        if len(roots) == 1 and attr in free and attr not in GENERIC:
-            yield f"n:{attr}", f"s:{roots.pop()}.{attr}"
 
 
 def _known(joined: ProjectFacts, graph: Graph, slot: str) -> str:

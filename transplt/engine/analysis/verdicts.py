@@ -231,7 +231,11 @@ def _add(
 
 def _quiet(file: ScannedFile, code: str, kept: tuple[list[Use], str, str]) -> Note:
     uses, message, help_text = kept
-    return Note(file.extent(uses[0].node), code, Level.INFO, f"{message}{also(uses)}", uses[0].api, help_text)
+    more = also(uses)
+    return Note(
+        file.extent(uses[0].node), code, Level.INFO, f"{message}{more}", uses[0].api, help_text,
+        details=(("also", more),) if more else (),
+    )  # fmt: skip
 
 
 def also(uses: list[Use]) -> str:

@@ -79,7 +79,8 @@ def _declared(work: Work, call: ast.Call) -> Finds:
         if not sources and any(word.endswith(".pyx") for word in words):
             return
         message = f"the extension {name} is built from {', '.join(sources) or _FOUND_LATER}"
-        yield work.note(call.func, "NPU860", message, level=Level.INFO, api=name)
+        details = tuple(("source", each) for each in sources)
+        yield work.note(call.func, "NPU860", message, level=Level.INFO, api=name, details=details)
 
 
 def _declared_name(work: Work, call: ast.Call) -> str:

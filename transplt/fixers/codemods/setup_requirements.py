@@ -39,7 +39,10 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
         if (other := in_its_place(asked.name)) and (new := _named(work, call, node, asked, other)) is not None:
             yield new
         elif work.take(node):
-            yield work.note(node, advice.code, advice.message, api=advice.package or asked.name, help=advice.help)
+            yield work.note(
+                node, advice.code, advice.message, api=advice.package or asked.name, help=advice.help,
+                details=advice.details,
+            )  # fmt: skip
 
 
 def _named(work: Work, call: ast.Call, node: ast.Constant, asked: Requirement, other: str) -> Edit | None:
