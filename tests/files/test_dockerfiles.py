@@ -215,5 +215,6 @@ def test_where_the_toolkit_lies_stops_nothing(text: str, blocks: str) -> None:
     ],
 )
 def test_an_image_with_a_python_that_no_torch_is_for(image: str, command: str, said: bool) -> None:
-    result = migrated("Dockerfile", f"FROM {image} AS base\nRUN {command}\n", TorchTarget("2.12", "", "2.12.0", "9.1.0", "2.12.0"))
+    target = TorchTarget("2.12", "", "2.12.0", "9.1.0", "2.12.0")
+    result = migrated("Dockerfile", f"FROM {image} AS base\nRUN {command}\n", target)
     assert ("NPU845" in {each.code for each in result.findings}) is said

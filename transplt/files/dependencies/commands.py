@@ -58,7 +58,7 @@ def changes(document: Document) -> Finds:
 
 
 def of_image(document: Document, name: str, extent: Extent) -> Finds:
-    """A finding for the base image of a recipe that installs torch, where no torch of the migration is for its Python."""
+    """A finding for the base image of a recipe that installs torch, where torch_npu has no wheels for its Python."""
     python, releases = python_of_image(name), Releases.of(document)
     if not python or releases is None or not releases.pythons or python in releases.pythons:
         return

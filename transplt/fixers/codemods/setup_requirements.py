@@ -1,4 +1,4 @@
-"""What a setup.py asks for: packages bound to CUDA, pins and Pythons that are too old for NPUs, torch without torch-npu.
+"""What a setup.py asks for: packages bound to CUDA, pins and Pythons too old for NPUs, torch without torch-npu.
 
 Read are the lists that `setup(...)` gets as install_requires and its like, in place or through a name of the module.
 Other dependency files are read by transplt/files/dependency_files.py. Facts: rules/support/third_party.json.
