@@ -213,3 +213,11 @@ def test_bases_through_other_files() -> None:
 def test_comments_and_settings_switch_it_off() -> None:
     (found,) = findings("import torch\ntorch.poisson(x)  # transplt: ignore[NPU520]\n")
     assert found.ignored == "ignored by a comment"
+
+
+@pytest.mark.parametrize(
+    ("sources", "open_"), [("['a.cpp']", False), ("['a.cpp'] + glob('*.c*')", True), ("found()", True)]
+)
+def test_an_extension_of_cpp_is_compiled_for_the_host(sources: str, open_: bool) -> None:
+    source = f"from torch.utils.cpp_extension import load\nop = load('op', {sources})\n"
+    assert [each.open for each in findings(source) if each.code == "NPU520"] == [open_]

@@ -173,7 +173,7 @@ class CudaCode:
         """What a call builds, or loads."""
         func = call.func
         full = self.slots.names.qualified(func) or ""
-        if full in BUILDERS and builds_for_cuda(call):
+        if full in BUILDERS and builds_for_cuda(call, self.slots.scan.source.utf8):
             yield code.Needs("CUDA sources compiled when the program runs")
         elif last_name(func) == "create_extension" and keyword_of(call, "with_cuda") is not None:
             yield code.Needs("create_extension(with_cuda=...)")
