@@ -168,7 +168,8 @@ FOUND = """
 
 
 def test_flags_for_nvcc_beside_sources_of_cpp_are_no_cuda() -> None:
-    check_noop(FOUND.format(pattern="*.cpp", flags="extra_cuda_cflags=['-O3']"), open_codes=["NPU860"])
+    for flags in ("['-O3']", "['-U__CUDA_NO_HALF_OPERATORS__']"):
+        check_noop(FOUND.format(pattern="*.cpp", flags=f"extra_cuda_cflags={flags}"), open_codes=["NPU860"])
 
 
 @pytest.mark.parametrize(
