@@ -807,3 +807,35 @@ def test_a_positional_word_that_no_device_is_made_of(passed_on: str, line: str) 
     files = {"pkg/__init__.py": f"{passed_on}\n", "pkg/mod.py": PLACES}
     result = migrate(f"from pkg import build\n{line}\n", files=files)
     assert not result.changed and any(finding.open for finding in result.findings)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'x = glob(os.path.join(here, "cuda", "*.cu"))',
+        'x = osp.join("cuda", "kernels")',
+        'x = Path(here) / "cuda" / "kernels"',
+        'x = Path("cuda", "kernels")',
+        'x = Path(here).joinpath("cuda")',
+    ],
+)
+def test_a_part_of_a_path_is_no_device(line: str) -> None:
+    check_noop(f"import os\nimport os.path as osp\nfrom pathlib import Path\n{line}\n")
+
+
+@pytest.mark.parametrize("line", ['x = "/".join([here, "cuda"])', 'x = join(here, "cuda")', 'x = [here, "cuda"]'])
+def test_a_word_beside_a_path_may_be_one(line: str) -> None:
+    check_noop(f"import os\n{line}\n", open_codes=["NPU203"])
+
+
+def test_a_device_that_names_a_folder_too_is_one() -> None:
+    result = migrate(
+        """
+        import os
+        import torch
+
+        def run(out, device="cuda"):
+            torch.save(torch.zeros(2, device=device), os.path.join(out, device))
+        """
+    )
+    assert b'device="npu"' in result.data
