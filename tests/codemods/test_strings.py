@@ -839,3 +839,53 @@ def test_a_device_that_names_a_folder_too_is_one() -> None:
         """
     )
     assert b'device="npu"' in result.data
+
+
+@pytest.mark.parametrize("files", [{}, {"steps.py": "import torch\n\ndef step(self, device, n):\n    make(n).to(device)\n"}])
+def test_a_plain_function_may_call_its_first_parameter_self(files: dict[str, str]) -> None:
+    """As the helpers of a test class that stand beside it."""
+    own = "from steps import step\n" if files else "def step(self, device, n):\n    make(n).to(device)\n"
+    call = "class T:\n    def test(self):\n        step(self, '{}', n=1)\n"
+    before, after = (f"import torch\n{own}\n{call.format(device)}" for device in ("cuda", "npu"))
+    head = "import torch\nimport torch_npu  # noqa: F401\n"
+    check_rewrite(before, after.replace("import torch\n", head, 1), files=files)
+
+
+def test_the_self_of_a_plain_function_is_no_device() -> None:
+    source = "def step(self, device):\n    make(self).to(device)\n\nstep('cuda', 'cpu')\n"
+    check_noop(source, open_codes=["NPU203"])
+
+
+def test_the_self_of_a_method_is_given_by_no_caller() -> None:
+    source = "class T:\n    def step(self, name, device):\n        make(name).to(device)\n\nT().step('cuda', 'cpu')\n"
+    check_noop(source, open_codes=["NPU203"])
+
+
+@pytest.mark.parametrize(
+    ("silent", "line"),
+    [
+        ("def run(model, device):\n    model.to(device)\n", "run(net, 'cuda')"),
+        ("class Run:\n    def __init__(self, n, device=None):\n        pass\n", "Run(2, 'cuda')"),
+        ("def run(size: list[int, int], device):\n    pass\n", "run([1, 2], 'cuda')"),
+    ],
+)
+def test_a_positional_device_of_a_file_without_cuda(silent: str, line: str) -> None:
+    """What its parameter is called says it, and where that stands is read in the text."""
+    name = line.partition("(")[0]
+    head = f"from helpers import {name}\n{line}\n"
+    after = f"import torch\nimport torch_npu  # noqa: F401\n{head.replace('cuda', 'npu')}"
+    check_rewrite(f"import torch\n{head}", after, files={"helpers.py": f"import torch\n\n{silent}"})
+
+
+@pytest.mark.parametrize(
+    ("silent", "line"),
+    [
+        ("def run(name, device):\n    pass\n", "run('cuda', None)"),
+        ("def run(name, *, device):\n    pass\n", "run('a', 'cuda')"),
+        ("def run(name, n=(1, 2), device=None):\n    pass\n", "run('a', 3, 'cuda')"),  # not plain
+        ("def out():\n    def run(device):\n        pass\n", "run('cuda')"),
+    ],
+)
+def test_another_argument_of_a_file_without_cuda(silent: str, line: str) -> None:
+    source = f"from helpers import run\n{line}\n"
+    check_noop(source, files={"helpers.py": f"import torch\n\n{silent}"}, open_codes=["NPU203"])
