@@ -841,10 +841,11 @@ def test_a_device_that_names_a_folder_too_is_one() -> None:
     assert b'device="npu"' in result.data
 
 
-@pytest.mark.parametrize("files", [{}, {"steps.py": "import torch\n\ndef step(self, device, n):\n    make(n).to(device)\n"}])
-def test_a_plain_function_may_call_its_first_parameter_self(files: dict[str, str]) -> None:
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_plain_function_may_call_its_first_parameter_self(elsewhere: bool) -> None:
     """As the helpers of a test class that stand beside it."""
-    own = "from steps import step\n" if files else "def step(self, device, n):\n    make(n).to(device)\n"
+    step = "def step(self, device, n):\n    make(n).to(device)\n"
+    own, files = ("from steps import step\n", {"steps.py": f"import torch\n\n{step}"}) if elsewhere else (step, {})
     call = "class T:\n    def test(self):\n        step(self, '{}', n=1)\n"
     before, after = (f"import torch\n{own}\n{call.format(device)}" for device in ("cuda", "npu"))
     head = "import torch\nimport torch_npu  # noqa: F401\n"

@@ -60,8 +60,8 @@ class OwnNames:
         """Positional parameters of the functions of this file, and the fields of its data classes, by full name."""
         if self._parameters is None:
             self._parameters = {}
-            for node in self.scan.functions:
-                names, scope = parameter_names(node), self.scan.scopes[node]
+            for function in self.scan.functions:
+                names, scope = parameter_names(function), self.scan.scopes[function]
                 if names and names[0] in SELF and not (scope.parent is not None and scope.parent.kind == "class"):
                     names = ("", *names[1:])  # a caller gives a plain function its `self` as well: it binds nothing
                 if names:
