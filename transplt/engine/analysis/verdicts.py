@@ -16,6 +16,7 @@ from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.edit import Note
 from transplt.engine.analysis.api_uses import Use
 from transplt.engine.analysis.scanned_file import ScannedFile
+from transplt.flow.cuda_builds import BUILDERS, names_cpp_alone
 from transplt.flow.npu_choices import HANDLED
 from transplt.rules import support_tables as tables
 from transplt.rules.rule_set import RuleSet
@@ -118,6 +119,9 @@ def _unsupported(file: ScannedFile, use: Use, weighed: Weighed) -> Note:
     extent = file.extent(use.node)
     if file.receivers.loads_data(use.node):
         message += "; here it is in code that loads data on the CPU"
+        return Note(extent, UNSUPPORTED, Level.INFO, message, use.api)
+    if use.api in BUILDERS and names_cpp_alone(file.source.utf8):
+        message += "; here it compiles C++ for the host"
         return Note(extent, UNSUPPORTED, Level.INFO, message, use.api)
     ways = [] if weighed.lacks else ["only the documentation says so"]
     later = [v for v in tables.supported_in(use.api) if TORCH_VERSIONS.index(v) > TORCH_VERSIONS.index(version)]

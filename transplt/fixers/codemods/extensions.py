@@ -87,7 +87,8 @@ def _declared_name(work: Work, call: ast.Call) -> str:
     """The full name of the extension that a call builds; empty for other calls."""
     keywords = {each.arg: each.value for each in call.keywords}
     last = last_name(call.func)
-    builds = last in _EXTENSIONS or (work.names.qualified(call.func) in BUILDERS and builds_for_cuda(call))
+    is_builder = work.names.qualified(call.func) in BUILDERS
+    builds = last in _EXTENSIONS or (is_builder and builds_for_cuda(call, work.source.utf8))
     if not builds and isinstance(call.func, ast.Name):
         found = work.names.lookup(call.func.id, work.scan.scope_of(call))
         bindings = found[1] if found is not None else []
@@ -244,7 +245,7 @@ def _registers(work: Work, func: ast.expr) -> bool:
 
 def _build(work: Work, call: ast.Call) -> Finds:
     """`load(...)` and `load_inline(...)` when they are given CUDA sources; the finding covers the whole call."""
-    if builds_for_cuda(call) and work.take(call):
+    if builds_for_cuda(call, work.source.utf8) and work.take(call):
         yield work.note(
             call,
             "NPU554",

@@ -144,7 +144,7 @@ def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
     return text
 
 
-_REASONS = {"prose": "text", "key": "key", "flag": "flag", "exported": "own-string"}
+_REASONS = {"prose": "text", "key": "key", "flag": "flag", "exported": "own-string", "path": "own-string"}
 
 
 def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Place], wanted: str) -> Finds:
