@@ -271,6 +271,7 @@ class ProjectFacts(Memoized):
         """A full name with its module part as the project knows it (`utils.f` may be `src.utils.f`)."""
         known: str | None = self._canonical.get(name)
         if known is None:
+            self._canonical.make_room()
             known = self._canonical[name] = canonical_name(name, self.modules, self.suffixes)
         return known
 
@@ -337,7 +338,10 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts], graph: Graph) ->
     def name(slot: str) -> str:
         found = known.get(slot)
         if found is None:
-            found = known[slot] = _known(joined, graph, slot)
+            found = _known(joined, graph, slot)
+            if found == slot:
+                found = slot  # one text in memory
+            known[slot] = found
             if found != slot:
                 shared.link(slot, found)  # files go on calling it by the name they know
                 named.extend((found, mark) for mark in marks_by_name(found))
@@ -356,7 +360,8 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts], graph: Graph) ->
     marks: dict[str, set[str]] = {}
     for slot, mark in marked:
         marks.setdefault(shared.find(slot), set()).add(mark)
-    joined.slots = {slot: shared.find(slot) for slot in shared.above}
+    # A slot without marks has none by its component either.
+    joined.slots = {slot: root for slot in shared.above if (root := shared.find(slot)) in marks}
     joined.marks = {root: frozenset(found) for root, found in marks.items()}
 
 
