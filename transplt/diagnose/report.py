@@ -179,7 +179,7 @@ def _told_remarks(collected: Collected) -> Iterator[str]:
         state = state_of(line.text, line.around)
         yield from ("", f"The log {visible(line.source)} ends with")
         yield from labelled("", shortened(line.text, _MOST_TEXT))
-        yield from labelled("hanging", state.cause)
+        yield from labelled("by form", state.cause)
         for step in state.do:
             yield from labelled("", f"- {step}")
 
