@@ -1,0 +1,135 @@
+"""Causes of failures of trainings by what the log names beside them, and texts near to them that mean something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.diagnose.diagnoses import diagnosed
+from tests.diagnose.test_readings import SITE, TRACE, collected_from, told
+from transplt.diagnose.remedies import state_of
+from transplt.diagnose.report import diagnosis_text
+from transplt.rules.card_types import lists_of
+
+OOM = (
+    "RuntimeError: NPU out of memory. Tried to allocate {} (NPU 0; 60.00 GiB total capacity; {} GiB already allocated; "
+    "{} GiB current active; 1.00 GiB free; {} GiB reserved in total by PyTorch)\n"
+)
+FULL = OOM.format("2.00 GiB", 55, 55, 57)
+REFUSED = "RuntimeError: zero_:x.cpp:1 NPU function error: call aclnnInplaceZero failed, error code is 161002\n"
+TYPE = "EZ1001: self not implemented for DT_{}, should be in dtype support list [DT_FLOAT,].\n"
+RUN = "NotImplementedError: Could not run '{}' with arguments from the 'PrivateUse1' backend.\n"
+FILE = "FileNotFoundError: [Errno 2] No such file or directory: '{}'\n"
+TILING = "EZ9999: too large, aicore do not support.[FUNC:{}][FILE:{}][LINE:1]\n"
+NO_NAME = "AttributeError: '{}' object has no attribute '{}'\n"
+INDUCTOR = TRACE.format(f"{SITE}/torch/_inductor/scheduler.py", "self.x.fuse()")
+PATCHED = "".join(
+    f'  File "{SITE}/{path}", line 1, in f\n    x\n' for path in ("torchvision_npu/utils/loader.py", "torch/utils/l.py")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "not_names"),
+    [
+        (TRACE.format("/a.py", "w = torch.matmul(q, k.transpose(-1, -2))") + FULL, "eager attention", "logits"),
+        (TRACE.format("/a.py", "loss = F.cross_entropy(x, y)") + FULL, "whole vocabulary", "eager"),
+        (TRACE.format(f"{SITE}/torch/optim/adam.py", "s = torch.zeros_like(p)") + FULL, "state of the optimizer", "eager"),
+        (TRACE.format("/a.py", "m = M.from_pretrained(p)") + FULL, "while they are loaded", "optimizer"),
+        (TRACE.format("/a.py", "y = self.conv(x)") + FULL, "Batch, sequence or model", "vocabulary"),
+        ("RuntimeError: DDP expects same model across all ranks, but Rank 0 has 9 params, while rank 1 has "
+         "inconsistent 0 params.\n", "set_device", "same seed"),
+        ("RuntimeError: DDP expects same model across all ranks, but Rank 0 has 9 params, while rank 1 has "
+         "inconsistent 8 params.\n", "same seed", "set_device"),
+        (FILE.format("/c/iter_1/common.pt"), "rank 0 alone", "working folder"),
+        (FILE.format("/d/alpaca_text_document.idx"), "preprocessing", "rank 0 alone"),
+        (FILE.format("/d/train.json"), "working folder", "preprocessing"),
+        (RUN.format("aten::_flash_attention_forward"), "npu_fusion_attention", "torchvision"),
+        (RUN.format("torchvision::nms"), "torchvision_npu", "npu_fusion_attention"),
+        (RUN.format("aten::foo_mode"), "transplt explain", "linear algebra"),
+        (TRACE.format("/complex/model.py", "f(x)") + RUN.format("aten::foo"), "transplt explain", "Complex numbers"),
+        (REFUSED, "EZ1001", "uint64"),
+        (TRACE.format("/a.py", "torch.zeros(2, dtype=torch.uint64, device=d)") + REFUSED, "is uint64", "EZ1001"),
+        (TYPE.format("COMPLEX64"), "complex numbers (self is COMPLEX64)", "float64"),
+        (TYPE.format("BFLOAT16"), "bfloat16 here", "complex"),
+        ("EZ1001: mask expected scalar type DT_BOOL but found DT_FLOAT.\n", "mask has the type DT_FLOAT", "float64"),
+        (TILING.format("RopeGradTiling", "rope_grad_tiling.cc"), "rotary embedding", "attention"),
+        (TILING.format("CheckHeads", "flash_attention_tiling.cc"), "Fused attention", "rotary"),
+        (TILING.format("CheckProperties", "add_tiling.cc"), "Numbers of heads", "rotary"),
+        (NO_NAME.format("GemmaForCausalLM", "save_checkpoint"), "not wrapped by DeepSpeed", "versions"),
+        (NO_NAME.format("GemmaForCausalLM", "save_checkpoints"), "does not have that name", "DeepSpeed"),
+        (INDUCTOR + NO_NAME.format("NPUScheduling", "_gemm"), "exactly torch's version", "CUDA alone"),
+        (NO_NAME.format("NPUFoo", "_gemm"), "does not have that name", "exactly torch's version"),
+        ("Traceback (most recent call last):\n" + PATCHED + NO_NAME.format("Loader", "_order"), "(torchvision_npu)",
+         "CUDA alone"),
+        (TRACE.format(f"{SITE}/torch/utils/l.py", "x") + NO_NAME.format("Loader", "_order"), "does not have that name",
+         "torchvision_npu"),
+        (TRACE.format(f"{SITE}/torch/distributed/c10d.py", "init_process_group()") + NO_NAME.format("device", "index"),
+         "7560", "CUDA alone"),
+        (NO_NAME.format("device", "index"), "does not have that name", "7560"),
+        (TRACE.format(f"{SITE}/wandb/auth.py", "a, b = f()") + "ValueError: not enough values to unpack\n",
+         "WANDB_MODE", "setting"),
+        ("KeyError: 'decoder.layers.0.self_attention.q_layernorm.weight'\n", "qk-layernorm", "os.environ"),
+        ("KeyError: 'decoder'\n", "os.environ", "qk-layernorm"),
+        ("RuntimeError: NPU function error: aclrtMallocPhysical, error code is 507899\n", "expandable_segments:False",
+         "first error"),
+        ("RuntimeError: NPU function error: aclrtSynchronizeStream, error code is 507899\n", "first error",
+         "expandable"),
+        ("AttributeError: partially initialized module 'foo' has no attribute 'bar' (most likely due to a circular "
+         "import)\n", "import torch, torch_npu first", "other one"),
+        ("bishengir-compile: Unknown command line argument '--pure-simt'.\n", "950 series", "3.2.0"),
+        ("bishengir-compile: Unknown command line argument '--target=A'.\n", "3.2.0", "950 series"),
+        ("ModuleNotFoundError: No module named 'tbe.common'\n", "set_env.sh", "which one is taken"),
+        ("IndexError: invalid index of a 0-dim tensor.\n", "x.item()", "vocabulary"),
+        ("Warning: 0Failed to find function aclrtFoo (function f)\n"
+         "EZ3003: No supported Ops kernel and engine are found for [A], optype [A].\n", "CANN is older", "replace"),
+        ("EZ3003: No supported Ops kernel and engine are found for [A], optype [A].\n", "replace", "CANN is older"),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_a_failure_of_a_training_decides(text: str, names: str, not_names: str) -> None:
+    said = told(text)
+    assert names in said and not_names not in said
+
+
+@pytest.mark.parametrize(
+    ("asked", "used", "reserved", "said"),
+    [
+        ("40.00 GiB", 45, 46, "a single tensor of that size"),
+        ("5.00 GiB", 49, 57, "fragmented"),
+        ("5.00 GiB", 56, 57, "fills the card itself"),
+    ],
+)
+def test_one_tensor_or_many_pieces(asked: str, used: int, reserved: int, said: str) -> None:
+    assert said in " ".join(diagnosis_text(collected_from(OOM.format(asked, used, used, reserved)), [], None).split())
+
+
+def test_the_types_that_an_operator_takes_are_told_where_the_failure_does_not_say_them() -> None:
+    shown = diagnosis_text(collected_from(REFUSED), [], None)
+    assert "types     aclnnInplaceZero on A2, A3: self may be" in shown and "uint64" not in shown
+    assert "types  " not in diagnosis_text(collected_from(REFUSED + TYPE.format("UINT64")), [], None)
+    assert "types  " not in diagnosis_text(collected_from(REFUSED.replace("161002", "507035")), [], None)
+    assert lists_of("aclnnNoSuch") == {}
+
+
+@pytest.mark.parametrize(
+    ("last", "before", "names"),
+    [
+        ("Rank 1 initialized", ("torch.set_default_device(device)",), "torch.npu.set_device(rank)"),
+        ("Rank 1 initialized", (), "does not say for what it waits"),
+        ("time grows with every step, 越来越慢", (), "from step to step"),
+        ("npu: 3.5 s", ("interpolate is really slow",), "Warm up"),
+        ("the loss does not converge", (), "transplt compare"),
+        ("{'loss': 1.25, 'epoch': 0.1}", (), "middle of a training"),
+        ("1 nodes have joined so far, waiting for 2", (), "do not reach the head"),
+    ],
+)
+def test_what_the_end_of_a_log_without_an_error_tells(last: str, before: tuple[str, ...], names: str) -> None:
+    state = state_of(last, before)
+    assert names in " ".join((state.cause, *state.do))
+
+
+@pytest.mark.parametrize("text", ["train.sh: line 3: $'\\r': command not found", "bash: a: bad interpreter: ^M: x"])
+def test_carriage_returns_in_scripts(text: str) -> None:
+    assert (diagnosed(text).first == "carriage-returns") == ("\\r" in text)
+
+
+def test_a_command_that_is_not_found_has_no_carriage_return() -> None:
+    assert diagnosed("train.sh: line 3: accelerate: command not found").first == "not-there"
