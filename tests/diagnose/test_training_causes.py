@@ -1,4 +1,4 @@
-"""Causes of failures of trainings by what the log names beside them, and texts near to them that mean something else."""
+"""Causes of failures of trainings by what the log names beside them, and near texts that mean something else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PATCHED = "".join(
     [
         (TRACE.format("/a.py", "w = torch.matmul(q, k.transpose(-1, -2))") + FULL, "eager attention", "logits"),
         (TRACE.format("/a.py", "loss = F.cross_entropy(x, y)") + FULL, "whole vocabulary", "eager"),
-        (TRACE.format(f"{SITE}/torch/optim/adam.py", "s = torch.zeros_like(p)") + FULL, "state of the optimizer", "eager"),
+        (TRACE.format(f"{SITE}/torch/optim/adam.py", "s = zeros_like(p)") + FULL, "state of the optimizer", "eager"),
         (TRACE.format("/a.py", "m = M.from_pretrained(p)") + FULL, "while they are loaded", "optimizer"),
         (TRACE.format("/a.py", "y = self.conv(x)") + FULL, "Batch, sequence or model", "vocabulary"),
         ("RuntimeError: DDP expects same model across all ranks, but Rank 0 has 9 params, while rank 1 has "

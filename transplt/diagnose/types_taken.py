@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from transplt.diagnose.found import Failure
 from transplt.rules.card_limits import documented_as

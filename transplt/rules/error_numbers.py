@@ -66,7 +66,8 @@ def readings(text: str) -> list[str]:
 
 
 _MEMORY = re.compile(
-    r"NPU out of memory\. Tried to allocate (?P<asked>(?P<size>[\d.]+) (?P<size_unit>\w)\w+).*?(?P<total>[\d.]+) GiB total capacity; "
+    r"NPU out of memory\. Tried to allocate (?P<asked>(?P<size>[\d.]+) (?P<size_unit>\w)\w+).*?"
+    r"(?P<total>[\d.]+) GiB total capacity; "
     r"(?P<used>[\d.]+) (?P<unit>\w)iB already allocated;.*?(?P<free>[\d.]+) (?P<free_unit>\w)iB free; "
     r"(?P<reserved>[\d.]+) (?P<reserved_unit>\w)iB reserved"
 )
