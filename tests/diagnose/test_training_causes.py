@@ -133,3 +133,43 @@ def test_carriage_returns_in_scripts(text: str) -> None:
 
 def test_a_command_that_is_not_found_has_no_carriage_return() -> None:
     assert diagnosed("train.sh: line 3: accelerate: command not found").first == "not-there"
+
+
+CRASH = "Fatal Python error: Segmentation fault\n"
+BUS = "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\n"
+WORKER = "RuntimeError: DataLoader worker (pid 9) is killed by signal: {}.\n"
+PLAN = TRACE.format(f"{SITE}/torch/distributed/distributed_c10d.py", "dist.scatter_object_list(")
+STREAM = "RuntimeError: ACL stream synchronize failed, error code:507018\n"
+PAD = "RuntimeError: pad:x.cpp:1 NPU function error: call aclnn{} failed, error code is 561103\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "not_names"),
+    [
+        (CRASH + "PC: @ 0xfffd5c1f  (unknown)  aclnnFooGetWorkspaceSize\n", "inside of an operator", "OpenMP"),
+        (CRASH + "PC: @ 0xfffd5c1f  (unknown)  main\n", "OpenMP", "inside of an operator"),
+        ("aclnnFoo was called\n" + CRASH, "OpenMP", "inside of an operator"),
+        (BUS + WORKER.format("Killed"), "the kernel killed the worker", "64 MB"),
+        (WORKER.format("Bus error"), "/dev/shm", "memory.max"),
+        (PLAN + STREAM, "scatter and gather of objects", "nan in sort"),
+        (TRACE.format("/a.py", "x.sort()") + STREAM, "nan in sort", "gather of objects"),
+        (PAD.format("ReplicationPad2dBackward"), "backward of this padding", "simplest operator"),
+        (PAD.format("InplaceZero"), "simplest operator", "padding"),
+        ("TypeError: 'NoneType' object is not callable\n", "optional package", "vllm-ascend"),
+        (TRACE.format("/x/vllm_ascend/device_allocator/camem.py", "init_module(a)")
+         + "TypeError: 'NoneType' object is not callable\n", "vllm-ascend's compiled part", "flash_attn"),
+        ("ValueError: Image features and image tokens do not match: tokens: 3, features 2\n", "pixels", "releases of"),
+        ("ValueError: the labels and the names do not match\n", "", "pixels"),
+        ("AttributeError: torch._functorch.config.foo does not exist\n", "switch torch._functorch.config.foo", "class"),
+        ("AttributeError: foo.config.bar does not exist\n", "does not have that name", "switch"),
+        ("RuntimeError: aten.add: got mixed torch.Tensor and DTensor\n", "fully_shard", "cuda"),
+        ("AssertionError: train_batch_size is not equal to micro * steps * world_size 16 != 1 * 1 * 8\n",
+         "data parallel cards", "No row"),
+        ("pyarrow.lib.ArrowInvalid: JSON parse error: a\n", "files of two formats", "Git LFS"),
+        ("NameError: name 'torch_npu' is not defined\n", "import torch_npu", "optional package"),
+        ("NameError: name 'foo' is not defined\n", "foo is imported", "import torch_npu"),
+    ],
+)  # fmt: skip
+def test_what_ended_a_training_is_told_from_what_is_near_to_it(text: str, names: str, not_names: str) -> None:
+    said = told(text)
+    assert names in said and not_names not in said
