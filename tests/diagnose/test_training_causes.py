@@ -173,3 +173,32 @@ PAD = "RuntimeError: pad:x.cpp:1 NPU function error: call aclnn{} failed, error 
 def test_what_ended_a_training_is_told_from_what_is_near_to_it(text: str, names: str, not_names: str) -> None:
     said = told(text)
     assert names in said and not_names not in said
+
+
+WATCH = "HCCL watchdog thread terminated with exception: fftsplus timeout\n"
+RANGE = "The DDR address of the MTE instruction is out of range\n"
+UNREAD = f'  File "{SITE}/ray/exceptions.py", line 1, in from_ray_exception\n    return pickle.loads(x)\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "not_names"),
+    [
+        (TRACE.format(f"{SITE}/torch/a.py", "_sync_params_and_buffers(g)") + WATCH, "map_location", "Prepare it"),
+        (TRACE.format("/a.py", "with args.main_process_first():") + WATCH, "prepares the data set", "map_location"),
+        (TRACE.format("/a.py", "m.save_pretrained(p)") + WATCH, "writes the checkpoint", "data set"),
+        (TRACE.format(f"{SITE}/deepspeed/runtime/zero/stage3.py", "x()") + WATCH, "set_z3_leaf_modules", "checkpoint"),
+        (TRACE.format(f"{SITE}/deepspeed/runtime/zero/stage_1_and_2.py", "x()") + WATCH, "only reports", "leaf"),
+        (TRACE.format("/a.py", "loss.item()") + WATCH, "only reports", "map_location"),
+        (TRACE.format("/a.py", "llm.load_weights(w)") + RANGE, "sleeps", "FSDP2"),
+        (TRACE.format("/a.py", "fsdp2_clip_grad_norm_(p)") + RANGE, "FSDP1", "sleeps"),
+        (TRACE.format("/a.py", "x[i]") + RANGE, "idx.min()", "FSDP1"),
+        ("Traceback (most recent call last):\n" + UNREAD + "TypeError: FooError.__init__() missing 1 required "
+         "positional argument: 'a'\n", "worker of ray raised FooError", "requirements of the calling"),
+        ("TypeError: Foo.__init__() missing 1 required positional argument: 'a'\n", "requirements of", "ray"),
+    ],
+)  # fmt: skip
+def test_the_place_tells_for_what_a_rank_waited_and_which_memory_was_gone(
+    text: str, names: str, not_names: str
+) -> None:
+    said = told(text)
+    assert names in said and not_names not in said
