@@ -202,3 +202,47 @@ def test_the_place_tells_for_what_a_rank_waited_and_which_memory_was_gone(
 ) -> None:
     said = told(text)
     assert names in said and not_names not in said
+
+
+MISSING = "FileNotFoundError: [Errno 2] No such file or directory: '{}'\n"
+TORCH = "ModuleNotFoundError: No module named 'torch'\n"
+WAIT = "There are some potential root causes. (1) The process is killed by SIGKILL. (2) crashed due to SIGSEGV\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "not_names"),
+    [
+        (TRACE.format(f"{SITE}/setuptools/build_meta.py", "exec(code)") + TORCH, "no-build-isolation", "another env"),
+        (TRACE.format("/a.py", "import torch") + TORCH, "another environment", "no-build-isolation"),
+        (MISSING.format("gdal-config"), "development package", "not mounted"),
+        (MISSING.format("/data/a-config.json"), "not mounted", "development package"),
+        ("/lib64/libc.so.6: version `GLIBC_2.29' not found\n", "manylinux2014", "conda's"),
+        ("/lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found\n", "conda's", "manylinux2014"),
+        ("EOFError: Ran out of input\n", "several processes write at once", "other process failed"),
+        ("EOFError\n", "other process failed", "write at once"),
+        ("The actor is dead because its worker process has died. " + WAIT, "error of that process", "used up"),
+        ("ImportError: cannot import name 'gcd' from 'fractions' (/a)\n", "part of Python itself", "requirements name"),
+        ("ImportError: cannot import name 'gcd' from 'foo' (/a)\n", "requirements name", "part of Python"),
+        ("AttributeError: module 'attr' has no attribute 's'\n", "attrs", "half loaded"),
+        ("TypeError: foo() got multiple values for argument 'std'\n", "std is given twice", "YAML"),
+        ("TypeError: Type subscription requires python >= 3.9\n", "wants Python 3.9", "YAML"),
+        ("RuntimeError: MoE requires grouped_gemm package\n", "wants grouped_gemm,", "None"),
+        ("AssertionError: transformer_engine is not installed\n", "wants transformer_engine,", "None"),
+        ("ValueError: num_attention_heads (28) must be a multiple of tensor_model_parallel_size (8)\n",
+         "multiples of tensor parallel", "pip show"),
+        ("AssertionError: the pipeline is a list\n", "check of the program", "parallel"),
+        ("KeyError: 'lm_head.weight'\n", "tie_word_embeddings", "print its keys"),
+        ("TypeError: can't convert npu:0 device type tensor to numpy.\n", ".cpu().numpy()", "YAML"),
+        ("AttributeError: module 'collections' has no attribute 'Iterable'\n", "part of Python itself", "half loaded"),
+    ],
+)  # fmt: skip
+def test_packages_and_sizes_that_a_training_asks_for(text: str, names: str, not_names: str) -> None:
+    said = told(text)
+    assert names in said and not_names not in said
+
+
+def test_awk_without_extensions_and_curves_that_part_are_told() -> None:
+    assert diagnosed("awk: line 1: syntax error at or near ,\n").heads == ["awk-extension"]
+    assert diagnosed("psql: syntax error at or near SELECT\n").heads == []
+    said = state_of("step 5 loss: 3.9", ("the curves agree, later the loss on the NPU diverges",))
+    assert "drifts" in said.cause and "drifts" not in state_of("step 5 loss: 3.9", ("all is well",)).cause
