@@ -206,6 +206,7 @@ def test_the_place_tells_for_what_a_rank_waited_and_which_memory_was_gone(
 
 MISSING = "FileNotFoundError: [Errno 2] No such file or directory: '{}'\n"
 TORCH = "ModuleNotFoundError: No module named 'torch'\n"
+EQUAL = "RuntimeError: stack expects each tensor to be equal size, but got [3] at entry 0 and [4] at entry 1\n"
 WAIT = "There are some potential root causes. (1) The process is killed by SIGKILL. (2) crashed due to SIGSEGV\n"
 
 
@@ -234,6 +235,11 @@ WAIT = "There are some potential root causes. (1) The process is killed by SIGKI
         ("KeyError: 'lm_head.weight'\n", "tie_word_embeddings", "print its keys"),
         ("TypeError: can't convert npu:0 device type tensor to numpy.\n", ".cpu().numpy()", "YAML"),
         ("AttributeError: module 'collections' has no attribute 'Iterable'\n", "part of Python itself", "half loaded"),
+        ("ImportError: libibverbs.so.1: cannot open shared object file\n", "libibverbs1", "openblas"),
+        ("AssertionError: Rank 1: found NaN in local grad norm\n", "masked as a whole", "another env"),
+        (TRACE.format("/a/gpt_dataset.py", "x") + EQUAL, "Megatron's index of samples", "images resized"),
+        (TRACE.format("/a/collate.py", "x") + EQUAL, "images resized", "Megatron"),
+        ("RuntimeError: Only one platform plugin can be activated, but got: ['a', 'b']\n", "VLLM_PLUGINS", "YAML"),
     ],
 )  # fmt: skip
 def test_packages_and_sizes_that_a_training_asks_for(text: str, names: str, not_names: str) -> None:
