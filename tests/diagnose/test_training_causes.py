@@ -247,6 +247,44 @@ def test_packages_and_sizes_that_a_training_asks_for(text: str, names: str, not_
     assert names in said and not_names not in said
 
 
+@pytest.mark.parametrize(
+    ("text", "names", "not_names"),
+    [
+        ("AssertionError: ppo_mini_batch_size 0 should be larger than 0 after normalization\n",
+         "less than one", "YAML"),
+        ("AssertionError: real_train_batch_size (4) must be divisible by minimal possible batch size (8)\n",
+         "deals it out to 8", "YAML"),
+        ("torch._dynamo.exc.Unsupported: Import failure\n", "an import that fails", "compiled part"),
+        ("AttributeError: '_OpNamespace' '_C_ascend' object has no attribute 'npu_x'\n",
+         "Python part asks for npu_x", "CUDA"),
+        ("AttributeError: '_OpNamespace' 'my' object has no attribute 'npu_x'\n", "compiled extension", "Python part"),
+        ("AssertionError: Expandable segments are not compatible with memory pool.\n", "sleep mode", "YAML"),
+        (TRACE.format("/a/parallel_state.py", "assert self.cpu_group is not None") + "AssertionError\n",
+         "this rank", "pip"),
+        (TRACE.format("/a/wheel.py", "assert os.path.exists(pyc_path)") + "AssertionError\n", "PIP_NO_COMPILE", "rank"),
+        ("TypeError: EngineArgs.__init__() got an unexpected keyword argument 'max_seq_len'\n",
+         "another framework", "YAML"),
+        ("TypeError: f() got an unexpected keyword argument 'max_seq_len'\n", "installed version", "another framework"),
+        (MISSING.format("llvm-objdump"), "comes with CANN", "not mounted"),
+        (MISSING.format("llvm-notes.txt"), "not mounted", "comes with CANN"),
+        ("ModuleNotFoundError: No module named 'torchvision'\n", "--no-deps torchvision==", "its name may differ"),
+        ("ModuleNotFoundError: No module named 'foo'\n", "its name may differ", "--no-deps"),
+    ],
+)  # fmt: skip
+def test_what_a_rollout_and_its_packages_lack(text: str, names: str, not_names: str) -> None:
+    said = told(text)
+    assert names in said and not_names not in said
+
+
+def test_the_condition_in_a_check_of_pydantic_is_the_cause() -> None:
+    header = "pydantic_core._pydantic_core.ValidationError: 1 validation error for SchedulerConfig\n"
+    value = "  Value error, max_num_batched_tokens (512) must be greater than or equal to max_num_seqs (1024).\n"
+    found = diagnosed(header + value)
+    assert found.heads[0] == "config-value" and "no fewer tokens" in told(header + value)
+    assert diagnosed(header).heads == ["config-check"]
+    assert "no fewer tokens" not in told(header + "  Value error, a must be positive [type=value_error]\n")
+
+
 def test_awk_without_extensions_and_curves_that_part_are_told() -> None:
     assert diagnosed("awk: line 1: syntax error at or near ,\n").heads == ["awk-extension"]
     assert diagnosed("psql: syntax error at or near SELECT\n").heads == []
