@@ -276,6 +276,48 @@ def test_what_a_rollout_and_its_packages_lack(text: str, names: str, not_names: 
     assert names in said and not_names not in said
 
 
+ENGINE = "/a/vllm/fused_moe/layer.py"
+A_AND_B = "RuntimeError: The size of tensor a (8) must match the size of tensor b (7) at non-singleton dimension 1\n"
+SLICE = "RuntimeError: start (0) + length (4096) exceeds dimension size (1408).\n"
+EMPTY = "returned an invalid gradient at index 0 - got [0] but expected shape compatible with [256]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "not_names"),
+    [
+        ("RuntimeError: Function SumBackward0 " + EMPTY, "empty there", "exchanged after"),
+        ("RuntimeError: Function F " + EMPTY.replace("[0]", "[4]"), "exchanged after", "empty there"),
+        (TRACE.format("/a/comm.py", "_allgather_base")
+         + "TypeError: output tensor must have the same type as input tensor\n", "different types", "YAML"),
+        (TRACE.format("/a/engine.py", "update_weights_from_disk()") + SLICE, "transposed or joined", "longer than"),
+        (TRACE.format("/a/engine.py", "load()") + SLICE, "longer than the tensor", "transposed"),
+        ("AttributeError: 'FooConfig' object has no attribute 'text_config'\n", "several parts", "YAML"),
+        ("AttributeError: 'FooConfig' object has no attribute 'pad_token_id'\n", "", "several parts"),
+        ("AssertionError: output.shape: torch.Size([1, 9]), attention_mask.shape: torch.Size([1, 1, 9, 9])\n",
+         "use_remove_padding=True", "YAML"),
+        ("RuntimeError: shape '[-1, 0]' is invalid for input of size 16\n", "ZeRO-3 a weight is empty", "fused operator"),
+        ("RuntimeError: shape '[-1, 7]' is invalid for input of size 16\n", "fused operator", "ZeRO-3"),
+        (TRACE.format(ENGINE, "wake_up()") + A_AND_B, "New weights", "fused operator that"),
+        (TRACE.format(ENGINE, "load()") + A_AND_B, "fused operator that", "New weights"),
+        ("AssertionError: Attempted to load weight (torch.Size([9])) into parameter (torch.Size([0]))\n",
+         "is empty", "quantised"),
+        ("E90003: Compile operator failed, cause: 'bfloat16' of tbe.dsl.transdata is not supported.\n",
+         "takes no bfloat16", "A shape outside"),
+        ("EZ3002: Optype [TransData] of Ops kernel [AIcoreEngine] is unsupported.\n",
+         "change of layout", "Read the reason"),
+        ("EZ3002: Optype [Foo] of Ops kernel [AIcoreEngine] is unsupported.\n", "Read the reason", "change of layout"),
+        ("RuntimeError: npu_x_grad: The shapes of the input dy should be 3 or 4 dimensional\n", "view_as", "YAML"),
+        ("Exception: Please install cann-nnal package first\n", "NNAL", "YAML"),
+        (TRACE.format("/a/stage_1_and_2.py", "unflatten()")
+         + "NotImplementedError: Could not run 'npu::x' with arguments from the 'CPU' backend.\n",
+         "DeepSpeed flattens", "YAML"),
+    ],
+)  # fmt: skip
+def test_weights_that_are_divided_or_turned(text: str, names: str, not_names: str) -> None:
+    said = told(text)
+    assert names in said and not_names not in said
+
+
 def test_the_condition_in_a_check_of_pydantic_is_the_cause() -> None:
     header = "pydantic_core._pydantic_core.ValidationError: 1 validation error for SchedulerConfig\n"
     value = "  Value error, max_num_batched_tokens (512) must be greater than or equal to max_num_seqs (1024).\n"
