@@ -295,7 +295,7 @@ EMPTY = "returned an invalid gradient at index 0 - got [0] but expected shape co
         ("AttributeError: 'FooConfig' object has no attribute 'pad_token_id'\n", "", "several parts"),
         ("AssertionError: output.shape: torch.Size([1, 9]), attention_mask.shape: torch.Size([1, 1, 9, 9])\n",
          "use_remove_padding=True", "YAML"),
-        ("RuntimeError: shape '[-1, 0]' is invalid for input of size 16\n", "ZeRO-3 a weight is empty", "fused operator"),
+        ("RuntimeError: shape '[-1, 0]' is invalid for input of size 16\n", "ZeRO-3 a weight", "fused operator"),
         ("RuntimeError: shape '[-1, 7]' is invalid for input of size 16\n", "fused operator", "ZeRO-3"),
         (TRACE.format(ENGINE, "wake_up()") + A_AND_B, "New weights", "fused operator that"),
         (TRACE.format(ENGINE, "load()") + A_AND_B, "fused operator that", "New weights"),
