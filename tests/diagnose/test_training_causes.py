@@ -276,6 +276,38 @@ def test_what_a_rollout_and_its_packages_lack(text: str, names: str, not_names: 
     assert names in said and not_names not in said
 
 
+@pytest.mark.parametrize(
+    ("text", "names", "not_names"),
+    [
+        ("AssertionError: only support equal chunk. Got size of DataProto 10 and chunk 8.\n", "multiples of 8", "YAML"),
+        ("ValueError: [actor] Please set at least one of 'actor.ppo_micro_batch_size' or "
+         "'actor.ppo_micro_batch_size_per_gpu'\n", "use_dynamic_bsz", "YAML"),
+        ("AssertionError: max_token_len must be greater than the sequence length. Got 8\n", "whole", "YAML"),
+        ("ValueError: sequence length 9 must be divisible by context parallel size * 2\n", "twice as many", "pip show"),
+        ("AttributeError: 'Namespace' object has no attribute 'foo'\n", "The option foo", "for CUDA alone"),
+        ("ValueError: Invalid backend: 'nccl'\n", "hccl", "pip show"),
+        ("AssertionError: Error in memory profiling. Initial free memory 3 GiB, current free memory 4 GiB.\n",
+         "gave memory back", "YAML"),
+        ("IndexError: index out of range in self\n", "resize_token_embeddings", "YAML"),
+        ("RuntimeError: result type Float can't be cast to the desired output type Long\n", "in place", "YAML"),
+        ("RuntimeError: Event device index 1 does not match recording stream's device index 0\n", "set_device", "pip"),
+        ("RuntimeError: torch.cat(): expected a non-empty list of Tensors\n", "is empty", "pip show"),
+        ("jinja2.exceptions.TemplateError: Conversation roles must alternate user/...\n", "chat template", "YAML"),
+        ("AttributeError: 'NPU_Accelerator' object has no attribute 'foo'\n", "foo came later", "for CUDA alone"),
+        ("ValueError: Unknown scheme for proxy URL URL('socks://127.0.0.1:7890/')\n", "unset ALL_PROXY", "YAML"),
+        ("RuntimeError: Triton Error [NPU]: invalid argument\n", "65535", "pip show"),
+        ("RuntimeError: npu_fusion_attn: Sparse mode 2 mask shape must be [2048, 2048]\n", "torch.triu", "YAML"),
+        ("AttributeError: 'tuple' object has no attribute 'backward'\n", "", "DeepSpeed"),
+        ("AttributeError: 'tuple' object has no attribute 'get_seq_length'\n", "cache of keys", "DeepSpeed"),
+        ("AttributeError: 'FooForCausalLM' object has no attribute 'backward'\n", "DeepSpeed", "cache of keys"),
+        ("AssertionError: no_sync context manager is incompatible with ZeRO stage 2\n", "accelerate", "YAML"),
+    ],
+)  # fmt: skip
+def test_single_lines_of_trainings(text: str, names: str, not_names: str) -> None:
+    said = told(text)
+    assert names in said and not_names not in said
+
+
 ENGINE = "/a/vllm/fused_moe/layer.py"
 A_AND_B = "RuntimeError: The size of tensor a (8) must match the size of tensor b (7) at non-singleton dimension 1\n"
 SLICE = "RuntimeError: start (0) + length (4096) exceeds dimension size (1408).\n"
