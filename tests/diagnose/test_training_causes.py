@@ -301,6 +301,13 @@ def test_what_a_rollout_and_its_packages_lack(text: str, names: str, not_names: 
         ("AttributeError: 'tuple' object has no attribute 'get_seq_length'\n", "cache of keys", "DeepSpeed"),
         ("AttributeError: 'FooForCausalLM' object has no attribute 'backward'\n", "DeepSpeed", "cache of keys"),
         ("AssertionError: no_sync context manager is incompatible with ZeRO stage 2\n", "accelerate", "YAML"),
+        ("EZ1001: Self dtype DT_FLOAT or mat2 dtype DT_FLOAT not support under keep type mode\n", "KEEP_DTYPE", "YAML"),
+        ("RuntimeError: x and y are unsafe to autocast\n", "BCEWithLogitsLoss", "YAML"),
+        ("RuntimeError: Attempting to deserialize object on NPU device 4 but there is 1\n", "higher number", "YAML"),
+        ("NotImplementedError: reshape of sparse tensors is not supported\n", "to_dense", "YAML"),
+        ("ValueError: mode 'reduce-overhead' is not supported\n", "CUDA graphs", "YAML"),
+        ("ValueError: SyncBatchNorm expected input tensor to be on GPU\n", "import torch_npu before", "YAML"),
+        ("RuntimeError: random_ expects 'from' to be less than 'to', but got from=0\n", "empty data set", "YAML"),
     ],
 )  # fmt: skip
 def test_single_lines_of_trainings(text: str, names: str, not_names: str) -> None:
