@@ -47,9 +47,16 @@ def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -
     return found if torch else replace(found, do=_without_torch(found.do))
 
 
-def state_of(last: str) -> Remedy:
-    """What a program waits for that stands still behind this line of its log."""
-    return next(_filled(each, match) for each in states() if (match := _match(each, last)) is not None)
+def state_of(last: str, before: Iterable[str] = ()) -> Remedy:
+    """What a program waits for that stands still behind this line of its log; `before` are the lines before it, which
+    rows with `beside` ask for."""
+    around = "\n".join((*before, last))
+    return next(
+        _filled(each, match)
+        for each in states()
+        if (match := _match(each, last)) is not None
+        and (each.beside is None or each.beside.search(around))
+    )
 
 
 def _chosen(error: KnownError, failure: Failure, clues: Mapping[str, Line]) -> Remedy:
