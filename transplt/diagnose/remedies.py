@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from transplt.diagnose.found import Failure, Line
-from transplt.rules.errors import Kind, KnownError, When, checks, forms, readings, states
+from transplt.rules.errors import Kind, KnownError, When, checks, forms, lines, readings, sentences, states
 
 _SWITCH = "ASCEND_LAUNCH_BLOCKING"
-_MOST_NAME = 80
+_MOST_NAME = 200
 _WITHOUT_TORCH = (
     "Find the operator: wait for the stream after each call, or run the operators one by one (MindSpore: "
     "pynative_synchronize=True; ASCEND_LAUNCH_BLOCKING is read by torch_npu alone)."
@@ -39,7 +39,7 @@ def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -
     error = failure.head.error
     if error is None:
         said = _LOGGER.sub("", failure.head.text)
-        read = _read(readings(), said, failure)
+        read = _read((*lines(), *readings(), *sentences()), said, failure)
         found = read or _raised_in(failure, _read(forms(), said, failure) or Remedy("", ()))
         found = replace(found, read=read is not None)
     else:
@@ -65,9 +65,15 @@ def _chosen(error: KnownError, failure: Failure, clues: Mapping[str, Line]) -> R
             return _filled(each, match)
     if error.alone or error.kind is Kind.WRAPPER or error.code.startswith("ERR"):
         # What says only that something failed is read by the sentence that stands beside it.
-        for said in (failure.head.text, *failure.first.said()):
-            if (read := _read(readings(), _LOGGER.sub("", said), failure)) is not None:
+        told = (failure.head.text, *failure.first.said(), *(line.text for line in failure.first.lines))
+        for said in dict.fromkeys(told):
+            if (read := _read((*lines(), *readings()), _LOGGER.sub("", said), failure)) is not None:
                 return read
+        # What grammar says of a sentence counts where nothing else is known: of it the code alone is.
+        if error.area in ("general", "torch_npu"):
+            for said in failure.first.said():
+                if (read := _read(sentences(), _LOGGER.sub("", said), failure)) is not None:
+                    return read
     return Remedy(error.cause, error.do)
 
 
@@ -113,7 +119,7 @@ def _filled(when: When, *matches: re.Match[str]) -> Remedy:
 
     def filled(text: str) -> str:
         for name, held in (row for match in matches for row in match.groupdict().items()):
-            text = text.replace(f"{{{name}}}", (held or "")[:_MOST_NAME])
+            text = text.replace(f"{{{name}}}", (held or "")[:_MOST_NAME].strip(" ."))
         return text
 
     return Remedy(filled(when.cause), tuple(map(filled, when.do)))
