@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from transplt.diagnose.found import Failure, Line
-from transplt.rules.errors import Kind, KnownError, When, checks, forms, lines, readings, sentences, states
+from transplt.rules.errors import Kind, KnownError, When, checks, complaints, forms, lines, readings, sentences, states
 
 _SWITCH = "ASCEND_LAUNCH_BLOCKING"
 _MOST_NAME = 200
@@ -47,8 +47,12 @@ def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -
     return found if torch else replace(found, do=_without_torch(found.do))
 
 
-def state_of(last: str) -> Remedy:
-    """What a program waits for that stands still behind this line of its log."""
+def state_of(last: str, told: str = "") -> Remedy:
+    """What a log without an error tells of: what its end (`told`) says of the run, then `read`, else what a program
+    waits for that stands still behind its last line."""
+    found = next((_filled(each, match) for each in complaints() if (match := _match(each, told)) is not None), None)
+    if found is not None:
+        return replace(found, read=True)
     return next(_filled(each, match) for each in states() if (match := _match(each, last)) is not None)
 
 

@@ -150,6 +150,11 @@ def _of_cann(code: str) -> KnownError | None:
     module = table["logs"].get(code[:2], "")
     kind = Kind.WRAPPER if code[2:] in ("9999", "8888") else Kind.FAULT
     where = f" of {module}" if module else ""
+    documented: dict[str, tuple[str, str, list[str]]] = table["documented"]
+    if key := next((code[:length] for length in (6, 5, 4, 3) if code[:length] in documented), ""):
+        title, cause, do = documented[key]
+        meant = f"{code[:2]}: {family}. The text behind the code says what it was, and where."
+        return _general(f"code-{code.lower()}", code, title, Kind.FAULT, meant, cause, tuple(do))
     return _general(
         f"code-{code.lower()}", code, f"{family[0].upper()}{family[1:]} reports {code}", kind,
         f"{code[:2]}: {family}. {code[2:]}: {means}.",

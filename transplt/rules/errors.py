@@ -281,6 +281,13 @@ def sentences() -> tuple[When, ...]:
 
 
 @cache
+def complaints() -> tuple[When, ...]:
+    """What people write about a run that ended without an error: rules/support/error_lines.json."""
+    table: dict[str, Any] = read_table("support/error_lines.json")
+    return tuple(map(_when, table["complaints"]))
+
+
+@cache
 def states() -> tuple[When, ...]:
     """What a program waits for, by the last line of a log without an error: rules/support/error_forms.json."""
     table: dict[str, Any] = read_table("support/error_forms.json")
