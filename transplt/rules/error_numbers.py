@@ -62,7 +62,7 @@ def readings(text: str) -> list[str]:
     numbers += [("driver", match[1]) for match in _DRIVER.finditer(text)]
     found = [(part, number, table[part.lower()].get(number, "")) for part, number in numbers]
     said = [f"{part} {number}: {means}" for part, number, means in found if means]
-    return list(dict.fromkeys([*said, *_memory(text), *_symbol(text), *_core(text), *_versions(text)]))
+    return list(dict.fromkeys([*said, *_memory(text), *_symbol(text), *_core(text), *_versions(text), *_faults(text)]))
 
 
 _MEMORY = re.compile(
@@ -105,6 +105,23 @@ def _versions(text: str) -> list[str]:
     said = f"versions: torch_npu {theirs[1]} goes with torch {theirs[2]}, not with {ours[1]}"
     row = rows.get(ours[1].rsplit(".", 1)[0], {})
     return [f"{said}; for torch {ours[1]} take torch_npu {row['torch_npu']} with CANN {row['cann']}" if row else said]
+
+
+_FAULT = re.compile(r"\b(?:0x)?(8[01cC][0-9a-fA-F]{6})\b")
+
+
+def _faults(text: str) -> list[str]:
+    """What a card reports on itself, by the fields of its codes: 0x80E01801 is the HBM, several bits lost."""
+    table: dict[str, dict[str, str]] = _table()["faults"]
+    found = []
+    for match in _FAULT.finditer(text):
+        code = int(match[1], 16)
+        part = table["parts"].get(f"{code >> 17 & 0x3FFF:#04x}", "")
+        kind = table["kinds"].get(f"{code >> 9 & 0xFF:#04x}")
+        if part and kind is not None:
+            said = kind or table["states"].get(str(code & 0x1FF), "a fault")
+            found.append(f"card 0x{code:08X}: {part}: {said}")
+    return found
 
 
 _CORE = re.compile(
