@@ -1,4 +1,4 @@
-"""Sentences without a code: of CANN's parts, of programs that say what they lack, of people; and codes by their form."""
+"""Sentences without a code, of CANN's parts, of programs and of people; and codes by their form."""
 
 from __future__ import annotations
 
