@@ -9,6 +9,7 @@ import pytest
 from tests.diagnose.diagnoses import diagnosed
 from tests.diagnose.test_readings import told
 from transplt.diagnose.remedies import remedy_of, state_of
+from transplt.diagnose.versions_named import VersionsNamed
 from transplt.rules.error_numbers import readings
 from transplt.rules.errors import complaints, lines, sentences
 
@@ -102,6 +103,24 @@ def test_faults_of_a_card_by_their_fields() -> None:
 def test_what_people_write_of_a_run_without_an_error(told_of: str, names: str) -> None:
     state = state_of("last", told_of)
     assert state.read is bool(names) and names in state.cause + " ".join(state.do)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("torch_npu 2.5.1.post1\nCANN 8.0.0\n", "CANN 8.2.RC1"),
+        ("vllm 0.11.0\nvllm-ascend 0.11.0rc1\n/usr/local/Ascend/ascend-toolkit/8.2.RC1/lib", "CANN 8.3.RC1"),
+        ("vllm==0.9.2\nvllm_ascend==0.9.1rc1\n", "vllm 0.9.1"),
+        ("torch_npu 2.5.1.post1\nCANN 8.2.RC1\n", ""),
+        ("torch_npu 2.5.1.post1\nCANN 8.5.0\n", ""),
+        ("torch_npu 2.5.1.post1\nCANN 8.0.0 or CANN 8.2.RC1\n", ""),
+        ("quay.io/ascend/vllm-ascend:v0.11.0rc1-a3\nInitializing a V1 LLM engine (v0.11.0)\n", ""),
+    ],
+)
+def test_releases_that_a_log_names(text: str, names: str) -> None:
+    named = VersionsNamed()
+    named.look(text.encode())
+    assert names in named.mismatch() and bool(named.mismatch()) is bool(names)
 
 
 def test_the_expressions_hold_their_groups() -> None:

@@ -57,7 +57,8 @@ def diagnosis_text(collected: Collected, sources: Sequence[Source], project: Pro
     failures = collected.failures()
     read = f"{many(sum(each.lines for each in sources), 'line')} of {many(len(sources), 'log')}"
     if not failures:
-        return "\n".join([f"transplt diagnose: no error in {read}", *_told_remarks(collected)]) + "\n"
+        mismatch = [collected.versions.mismatch()] if collected.versions.mismatch() else []
+        return "\n".join([f"transplt diagnose: no error in {read}", *mismatch, *_told_remarks(collected)]) + "\n"
     lines = [f"transplt diagnose: {many(len(failures), 'error')} in {read}; begin with the first"]
     if collected.untimed():
         lines.append("Some lines have no time; they come last, and their order among the logs is unknown.")
