@@ -95,8 +95,8 @@ class VersionsNamed:
             return ""
         return (
             f"The log names torch_npu {torch_npu} with CANN {cann}: it goes with CANN {wanted}, and an older one may "
-            f"lack functions and operators that it calls. Install CANN {wanted}, toolkit and kernels, or the torch_npu of "
-            f"CANN {cann}."
+            f"lack functions and operators that it calls. Install CANN {wanted}, toolkit and kernels, or the "
+            f"torch_npu of CANN {cann}."
         )
 
 
