@@ -23,6 +23,14 @@ _HCCL = re.compile(
     r"(\d{1,2})(?![\dxa-fA-F])"
 )
 _ERR_NO = re.compile(r"errNo\[0x[0-9a-f]*?5([0-9a-f]{6})\]", re.IGNORECASE)
+_DCMI = re.compile(
+    r"(?:dcmi|npu-smi|\bcard\b|\bnpu\b|device).*\b(?:err(?:or)?|ret|code|fail\w*)\b.{0,24}?(?<![\d.-])(-8(?:0[012]\d|255))\b",
+    re.IGNORECASE,
+)
+_HIXL = re.compile(
+    r"(?:status|ret(?:urn)?(?:Code)?|error code|err(?:or)?)\W{1,4}(10390[0-5]|[25]03900)(?!\d)", re.IGNORECASE
+)
+_DATADIST = re.compile(r"\b0x(5010B0[01][0-9A-F])\b", re.IGNORECASE)
 _DRIVER = re.compile(r"(?:drvRetCode ?= ?|drv ?ret(?:Code)?[=:] ?|DRV\(.*\bret=)(\d{1,5})\b")
 
 
@@ -60,6 +68,9 @@ def readings(text: str) -> list[str]:
     numbers = [("HCCL", match[1]) for match in _HCCL.finditer(text)]
     numbers += [("HCCL", str(int(match[1], 16))) for match in _ERR_NO.finditer(text)]
     numbers += [("driver", match[1]) for match in _DRIVER.finditer(text)]
+    numbers += [("DCMI", match[1]) for match in _DCMI.finditer(text)]
+    numbers += [("HIXL", match[1]) for match in _HIXL.finditer(text)]
+    numbers += [("DataDist", match[1].upper()) for match in _DATADIST.finditer(text)]
     found = [(part, number, table[part.lower()].get(number, "")) for part, number in numbers]
     said = [f"{part} {number}: {means}" for part, number, means in found if means]
     return list(dict.fromkeys([*said, *_memory(text), *_symbol(text), *_core(text), *_versions(text), *_faults(text)]))
