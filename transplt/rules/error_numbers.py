@@ -201,10 +201,13 @@ def _of_acl(code: str) -> KnownError | None:
     means = table["acl"].get(code, "")
     kind = Kind.WRAPPER if code[0] == "5" or not means else Kind.FAULT
     title = f"{means[0].upper()}{means[1:]} ({code})" if means else f"{what[0].upper()}{what[1:]} ({code})"
+    cause, ways = table["acl_documented"].get(
+        code,
+        ("The lines of CANN beside the number say which call it was, and why.", [f"{do[0].upper()}{do[1:]}."]),
+    )
     return _general(
         f"acl-{code}", code, title, kind, f"{code[:3]}xxx: {what}." + (f" {code}: {means}." if means else ""),
-        "The lines of CANN beside the number say which call it was, and why.",
-        (f"{do[0].upper()}{do[1:]}.", f"Read the first ERROR in {_LOG}."),
+        cause, (*ways, f"Read the first ERROR in {_LOG}."),
     )  # fmt: skip
 
 
