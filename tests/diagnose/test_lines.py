@@ -10,8 +10,9 @@ from tests.diagnose.diagnoses import diagnosed
 from tests.diagnose.test_readings import told
 from transplt.diagnose.remedies import remedy_of, state_of
 from transplt.diagnose.versions_named import VersionsNamed
-from transplt.rules.error_numbers import readings
+from transplt.rules.error_numbers import general_error, readings
 from transplt.rules.errors import complaints, lines, sentences
+from transplt.rules.tables import read_table
 
 PLOG = "[ERROR] {}(7,train):2026-01-02-03:04:05.678.901 [a.cc:1] [8]{}\n"
 
@@ -90,11 +91,89 @@ def test_faults_of_a_card_by_their_fields() -> None:
     assert readings("0x80000000 at 0x8fffffff, 0x81234567") == []
 
 
+def test_numbers_that_the_driver_and_the_stores_of_caches_give() -> None:
+    assert readings("dcmi_get_card_list failed, ret = -8020")[0].startswith("DCMI -8020: the card is held by another")
+    assert readings("ret = -8020") == [] and readings("device error -80") == []
+    assert readings("connect failed, status: 103902") == ["HIXL 103902: not connected, or the connection broke"]
+    assert readings("status: 1039020") == []
+    assert readings("pull failed, ret 0x5010b00e") == ["DataDist 5010B00E: the memory of the card is full"]
+
+
+@pytest.mark.parametrize(
+    ("number", "names"),
+    [
+        ("107033", "--enforce-eager"),
+        ("561108", "ops"),
+        ("207012", "other side"),
+        ("100011", "om"),
+        ("507999", "plog"),
+    ],
+)
+def test_numbers_of_acl_without_a_row(number: str, names: str) -> None:
+    known = general_error(number)
+    assert known is not None and names in " ".join(known.do)
+
+
+def test_each_number_of_acl_is_explained() -> None:
+    table = read_table("support/error_numbers.json")
+    assert set(table["acl"]) == set(table["acl_documented"])
+
+
+ATB = "[2026-01-02 03:04:05.678901] [error] [7] [operation_base.cpp:1] FooOperation {}\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ("inTensor [0] CheckTensorShape failed. ErrorType: 8", "shape"),
+        ("tensor dimNum 0 is invalid, should >0 && <= MAX_DIM(8)", "empty tensor"),
+        ("CheckIniMatch fail, ErrorType: 13", "float16"),
+        ("setup fail, error code: 26", "full"),
+        ("something odd", "first line of the log"),
+    ],
+)
+def test_what_atb_refuses(said: str, names: str) -> None:
+    said_of = diagnosed(ATB.format(said))
+    assert said_of.heads == ["atb-refused"] and names in told(ATB.format(said))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("OSError: /foo/ext.so: undefined symbol: _ZN7c10_npu3barEv", "built against another version of torch_npu"),
+        ("ImportError: libtorch_npu.so: undefined symbol: MsprofFooBar", "of different releases"),
+        ("ExchangeDevice:a.ts:1 NPU function error: c10_npu::SetDevice(d), error code is 507033\nE39007: x",
+         "numbers within the container"),
+        ("the current working operator name is FooOperation.", "ATB's operator FooOperation"),
+        ("the current working operator name is Foo.", "Foo runs by the older interface"),
+        ("the current working operator name is aclnnFoo.", "Where the excerpt has none"),
+        ("RuntimeError: Expected a proper Tensor but got None for argument #1 'gamma'", "?"),
+        ("Loading safetensors checkpoint shards:   0% Completed | 0/9 [00:00<?, ?it/s]", "?"),
+    ],
+)  # fmt: skip
+def test_which_of_the_causes(text: str, names: str) -> None:
+    found = diagnosed(text + "\n").failures
+    said = remedy_of(found[0], {}) if found else None
+    if names == "?":
+        assert said is None or "without weight" not in said.cause
+    else:
+        assert said is not None and names in " ".join((said.cause, *said.do))
+
+
+def test_weights_that_stand_still() -> None:
+    first = state_of("Loading checkpoint shards:   0%|     | 0/4 [00:00<?, ?it/s]")
+    later = state_of("Loading checkpoint shards:  50%|##   | 2/4 [00:09<00:09, 4s/it]")
+    assert "driver" in first.cause and "VLLM_ENGINE_READY_TIMEOUT_S" in " ".join(later.do)
+
+
 @pytest.mark.parametrize(
     ("told_of", "names"),
     [
         ('dtype=float16\nanswer: "!!!!!!!!!!!!!!!!"', "bfloat16"),
         ("the output is garbled", "One at a time"),
+        ("results on the NPU differ from those of the GPU", "One at a time"),
+        ("it runs on the CPU instead of the NPU", "chose its device"),
+        ("the NPU is used, and its results are the same", ""),
         ("it is very slow on the NPU", "profile"),
         ("Using a slow image processor as `use_fast` is unset", ""),
         ("done!!!", ""),
