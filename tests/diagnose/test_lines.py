@@ -202,6 +202,29 @@ def test_releases_that_a_log_names(text: str, names: str) -> None:
     assert names in named.mismatch() and bool(named.mismatch()) is bool(names)
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("vllm-ascend version: 0.13.0\nqwen3_5_moe is not known\n", "from 0.17.0rc1 on"),
+        ("vllm-ascend 0.17.0rc1\nqwen3_5_moe\n", ""),
+        ("vllm-ascend 0.16.0rc1\nqwen3_5_moe\n", "from 0.17.0rc1 on"),
+        ("vllm-ascend 0.10.2rc1\n--enable-lora\n", "LoRA does not work"),
+        ("vllm-ascend 0.10.2rc1\nlora_config=None, enable_lora=False\n", ""),
+        ("vllm-ascend 0.18.0\nQwen3.5, kv_producer: the accuracy is low\n", "prefill and decode apart"),
+        ("vllm-ascend 0.18.0\nQwen3.5, kv_producer\n", ""),
+        ("vllm-ascend 0.18.0 or vllm-ascend 0.17.0rc1\nQwen3.5, kv_producer: accuracy\n", ""),
+        (
+            "vllm-ascend 0.11.0\nModel Qwen3_5 is already registered, and will be overwritten by qwen3_5\n",
+            "",
+        ),
+    ],
+)
+def test_notes_on_the_release_that_a_log_names(text: str, names: str) -> None:
+    named = VersionsNamed()
+    named.look(text.encode())
+    assert bool(named.notes()) is bool(names) and names in " ".join(named.notes())
+
+
 def test_the_expressions_hold_their_groups() -> None:
     for each in (*lines(), *sentences(), *complaints()):
         assert each.pattern is not None

@@ -45,6 +45,7 @@ def diagnosis_json(collected: Collected, sources: Sequence[Source], project: Pro
         "unknown_left_out": collected.unknown_left_out,
         "order_uncertain": collected.untimed(),
         "versions": collected.versions.mismatch(),
+        "release_notes": collected.versions.notes(),
         "sources": [
             {"name": visible(each.name), "lines": each.lines, "not_counted_to_the_end": [*map(visible, each.cut_short)]}
             for each in sources
@@ -57,13 +58,12 @@ def diagnosis_text(collected: Collected, sources: Sequence[Source], project: Pro
     failures = collected.failures()
     read = f"{many(sum(each.lines for each in sources), 'line')} of {many(len(sources), 'log')}"
     if not failures:
-        mismatch = [collected.versions.mismatch()] if collected.versions.mismatch() else []
+        mismatch = [each for each in (collected.versions.mismatch(), *collected.versions.notes()) if each]
         return "\n".join([f"transplt diagnose: no error in {read}", *mismatch, *_told_remarks(collected)]) + "\n"
     lines = [f"transplt diagnose: {many(len(failures), 'error')} in {read}; begin with the first"]
     if collected.untimed():
         lines.append("Some lines have no time; they come last, and their order among the logs is unknown.")
-    if mismatch := collected.versions.mismatch():
-        lines.append(mismatch)
+    lines += [each for each in (collected.versions.mismatch(), *collected.versions.notes()) if each]
     for number, failure in enumerate(failures, 1):
         lines += ["", *_failure(number, failure, project, collected)]
     if collected.unknown_left_out:

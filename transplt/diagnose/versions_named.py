@@ -30,6 +30,10 @@ _CANN = re.compile(
 )
 
 
+#: What older releases of vllm write at each start, with the names of models that are not used.
+_REGISTERED = re.compile(r"[^\n]*is already registered, and will be overwritten[^\n]*")
+
+
 class VersionsNamed:
     """The versions of torch, torch_npu, CANN, vllm and vllm-ascend that pieces of logs name."""
 
@@ -39,6 +43,7 @@ class VersionsNamed:
         self._vllm: set[str] = set()
         self._vllm_ascend: set[str] = set()
         self._cann: set[str] = set()
+        self._words: set[str] = set()
 
     def look(self, piece: bytes) -> None:
         """Looks for versions in a piece."""
@@ -50,6 +55,26 @@ class VersionsNamed:
         self._vllm |= set(_VLLM.findall(text))
         self._vllm_ascend |= {found.replace(".rc", "rc") for found in _VLLM_ASCEND.findall(text)}
         self._cann |= {next(filter(None, found)).upper() for found in _CANN.findall(text)}
+        if b"vllm" in piece:
+            low = _REGISTERED.sub("", text).lower()
+            self._words |= {word for word in _words() if word in low}
+
+    def notes(self) -> list[str]:
+        """What vllm-ascend's notes say of its release, where that is named alone and the log has the words of it."""
+        release = _only(self._vllm_ascend)
+        notes: dict[str, list[Any]] = read_table("support/release_notes.json")
+        said = [
+            f"vllm-ascend {release}: its notes list a defect that the log's words fit: {defect}. {do}"
+            for releases, words, defect, do in notes["defects"]
+            if release in releases and all(self._words.intersection(each) for each in words)
+        ]
+        said += [
+            f"vllm-ascend {release} is older than its support for {model}: from {first} on. Take that release or a "
+            f"newer one, with its vllm, transformers, torch_npu and CANN (its image)."
+            for model, first, words in notes["models"]
+            if release and _before(release, first) and self._words.intersection(words)
+        ]
+        return said
 
     def mismatch(self) -> str:
         """What does not go together, in sentences; empty for what does, and where something is named with two versions.
@@ -98,6 +123,25 @@ class VersionsNamed:
             f"lack functions and operators that it calls. Install CANN {wanted}, toolkit and kernels, or the "
             f"torch_npu of CANN {cann}."
         )
+
+
+@cache
+def _words() -> frozenset[str]:
+    """The words that notes on releases ask for."""
+    notes: dict[str, list[Any]] = read_table("support/release_notes.json")
+    asked = [each for row in notes["defects"] for each in row[1]] + [row[2] for row in notes["models"]]
+    return frozenset(word for words in asked for word in words)
+
+
+def _before(release: str, other: str) -> bool:
+    """Whether a release of vllm-ascend came before another: 0.11.0rc1, 0.11.0, 0.11.0.post1."""
+
+    def order(text: str) -> tuple[list[int], int]:
+        match = re.match(r"([\d.]+?)(?:\.?rc(\d+)|\.post\d+)?$", text)
+        numbers, candidate = (match[1], match[2]) if match else (text, None)
+        return [int(each) for each in re.findall(r"\d+", numbers)], int(candidate) if candidate else 99
+
+    return order(release) < order(other)
 
 
 @cache
