@@ -29,6 +29,7 @@ PLOG = "[ERROR] {}(7,train):2026-01-02-03:04:05.678.901 [a.cc:1] [8]{}\n"
         ("GE", "GEInitialize failed", "numpy<2"),
         ("DRV", "open /dev/davinci_manager failed, errno(2)", "usermod"),
         ("HCCL", "a sentence that nobody knows", "The text of the line says it"),
+        ("GE", "Failed to find func by type TransData, func_name compile_info_creator", "allow_internal_format"),
         ("RUNTIME", "CQE status is 80", "The text of the line says it"),
     ],
 )
@@ -158,6 +159,21 @@ def test_which_of_the_causes(text: str, names: str) -> None:
         assert said is None or "without weight" not in said.cause
     else:
         assert said is not None and names in " ".join((said.cause, *said.do))
+
+
+@pytest.mark.parametrize(
+    ("path", "server"),
+    [
+        ("/vllm-workspace/vllm-ascend/vllm_ascend/worker/a.py", True),
+        ("/sgl-workspace/sglang/python/sglang/srt/a.py", True),
+        ("/usr/lib/python3.11/site-packages/vllm/v1/a.py", True),
+        ("/usr/lib/python3.11/site-packages/foo/a.py", False),
+    ],
+)
+def test_where_a_server_fails(path: str, server: bool) -> None:
+    stack = f'Traceback (most recent call last):\n  File "{path}", line 1, in f\n    x[i]\n'
+    said = told(stack + "IndexError: list index out of range\n")
+    assert "not in your code" in said and ("--enforce-eager" in said) is server
 
 
 def test_weights_that_stand_still() -> None:

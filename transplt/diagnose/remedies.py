@@ -96,7 +96,11 @@ def _read(rows: Iterable[When], said: str, failure: Failure) -> Remedy | None:
 
 
 #: The last frames in installed packages, without those of torch and of Python.
-_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<package>\w+)[/\\]")
+_INSTALLED = re.compile(
+    r"[/\\](?:(?:site|dist)-packages|(?:vllm|sgl)-workspace[/\\][\w-]+(?:[/\\]python)?)[/\\](?P<package>\w+)[/\\]"
+)
+#: Servers whose parts can be switched off one by one.
+_SERVERS = frozenset({"vllm", "vllm_ascend", "vllm_omni", "sglang"})
 
 
 def _raised_in(failure: Failure, general: Remedy) -> Remedy:
@@ -110,8 +114,14 @@ def _raised_in(failure: Failure, general: Remedy) -> Remedy:
         f"{general.cause} It is raised in {package}, not in your code: mostly the releases of the packages do not fit, "
         "or this one does not know NPUs at that place."
     )
-    do = f"pip show {package}: hold its version to the one that the guide or the requirements of the program name."
-    return replace(general, cause=cause, do=(*general.do, do))
+    do = [f"pip show {package}: hold its version to the one that the guide or the requirements of the program name."]
+    if package in _SERVERS:
+        do.append(
+            "Which part of the server it is, one at a time: no speculation (MTP, eagle), no prefix cache, no chunked "
+            "prefill, no async scheduling, no graphs (--enforce-eager, --disable-cuda-graph); go on without it and "
+            "take the next release, whose notes list what was mended."
+        )
+    return replace(general, cause=cause, do=(*general.do, *do))
 
 
 def _match(when: When, text: str) -> re.Match[str] | None:
