@@ -96,7 +96,7 @@ def _cann(host: Host) -> Check:
         text = f"no toolkit found{f' (torch {host.torch} goes with CANN {wanted})' if wanted else ''}"
         return Check("CANN", State.MISSING, text, f"install the toolkit and the kernels of the card; {SOURCE_IT}")
     text = f"{host.cann} in {host.cann_home}"
-    older = _older(host.cann, wanted)
+    older = older_cann(host.cann, wanted)
     if older and host.torch_npu and not _older_package(host.torch_npu, row.get("torch_npu", "")):
         text += f" is older than the CANN {wanted} that torch_npu {host.torch_npu} goes with"
         return Check("CANN", State.WRONG, text, f"install CANN {wanted}, toolkit and kernels")
@@ -130,7 +130,7 @@ def _triton(host: Host) -> Check:
         do = f"{again}; what installs triton later breaks it again"
         return Check("Triton", State.WRONG, f"{both}, and {whose}", do)
     wanted = _TRITON_CANN.get(here.ascend.split("+")[0], "")
-    if host.cann and _older(host.cann, wanted):
+    if host.cann and older_cann(host.cann, wanted):
         text = f"triton-ascend {here.ascend} goes with CANN {wanted[:3]}, and {host.cann} is older"
         return Check("Triton", State.NOTE, text, "versions of one row of triton-ascend's installation guide")
     if re.search(r"^\|\s*\d+\s+(?:Ascend)?310P", host.smi, re.MULTILINE):
@@ -231,7 +231,7 @@ def _older_package(mine: str, wanted: str) -> bool:
     return bool(ours and theirs and ours < theirs)
 
 
-def _older(mine: str, wanted: str) -> bool:
+def older_cann(mine: str, wanted: str) -> bool:
     """True where a CANN is older than another: 8.0.RC3 before 8.0.0 before 8.1.RC1."""
     return bool(wanted) and _numbers(mine) < _numbers(wanted)
 

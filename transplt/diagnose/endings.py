@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from transplt.diagnose.details import BEFORE_DETAILS
 from transplt.diagnose.lines import parted, text_of
 from transplt.diagnose.recognised import errors_in
 from transplt.rules.errors import KnownError, error_called
@@ -67,6 +68,10 @@ def end_of(tail: bytes) -> tuple[KnownError | None, str, tuple[str, ...]] | None
     whole = [text_of(raw).strip() for raw in re.split(rb"[\r\n]+", tail)]
     whole = [text for text in whole if text][-_MOST_LINES:]
     lines = [parted(text)[1].strip() for text in whole]
+    for place, line in enumerate(lines):
+        # Lines of CANN without the code that stood before them: the first one is nearest to the cause.
+        if BEFORE_DETAILS in line:
+            return None, line[:_MOST_TEXT], tuple(text[:200] for text in (*lines[:place], "", *lines[place + 1 :]))
     for place in range(len(lines) - 1, -1, -1):
         line = lines[place][:_MOST_TEXT]
         around = tuple(text[:200] for text in (*lines[max(0, place - 3) : place], "", *lines[place + 1 :][:2]))

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from transplt.diagnose.found import Failure, Line
-from transplt.rules.errors import Kind, KnownError, When, checks, forms, readings, states
+from transplt.rules.errors import Kind, KnownError, When, checks, complaints, forms, lines, readings, sentences, states
 
 _SWITCH = "ASCEND_LAUNCH_BLOCKING"
-_MOST_NAME = 80
+_MOST_NAME = 200
 _WITHOUT_TORCH = (
     "Find the operator: wait for the stream after each call, or run the operators one by one (MindSpore: "
     "pynative_synchronize=True; ASCEND_LAUNCH_BLOCKING is read by torch_npu alone)."
@@ -39,7 +39,7 @@ def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -
     error = failure.head.error
     if error is None:
         said = _LOGGER.sub("", failure.head.text)
-        read = _read(readings(), said, failure)
+        read = _read((*lines(), *readings(), *sentences()), said, failure)
         found = read or _raised_in(failure, _read(forms(), said, failure) or Remedy("", ()))
         found = replace(found, read=read is not None)
     else:
@@ -47,10 +47,13 @@ def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -
     return found if torch else replace(found, do=_without_torch(found.do))
 
 
-def state_of(last: str, before: Iterable[str] = ()) -> Remedy:
-    """What a program waits for that stands still behind this line of its log; `before` are the lines before it, which
-    rows with `beside` ask for."""
-    around = "\n".join((*before, last))
+def state_of(last: str, told: str = "") -> Remedy:
+    """What a log without an error tells of: what its end says of the run (`told`), then `read`; else what a program
+    waits for that stands still behind its last line, where rows with `beside` ask for the lines before it."""
+    around = f"{told}\n{last}"
+    found = next((_filled(each, match) for each in complaints() if (match := _match(each, told)) is not None), None)
+    if found is not None:
+        return replace(found, read=True)
     return next(
         _filled(each, match)
         for each in states()
@@ -72,9 +75,15 @@ def _chosen(error: KnownError, failure: Failure, clues: Mapping[str, Line]) -> R
             return _filled(each, match)
     if error.alone or error.kind is Kind.WRAPPER or error.code.startswith("ERR"):
         # What says only that something failed is read by the sentence that stands beside it.
-        for said in (failure.head.text, *failure.first.said()):
-            if (read := _read(readings(), _LOGGER.sub("", said), failure)) is not None:
+        told = (failure.head.text, *failure.first.said(), *(line.text for line in failure.first.lines))
+        for said in dict.fromkeys(told):
+            if (read := _read((*lines(), *readings()), _LOGGER.sub("", said), failure)) is not None:
                 return read
+        # What grammar says of a sentence counts where nothing else is known: of it the code alone is.
+        if error.area in ("general", "torch_npu"):
+            for said in failure.first.said():
+                if (read := _read(sentences(), _LOGGER.sub("", said), failure)) is not None:
+                    return read
     return Remedy(error.cause, error.do)
 
 
@@ -93,7 +102,11 @@ def _read(rows: Iterable[When], said: str, failure: Failure) -> Remedy | None:
 
 
 #: The last frames in installed packages, without those of torch and of Python.
-_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<package>\w+)[/\\]")
+_INSTALLED = re.compile(
+    r"[/\\](?:(?:site|dist)-packages|(?:vllm|sgl)-workspace[/\\][\w-]+(?:[/\\]python)?)[/\\](?P<package>\w+)[/\\]"
+)
+#: Servers whose parts can be switched off one by one.
+_SERVERS = frozenset({"vllm", "vllm_ascend", "vllm_omni", "sglang"})
 
 
 def _raised_in(failure: Failure, general: Remedy) -> Remedy:
@@ -107,8 +120,14 @@ def _raised_in(failure: Failure, general: Remedy) -> Remedy:
         f"{general.cause} It is raised in {package}, not in your code: mostly the releases of the packages do not fit, "
         "or this one does not know NPUs at that place."
     )
-    do = f"pip show {package}: hold its version to the one that the guide or the requirements of the program name."
-    return replace(general, cause=cause, do=(*general.do, do))
+    do = [f"pip show {package}: hold its version to the one that the guide or the requirements of the program name."]
+    if package in _SERVERS:
+        do.append(
+            "Which part of the server it is, one at a time: no speculation (MTP, eagle), no prefix cache, no chunked "
+            "prefill, no async scheduling, no graphs (--enforce-eager, --disable-cuda-graph); go on without it and "
+            "take the next release, whose notes list what was mended."
+        )
+    return replace(general, cause=cause, do=(*general.do, *do))
 
 
 def _match(when: When, text: str) -> re.Match[str] | None:
@@ -120,7 +139,7 @@ def _filled(when: When, *matches: re.Match[str]) -> Remedy:
 
     def filled(text: str) -> str:
         for name, held in (row for match in matches for row in match.groupdict().items()):
-            text = text.replace(f"{{{name}}}", (held or "")[:_MOST_NAME])
+            text = text.replace(f"{{{name}}}", (held or "")[:_MOST_NAME].strip(" ."))
         return text
 
     return Remedy(filled(when.cause), tuple(map(filled, when.do)))

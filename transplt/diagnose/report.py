@@ -46,6 +46,7 @@ def diagnosis_json(collected: Collected, sources: Sequence[Source], project: Pro
         "unknown_left_out": collected.unknown_left_out,
         "order_uncertain": collected.untimed(),
         "versions": collected.versions.mismatch(),
+        "release_notes": collected.versions.notes(),
         "sources": [
             {"name": visible(each.name), "lines": each.lines, "not_counted_to_the_end": [*map(visible, each.cut_short)]}
             for each in sources
@@ -58,12 +59,12 @@ def diagnosis_text(collected: Collected, sources: Sequence[Source], project: Pro
     failures = collected.failures()
     read = f"{many(sum(each.lines for each in sources), 'line')} of {many(len(sources), 'log')}"
     if not failures:
-        return "\n".join([f"transplt diagnose: no error in {read}", *_told_remarks(collected)]) + "\n"
+        mismatch = [each for each in (collected.versions.mismatch(), *collected.versions.notes()) if each]
+        return "\n".join([f"transplt diagnose: no error in {read}", *mismatch, *_told_remarks(collected)]) + "\n"
     lines = [f"transplt diagnose: {many(len(failures), 'error')} in {read}; begin with the first"]
     if collected.untimed():
         lines.append("Some lines have no time; they come last, and their order among the logs is unknown.")
-    if mismatch := collected.versions.mismatch():
-        lines.append(mismatch)
+    lines += [each for each in (collected.versions.mismatch(), *collected.versions.notes()) if each]
     for number, failure in enumerate(failures, 1):
         lines += ["", *_failure(number, failure, project, collected)]
     if collected.unknown_left_out:
@@ -179,10 +180,10 @@ def _told_remarks(collected: Collected) -> Iterator[str]:
     if len(found) > _MOST_TOLD:
         yield from ("", f"And {many(len(found) - _MOST_TOLD, 'more remark')}: --format json has all.")
     for line in collected.last_lines[:_MOST_TOLD]:
-        state = state_of(line.text, line.around)
+        state = state_of(line.text, "\n".join(line.around))
         yield from ("", f"The log {visible(line.source)} ends with")
         yield from labelled("", shortened(line.text, _MOST_TEXT))
-        yield from labelled("by form", state.cause)
+        yield from labelled("what it tells of" if state.read else "by form", state.cause)
         for step in state.do:
             yield from labelled("", f"- {step}")
 

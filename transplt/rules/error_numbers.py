@@ -23,6 +23,14 @@ _HCCL = re.compile(
     r"(\d{1,2})(?![\dxa-fA-F])"
 )
 _ERR_NO = re.compile(r"errNo\[0x[0-9a-f]*?5([0-9a-f]{6})\]", re.IGNORECASE)
+_DCMI = re.compile(
+    r"(?:dcmi|npu-smi|\bcard\b|\bnpu\b|device).*\b(?:err(?:or)?|ret|code|fail\w*)\b.{0,24}?(?<![\d.-])(-8(?:0[012]\d|255))\b",
+    re.IGNORECASE,
+)
+_HIXL = re.compile(
+    r"(?:status|ret(?:urn)?(?:Code)?|error code|err(?:or)?)\W{1,4}(10390[0-5]|[25]03900)(?!\d)", re.IGNORECASE
+)
+_DATADIST = re.compile(r"\b0x(5010B0[01][0-9A-F])\b", re.IGNORECASE)
 _DRIVER = re.compile(r"(?:drvRetCode ?= ?|drv ?ret(?:Code)?[=:] ?|DRV\(.*\bret=)(\d{1,5})\b")
 
 
@@ -60,9 +68,12 @@ def readings(text: str) -> list[str]:
     numbers = [("HCCL", match[1]) for match in _HCCL.finditer(text)]
     numbers += [("HCCL", str(int(match[1], 16))) for match in _ERR_NO.finditer(text)]
     numbers += [("driver", match[1]) for match in _DRIVER.finditer(text)]
+    numbers += [("DCMI", match[1]) for match in _DCMI.finditer(text)]
+    numbers += [("HIXL", match[1]) for match in _HIXL.finditer(text)]
+    numbers += [("DataDist", match[1].upper()) for match in _DATADIST.finditer(text)]
     found = [(part, number, table[part.lower()].get(number, "")) for part, number in numbers]
     said = [f"{part} {number}: {means}" for part, number, means in found if means]
-    return list(dict.fromkeys([*said, *_memory(text), *_symbol(text), *_core(text), *_versions(text)]))
+    return list(dict.fromkeys([*said, *_memory(text), *_symbol(text), *_core(text), *_versions(text), *_faults(text)]))
 
 
 _MEMORY = re.compile(
@@ -116,6 +127,23 @@ def _versions(text: str) -> list[str]:
     return [f"{said}; for torch {ours[1]} take torch_npu {row['torch_npu']} with CANN {row['cann']}" if row else said]
 
 
+_FAULT = re.compile(r"\b(?:0x)?(8[01cC][0-9a-fA-F]{6})\b")
+
+
+def _faults(text: str) -> list[str]:
+    """What a card reports on itself, by the fields of its codes: 0x80E01801 is the HBM, several bits lost."""
+    table: dict[str, dict[str, str]] = _table()["faults"]
+    found = []
+    for match in _FAULT.finditer(text):
+        code = int(match[1], 16)
+        part = table["parts"].get(f"{code >> 17 & 0x3FFF:#04x}", "")
+        kind = table["kinds"].get(f"{code >> 9 & 0xFF:#04x}")
+        if part and kind is not None:
+            said = kind or table["states"].get(str(code & 0x1FF), "a fault")
+            found.append(f"card 0x{code:08X}: {part}: {said}")
+    return found
+
+
 _CORE = re.compile(
     r"there is an? (?:exception of )?(?:fftsplus )?(?P<core>aivec|aivector|aiv|aicore|aic)\w* (?:error|exception)",
     re.IGNORECASE,
@@ -159,6 +187,11 @@ def _of_cann(code: str) -> KnownError | None:
     module = table["logs"].get(code[:2], "")
     kind = Kind.WRAPPER if code[2:] in ("9999", "8888") else Kind.FAULT
     where = f" of {module}" if module else ""
+    documented: dict[str, tuple[str, str, list[str]]] = table["documented"]
+    if key := next((code[:length] for length in (6, 5, 4, 3) if code[:length] in documented), ""):
+        title, cause, do = documented[key]
+        meant = f"{code[:2]}: {family}. The text behind the code says what it was, and where."
+        return _general(f"code-{code.lower()}", code, title, Kind.FAULT, meant, cause, tuple(do))
     return _general(
         f"code-{code.lower()}", code, f"{family[0].upper()}{family[1:]} reports {code}", kind,
         f"{code[:2]}: {family}. {code[2:]}: {means}.",
@@ -177,10 +210,13 @@ def _of_acl(code: str) -> KnownError | None:
     means = table["acl"].get(code, "")
     kind = Kind.WRAPPER if code[0] == "5" or not means else Kind.FAULT
     title = f"{means[0].upper()}{means[1:]} ({code})" if means else f"{what[0].upper()}{what[1:]} ({code})"
+    cause, ways = table["acl_documented"].get(
+        code,
+        ("The lines of CANN beside the number say which call it was, and why.", [f"{do[0].upper()}{do[1:]}."]),
+    )
     return _general(
         f"acl-{code}", code, title, kind, f"{code[:3]}xxx: {what}." + (f" {code}: {means}." if means else ""),
-        "The lines of CANN beside the number say which call it was, and why.",
-        (f"{do[0].upper()}{do[1:]}.", f"Read the first ERROR in {_LOG}."),
+        cause, (*ways, f"Read the first ERROR in {_LOG}."),
     )  # fmt: skip
 
 

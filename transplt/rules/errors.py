@@ -273,6 +273,27 @@ def readings() -> tuple[When, ...]:
 
 
 @cache
+def lines() -> tuple[When, ...]:
+    """What sentences of CANN's parts mean that have no code of their own: rules/support/error_lines.json."""
+    table: dict[str, Any] = read_table("support/error_lines.json")
+    return tuple(map(_when, table["lines"]))
+
+
+@cache
+def sentences() -> tuple[When, ...]:
+    """Messages that say themselves what they lack, by their grammar: rules/support/error_lines.json."""
+    table: dict[str, Any] = read_table("support/error_lines.json")
+    return tuple(map(_when, table["sentences"]))
+
+
+@cache
+def complaints() -> tuple[When, ...]:
+    """What people write about a run that ended without an error: rules/support/error_lines.json."""
+    table: dict[str, Any] = read_table("support/error_lines.json")
+    return tuple(map(_when, table["complaints"]))
+
+
+@cache
 def states() -> tuple[When, ...]:
     """What a program waits for, by the last line of a log without an error: rules/support/error_forms.json."""
     table: dict[str, Any] = read_table("support/error_forms.json")
