@@ -306,6 +306,8 @@ def test_what_a_rollout_and_its_packages_lack(text: str, names: str, not_names: 
         ("RuntimeError: Attempting to deserialize object on NPU device 4 but there is 1\n", "higher number", "YAML"),
         ("NotImplementedError: reshape of sparse tensors is not supported\n", "to_dense", "YAML"),
         ("ValueError: mode 'reduce-overhead' is not supported\n", "CUDA graphs", "YAML"),
+        ("RuntimeError: Expected is_sm80 || is_sm90 to be true, but got false.\n", "card of NVIDIA", "YAML"),
+        ("ValueError: Flash Attention 2.0 only supports torch.float16 dtypes\n", "in float32", "YAML"),
         ("RuntimeError: setStorage: sizes [5] are out of bounds for storage of size 0\n", "given back", "YAML"),
         ("RuntimeError: Please convert all Tensors to FakeTensors first\n", "is traced", "YAML"),
         ("RuntimeError: Inference tensors cannot be saved for backward.\n", "inference_mode", "YAML"),
