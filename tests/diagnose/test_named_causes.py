@@ -106,3 +106,16 @@ def test_a_module_is_named_once_in_a_title() -> None:
 @pytest.mark.parametrize("last", ["LLVM version 19: found", "LLVM errors: 0", "INFO LLVM ERROR handler is set (1)"])
 def test_a_log_that_only_names_the_compiler_ends_well(last: str) -> None:
     assert diagnosed(f"start\n{last}\n").heads == []
+
+
+@pytest.mark.parametrize(
+    ("module", "named"),
+    [
+        ("torch_scatter", "pip install torch_scatter"),
+        ("dateutil", "pip install python-dateutil"),
+        ("clip", "pip install git+https://github.com/openai/CLIP"),
+        ("utils", "top of the project"),
+    ],
+)
+def test_a_module_that_is_missing_is_named_as_pip_calls_it(module: str, named: str) -> None:
+    assert named in told(f"ModuleNotFoundError: No module named '{module}'\n")

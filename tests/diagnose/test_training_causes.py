@@ -268,7 +268,7 @@ def test_packages_and_sizes_that_a_training_asks_for(text: str, names: str, not_
         (MISSING.format("llvm-objdump"), "comes with CANN", "not mounted"),
         (MISSING.format("llvm-notes.txt"), "not mounted", "comes with CANN"),
         ("ModuleNotFoundError: No module named 'torchvision'\n", "--no-deps torchvision==", "its name may differ"),
-        ("ModuleNotFoundError: No module named 'foo'\n", "its name may differ", "--no-deps"),
+        ("ModuleNotFoundError: No module named 'foo'\n", "pip install foo", "--no-deps"),
     ],
 )  # fmt: skip
 def test_what_a_rollout_and_its_packages_lack(text: str, names: str, not_names: str) -> None:

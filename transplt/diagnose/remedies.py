@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from transplt.diagnose.found import Failure, Line
+from transplt.rules.distributions import distribution_of
 from transplt.rules.errors import Kind, KnownError, When, checks, complaints, forms, lines, readings, sentences, states
 
 _SWITCH = "ASCEND_LAUNCH_BLOCKING"
@@ -135,11 +136,15 @@ def _match(when: When, text: str) -> re.Match[str] | None:
 
 
 def _filled(when: When, *matches: re.Match[str]) -> Remedy:
-    """Cause and steps of a row, with what its groups hold in place of their names in braces."""
+    """Cause and steps of a row, with what its groups hold in place of their names in braces; where one is `module`,
+    `distribution` is what pip calls it."""
+    held = {name: value or "" for match in matches for name, value in match.groupdict().items()}
+    if "module" in held:
+        held["distribution"] = distribution_of(held["module"])
 
     def filled(text: str) -> str:
-        for name, held in (row for match in matches for row in match.groupdict().items()):
-            text = text.replace(f"{{{name}}}", (held or "")[:_MOST_NAME].strip(" ."))
+        for name, value in held.items():
+            text = text.replace(f"{{{name}}}", value[:_MOST_NAME].strip(" ."))
         return text
 
     return Remedy(filled(when.cause), tuple(map(filled, when.do)))
