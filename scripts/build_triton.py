@@ -57,18 +57,25 @@ def table(facts: Row) -> Row:
     }
 
 
+def _module(facts: Row, release: str, *later: str) -> Row:
+    """The libdevice of a release; in tl.math what the later ones have, too."""
+    math = set(facts["math of releases"][release]).intersection(*(facts["math of releases"][each] for each in later))
+    return {"module": facts["modules"][release], "functions": facts["functions"][release], "math": sorted(math)}
+
+
 def names(facts: Row) -> Row:
     """The table of names: see its `_meta`."""
     return {
         "_meta": {
             "about": "Names of triton-ascend; made by scripts/build_triton.py. `modules`: the module of libdevice, by "
-            "the oldest CANN of the releases that have it; `functions`: what it holds there; `math`: functions of "
-            "tl.math; `cuda`: of libdevice for CUDA; `options`: what a launch takes beside its kernel's parameters.",
+            "the oldest CANN of the releases that have it; `functions`: what it holds there, `math`: what these have "
+            "in tl.math beside the functions of `math`, which all have; `cuda`: of libdevice for CUDA; "
+            "`options`: what a launch takes beside its kernel's parameters.",
             "source": f"{facts['source']} ({', '.join(facts['commits'].values())})",
         },
         "modules": {
-            "8": {"module": facts["modules"]["3.2.0"], "functions": facts["functions"]["3.2.0"]},
-            "9": {"module": facts["modules"]["3.2.1"], "functions": facts["functions"]["3.2.1"]},
+            "8": _module(facts, "3.2.0"),
+            "9": _module(facts, "3.2.1", "main"),
         },
         "math": facts["math"],
         "cuda": facts["cuda"],

@@ -6,6 +6,20 @@ from typing import Any
 
 Entry = dict[str, Any]
 
+_BY_ONE_FUNCTION = "{} is documented as supported, and calls the same function (fully_sharded_data_parallel.py)"
+_LOADED = _BY_ONE_FUNCTION.format("optim_state_dict_to_load")
+_OF_FSDP = {
+    "set_state_dict_type": "state_dict_type is documented as supported, and calls it",
+    "get_state_dict_type": "optim_state_dict_to_load is documented as supported, and calls it",
+    "optim_state_dict": _BY_ONE_FUNCTION.format("full_optim_state_dict"),
+    "sharded_optim_state_dict": _BY_ONE_FUNCTION.format("full_optim_state_dict"),
+    "shard_full_optim_state_dict": _LOADED,
+    "scatter_full_optim_state_dict": _LOADED,
+    "flatten_sharded_optim_state_dict": _LOADED,
+    "rekey_optim_state_dict": "it renames the keys of a dict on the host",
+    "summon_full_params": "a full state dict, documented as supported, gathers by the same function "
+    "(_unshard_param_utils.py)",
+}
 #: Entries of the documentation that other entries of it, or the wheels, contradict: left out, so that they are
 #: unverified.
 CONTRADICTED = {
@@ -20,6 +34,18 @@ CONTRADICTED = {
         "torch.Tensor.share_memory_ torch.nn.Module.share_memory torch.Tensor.is_shared "
         "torch.TypedStorage.share_memory_".split(),
         "it is tensors of the host that are shared, and one of a card is returned as it is (torch/storage.py)",
+    ),
+    **dict.fromkeys(
+        (f"torch.compiler.{name}" for name in ("reset", "disable", "allow_in_graph", "list_backends")),
+        "it keeps TorchDynamo's own records on the host (torch/compiler/__init__.py)",
+    ),
+    "torch.is_deterministic_algorithms_warn_only_enabled": "it reads a flag of the host (torch/__init__.py)",
+    **{f"torch.distributed.fsdp.FullyShardedDataParallel.{name}": why for name, why in _OF_FSDP.items()},
+    **dict.fromkeys(
+        "torch.distributed.tensor.parallel.parallelize_module torch.distributed.tensor.parallel.RowwiseParallel "
+        "torch.distributed.tensor.parallel.PrepareModuleInput".split(),
+        "ColwiseParallel is documented as supported, which only parallelize_module applies; all are made of "
+        "DTensor.from_local, redistribute and distribute_tensor, which are documented, too (tensor/parallel/style.py)",
     ),
     "torch.nn.Module.npu": "defined by torch_npu itself",
     "torch.profiler.ProfilerActivity.name": "a property of every enumeration",

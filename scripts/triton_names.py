@@ -22,6 +22,9 @@ RELEASES = {
     "3.2.1": ("release/3.2.1", "third_party/ascend/language/cann", "third_party/ascend/backend"),
     "main": ("main", "third_party/ascend/language/cann", "third_party/ascend/backend"),
 }
+MATH = "python/triton/language/math.py"
+#: Where the release that changes an installed Triton puts names into its modules.
+PATCH = "triton_patch/python/triton_patch/testing.py"
 MODULES = {"3.2.0": "triton.language.extra.ascend.libdevice", "3.2.1": "triton.language.extra.cann.libdevice"}
 
 
@@ -32,15 +35,18 @@ def main(clone: Path) -> None:
                for name in _fields(_read(clone, branch, f"{backend}/compiler.py"), "NPUOptions")}  # fmt: skip
     facts = {
         "about": "Names of triton-ascend, by release; written by scripts/triton_names.py. `functions`: of libdevice, "
-        "those too that the package puts there; `math`: of tl.math in every release; `cuda`: of libdevice for CUDA; "
-        "`options`: what a launch takes beside the parameters of its kernel, of any release.",
+        "those too that the package puts there; `math`: of tl.math in every release; `math of releases`: what one has "
+        "beside these; `cuda`: of libdevice for CUDA; `options`: what a launch takes beside the parameters of its "
+        "kernel, of any release.",
         "source": f"triton-lang/triton-ascend: {', '.join(branch for branch, *_ in RELEASES.values())}",
         "commits": {name: _commit(clone, branch) for name, (branch, *_) in RELEASES.items()},
         "modules": MODULES,
         "functions": {
             name: sorted(_functions(clone, branch, folder)) for name, (branch, folder, _) in RELEASES.items()
         },
-        "math": sorted(_defined(_read(clone, newest, "python/triton/language/math.py"))),
+        "math": sorted(_defined(_read(clone, newest, MATH))),
+        "math of releases": {name: sorted(_math(clone, branch, folder)) for name, (branch, folder, _) in
+                             RELEASES.items()},
         "cuda": sorted(_defined(_read(clone, newest, "third_party/nvidia/language/cuda/libdevice.py"))),
         "options": sorted(options),
     }
@@ -48,14 +54,36 @@ def main(clone: Path) -> None:
 
 
 def _functions(clone: Path, branch: str, folder: str) -> set[str]:
-    put_there = {
+    put_there = _put(_read(clone, branch, _putting(clone, branch, folder)), "libdevice")
+    return put_there | set(_defined(_read(clone, branch, f"{folder}/libdevice.py")))
+
+
+def _math(clone: Path, branch: str, folder: str) -> set[str]:
+    """What a release has in tl.math that the newest does not define there: of its own module, or put there."""
+    put_there = _put(_read(clone, branch, _putting(clone, branch, folder)), "math")
+    defined = set(_defined(_read(clone, branch, MATH))) if _has(clone, branch, MATH) else set()
+    return (put_there | defined) - set(_defined(_read(clone, RELEASES["main"][0], MATH)))
+
+
+def _putting(clone: Path, branch: str, folder: str) -> str:
+    """The file that puts functions into modules."""
+    return PATCH if _has(clone, branch, PATCH) else f"{folder}/__init__.py"
+
+
+def _has(clone: Path, branch: str, path: str) -> bool:
+    return bool(_git(clone, "ls-tree", branch, path))
+
+
+def _put(text: str, module: str) -> set[str]:
+    """The public names that a text puts into a module: `math.tanh = ...`, `language.math.tanh = ...`."""
+    return {
         target.attr
-        for node in ast.parse(_read(clone, branch, f"{folder}/__init__.py")).body
+        for node in ast.parse(text).body
         if isinstance(node, ast.Assign)
         for target in node.targets
-        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "libdevice"
+        if isinstance(target, ast.Attribute) and ast.unparse(target.value).rpartition(".")[2] == module
+        and not target.attr.startswith("_")
     }
-    return put_there | set(_defined(_read(clone, branch, f"{folder}/libdevice.py")))
 
 
 def _defined(text: str) -> Iterator[str]:

@@ -246,6 +246,31 @@ def keyword_replaced(old: str, name: str, value: str) -> Transform:
     return transform
 
 
+def without_keyword(name: str) -> Transform:
+    """Leave a keyword argument out; the last one has the comma, or none, that the last one had."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != name]
+        if kept and kept[-1] is not call.args[-1]:
+            kept[-1] = _as_last(kept[-1], call.args[-1])
+        return call.with_changes(args=kept)
+
+    return transform
+
+
+def _as_last(arg: cst.Arg, last: cst.Arg) -> cst.Arg:
+    """An argument with the layout of the last one; a comment behind it stays."""
+    between = arg.comma.whitespace_after if isinstance(arg.comma, cst.Comma) else None
+    if not isinstance(between, cst.ParenthesizedWhitespace) or between.first_line.comment is None:
+        return arg.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    assert isinstance(arg.comma, cst.Comma)
+    end = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else None
+    if isinstance(end, cst.ParenthesizedWhitespace):
+        between = end.with_changes(first_line=between.first_line)
+    return arg.with_changes(comma=arg.comma.with_changes(whitespace_after=between))
+
+
 def without_any_argument(node: cst.CSTNode) -> cst.CSTNode:
     """A call without its arguments."""
     return cst.ensure_type(node, cst.Call).with_changes(args=[], whitespace_before_args=cst.SimpleWhitespace(""))

@@ -46,7 +46,8 @@ def at(path: str, line: int, code: str, api: str = "", message: str = "m", **mor
 def line_of(path: str, line: int, code: str, *names: str) -> Finding:
     """A line of a file that is not Python, as the scan of these files reports it."""
     kind = next(row for row in read_table("support/files.json")["kinds"].values() if row["code"] == code)
-    return at(path, line, code, names[0], kind["message"].replace("{names}", ", ".join(names)))
+    details = tuple(("name", name) for name in names)
+    return at(path, line, code, names[0], kind["message"].replace("{names}", ", ".join(names)), details=details)
 
 
 def titles(actions: Sequence[Action]) -> list[str]:
@@ -180,7 +181,8 @@ def test_an_extension_that_may_be_missing_stops_nobody_at_the_start(source: str,
 
 def test_a_place_names_the_kernels_of_its_file() -> None:
     found = [line_of("ops/two.cu", 3, "NPU806", "cuda.h"), line_of("ops/two.cu", 9, "NPU806", "cudaMalloc")]
-    found += [at("ops/two.cu", 5, "NPU557", message="2 CUDA kernels: fast, slow", level=Level.INFO)]
+    said = "2 CUDA kernels: fast, slow"
+    found += [at("ops/two.cu", 5, "NPU557", message=said, level=Level.INFO, details=(("kernels", said),))]
     (action,) = actions_of(found)
     assert [place_text(place) for place in action.places] == ["ops/two.cu:3, 9 (2 CUDA kernels: fast, slow)"]
 
@@ -206,7 +208,7 @@ def test_kernels_are_told_apart_and_their_build_is_one_more() -> None:
 def built(path: str, name: str, *sources: str) -> Finding:
     """The remark on an extension that a build names."""
     message = f"the extension {name} is built from {', '.join(sources) or 'files that the build looks for'}"
-    return at(path, 1, "NPU860", name, message, level=Level.INFO)
+    return at(path, 1, "NPU860", name, message, level=Level.INFO, details=tuple(("source", each) for each in sources))
 
 
 def sources_of(*paths: str) -> list[Finding]:
@@ -285,7 +287,11 @@ def test_cmake_and_make_belong_to_the_sources_that_they_build() -> None:
 def test_an_extension_says_what_it_binds_and_what_takes_its_place() -> None:
     said = "this source binds the module TORCH_EXTENSION_NAME to Python: nms, roi_align"
     help_ = "nms: instead torchvision.ops.nms; same"
-    bound = at("ops/nms.cpp", 1, "NPU557", message=said, level=Level.INFO, help=help_)
+    details = (
+        ("binds", "TORCH_EXTENSION_NAME"), ("functions", "nms, roi_align"),
+        ("instead", "nms: instead torchvision.ops.nms"),
+    )  # fmt: skip
+    bound = at("ops/nms.cpp", 1, "NPU557", message=said, level=Level.INFO, help=help_, details=details)
     (action,) = actions_of([*sources_of("ops/nms.cpp", "ops/nms_kernel.cu"), bound])
     assert action.how.endswith("it binds nms, roi_align to Python; nms: instead torchvision.ops.nms")
 
@@ -314,7 +320,8 @@ def test_a_substitution_in_many_files_is_one_action() -> None:
 
 def test_a_variable_is_one_action_in_python_and_elsewhere() -> None:
     found = [line_of("run.sh", 3, "NPU801", "CUDA_VISIBLE_DEVICES")]
-    found += [at("tests/launch.py", 9, "NPU221", message="a command sets CUDA_VISIBLE_DEVICES")]
+    details = (("name", "CUDA_VISIBLE_DEVICES"),)
+    found += [at("tests/launch.py", 9, "NPU221", message="a command sets CUDA_VISIBLE_DEVICES", details=details)]
     assert [action.count for action in actions_of(found)] == [2]
 
 
@@ -641,11 +648,9 @@ def test_a_part_of_a_package_goes_with_the_package() -> None:
 
 
 def test_a_test_that_leads_to_a_simulator_is_the_decision_about_it() -> None:
-    device = at("a.py", 1, "NPU273", "", "'CUDA' is the device of openmm, not one of torch")
-    leads = at("b.py", 1, "NPU272", "", "an NPU is not the CPU: this condition leads to code that needs CUDA (openmm)")
-    other = at(
-        "b.py", 2, "NPU272", "", "an NPU is not the CPU either: this condition leads to code that needs CUDA (jax)"
-    )
+    device = at("a.py", 1, "NPU273", details=(("library", "openmm"),))
+    leads = at("b.py", 1, "NPU272", details=(("needs", "openmm.Platform, by way of b.run"),))
+    other = at("b.py", 2, "NPU272", details=(("needs", "jax"),))
     assert titles(actions_of([device, leads])) == [load("NPU273").action]
     assert len(actions_of([device, leads, other])) == 2
 
@@ -656,7 +661,8 @@ def test_a_program_of_tensorrt_is_left() -> None:
     (action,) = actions_of([*engine, line_of("trt/plugins/k.cu", 3, "NPU806", "cudaStream_t")])
     assert action.title.startswith("Leave out the C++ program in trt") and action.blocks == "tidy"
     assert not any("Leave" in each for each in titles(actions_of(engine[1:])))
-    bound = at("trt/run.cu", 1, "NPU557", "", "it binds the module trt_ops to Python: run", level=Level.INFO)
+    details = (("binds", "trt_ops"), ("functions", "run"))
+    bound = at("trt/run.cu", 1, "NPU557", level=Level.INFO, details=details)
     assert not any("Leave" in each for each in titles(actions_of([*engine, bound])))
 
 
@@ -679,7 +685,7 @@ def test_places_begin_with_what_trains() -> None:
 )
 def test_what_is_asked_for_blocks_no_more_than_its_imports(where: str, blocks: set[str]) -> None:
     message = "the requirement vllm needs an extra package for Ascend"
-    found = [at("Dockerfile", 3, "NPU290", "vllm", message)]
+    found = [at("Dockerfile", 3, "NPU290", "vllm", message, details=(("status", "plugin"),))]
     if where:
         found.append(at(where, 1, "NPU512", "vllm.LLM", "the package vllm needs an extra package for Ascend"))
     assert {action.blocks for action in actions_of(found)} == blocks
@@ -692,7 +698,7 @@ def test_what_an_extra_of_a_package_holds_goes_with_it(extra: str, actions: int)
         "pyproject.toml", 3, "NPU290", "tensorrt", "the requirement tensorrt does not support NPUs", option=option
     )
     needs = "the requirement onnxruntime-gpu needs an extra package for Ascend"
-    other = at("pyproject.toml", 4, "NPU290", "onnxruntime", needs, option=option)
+    other = at("pyproject.toml", 4, "NPU290", "onnxruntime", needs, option=option, details=(("status", "plugin"),))
     found = actions_of([bound, other])
     assert len(found) == actions and "tensorrt" in found[0].title + found[-1].title
 

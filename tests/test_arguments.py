@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.harness import clean
 from transplt.base.text.source import read_source
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.links import linked_slots
+from transplt.flow.module_facts import parameters_in_text
 from transplt.flow.reached import places
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
@@ -97,3 +99,26 @@ def test_where_an_argument_ends_up(statement: str, expected: list[tuple[str, str
 )
 def test_the_first_row_decides(statement: str, first: str) -> None:
     assert reached(statement)[0][0] == first
+
+
+def test_parameters_are_read_in_the_text_as_in_the_tree() -> None:
+    """Those of the functions and methods with a parameter called device, of a file that is not parsed otherwise."""
+    text = clean(
+        """
+        def a(x, device): pass
+        async def b(self, device="a,b", *, z): pass
+        class C(Base):
+            def m(self, x: dict[str, int], device: str | None = None,
+                  y=3):
+                def inner(device): pass
+            @staticmethod
+            def s(x, /, device): pass
+        def k(x, *, device): pass
+        def of_nothing(x): pass
+        """
+    )
+    source = read_source(text.encode())
+    found = scan(source, parse(source), "pk/m.py")
+    own = linked_slots(found, Names(found), ProjectFacts()).own.parameters()
+    expected = {name: names for name, names in own.items() if "device" in names and "inner" not in name}
+    assert dict(parameters_in_text(text.encode(), "pk/m.py")) == expected

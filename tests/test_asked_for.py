@@ -35,6 +35,8 @@ def found(folder: Path, files: dict[str, str]) -> list[tuple[str, str]]:
         ({"setup.py": "from setuptools import setup\nsetup(install_requires=['torch'])\n"}, [("setup.py", "manual")]),
         ({"setup.py": "from setuptools import setup\nsetup(install_requires=['torch-npu'])\n"}, []),
         ({"Dockerfile": "RUN pip install torch-npu\n"}, []),
+        ({"Dockerfile": "RUN conda install -y pytorch cudatoolkit -c pytorch\n"}, []),  # pip installs both now
+        ({"Dockerfile": "RUN conda install -y numpy cudatoolkit -c pytorch\n"}, [("train.py", "info")]),
         ({"train.py": "import torch\n"}, []),
     ],
 )

@@ -26,7 +26,7 @@ from transplt.rules.tables import read_table
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = [f"transplt.fixers.{each.name}" for each in pkgutil.iter_modules(transplt.fixers.__path__) if each.ispkg]
 #: Tables whose rows are written by hand; all others are built from scripts/facts.
-BY_HAND = ("grad_scaler", "libraries", "process_groups", "ranges", "replicas", "torch_gone")
+BY_HAND = ("grad_scaler", "libraries", "process_groups", "python_gone", "ranges", "replicas", "torch_gone")
 #: Fixers without pairs of their own, and the test that holds them.
 HELD_ELSEWHERE = {"float64": "tests/adaptors/test_table.py"}
 

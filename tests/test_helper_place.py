@@ -66,6 +66,28 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
         },
         {"pkg/ops/pool.py": ("pkg/npu_port.py", "from .. import npu_port")},
     ),
+    "a package with a folder that is called as a library of its scripts": (
+        {
+            "pkg/__init__.py": "from . import gym, nets\n",
+            "pkg/gym/__init__.py": "",
+            "pkg/nets/__init__.py": "from .net import wrap\n",
+            "pkg/nets/net.py": f"import pkg\n{WRAPS}",
+            "pkg/gym/env.py": f"import gym\nimport pkg{GUARD}",
+            "examples/rl/train.py": "import gym\nimport pkg\nfrom policies import net\npkg.nets.wrap(net)\n",
+            "examples/rl/policies.py": "import pkg\nnet = 1\n",
+            "examples/text/train.py": "import pkg\npkg.nets.wrap(1)\n",
+        },
+        {"pkg/nets/net.py": ("pkg/npu_port.py", "from pkg import npu_port")},
+    ),
+    "a package whose folder the scripts have on their path": (
+        {
+            "pkg/__init__.py": "",
+            "pkg/nets/__init__.py": "from .net import wrap\n",
+            "pkg/nets/net.py": WRAPS,
+            "examples/train.py": "import sys\nsys.path.append('pkg')\nimport nets\nnets.wrap(1)\n",
+        },
+        {"pkg/nets/net.py": ("pkg/nets/npu_port.py", "from . import npu_port")},
+    ),
     "a file of a package that imports what is compiled": (
         {"pkg/__init__.py": "", "pkg/ops/__init__.py": "", "pkg/ops/pool.py": f"from .._C import pool\n{WRAPS}"},
         {"pkg/ops/pool.py": ("pkg/npu_port.py", "from .. import npu_port")},

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from transplt.base.settings import Settings
-from transplt.base.text.marks import Marked, Texts
+from transplt.base.text.marks import Marked, Texts, on_lines_with
 from transplt.engine import prefilter
 
 _BYTES = [b"a", b"b", b"_", b"1", b".", b"-", b" ", b"\n", b"\xc3\xa9", b"(", b"B"]
@@ -27,6 +27,15 @@ def test_texts_are_those_of_a_plain_search() -> None:
         expected = re.search(left + re.escape(inner) + right, data) is not None
         if inner or not (left or right):
             assert Texts(left + inner + right).in_(data) is expected, (left, inner, right, data)
+
+
+def test_lines_with_a_word_give_what_a_search_of_all_bytes_gives() -> None:
+    random_ = random.Random(2)
+    pattern = re.compile(rb"^[ \t]*(?:ab[ \t]+(\([^)]*\)|[^\n(]*)|a=ab)", re.M)
+    for _ in range(20_000):
+        data = _drawn(random_, [b"ab", b"a=", b" ", b"\n", b"(", b")", b"x", b"\r"], 16)
+        found = [match.span() for match in on_lines_with(b"ab", pattern, data)]
+        assert found == [match.span() for match in pattern.finditer(data)], data
 
 
 @pytest.mark.parametrize(

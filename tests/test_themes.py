@@ -97,3 +97,22 @@ def test_an_edit_that_fails_takes_its_theme_back(monkeypatch: pytest.MonkeyPatch
     assert "scaler" not in text and "autocast" not in text and ".npu()" in text
     (taken,) = [each for each in result.findings if each.message.startswith("taken back")]
     assert "not this one" in taken.message
+
+
+INDEXED = """
+Tensor = torch.FloatTensor
+model = Net().npu()
+for x in loader:
+    valid = Tensor(x.size(0), 1).fill_(1.0)
+    x = x.type(Tensor)
+    loss = torch.nn.functional.mse_loss(model(x[valid > 0]), valid)
+    loss.backward()
+"""
+
+
+@pytest.mark.parametrize(("first", "tuned"), [("", False), ("import torch\n", True), ("from torch import nn\n", False)])
+def test_a_file_that_reads_torch_and_does_not_import_it_gets_no_import_of_it(first: str, tuned: bool) -> None:
+    source = f"{first}from nets import Net\nfrom data import loader\n{INDEXED}"
+    result = migrate(source, tune=parse_tunings("all", TORCH_VERSIONS[-1]))
+    assert (result.data.decode() != source) is tuned
+    assert not [each for each in result.findings if each.code == "NPU992"]

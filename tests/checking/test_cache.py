@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.checking.conftest import TRAIN, Call
 from transplt.base.errors import UsageError
+from transplt.base.finding import Finding, Level, Span
 from transplt.base.settings import Settings
 from transplt.base.text.json_records import from_json, to_json
 from transplt.disk import cache_folder as place
@@ -384,6 +385,13 @@ def test_our_own_code_counts_by_its_content(tmp_path: Path, monkeypatch: pytest.
 def test_facts_come_back_as_they_were(path: Path) -> None:
     facts = index_source(path.read_bytes(), path.name, Settings())
     assert from_json(ModuleFacts, to_json(facts)) == facts
+
+
+def test_what_a_message_says_to_programs_comes_back() -> None:
+    span, details = Span(1, 1, 1, 2, 0, 1), (("library", "warp"), ("needs", "a, b"))
+    said = Finding("a.py", span, "NPU273", Level.MANUAL, "m", details=details)
+    assert from_json(Finding, to_json(said)) == said
+
 
 
 def test_the_command_caches_unless_told_not_to(

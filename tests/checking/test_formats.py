@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,26 @@ def schema(path: str) -> jsonschema.protocols.Validator:
     kind = jsonschema.validators.validator_for(table)
     kind.check_schema(table)
     return kind(table)
+
+
+def said_at(line: int, **more: Any) -> CheckedFinding:
+    span = Span(line, 5, line, 9, line * 100, line * 100 + 4)
+    finding = Finding("a.py", span, "NPU293", Level.MANUAL, "m", help="do")
+    return CheckedFinding(replace(finding, **more), f"{line:032}", ((line, f"    call({line})"),))
+
+
+def test_what_is_said_of_several_places_is_said_once() -> None:
+    text = render(CheckResult(items=(said_at(3), said_at(7), said_at(9)), files=1), "text")
+    assert text.count("NPU293 m") == text.count("= help: do") == 1
+    assert text.endswith("= the same in 2 more places:\na.py:7:5: call(7)\na.py:9:5: call(9)\n\n")
+    concise = render(CheckResult(items=(said_at(3), said_at(7)), files=1), "concise")
+    assert concise.splitlines() == ["a.py:3:5: NPU293 m", "a.py:7:5: NPU293 m"]
+
+
+@pytest.mark.parametrize("other", [{"message": "n"}, {"help": "do more"}, {"code": "NPU294"}, {"option": "--flag"}])
+def test_what_differs_in_a_word_has_a_block_of_its_own(other: dict[str, Any]) -> None:
+    text = render(CheckResult(items=(said_at(3), said_at(7, **other)), files=1), "text")
+    assert "the same" not in text and text.count("= help: do") == 2
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -1128,3 +1128,43 @@ def test_a_verifier_is_the_gate_of_the_method_that_it_is_called_after() -> None:
 def test_a_verifier_of_plain_torch_moves(name: str, body: str) -> None:
     source = VERIFIED.format(name=name, answer="True, None", body=body)
     assert b"if not x.is_npu:" in migrate(source, files={"kernels.py": KERNELS}).data
+
+
+KEPT = """
+    import torch
+    from kernels import median_filter_cuda
+
+    class _Median(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return {body}
+
+    median_by_kernel = _Median.apply
+
+    def median_of_torch(x):
+        return x.median()
+
+    def median(x):
+        {choice}
+        return chosen(x)
+"""
+_STATEMENT = "if x.is_cuda:\n            chosen = median_by_kernel\n        else:\n            chosen = median_of_torch"
+
+
+@pytest.mark.parametrize("choice", [_STATEMENT, "chosen = median_by_kernel if x.is_cuda else median_of_torch"])
+def test_a_choice_of_a_function_that_a_variable_keeps(choice: str) -> None:
+    """The function of the kernel is no definition: `apply` of its class under a name of the module."""
+    source = KEPT.format(body="median_filter_cuda(x)", choice=choice)
+    check_noop(source, open_codes=["NPU270"], files={"kernels.py": KERNELS})
+
+
+@pytest.mark.parametrize(
+    ("body", "choice"),
+    [
+        ("x.sort()", _STATEMENT),
+        ("median_filter_cuda(x)", _STATEMENT.replace("median_by_kernel", "median_of_torch")),
+    ],
+)
+def test_a_choice_among_functions_of_plain_torch_moves(body: str, choice: str) -> None:
+    source = KEPT.format(body=body, choice=choice)
+    assert b"if x.is_npu:" in migrate(source, files={"kernels.py": KERNELS}).data

@@ -172,8 +172,8 @@ def test_the_only_import_of_torch_goes() -> None:
         ("class Own(DataParallel):\n    pass\nnet = DataParallel(net)\n", True),
         # it is listed for others
         ("__all__ = ['DataParallel']\nnet = DataParallel(net)\n", False),
-        # nothing in the file uses it
-        ("", True),
+        # nothing uses it
+        ("", False),
     ],
 )
 def test_an_import_that_something_needs_stays(source: str, open_: bool) -> None:
@@ -181,4 +181,19 @@ def test_an_import_that_something_needs_stays(source: str, open_: bool) -> None:
     assert b"from torch.nn import DataParallel\n" in result.data
     found = [each for each in result.findings if each.code == "NPU507" and each.open]
     assert bool(found) is open_
-    assert not found or not source or found[0].span.line > 1
+    assert not found or found[0].span.line > 1
+
+
+@pytest.mark.parametrize("names", ["DataParallel", "DataParallel, Linear", "Linear, DataParallel as DP"])
+def test_an_import_that_no_file_uses_is_no_finding(names: str) -> None:
+    check_noop(f"from torch.nn import {names}\n", files={"other.py": "from pk.net import Linear\n"}, path="pk/net.py")
+
+
+def test_an_import_that_another_file_takes_is_one() -> None:
+    files = {"other.py": "from pk.net import DataParallel\nDataParallel(net)\n"}
+    check_noop("from torch.nn import DataParallel\n", files=files, path="pk/net.py", open_codes=["NPU507"])
+
+
+@pytest.mark.parametrize(("path", "more"), [("pk/__init__.py", ""), ("pk/net.py", "__all__ = ['DataParallel']\n")])
+def test_an_import_that_a_file_lists_is_one(path: str, more: str) -> None:
+    check_noop(f"from torch.nn import DataParallel\n{more}", path=path, open_codes=["NPU507"])

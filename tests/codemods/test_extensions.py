@@ -51,6 +51,7 @@ def test_reported_with_an_effort(source: str, code: str) -> None:
         "from .moves import move_to_cuda\n",
         "from pkg.moves import move_to_cuda as m\n",
         "from torch.utils.cpp_extension import load\ne = load('n', ['n.cpp'])\n",
+        "from torch.utils.cpp_extension import load\nload(sources=['n.cc'])\n",
         "from joblib import load\nx = load('model_cuda.pkl')\n",
         "m = importlib.import_module('pkg.helper_cuda')\n",
         "m = importlib.import_module(f'{name}_cuda')\n",
@@ -151,3 +152,35 @@ def test_a_module_that_is_built_without_cuda_too(other: str, blocks: str) -> Non
     result = migrate("import torch\nimport core_cuda\n\ncore_cuda.forward(x.cuda())\n", files={"setup.py": setup})
     found = [each for each in result.findings if each.code == "NPU553"]
     assert len(found) == 1 and [action.blocks for action in actions_of(found)] == [blocks]
+
+
+FOUND = """
+    import glob
+    from torch.utils.cpp_extension import load
+
+    class Op:
+        def sources(self):
+            return glob.glob("csrc/{pattern}")
+
+        def make(self):
+            return load(name="n", sources=self.sources(), {flags})
+"""
+
+
+def test_flags_for_nvcc_beside_sources_of_cpp_are_no_cuda() -> None:
+    for flags in ("['-O3']", "['-U__CUDA_NO_HALF_OPERATORS__']"):
+        check_noop(FOUND.format(pattern="*.cpp", flags=f"extra_cuda_cflags={flags}"), open_codes=["NPU860"])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags"),
+    [
+        ("*.cu", "extra_cuda_cflags=['-O3']"),
+        ("*.c*", "extra_cuda_cflags=['-O3']"),
+        ("*", "extra_cuda_cflags=['-O3']"),
+        ("*.cpp", "with_cuda=True"),
+    ],
+)
+def test_flags_for_nvcc_beside_sources_that_may_be_of_cuda_are(pattern: str, flags: str) -> None:
+    found = {each.code for each in migrate(FOUND.format(pattern=pattern, flags=flags)).findings}
+    assert "NPU554" in found

@@ -251,6 +251,7 @@ def test_another_trainer() -> None:
         ("from apex.optimizers import FusedNovoGrad", "NPU511"),
         ("from apex.normalization import FusedLayerNorm", "NPU510"),
         ("from apex.parallel import DistributedDataParallel", "NPU510"),
+        ("from apex.parallel.LARC import LARC", "NPU511"),
         ("from apex.multi_tensor_apply import multi_tensor_applier", "NPU510"),
         ("import amp_C", "NPU510"),
         ("from flash_attn import flash_attn_func", "NPU510"),

@@ -99,6 +99,29 @@ def test_a_folder_or_script_of_the_same_name_is_not_the_package(path: str) -> No
     assert [finding.code for finding in migrate("import triton\n", files=files).findings] == ["NPU512"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from basicsr.utils.log import a",
+        "import basicsr.utils.log",
+        "from basicsr import ops",
+        "from basicsr.version import __version__",
+    ],
+)
+def test_a_package_of_the_project_without_an_init_file(line: str) -> None:
+    files = {"basicsr/utils/log.py": "", "basicsr/ops.py": ""}
+    assert not migrate(f"{line}\n", path="basicsr/train.py", files=files).findings
+    other = migrate(f"{line}\n", path="train.py", files={"lib/utils/other.py": ""})
+    assert [finding.code for finding in other.findings] == ["NPU510"]
+
+
+@pytest.mark.parametrize("line", ["import deepspeed.ops.adam", "from apex.optimizers import FusedAdam"])
+def test_a_folder_that_only_has_the_name_of_a_package(line: str) -> None:
+    assert migrate(f"{line}\n", path="apex/train.py", files={"deepspeed/train.py": ""}).findings == migrate(
+        f"{line}\n", path="apex/train.py"
+    ).findings
+
+
 @pytest.mark.parametrize("line", ["from nvidia.model import Bert", "import nvidia.model"])
 def test_a_module_of_the_project_below_the_name_of_a_package(line: str) -> None:
     assert not migrate(f"{line}\n", path="bert/train.py", files={"bert/nvidia/model.py": ""}).findings

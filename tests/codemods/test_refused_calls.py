@@ -5,13 +5,22 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop
+from transplt.fixers.codemods.refused_calls import first_torch
 from transplt.rules.tables import read_table
 
 
 def test_every_row_is_whole() -> None:
     for row in read_table("support/refused_calls.json")["calls"]:
         assert len({"lacks", "keyword", "called", "whole"} & set(row)) == 1, row["name"]
-        assert row["message"] and row["help"] and row["source"] and row["since"], row["name"]
+        assert row["message"] and row["help"] and row["source"], row["name"]
+        assert len({"since", "python"} & set(row)) == 1, row["name"]
+
+
+def test_a_name_of_python_is_gone_where_no_older_python_has_this_torch_npu() -> None:
+    rows = read_table("support/refused_calls.json")["calls"]
+    of_python = {row["name"]: first_torch(row) for row in rows if "python" in row}
+    assert of_python["time.clock"] == "2.1" and of_python["fractions.gcd"] == "2.5"
+    assert of_python["inspect.getargspec"] == "none"  # torch 2.14 has wheels for Python 3.10
 
 
 @pytest.mark.parametrize(
@@ -67,6 +76,7 @@ def test_whole_numbers_in_betas_ran_before_2_6() -> None:
         "o = Adam(p, betas=(0, 0.99))",
         "o = torch.optim.RAdam(p, betas=(0, 0.99))",
         "x = math.gcd(a, b)",
+        "import inspect\nx = inspect.getargspec(f)",
         "def clock():\n    pass\nx = clock()",
         "x = losses.data[0]",
         "x = loss.data[i]",

@@ -17,6 +17,7 @@ from tests.harness import check_noop
         ("needs = ['apex'] + ['numpy']\nsetup(install_requires=needs)", ["NPU290"]),
         ("setup(install_requires=['cupy-cuda12x'])", ["NPU290"]),
         ("setup(install_requires=['dgl', 'dgl>=1'], setup_requires=['DGL'])", ["NPU290"]),
+        ("setup(name='x', python_requires='>=3.6, <3.9')", ["NPU845"]),
     ],
 )
 def test_reported(source: str, codes: list[str]) -> None:
@@ -33,6 +34,9 @@ def test_reported(source: str, codes: list[str]) -> None:
         "setup(keywords=['xformers'], name='apex')",
         "setup(install_requires=needs)",
         "configure(install_requires=['xformers'])",
+        "setup(python_requires='>=3.6')",
+        "setup(python_requires=PYTHON)",
+        "configure(python_requires='<3.9')",
     ],
 )
 def test_silent(source: str) -> None:

@@ -807,3 +807,86 @@ def test_a_positional_word_that_no_device_is_made_of(passed_on: str, line: str) 
     files = {"pkg/__init__.py": f"{passed_on}\n", "pkg/mod.py": PLACES}
     result = migrate(f"from pkg import build\n{line}\n", files=files)
     assert not result.changed and any(finding.open for finding in result.findings)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'x = glob(os.path.join(here, "cuda", "*.cu"))',
+        'x = osp.join("cuda", "kernels")',
+        'x = Path(here) / "cuda" / "kernels"',
+        'x = Path("cuda", "kernels")',
+        'x = Path(here).joinpath("cuda")',
+    ],
+)
+def test_a_part_of_a_path_is_no_device(line: str) -> None:
+    check_noop(f"import os\nimport os.path as osp\nfrom pathlib import Path\n{line}\n")
+
+
+@pytest.mark.parametrize("line", ['x = "/".join([here, "cuda"])', 'x = join(here, "cuda")', 'x = [here, "cuda"]'])
+def test_a_word_beside_a_path_may_be_one(line: str) -> None:
+    check_noop(f"import os\n{line}\n", open_codes=["NPU203"])
+
+
+def test_a_device_that_names_a_folder_too_is_one() -> None:
+    result = migrate(
+        """
+        import os
+        import torch
+
+        def run(out, device="cuda"):
+            torch.save(torch.zeros(2, device=device), os.path.join(out, device))
+        """
+    )
+    assert b'device="npu"' in result.data
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_plain_function_may_call_its_first_parameter_self(elsewhere: bool) -> None:
+    """As the helpers of a test class that stand beside it."""
+    step = "def step(self, device, n):\n    make(n).to(device)\n"
+    own, files = ("from steps import step\n", {"steps.py": f"import torch\n\n{step}"}) if elsewhere else (step, {})
+    call = "class T:\n    def test(self):\n        step(self, '{}', n=1)\n"
+    before, after = (f"import torch\n{own}\n{call.format(device)}" for device in ("cuda", "npu"))
+    head = "import torch\nimport torch_npu  # noqa: F401\n"
+    check_rewrite(before, after.replace("import torch\n", head, 1), files=files)
+
+
+def test_the_self_of_a_plain_function_is_no_device() -> None:
+    source = "def step(self, device):\n    make(self).to(device)\n\nstep('cuda', 'cpu')\n"
+    check_noop(source, open_codes=["NPU203"])
+
+
+def test_the_self_of_a_method_is_given_by_no_caller() -> None:
+    source = "class T:\n    def step(self, name, device):\n        make(name).to(device)\n\nT().step('cuda', 'cpu')\n"
+    check_noop(source, open_codes=["NPU203"])
+
+
+@pytest.mark.parametrize(
+    ("silent", "line"),
+    [
+        ("def run(model, device):\n    model.to(device)\n", "run(net, 'cuda')"),
+        ("class Run:\n    def __init__(self, n, device=None):\n        pass\n", "Run(2, 'cuda')"),
+        ("def run(size: list[int, int], device):\n    pass\n", "run([1, 2], 'cuda')"),
+    ],
+)
+def test_a_positional_device_of_a_file_without_cuda(silent: str, line: str) -> None:
+    """What its parameter is called says it, and where that stands is read in the text."""
+    name = line.partition("(")[0]
+    head = f"from helpers import {name}\n{line}\n"
+    after = f"import torch\nimport torch_npu  # noqa: F401\n{head.replace('cuda', 'npu')}"
+    check_rewrite(f"import torch\n{head}", after, files={"helpers.py": f"import torch\n\n{silent}"})
+
+
+@pytest.mark.parametrize(
+    ("silent", "line"),
+    [
+        ("def run(name, device):\n    pass\n", "run('cuda', None)"),
+        ("def run(name, *, device):\n    pass\n", "run('a', 'cuda')"),
+        ("def run(name, n=(1, 2), device=None):\n    pass\n", "run('a', 3, 'cuda')"),  # not plain
+        ("def out():\n    def run(device):\n        pass\n", "run('cuda')"),
+    ],
+)
+def test_another_argument_of_a_file_without_cuda(silent: str, line: str) -> None:
+    source = f"from helpers import run\n{line}\n"
+    check_noop(source, files={"helpers.py": f"import torch\n\n{silent}"}, open_codes=["NPU203"])

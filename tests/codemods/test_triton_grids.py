@@ -42,10 +42,30 @@ def test_from_which_size_on_a_grid_is_too_large(launch: str, when: str) -> None:
     assert when in message
 
 
-def test_the_smallest_block_of_the_configurations_counts() -> None:
+def test_the_smallest_of_the_configurations_counts_and_is_named() -> None:
     ((code, message),) = said("kernel[lambda meta: (triton.cdiv(n, meta['B']),)](x, n)", tuned=True)
     assert code == "NPU560"
-    assert message.endswith("from n > 4,194,240 on (where B is 64)")
+    assert message.endswith("from n > 4,194,240 on with the smallest configuration of the autotuner (B=64)")
+
+
+def test_the_smallest_configuration_is_one_that_there_is() -> None:
+    """Not the smallest value of each constexpr."""
+    each = ", ".join(f"triton.Config({{'B': {b}, 'C': {c}}})" for b, c in ((128, 16), (32, 32), (16, 256)))
+    kernel = KERNEL.format("pass").replace("B:", "C: tl.constexpr, B:").replace(" = 64", "")
+    grid = "lambda m: (triton.cdiv(n, m['B']), triton.cdiv(T, m['C']))"
+    tuned = f"{HEAD}@triton.autotune(configs=[{each}], key=['n'])\n"
+    source = f"{tuned}{kernel}\n\ndef run(x, n, T):\n    kernel[{grid}](x, n)\n"
+    (message,) = [each.message for each in migrate(source).findings if each.code == "NPU560"]
+    assert "cdiv(n, 32) * cdiv(T, 32) programs with the smallest configuration of the autotuner (B=32, C=32)" in message
+
+
+@pytest.mark.parametrize("configs", ["{'B': 64}, num_warps=4", "{'B': 64}"])
+def test_configurations_with_the_same_block_are_not_named(configs: str) -> None:
+    tuned = f"@triton.autotune(configs=[triton.Config({configs}), triton.Config({{'B': 64}})], key=['n'])\n"
+    run = "def run(x, n):\n    kernel[lambda m: (triton.cdiv(n, m['B']),)](x, n)\n"
+    source = f"{HEAD}{tuned}{KERNEL.format('pass')}\n\n{run}"
+    (message,) = [each.message for each in migrate(source).findings if each.code == "NPU560"]
+    assert message.endswith("from n > 4,194,240 on")
 
 
 def test_a_name_for_the_grid_is_followed() -> None:

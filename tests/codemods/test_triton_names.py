@@ -19,11 +19,11 @@ CANN = "triton.language.extra.cann"
         ("from triton.language.extra.libdevice import tanh", f"from {CANN}.libdevice import tanh"),
         ("from triton.language.extra.cuda.libdevice import tanh, rsqrt", f"from {CANN}.libdevice import tanh, rsqrt"),
         ("from triton.language.extra.libdevice import rsqrt", "from triton.language.math import rsqrt"),
-        ("from triton.language.math import tanh", f"from {CANN}.libdevice import tanh"),
+        ("from triton.language.math import tanh, erfinv", f"from {CANN}.libdevice import tanh, erfinv"),
         ("y = tl.extra.cuda.libdevice.pow(x, x)", "y = tl.extra.cann.libdevice.pow(x, x)"),
         ("y = tl.extra.cuda.libdevice.exp(x)", "y = tl.math.exp(x)"),
         ("y = tl.libdevice.tanh(x)", "y = tl.extra.cann.libdevice.tanh(x)"),
-        ("y = tl.math.tanh(x)", "y = tl.extra.cann.libdevice.tanh(x)"),
+        ("y = tl.math.erfinv(x)", "y = tl.extra.cann.libdevice.erfinv(x)"),
     ],
 )
 def test_functions_come_from_the_module_for_npus(before: str, after: str) -> None:
@@ -35,6 +35,12 @@ def test_the_module_goes_by_the_cann_of_the_target() -> None:
     before = f"{HEAD}from triton.language.extra import libdevice\n"
     after = f"{HEAD}from triton.language.extra.ascend import libdevice\n"
     check_rewrite(before, after, torch_version="2.6", open_codes=["NPU512"])
+
+
+@pytest.mark.parametrize("line", ["from triton.language.math import isnan", "y = tl.math.rint(tl.math.pow(x, x))"])
+def test_functions_that_one_release_has_in_math_are_those_of_libdevice_in_the_next(line: str) -> None:
+    check_noop(f"{HEAD}{line}\n", torch_version="2.6", open_codes=["NPU512"])
+    assert "extra.cann.libdevice" in migrate(f"{HEAD}{line}\n").data.decode()
 
 
 def test_in_portable_style_libdevice_is_reported() -> None:
@@ -68,7 +74,9 @@ def test_a_function_that_is_nowhere_is_reported_beside_the_import() -> None:
     "line",
     [
         "from triton.language.math import rsqrt",
+        "from triton.language.math import tanh, exp",
         "y = tl.math.exp(x)",
+        "y = tl.math.tanh(x)",
         f"from {CANN} import libdevice",
         "from mine import libdevice\n\ny = libdevice.popc(x)",
         "import math\n\ny = math.tanh(1.0)",

@@ -844,3 +844,50 @@ def test_a_state_that_is_thrown_away_is_made_by_the_same_layers() -> None:
         """
     body = loop("y, _ = model(x, None)\ny.sum().backward()\noptimizer.step()")
     assert WRAPPED in output(script(head=head, model="model = Net().cuda()", loop=body))
+
+
+# --- optimizers of the program's own ---------------------------------------------------------------------------------
+
+OWN = """
+class Own({base}):
+    def __init__(self, model):
+        self.inner = torch.optim.SGD(model.parameters(), lr=0.1)
+        {init}
+
+    def step(self):
+        {step}
+        self.inner.step()
+"""
+EITHER = f"if own:\n    optimizer = Own(model)\nelse:\n    {OPTIMIZER}"
+ENERGY = "optimizer.zero_grad()\nmodel.energy(x).backward()\noptimizer.step()"
+
+
+def own(base: str = "torch.optim.Optimizer", init: str = "pass", step: str = "pass") -> str:
+    source = script(head="own = True\n" + OWN.format(base=base, init=init, step=step), loop=loop(ENERGY))
+    assert OPTIMIZER in source
+    return source.replace(OPTIMIZER, EITHER)
+
+
+def test_one_of_torch_or_one_of_the_program_steps_with_the_mean() -> None:
+    """The step of the own class is found by itself; where the other one may stand, that is a step as well."""
+    found = output(own())
+    assert found.count("npu_port.average(self.inner)") == 1 and found.count(AVERAGED) == 1
+
+
+def test_an_own_class_without_groups_among_them_leaves_the_program_whole() -> None:
+    assert "may be a Own, which has no parameter groups" in refused(own(base="object"))
+
+
+HOOKED = "[m.register_forward_pre_hook(self.keep) for m in model.modules()]"
+WRITTEN = "[p.grad.data.copy_(self.kept @ p.grad) for p in self.parameters]"
+
+
+def test_curvature_of_one_rank_leaves_the_program_whole() -> None:
+    assert "changes gradients by what its hooks keep of the batches of one rank" in refused(
+        own(init=HOOKED, step=WRITTEN)
+    )
+
+
+@pytest.mark.parametrize(("init", "step"), [(HOOKED, "pass"), ("pass", WRITTEN), (HOOKED, "print(self.grad.norm())")])
+def test_hooks_or_written_gradients_alone_do_not(init: str, step: str) -> None:
+    assert AVERAGED in output(own(init=init, step=step))

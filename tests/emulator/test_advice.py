@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / each).mkdir(parents=True)
     (folder / "data" / "train.csv").write_text("")
     (folder / "tools.py").write_text("")
+    (folder / "models" / "layers.py").write_text("")
     monkeypatch.chdir(tmp_path)
     return folder
 
@@ -37,7 +39,7 @@ def told(root: Path, reason: str, *, command: str = "run", stubs: tuple[str, ...
 
 STAND_IN = "random pictures and untrained models in its place (torchvision=256: 256 pictures in each data set); or "
 STAND_IN += "install it: /py/python -m pip install torchvision"
-BRINGS = "install yaml: /py/python -m pip install yaml, or name with --python an interpreter "
+BRINGS = "install yaml: /py/python -m pip install PyYAML, or name with --python an interpreter "
 OWN = "is the project's own, at its top"
 BRINGS += "that has PyTorch and it"
 
@@ -52,10 +54,41 @@ BRINGS += "that has PyTorch and it"
         ("No module named 'models'", "run", (), f"models {OWN}: cd out/net && transplt run ... -m main ..."),
         ("No module named 'tools'", "prove", (),
          f"tools.py {OWN}: PYTHONPATH=. transplt prove ..., since each run starts there"),
+        ("No module named 'layers'", "run", (),
+         "layers.py is the project's own, in models: PYTHONPATH=out/net/models transplt run ..."),
+        ("No module named 'layers'", "prove", (),
+         "layers.py is the project's own, in models: PYTHONPATH=models transplt prove ..."),
+        ("No module named 'spconv'", "prove", (), "spconv is built for CUDA, and cannot be loaded here: name with "
+         "--stubs a file FILE.py that stands for what the script takes from it"),
     ],
 )  # fmt: skip
 def test_a_missing_module(reason: str, command: str, stubs: tuple[str, ...], line: str, root: Path) -> None:
     assert told(root, f"ModuleNotFoundError: {reason}", command=command, stubs=stubs) == [line]
+
+
+def test_what_else_is_missing_is_told_at_once(root: Path) -> None:
+    """What loading the script leads to, in its own modules too; not what a function imports, nor what may fail."""
+    (root / "requirements.txt").write_text("einops==0.7\n")
+    (root / "main.py").write_text(
+        "import cv2, torch, json\nfrom tools import a\nfrom models.net import Net\nimport no_such_a\n"
+        "try:\n    import no_such_b\nexcept ImportError:\n    no_such_b = None\ndef f():\n    import no_such_c\n"
+    )
+    (root / "tools.py").write_text("from no_such_d.sub import x\nimport apex, torch_npu, spconv, pytest\n")
+    (root / "models" / "net.py").write_text("from .layers import y\nfrom . import layers\n")
+    (root / "models" / "layers.py").write_text("import no_such_e as e, torchvision.models\n")
+    options = RunOptions("out/net/main.py", (), sys.executable, stubs=("torchvision",))
+    asked = Asked("run", options, root, Path.cwd())
+    error = raised("ModuleNotFoundError", "No module named 'no_such_a'")
+    lines = advice(asked, 1, [process(exception=error)])
+    names = [name for name in ("cv2", "no_such_a", "no_such_d", "no_such_e") if find_spec(name) is None]
+    names.sort(key=lambda name: name != "no_such_a")
+    what = " ".join("opencv-python-headless" if name == "cv2" else name for name in names)
+    start = f"install {', '.join(names[:-1])} and {names[-1]}: {sys.executable} -m pip install {what}"
+    assert lines == [
+        "spconv is built for CUDA, and cannot be loaded here: name with --stubs before SCRIPT a file FILE.py that "
+        "stands for what the script takes from it",
+        f"{start}; requirements.txt has their versions",
+    ]
 
 
 STARTED = "the script started in the current folder"

@@ -5,6 +5,8 @@ Of a code whose edits Python makes the page says it, under `not run` in its head
 
 from __future__ import annotations
 
+import sys
+
 from tests.executed.snippet import TORCH, Rule
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.rules.pages import load
@@ -70,6 +72,8 @@ def reason_of(rule: Rule) -> str:
 def missing_package(rule: Rule) -> str:
     """Why a name of a package other than torch, for which nobody wrote a snippet, is not run."""
     package = rule.name.partition(".")[0]
+    if package in sys.stdlib_module_names:
+        return "no Python that the tests run has the old name any more"
     return _not_installed(package) if rule.new and package != "torch" else ""
 
 

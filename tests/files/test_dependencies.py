@@ -455,6 +455,7 @@ def test_other_requirements_get_the_torch_of_the_migration(path: str, before: st
         ("numpy~=1.18.5\ntorch\n", NEW, "numpy~=1.18.5"),
         ("numpy==1.18.*\ntorch\n", OLD, "numpy==1.18.*"),
         ("torch==1.6.0\nscikit_learn==0.20.1\n", NEW, "scikit_learn==0.20.1"),
+        ("tensorflow==2.3.1\ntorch\nnumba==0.48\n", NEW, "tensorflow==2.3.1, numba==0.48"),
     ],
 )
 def test_pins_without_a_wheel_for_the_pythons_of_torch_npu_are_reported(
@@ -475,6 +476,7 @@ def test_pins_without_a_wheel_for_the_pythons_of_torch_npu_are_reported(
         "numpy==1.18.5 ; python_version < '3.8'\ntorch\n",
         "numpy==1.18.5\nflask\n",  # nothing is raised here
         "numpydoc==0.1\ntorch\n",
+        "tensorflow-datasets==1.0\nnumba==0.55.0\ntorch\n",
         "torch\n",
     ],
 )

@@ -201,3 +201,20 @@ def test_a_long_word_takes_no_square_of_the_time() -> None:
 def test_where_the_toolkit_lies_stops_nothing(text: str, blocks: str) -> None:
     (finding,) = [each for each in migrated("Dockerfile", text).findings if each.open]
     assert finding.blocks == blocks
+
+
+@pytest.mark.parametrize(
+    ("image", "command", "said"),
+    [
+        ("python:3.7-slim", "pip install torch==1.7.1", True),
+        ("docker.io/library/python:3.8", "pip install torch", True),
+        ("python:3.12", "pip install torch", False),
+        ("python:3", "pip install torch", False),
+        ("python:3.7-slim", "pip install flask", False),
+        ("pypy:3.7", "pip install torch", False),
+    ],
+)
+def test_an_image_with_a_python_that_no_torch_is_for(image: str, command: str, said: bool) -> None:
+    target = TorchTarget("2.12", "", "2.12.0", "9.1.0", "2.12.0")
+    result = migrated("Dockerfile", f"FROM {image} AS base\nRUN {command}\n", target)
+    assert ("NPU845" in {each.code for each in result.findings}) is said

@@ -162,3 +162,8 @@ def test_any_text_is_edited_only_where_it_is_said(text: str, path: str) -> None:
             new = new[: each.span.start] + each.edit.after.encode() + new[each.span.end :]
     assert new == result.data
     assert document(result.data.decode(), path, docs=True).data == result.data
+
+
+def test_the_python_of_an_environment_is_none_of_cuda() -> None:
+    result = document("```bash\nconda create -n x python=3.7\nconda activate x\n```\n")
+    assert said(result) == []

@@ -105,7 +105,8 @@ def test_commands_that_stay(text: str) -> None:
         "conda install -n env pytorch cudatoolkit=11.3\n",
         "conda install pytorch $EXTRA\n",
         "conda install pytorch é\n",
-        "conda create -n x python=3.8 pytorch\n",
+        "conda create -n x python=3.12 pytorch\n",
+        "conda install -y pytorch-nightly -c pytorch\n",
     ],
 )
 def test_commands_for_a_person(text: str) -> None:
@@ -184,3 +185,20 @@ def test_a_wheel_of_a_python_that_the_new_torch_does_not_have_stays(path: str, t
 def test_other_wheels_become_a_release(text: str) -> None:
     result = migrate(text)
     assert result.data.decode() == "pip install torch==2.12.0 torch-npu==2.12.0\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("conda create -n x python=3.6.7 pip\n", ["NPU845"]),
+        ("conda install -y 'python<3.9'\n", ["NPU845"]),
+        ("conda create -n x python=3.8 pytorch\n", ["NPU845", "NPU844"]),
+        ("conda create -n x python=3.12\n", []),
+        ("conda create -n x 'python>=3.6'\n", []),
+        ("conda create -n x python=$PYTHON\n", []),
+    ],
+)
+def test_the_python_of_an_environment_of_conda(text: str, codes: list[str]) -> None:
+    result = migrate(text)
+    assert not result.changed
+    assert [each.code for each in result.findings if each.code.startswith("NPU84")] == codes

@@ -452,6 +452,12 @@ def test_the_name_amp_is_taken() -> None:
     assert "with apex_amp.scale_loss(loss, optimizer) as scaled_loss:" in result.data.decode()
 
 
+def test_a_name_amp_that_nothing_binds_stays_unbound() -> None:
+    result = migrate(HEAD + "def old(model):\n    amp.initialize(model)\n" + LOOP, amp="apex")
+    assert "from apex import amp as apex_amp\n" in result.data.decode()
+    assert "    amp.initialize(model)\n" in result.data.decode()
+
+
 @pytest.mark.parametrize(
     ("source", "word"),
     [
@@ -473,6 +479,8 @@ def test_the_name_amp_is_taken() -> None:
             "those in float32 are copied over them",
         ),
         (HEAD + "torch.distributed.fsdp.fully_shard(model)\n" + LOOP, "in shards"),
+        (HEAD + "model = amp.initialize(model)\n" + LOOP, "does not import amp"),
+        ("from tools import *\n" + HEAD + "def old(model):\n    amp.initialize(model)\n" + LOOP, "not import amp"),
         (
             HEAD + LOOP.replace("    optimizer", "    torch.nn.utils.clip_grad_norm_(weights, 1)\n    optimizer"),
             "the optimizer of the parameters",

@@ -164,6 +164,17 @@ def test_data_behind_a_link_counts(folder: Path, tmp_path: Path, monkeypatch: py
     assert find_project(folder, "", ("sets",)).data == ("sets",)
 
 
+def test_data_that_neither_program_has(folder: Path, tmp_path: Path) -> None:
+    migrated = tmp_path / "migrated"
+    migrated.mkdir()
+    (migrated / "main.py").write_text("")
+    with pytest.raises(UsageError, match=r"--data dta: neither .* nor .* has it\.$"):
+        find_projects(folder, migrated, "", ("dta",))
+    assert find_projects(folder, migrated, "", ("data",))[1].elsewhere == folder.resolve()
+    (migrated / "made").mkdir()
+    assert find_projects(folder, migrated, "", ("made",))[0].data == ("made",)
+
+
 def test_a_copy_has_the_files_and_no_caches(folder: Path, tmp_path: Path) -> None:
     for name in (".git", "__pycache__", "venv", "net.egg-info"):
         (folder / name).mkdir()

@@ -213,3 +213,25 @@ def test_bases_through_other_files() -> None:
 def test_comments_and_settings_switch_it_off() -> None:
     (found,) = findings("import torch\ntorch.poisson(x)  # transplt: ignore[NPU520]\n")
     assert found.ignored == "ignored by a comment"
+
+
+@pytest.mark.parametrize(
+    ("sources", "open_"), [("['a.cpp']", False), ("['a.cpp'] + glob('*.c*')", True), ("found()", True)]
+)
+def test_an_extension_of_cpp_is_compiled_for_the_host(sources: str, open_: bool) -> None:
+    source = f"from torch.utils.cpp_extension import load\nop = load('op', {sources})\n"
+    assert [each.open for each in findings(source) if each.code == "NPU520"] == [open_]
+
+
+@pytest.mark.parametrize(
+    ("used", "apis"),
+    [
+        ("import lib.layers as own\nown.MultiLabelMarginLoss()\n", []),
+        ("from lib import layers\nlayers.MultiLabelMarginLoss()\n", []),
+        ("from lib import nets\nnets.MultiLabelMarginLoss()\n", ["torch.nn.MultiLabelMarginLoss"]),
+    ],
+)
+def test_a_module_of_a_package_hides_what_a_star_brings(used: str, apis: list[str]) -> None:
+    brought = "from torch import nn as layers, nn as nets\n"
+    files = {"lib/__init__.py": "from lib.base import *\n", "lib/base.py": brought, "lib/layers.py": "import torch\n"}
+    assert [each.api for each in findings(f"import torch\n{used}", files=files) if each.code == "NPU520"] == apis

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 #: The code of the remark that says which level of apex a program got, and why.
 APEX_LEVEL = "NPU773"
-#: What the message of a remark begins with that names an option which the launch script has to give.
-LAUNCH_OPTION = "the launch script gives "
+#: The help of an edit that is made on request, where it says nothing else.
+ON_REQUEST = "applied with --unsafe-fixes"
 
 
 class Level(str, Enum):
@@ -77,7 +77,8 @@ class Finding:
     `late` when the file is loaded if not at the start: `called` by a function, in a `branch`, by `other` scripts, or
     behind a `guard`; `handled` says that the project trains on NPUs as it is. `blocks`: what this one keeps a program
     from, where its code says another thing of most (BLOCKS in transplt/rules/pages.py). `adaptor` is what writes the
-    thing that is missing, where it is asked for (`--adapt`).
+    thing that is missing, where it is asked for (`--adapt`). `details` are what the message says, for those who go by
+    it: (what, value), as ("library", "warp"); messages may be worded anew, or translated.
     """
 
     path: str
@@ -97,6 +98,15 @@ class Finding:
     late: str = ""
     blocks: str = ""
     adaptor: str = ""
+    details: tuple[tuple[str, str], ...] = ()
+
+    def detail(self, what: str) -> str:
+        """The first detail of a kind; empty where there is none."""
+        return next(self.every_detail(what), "")
+
+    def every_detail(self, what: str) -> Iterator[str]:
+        """The details of a kind, in the order of the message."""
+        return (value for kind, value in self.details if kind == what)
 
     @property
     def text(self) -> str:

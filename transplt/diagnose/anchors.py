@@ -40,7 +40,7 @@ UNKNOWN = re.compile(
     r":?(?: .*)?$"
 )
 #: An exception of any name, as it stands behind the frames of a traceback.
-NAMED = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*[a-z]\w*(?:: \S.*)?$")
+NAMED = re.compile(r"(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*[a-z]\w*|(?<=\.)(?:error|timeout))(?:: \S.*)?$")
 LOGGED = re.compile(r"^\[?(?:ERROR|CRITICAL|EXCEPTION|FATAL)\]? ?[\w.]*[(:\]]| \[(?:ERROR|CRITICAL|FATAL)\] ")
 #: A sentence that complains, in a line that a logger wrote as an error: not a line of a traceback or of a list.
 COMPLAINT = re.compile(

@@ -12,7 +12,7 @@ from transplt.rules.errors import KnownError, error_called
 #: So many bytes of the end of a log are kept.
 TAIL = 4_000
 #: So many lines of the end are looked at, without empty ones, prompts and bars.
-_MOST_LINES, _MOST_TEXT = 5, 400
+_MOST_LINES, _MOST_LAST, _MOST_TEXT = 5, 40, 400
 #: What a shell says of a process, and the error that it is.
 _SHELL = (
     (re.compile(r"^(?:\S+: line \d+: +\d+ |\[\d+\]\S* +\d* ?)?Killed\b"), "killed"),
@@ -56,10 +56,10 @@ def remark_of(tail: bytes) -> tuple[KnownError, str] | None:
     return None
 
 
-def last_line(tail: bytes) -> str:
-    """The last line of a log that is not empty; empty for none."""
-    lines = (text_of(raw).strip() for raw in reversed(re.split(rb"[\r\n]+", tail)))
-    return next((text[:_MOST_TEXT] for text in lines if text), "")
+def last_lines(tail: bytes) -> tuple[str, ...]:
+    """The lines at the end of a log that are not empty, the last one last; none for an empty log."""
+    lines = (text_of(raw).strip() for raw in re.split(rb"[\r\n]+", tail))
+    return tuple(text[:_MOST_TEXT] for text in lines if text)[-_MOST_LAST:]
 
 
 def end_of(tail: bytes) -> tuple[KnownError | None, str, tuple[str, ...]] | None:

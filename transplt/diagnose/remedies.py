@@ -47,13 +47,19 @@ def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -
     return found if torch else replace(found, do=_without_torch(found.do))
 
 
-def state_of(last: str, told: str = "") -> Remedy:
-    """What a log without an error tells of: what its end (`told`) says of the run, then `read`, else what a program
-    waits for that stands still behind its last line."""
-    found = next((_filled(each, match) for each in complaints() if (match := _match(each, told)) is not None), None)
+def state_of(last: str, before: Iterable[str] = ()) -> Remedy:
+    """What a log without an error tells of: what its last lines say of the run, then `read`, else what a program waits
+    for that stands still behind the last one; `before` are the lines before it, which rows with `beside` ask for."""
+    around = "\n".join((*before, last))
+    found = next((_filled(each, match) for each in complaints() if (match := _match(each, around)) is not None), None)
     if found is not None:
         return replace(found, read=True)
-    return next(_filled(each, match) for each in states() if (match := _match(each, last)) is not None)
+    return next(
+        _filled(each, match)
+        for each in states()
+        if (match := _match(each, last)) is not None
+        and (each.beside is None or each.beside.search(around))
+    )
 
 
 def _chosen(error: KnownError, failure: Failure, clues: Mapping[str, Line]) -> Remedy:

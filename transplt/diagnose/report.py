@@ -10,6 +10,7 @@ from transplt.diagnose.found import Collected, Failure, Line
 from transplt.diagnose.packages import packages_told
 from transplt.diagnose.remedies import remedy_of, state_of
 from transplt.diagnose.stacks import Frame, Project, own_frame
+from transplt.diagnose.types_taken import types_told
 from transplt.render.cell import labelled, many, shortened, visible
 from transplt.rules.error_numbers import readings
 from transplt.rules.errors import LATE, KnownError
@@ -103,6 +104,8 @@ def _failure(number: int, failure: Failure, project: Project | None, collected: 
         yield from labelled("package" if index == 0 else "", shortened(text, _MOST_TEXT))
     if failure.operators:
         yield from labelled("operator", ", ".join(map(visible, failure.operators)))
+    for index, text in enumerate(types_told(failure)):
+        yield from labelled("types" if index == 0 else "", text)
     frame = own_frame(failure.first.frames, project)
     if frame is not None:
         yield from labelled("source", _shown_frame(frame))
@@ -177,10 +180,10 @@ def _told_remarks(collected: Collected) -> Iterator[str]:
     if len(found) > _MOST_TOLD:
         yield from ("", f"And {many(len(found) - _MOST_TOLD, 'more remark')}: --format json has all.")
     for line in collected.last_lines[:_MOST_TOLD]:
-        state = state_of(line.text, "\n".join(line.around))
+        state = state_of(line.text, line.around)
         yield from ("", f"The log {visible(line.source)} ends with")
         yield from labelled("", shortened(line.text, _MOST_TEXT))
-        yield from labelled("what it tells of" if state.read else "where it stands still", state.cause)
+        yield from labelled("what it tells of" if state.read else "by form", state.cause)
         for step in state.do:
             yield from labelled("", f"- {step}")
 
@@ -217,6 +220,7 @@ def _failure_table(failure: Failure, project: Project | None, collected: Collect
         "do": [*remedy.do],
         "asynchronous": bool(error and error.asynchronous),
         "operators": [*map(visible, failure.operators)],
+        "types": types_told(failure),
         "details": [shortened(text, _MOST_TEXT) for text in failure.first.said()],
         "numbers": _numbers(failure),
         "packages": _packages(failure),

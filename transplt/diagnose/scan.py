@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from transplt.diagnose.anchors import FRAME, NAMED, TRACEBACK, Anchors, slow_or_harmless
 from transplt.diagnose.details import detail_in, with_details, with_rest
-from transplt.diagnose.endings import TAIL, end_of, last_line, remark_of
+from transplt.diagnose.endings import TAIL, end_of, last_lines, remark_of
 from transplt.diagnose.found import NEAR, Block, Collected, Line, added
 from transplt.diagnose.lines import (
     GOES_ON,
@@ -93,9 +93,10 @@ class LogScan:
             self._collected.end(Line(error, text, self.name, number, moment_of(text), self._who, around))
         elif (said := remark_of(self._tail)) is not None:
             self._collected.remark(Line(said[0], said[1], self.name, self.lines, moment_of(said[1]), self._who))
-        elif not self._found and (last := last_line(self._tail)):
-            told = tuple(self._tail.decode("utf-8", "replace").splitlines())
-            self._collected.last_lines.append(Line(None, last, self.name, self.lines, moment_of(last), self._who, told))
+        elif not self._found and (end_lines := last_lines(self._tail)):
+            last = end_lines[-1]
+            line = Line(None, last, self.name, self.lines, moment_of(last), self._who, end_lines)
+            self._collected.last_lines.append(line)
         self.cut_short = {literal.decode("utf-8", "replace") for literal in self._anchors.left_out}
 
     def _look(self, piece: bytes) -> None:

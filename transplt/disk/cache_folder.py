@@ -23,8 +23,10 @@ KEPT = Limit("files of the cache are read", 64 * 1024 * 1024)
 #: Tells backup programs to leave the folder out: https://bford.info/cachedir/
 _TAG, _TAG_TEXT = "CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55\n"
 _IGNORES = ".gitignore"
-_NAME = re.compile(r"[0-9a-f]{32}\.json")
-_UNFINISHED = re.compile(r"[0-9a-f]{32}\.json\.[a-z0-9_]{8}")  # as tempfile makes them
+_NAME = re.compile(r"[0-9a-f]{32}\.(?:json|known)")
+_UNFINISHED = re.compile(r"[0-9a-f]{32}\.(?:json|known)\.[a-z0-9_]{8}")  # as tempfile makes them
+#: Results, and what is known of our own files: this is no content of the user's, and is not counted.
+_RESULT, _OURS = ".json", ".known"
 #: A file that is being written for so long is left over, in seconds.
 _ABANDONED = 3600.0
 _HEAD = b"transplt cache 1 "
@@ -76,9 +78,9 @@ class Cache:
             raise NoCache(f"others may write into {shown(cache.folder)}")
         return cache
 
-    def read(self, name: str) -> str | None:
-        """A text; None when it is not there, or is not what was written."""
-        path = self.folder / f"{name}.json"
+    def read(self, name: str, *, ours: bool = False) -> str | None:
+        """A text, of our own files or of the user's; None when it is not there, or is not what was written."""
+        path = self.folder / f"{name}{_OURS if ours else _RESULT}"
         try:
             data = read_regular(path, KEPT, follow=False)
             head, _, body = data.partition(b"\n")
@@ -90,19 +92,19 @@ class Cache:
         except (OSError, UnicodeDecodeError):
             return None
 
-    def write(self, name: str, text: str) -> None:
+    def write(self, name: str, text: str, *, ours: bool = False) -> None:
         """Keeps a text of ASCII, where that can be done, and drops the oldest when it is too much."""
         body = text.encode("ascii")
         if len(body) + len(_head(body)) >= min(KEPT.size, MOST_BYTES):
             return
         with contextlib.suppress(OSError):
             self._mark()
-            self._write(f"{name}.json", body)
+            self._write(f"{name}{_OURS if ours else _RESULT}", body)
             self._drop_oldest()
 
     def size(self) -> tuple[int, int]:
         """How many files it has, and how many bytes they hold."""
-        found = list(self._files())
+        found = [each for each in self._files() if each[2].suffix != _OURS]
         return len(found), sum(size for _, size, _ in found)
 
     def clear(self) -> tuple[int, int]:
@@ -111,7 +113,8 @@ class Cache:
         for _, size, path in list(self._files()):
             with contextlib.suppress(OSError):
                 os.unlink(path)
-                count, gone = count + 1, gone + size
+                if path.suffix != _OURS:
+                    count, gone = count + 1, gone + size
         with contextlib.suppress(OSError):
             left = set(os.listdir(self.folder))
             if _TAG in left and left <= {_TAG, _IGNORES}:

@@ -68,7 +68,7 @@ class Edit:
     transform leaves as they are; it gets to see all others then. `apart`: of the pieces that the edits of one node
     change, its record names those that it changes itself; like lines that go in, it stays where a comment switches
     edits off. `around`: it goes around what all other edits of the node make of it. `parted`: statements that share a
-    line, and begin one when this edit is made.
+    line, and begin one when this edit is made. `becomes`: the name or the word that stands there then.
     """
 
     where: Where
@@ -90,6 +90,7 @@ class Edit:
     apart: bool = False
     around: bool = False
     parted: tuple[ast.stmt, ...] = ()
+    becomes: str = ""
 
     @property
     def node(self) -> ast.expr | ast.stmt | ast.arg:
@@ -105,8 +106,8 @@ class Edit:
 
 @dataclass(slots=True, eq=False)
 class Note:
-    """A finding without an edit. `extent` is the byte range it speaks of, `blocks` as in `Finding`; `adaptor` would
-    write what is missing.
+    """A finding without an edit. `extent` is the byte range it speaks of, `blocks` and `details` as in `Finding`;
+    `adaptor` would write what is missing.
     """
 
     extent: Extent
@@ -119,6 +120,11 @@ class Note:
     ignored: str = ""
     blocks: str = ""
     adaptor: str = ""
+    details: tuple[tuple[str, str], ...] = ()
+
+    def detail(self, what: str) -> str:
+        """The first detail of a kind; empty where there is none."""
+        return next((value for kind, value in self.details if kind == what), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,15 @@ import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from transplt.base.text.marks import Texts
 from transplt.edits.edit import Found
-from transplt.edits.work import Work
 from transplt.rules.versions import versions_of
 from transplt.syntax.scan import Scan
+
+if TYPE_CHECKING:
+    from transplt.edits.work import Work  # who asks for the fixers of a package by name has no file yet
 
 _F = TypeVar("_F", bound=Callable[..., Iterable[Found]])
 _REGISTERED: dict[str, list[Fixer]] = {}

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from transplt.base.finding import Finding
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -21,16 +23,11 @@ class Group:
 
     def taken_back(self, why: str) -> str:
         """The message of the finding for edits that were taken back."""
-        return f"{self._taken_back}({why})"
+        return f"taken back: everything that {self.what} ({why})"
 
-    def why_taken_back(self, message: str) -> str:
-        """Why edits were taken back by the message of a finding; empty when it says nothing of this group."""
-        head, _, why = message.partition(self._taken_back)
-        return why.strip("()") if not head else ""
-
-    @property
-    def _taken_back(self) -> str:
-        return f"taken back: everything that {self.what} "
+    def why_taken_back(self, finding: Finding) -> str:
+        """Why edits of this group were taken back by a finding; empty where it says nothing of them."""
+        return finding.detail(f"taken back: {self.name}")
 
 
 MANY_CARDS = Group("distributed", "made this file distributed", "make the script distributed by hand")

@@ -113,7 +113,8 @@ def needed_imports(work: Work, modules: list[str], moved: set[int]) -> list[Plac
     source, scan, body = work.source, work.scan, work.scan.tree.body
     wanted = [module for module in modules if not _imported(scan, module)]
     heads = import_head(body, moved)
-    standard = [module for module in wanted if module in STANDARD and any(_is_standard_import(each) for each in heads)]
+    standard = [module for module in wanted if module.partition(".")[0] in STANDARD]
+    standard = standard if any(map(_is_standard_import, heads)) else []
     found = [
         Placed(*_among_standard(source, heads, [f"import {module}"]), CODE, f"import {module}") for module in standard
     ]

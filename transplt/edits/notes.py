@@ -21,6 +21,7 @@ def finding_of(source: Source, path: str, note: Note, ignored: str = "") -> Find
         ignored=note.ignored or ignored,
         blocks=note.blocks,
         adaptor=note.adaptor,
+        details=note.details,
     )
 
 
@@ -28,4 +29,4 @@ def note_of(finding: Finding) -> Note:
     """The other way: a finding without an edit, as a note about its byte range."""
     extent = (finding.span.start, finding.span.end)
     rest = (finding.code, finding.level, finding.message, finding.api, finding.help, finding.effort, finding.ignored)
-    return Note(extent, *rest, finding.blocks, finding.adaptor)
+    return Note(extent, *rest, finding.blocks, finding.adaptor, finding.details)

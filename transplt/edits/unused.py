@@ -26,7 +26,7 @@ def drop_unused(writer: Writer, replaced: Iterable[ast.expr], code: str) -> list
     by_statement: dict[Import, list[str]] = {}
     for name, roots in sorted(_roots(replaced).items()) if work.settings.style != "portable" else ():
         node = certain_import(work, roots[0])
-        if node is None or id(node) in work.taken or (node in work.scan.tree.body and _is_exported(work, name)):
+        if node is None or id(node) in work.taken or (node in work.scan.tree.body and is_exported(work, name)):
             continue
         alias = next((each for each in node.names if (each.asname or each.name) == name), node.names[0])
         if "." in alias.name and not alias.asname and len(node.names) > 1:
@@ -82,7 +82,7 @@ def _remove(writer: Writer, node: Import, code: str, message: str) -> None:
     writer.take_out((start, len(source.utf8) - len(rest)), code, message, parted=parted)
 
 
-def _is_exported(work: Work, name: str) -> bool:
+def is_exported(work: Work, name: str) -> bool:
     """True for a name of the module that the file lists for others, or that one of them reads."""
     module = module_name(work.scan.path)
     return not work.project.used_names.isdisjoint((f"{module}.{name}", f"{module}.*")) or is_listed(work, name)

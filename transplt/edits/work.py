@@ -101,11 +101,14 @@ class Work(Memoized):
         help: str = "",
         effort: Effort | None = Effort.LOW,
         blocks: str = "",
+        details: tuple[tuple[str, str], ...] = (),
     ) -> Note:
         """Something to say about a node without changing it."""
         if level in (Level.INFO, Level.UNKNOWN):
             effort = None if level is Level.INFO else effort
-        return Note(self.source.extent(node), code, level, message, api, help, effort, blocks=blocks)
+        return Note(
+            self.source.extent(node), code, level, message, api, help, effort, blocks=blocks, details=details,
+        )  # fmt: skip
 
     def note_rule(self, node: ast.expr | ast.stmt | ast.alias, rule: Rule, api: str, extra: str = "") -> list[Note]:
         """What a rule says about a node; nothing for a package that the project itself defines."""

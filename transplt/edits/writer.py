@@ -167,9 +167,17 @@ class Writer:
         """Say what a person has to do."""
         self.found.append(self.work.note(node, code, message, level=Level.MANUAL, help=help_, effort=effort))
 
-    def remark(self, node: ast.expr | ast.stmt, code: str, message: str, help_: str) -> None:
+    def remark(
+        self,
+        node: ast.expr | ast.stmt,
+        code: str,
+        message: str,
+        help_: str,
+        details: tuple[tuple[str, str], ...] = (),
+    ) -> None:
         """Say what is worth knowing."""
-        self.found.append(self.work.note(node, code, message, level=Level.INFO, help=help_, effort=None))
+        note = self.work.note(node, code, message, level=Level.INFO, help=help_, effort=None, details=details)
+        self.found.append(note)
 
     # --- names -------------------------------------------------------------------------------------------------------
 

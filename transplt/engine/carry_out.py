@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.base.finding import Effort, FileResult, Finding, Level, Operation, Replacement, Status
+from transplt.base.finding import ON_REQUEST, Effort, FileResult, Finding, Level, Operation, Replacement, Status
 from transplt.base.text.source import splice
 from transplt.edits.edit import Edit, Note
 from transplt.edits.ignores import Ignores
@@ -126,7 +126,7 @@ def _offered(work: Work, edit: Edit) -> Note:
         edit.level,
         edit.message,
         edit.api,
-        edit.help or "applied with --unsafe-fixes",
+        edit.help or ON_REQUEST,
         edit.effort or Effort.LOW,
     )
 

@@ -31,7 +31,7 @@ from transplt.flow.entry import entry_of
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.key_reads import reads_in_text
 from transplt.flow.links import linked_slots, unlinked_slots
-from transplt.flow.module_facts import code_facts, empty_facts, facts_of, leads_to_code, others_need
+from transplt.flow.module_facts import code_facts, empty_facts, facts_of, leads_to_code, others_need, parameters_in_text
 from transplt.flow.placing import Placing, placing_of
 from transplt.flow.saved_files import loaded_files, loads_strictly, saved_files
 from transplt.flow.slots import Slots
@@ -87,7 +87,7 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     has_facts, analysed = others_need(data, mentions_cuda), settings.analysis and concerns(data, path)
     leads = has_facts or leads_to_code(data, path)
     if not leads and not analysed and not settings.adds_code:
-        return _of_checkpoints(replace(empty_facts(path), reads=reads_in_text(data, path)), data)
+        return _of_checkpoints(_read_in_text(empty_facts(path), data, path), data)
     stages.enter(stages.PARSED)
     try:
         file = files.parse(path, data) if settings.adds_code else File.of(path, data)
@@ -103,7 +103,7 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     elif leads:
         facts = code_facts(unlinked_slots(found, names, ProjectFacts()), compile_rules(settings))
     if not has_facts:
-        facts = replace(facts, reads=reads_in_text(data, path))
+        facts = _read_in_text(facts, data, path)
     if mentions_cuda or analysed or settings.adds_code:
         files.put_by(data, file)
     if settings.adds_code:
@@ -113,6 +113,11 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
         facts = replace(facts, text=data)  # for the files that launch them
     facts = _of_checkpoints(facts, data)
     return replace(facts, analysis=support_facts(found, names)) if analysed else facts
+
+
+def _read_in_text(facts: ModuleFacts, data: bytes, path: str) -> ModuleFacts:
+    """What a file that is not followed says to others in its text."""
+    return replace(facts, reads=reads_in_text(data, path), parameters=parameters_in_text(data, path))
 
 
 def _defines_kernels(data: bytes) -> bool:
@@ -210,7 +215,7 @@ def _finished(
         leave_unpicked(work)
     stages.enter(stages.EDITED)
     result = finish(data, work)
-    taken_back = next((each for each in result.findings if MANY_CARDS.why_taken_back(each.message)), None)
+    taken_back = next((each for each in result.findings if MANY_CARDS.why_taken_back(each)), None)
     if taken_back is not None:
         # What it claimed before the others looked is theirs again.
         alone = plan(file.source, file.scan, rules, replace(settings, entry=""), project, slots)

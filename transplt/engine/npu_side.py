@@ -129,8 +129,8 @@ def _names_both(work: Work, edit: Edit) -> bool:
 
 
 def _new_name(edit: Edit) -> str:
-    """The last part of the name that an edit was to write; its message is `old -> new`."""
-    return edit.message.partition(" -> ")[2].strip("'").rpartition(".")[2]
+    """The last part of the name that an edit was to write."""
+    return edit.becomes.rpartition(".")[2]
 
 
 def _is_compared(node: ast.AST) -> bool:

@@ -19,6 +19,7 @@ from transplt.flow.facts import ProjectFacts
 from transplt.flow.slots import Slots
 from transplt.program.stars import names_in
 from transplt.rules.rule_set import RuleSet
+from transplt.syntax.asks import is_unbound
 from transplt.syntax.scan import Scan
 
 
@@ -40,6 +41,8 @@ def plan(
     names = names_in(found, project.reexports)
     work = Work(source, found, names, rules, settings, project, known_slots=slots, edits_alone=edits_alone)
     themes = _themes(settings) if settings.adds_code else ()
+    if themes and is_unbound(found, "torch"):  # an import of it would change what else the file reads
+        themes = tuple(fixer for fixer in themes if not fixer.theme.startswith(("tune", "adapt")))
     for fixer in themes:
         if fixer.rank < 0:
             fixer.look(work)

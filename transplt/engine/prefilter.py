@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 
 from transplt.base.settings import Settings
 from transplt.base.text.marks import Texts, joined, names_in
 from transplt.engine.plan import in_force
-from transplt.rules.rule_set import compile_rules
+from transplt.rules.rule_set import RuleSet, compile_rules
 
 _TOOL, _GPU = "transplt", "gpu"
 _NPU = frozenset({b"npu", b"NPU", b"torch_npu"})
@@ -35,7 +37,7 @@ def worth_a_look(data: bytes, settings: Settings, *, ported: bool = True) -> boo
     if any(texts.among(names, lowered) and needs.in_(data) for texts, needs in known.needing):
         return True
     words = compile_rules(settings).words
-    if any(not small.isdisjoint(words[word]) for word in words.keys() & small):
+    if any(not small.isdisjoint(words[word]) and known.of(word, data) for word in words.keys() & small):
         return True
     known.learn(left, names)
     return False
@@ -47,7 +49,8 @@ class _Known:
     fixers that need another text in the file too, by what they need; the rules' words.
 
     `plain` are names of files without any of them in which none can stand, in any case: the files of a project have
-    most of their names in common, and these are looked at once.
+    most of their names in common, and these are looked at once. `standard`: how modules of the standard library that
+    rules name are read: most files import them for something else.
     """
 
     literals: Texts
@@ -56,6 +59,11 @@ class _Known:
     words: frozenset[bytes]
     parts: tuple[str, ...]
     plain: set[bytes]
+    standard: dict[bytes, re.Pattern[bytes]]
+
+    def of(self, word: bytes, data: bytes) -> bool:
+        """False for a module of the standard library of which the file reads no name of a rule."""
+        return word not in self.standard or self.standard[word].search(data) is not None
 
     def learn(self, names: frozenset[bytes], lowered: str) -> None:
         """Take up the plain ones among the names of a file, which are joined in `lowered` in small letters."""
@@ -89,4 +97,17 @@ def _known(
     beside = tuple((Texts(*sorted(words - literals)), Texts(*needs)) for needs, words in sorted(needing.items()))
     parts = {_TOOL, _GPU, *others.names, *of_gpus.names}
     parts.update(name for texts, _ in beside for name in texts.names)
-    return _Known(others, of_gpus, beside, frozenset().union(rules.words, *rules.words.values()), (*parts,), set())
+    names = frozenset().union(rules.words, *rules.words.values())
+    return _Known(others, of_gpus, beside, names, (*parts,), set(), _standard(rules))
+
+
+def _standard(rules: RuleSet) -> dict[bytes, re.Pattern[bytes]]:
+    """`collections.Mapping`, `from collections import OrderedDict, Mapping`, and any use of `collections as c`."""
+    found = {}
+    for module in map(str.encode, rules.roots & sys.stdlib_module_names):
+        if module in (names := rules.words.get(module, {module})):
+            continue  # by itself it is enough
+        named = rb"(?:%s)\b" % b"|".join(map(re.escape, sorted(names)))
+        listed = rb"import\b(?:\s*\([^)]*?|(?:[^\r\n\\]|\\\r?\n)*?)\b" + named
+        found[module] = re.compile(rb"\b%s\s*(?:\.\s*%s|%s|as\b)" % (module, named, listed), re.IGNORECASE)
+    return found

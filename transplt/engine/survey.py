@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transplt.base.finding import Effort, FileResult, Finding
+from transplt.base.finding import ON_REQUEST, Effort, FileResult, Finding
 from transplt.edits.edit import Edit
 from transplt.edits.ignores import Ignores
 from transplt.edits.notes import finding_of
@@ -40,6 +40,6 @@ def _finding(work: Work, edit: Edit) -> Finding:
         message=edit.message,
         api=edit.api,
         effort=None if made else edit.effort or Effort.LOW,
-        help=edit.help if made or edit.help else "applied with --unsafe-fixes",
+        help=edit.help if made or edit.help else ON_REQUEST,
         applied=made,
     )

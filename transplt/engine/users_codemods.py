@@ -8,10 +8,12 @@ with what the migration did inside of it.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
+from operator import attrgetter
 
 from transplt.base.finding import (
     Cause,
@@ -40,6 +42,7 @@ _PIECE = re.compile(rb"[A-Za-z_0-9\x80-\xff]+|[ \t]+|\r\n|.", re.DOTALL)
 _NEAR, _MOST_PIECES = 3, 4_000
 #: A long file, in lines.
 _LONG = 2_000
+_new_start = attrgetter("new_start")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +185,13 @@ def _places(pieces: Sequence[bytes], start: int = 0) -> list[int]:
 
 def _old(hunks: Sequence[Hunk], offset: int, *, end: bool = False) -> int:
     """The place in the file that came of one in what the codemod made; in a stretch that changed, its start or end."""
-    shift = 0
-    for hunk in hunks:
-        if offset < hunk.new_start or (end and offset == hunk.new_start):
-            break
-        if offset < hunk.new_end:
-            return hunk.end if end else hunk.start
-        shift = hunk.end - hunk.new_end
-    return offset + shift
+    before = (bisect_left if end else bisect_right)(hunks, offset, key=_new_start)
+    if not before:
+        return offset
+    hunk = hunks[before - 1]
+    if offset < hunk.new_end:
+        return hunk.end if end else hunk.start
+    return offset + hunk.end - hunk.new_end
 
 
 def _told_of(
@@ -221,23 +223,7 @@ def _joined(
     """A record for each stretch that the codemod changed, with its place in what the codemod made and the edits of the
     migration that touch it.
     """
-    left = [*hunks]
-    while left:
-        first = left.pop(0)
-        start, end, taken = first.new_start, first.new_end, [first]
-        inside: list[Finding] = []
-        grown = True
-        while grown:
-            grown = False
-            for each in made:
-                if not any(each is other for other in inside) and _touches(each.span.start, each.span.end, start, end):
-                    inside.append(each)
-                    start, end, grown = min(start, each.span.start), max(end, each.span.end), True
-            for hunk in [*left]:
-                if _touches(hunk.new_start, hunk.new_end, start, end):
-                    left.remove(hunk)
-                    taken.append(hunk)
-                    start, end, grown = min(start, hunk.new_start), max(end, hunk.new_end), True
+    for start, end, taken, inside in _together(hunks, made):
         at = min(taken[0].start - (taken[0].new_start - start), *(hunk.start for hunk in taken))
         last = max(taken, key=lambda hunk: hunk.new_end)
         to = last.end + (end - last.new_end)
@@ -257,19 +243,36 @@ def _joined(
         )  # fmt: skip
 
 
-def _touches(start: int, end: int, other_start: int, other_end: int) -> bool:
-    """True for ranges that share something; a place between two bytes is inside of a range, not at its ends."""
-    return start < other_end and other_start < end
+def _together(
+    hunks: Sequence[Hunk], made: Sequence[Finding]
+) -> Iterator[tuple[int, int, list[Hunk], list[Finding]]]:
+    """Stretches of what the codemod made, with the hunks and the edits that touch, one after the other: those that have
+    a hunk. A place between two bytes touches a range that it is inside of, not at its ends.
+    """
+    ranges: list[tuple[int, int, Hunk | Finding]] = [(hunk.new_start, hunk.new_end, hunk) for hunk in hunks]
+    ranges += [(each.span.start, each.span.end, each) for each in made]
+    ranges.sort(key=lambda item: item[:2])
+    index = 0
+    while index < len(ranges):
+        start, end, _ = ranges[index]
+        first = index
+        while index < len(ranges) and (index == first or ranges[index][0] < end):
+            end = max(end, ranges[index][1])
+            index += 1
+        members = [each for _, _, each in ranges[first:index]]
+        if taken := [each for each in members if isinstance(each, Hunk)]:
+            yield start, end, taken, [each for each in members if isinstance(each, Finding)]
 
 
 def _ledger(old: Source, new: Source, hunks: Sequence[Hunk], ledger: Ledger) -> Ledger:
     """The tokens of the file that came. In a stretch that changed they are converted, but for as many as are left."""
     live = [token for token in find_tokens(new.utf8) if token.where != "comment"]
     causes = {token.start: row.cause for token, row in zip(live, ledger, strict=True)}
+    starts = sorted(causes)
     left = {
         hunk: [
-            cause for start, cause in causes.items()
-            if hunk.new_start <= start < hunk.new_end and cause.verdict is not TokenVerdict.CONVERTED
+            causes[start] for start in starts[bisect_left(starts, hunk.new_start) : bisect_left(starts, hunk.new_end)]
+            if causes[start].verdict is not TokenVerdict.CONVERTED
         ]
         for hunk in hunks
     }  # fmt: skip
@@ -277,14 +280,13 @@ def _ledger(old: Source, new: Source, hunks: Sequence[Hunk], ledger: Ledger) -> 
     for token in find_tokens(old.utf8):
         if token.where == "comment":
             continue
-        cause, shift = None, 0
-        for hunk in hunks:
-            if token.end <= hunk.start:
-                break
-            if token.start < hunk.end:
-                cause = left[hunk].pop(0) if left[hunk] else Cause(TokenVerdict.CONVERTED, EDIT)
-                break
-            shift = hunk.new_end - hunk.end
+        cause: Cause | None = None
+        shift = 0
+        at = bisect_right(hunks, token.start, key=lambda hunk: hunk.end)
+        if at < len(hunks) and hunks[at].start < token.end:
+            cause = left[hunks[at]].pop(0) if left[hunks[at]] else Cause(TokenVerdict.CONVERTED, EDIT)
+        elif at:
+            shift = hunks[at - 1].new_end - hunks[at - 1].end
         cause = cause or causes.get(token.start + shift) or Cause(TokenVerdict.CONVERTED, EDIT)
         line, column = old.position(token.start)
         rows.append(TokenRow(line, column, old.slice(token.start, token.end), cause))

@@ -118,8 +118,10 @@ def _unsound(work: Work, group: Group, outcome: Outcome) -> str:
     if group is not MIXED_PRECISION:
         return ""
     from transplt.fixers.amp.holds import unsound
+    from transplt.fixers.amp.unbound import unbound_amp
 
-    return unsound(work.scan.path, outcome.data)
+    unbound = {ast.unparse(node.value) for node in unbound_amp(work.file)}
+    return unsound(work.scan.path, outcome.data, unbound)
 
 
 # --- taking back -----------------------------------------------------------------------------------------------------
@@ -250,7 +252,10 @@ def _group_taken_back(work: Work, group: Group, why: str, code: str = "NPU992", 
     start = work.source.extent(work.scan.tree.body[0])[0]
     report = "report it as a defect of transplt" if defect else "fix the cause and migrate again"
     help_ = f"{group.instead}, {'and' if defect else 'or'} {report}"
-    return Note((start, start), code, Level.MANUAL, group.taken_back(why), help=help_, effort=Effort.HIGH)
+    return Note(
+        (start, start), code, Level.MANUAL, group.taken_back(why), help=help_, effort=Effort.HIGH,
+        details=((f"taken back: {group.name}", why),),
+    )  # fmt: skip
 
 
 def _taken_back(work: Work, edit: Edit, why: str) -> Note:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Extent, Finds, Found, Kept, Note, extent_of
+from transplt.files.dependencies.commands import of_image
 from transplt.files.dockerfile import Instruction, Word, instructions, without_flags, words
 from transplt.files.document import Document
 from transplt.files.exec_form import Item, json_words, list_changes
@@ -84,6 +85,8 @@ def _base(document: Document, instruction: Instruction, stages: set[bytes]) -> F
         yield Kept((image.start, image.end), "own-name")
     elif is_cuda_image(name):
         yield _image_note(document, (image.start, image.end), f"the base image {name} is built on CUDA", name)
+    else:
+        yield from of_image(document, name, (image.start, image.end))
     if (alias := _alias(document, instruction)) is not None:
         yield Kept((alias.start, alias.end), "own-name")
 

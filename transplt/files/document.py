@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.source import Source
 from transplt.files.kind import FileKind
-from transplt.flow.facts import ProjectFacts
+
+if TYPE_CHECKING:
+    from transplt.flow.facts import ProjectFacts  # a check of what is remembered needs none
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,8 @@ _RECIPES = (b"cuda", b"nccl", b"nvidia", b"gpu", b"torch", b"ascend", b"hccl", b
 EDITORS: tuple[_Entry, ...] = (
     _Entry("transplt.files.dependencies.editor", frozenset({FileKind.REQUIREMENTS}),
            (b"torch", b"nvidia", b"cuda", b"flash", b"xformers", b"triton")),
-    _Entry("transplt.files.dependencies.commands", frozenset({FileKind.SHELL}), (b"torch", b"nvidia", b"cudatoolkit")),
+    _Entry("transplt.files.dependencies.commands", frozenset({FileKind.SHELL}),
+           (b"torch", b"nvidia", b"cudatoolkit", b"python=", b"python<")),
     _Entry("transplt.files.shell.editor", frozenset({FileKind.SHELL}), WORDS),
     _Entry("transplt.files.shell.system_packages", frozenset({FileKind.SHELL}), WORDS),
     _Entry("transplt.files.docker", frozenset({FileKind.DOCKER}), _RECIPES),

@@ -64,8 +64,7 @@ def handled(findings: tuple[Finding, ...], project: ProjectFacts | None) -> tupl
 def _is_seen_to(finding: Finding, project: ProjectFacts) -> bool:
     if finding.applied or not finding.open:
         return False
-    key = finding.message.partition(":")[0]
-    return finding.code == _PLUGIN or (finding.code == _DEVICE and key in project.sets)
+    return finding.code == _PLUGIN or (finding.code == _DEVICE and finding.detail("key") in project.sets)
 
 
 def _remark(finding: Finding) -> Finding:

@@ -111,7 +111,7 @@ def _finding(text: str, path: str, at: Requirement, advice: PackageAdvice) -> Fi
     api = advice.package or at.name
     return Finding(
         path, span, advice.code, Level.MANUAL, advice.message, api, effort=Effort.LOW, help=advice.help,
-        option=_extra(at.section), blocks=advice.blocks,
+        option=_extra(at.section), blocks=advice.blocks, details=advice.details,
     )  # fmt: skip
 
 

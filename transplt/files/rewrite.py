@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from transplt.base.decided import NOT_PICKED
-from transplt.base.finding import Effort, Finding, Level, Operation, Replacement
+from transplt.base.finding import ON_REQUEST, Effort, Finding, Level, Operation, Replacement
 from transplt.base.text.ignore_comments import IgnoreComment, ignore_comments
 from transplt.base.text.source import Source, splice
 from transplt.edits.edit import Edit, Extent, Kept, Note, extent_of, spliced_by
@@ -173,7 +173,7 @@ def _done(document: Document, edit: Edit) -> Finding:
 
 
 def _offered(document: Document, edit: Edit, reason: str) -> Finding:
-    help_ = edit.help or "applied with --unsafe-fixes"
+    help_ = edit.help or ON_REQUEST
     return replace(_record(document, edit), ignored=reason, effort=edit.effort or Effort.LOW, help=help_)
 
 

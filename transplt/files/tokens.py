@@ -269,6 +269,7 @@ def _finding(path: str, kind: FileKind, target: TorchTarget, line: _Line, places
         api=names[0],
         effort=advice.effort,
         help=advice.help,
+        details=tuple(("name", name) for name in names),
     )
 
 

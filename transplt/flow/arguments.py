@@ -34,6 +34,9 @@ from transplt.syntax.asks import index_in, last_name
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import FUNCTIONS, parent
 
+#: Classes that make a path of the parts that they are given.
+_PATHS = frozenset(f"pathlib.{name}" for name in ("Path", "PurePath", "PosixPath", "PurePosixPath"))
+
 
 class Argument(NamedTuple):
     """An argument of a call: its keyword, or its position (else -1), and the containers around the value in it.
@@ -302,6 +305,14 @@ def _by_keyword(a: Argument) -> Ways:
     yield Place("named", a.keyword or "")
 
 
+def _makes_a_path(a: Argument) -> bool:
+    return a.keyword is None and (a.full == "os.path.join" or a.last == "joinpath" or a.full in _PATHS)
+
+
+def _path(a: Argument) -> Ways:
+    yield Place("path")
+
+
 def _unknown(a: Argument) -> Ways:
     yield Place("other", f"argument of {a.last or 'a call'}")
 
@@ -326,6 +337,7 @@ _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Ways]], ...]
     (lambda a: a.last.startswith("assert") and a.position in (0, 1) and len(a.call.args) > 1, _other_side),
     (lambda a: a.last == "len" and a.position == 0, _length),
     # what the call gives back, or is made of
+    (_makes_a_path, _path),
     (lambda a: a.last in WRAPPERS, _result),
     (lambda a: a.last in PICKS, _item),
     (lambda a: a.last in ("zip", "product") and a.position >= 0, _tuples),

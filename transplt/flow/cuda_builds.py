@@ -11,6 +11,8 @@ from transplt.syntax.asks import keyword_of, last_name
 
 #: A CUDA source among files that are built, and CUDA code in a string.
 _CUDA_SOURCE = re.compile(r"\.cuh?$")
+_NAMES_CUDA_SOURCE = re.compile(rb"\.cuh?\b|\.c\w?\*|cuda_sources")
+_CPP_SOURCE = re.compile(rb"\.(?:cpp|cc|cxx)['\"]")
 KERNEL_TEXT = re.compile(r"\b__(?:global|device)__\b")
 #: What builds and loads CUDA sources when the program runs.
 BUILDERS = full_names("builds")
@@ -23,14 +25,24 @@ _STANDARD = re.compile(
 )
 
 
-def builds_for_cuda(call: ast.Call) -> bool:
-    """True for a `load(...)` or `load_inline(...)` that is given CUDA sources."""
-    return any(keyword.arg and "cuda" in keyword.arg for keyword in call.keywords) or any(
+def builds_for_cuda(call: ast.Call, text: bytes) -> bool:
+    """True for a `load(...)` or `load_inline(...)` that is given CUDA sources, in a file of this text: flags for nvcc
+    beside sources that may come from anywhere are none where the file names C++ sources alone.
+    """
+    keywords = {keyword.arg for keyword in call.keywords if keyword.arg and "cuda" in keyword.arg}
+    if keywords == {"extra_cuda_cflags"} and names_cpp_alone(text):
+        keywords = set()
+    return bool(keywords) or any(
         isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and (_CUDA_SOURCE.search(node.value) or KERNEL_TEXT.search(node.value))
         for node in ast.walk(call)
     )
+
+
+def names_cpp_alone(text: bytes) -> bool:
+    """True for the text of a file whose strings name C++ sources, and none of CUDA."""
+    return _CPP_SOURCE.search(text) is not None and _NAMES_CUDA_SOURCE.search(text) is None
 
 
 def built_modules(call: ast.Call, makers: set[str]) -> Iterator[str]:

@@ -26,7 +26,7 @@ from transplt.rules.rule_set import RuleSet
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import call_of, keyword_of, last_name, root_name
 from transplt.syntax.modules import import_base
-from transplt.syntax.names import SELF
+from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.scopes import Binding, Scope
 
 #: Packages that hold no kernels: what they do on a device is torch's.
@@ -59,7 +59,6 @@ _PACKAGES = ("NPU510", "NPU512")
 #: Calls that only ask about what they are given, or build what is called by name alone.
 _ONLY_ASK = names_of("builtins", "asks", "counts", "shows")
 _NAMED = frozenset({ast.Name, ast.Attribute})
-
 
 
 @dataclass(slots=True)
@@ -174,7 +173,7 @@ class CudaCode:
         """What a call builds, or loads."""
         func = call.func
         full = self.slots.names.qualified(func) or ""
-        if full in BUILDERS and builds_for_cuda(call):
+        if full in BUILDERS and builds_for_cuda(call, self.slots.scan.source.utf8):
             yield code.Needs("CUDA sources compiled when the program runs")
         elif last_name(func) == "create_extension" and keyword_of(call, "with_cuda") is not None:
             yield code.Needs("create_extension(with_cuda=...)")
@@ -212,6 +211,8 @@ class CudaCode:
             yield code.Definition(own) if slot is None else code.Held(slot)
         elif full is None and (own := self._own(value)) is not None:
             yield code.Definition(own)
+        elif full is None and (slot := self._slot(value)) is not None and slot.kind == "global":
+            yield code.Held(slot)
 
     def constant(self, node: ast.Constant) -> Iterator[code.Reference]:
         """What a string needs: packages of other libraries, the source of a kernel, one that a builder is given."""
@@ -281,7 +282,10 @@ class CudaCode:
             is_own = all(binding.kind == "param" for binding in bindings)
             return (self.slots.own.class_around(name) if is_own else scope, name.id)
         if len(bindings) == 1 and bindings[0].kind == "assign":
-            is_data = self.slots.names.qualified(name) is None and self.slots.own.class_named(name) is None
+            value = assigned_value(bindings[0].node)  # `scan_fn = _Scan.apply` is code
+            is_kept = type(value) in _NAMED and self._is_code(value)  # type: ignore[arg-type]
+            names, own = self.slots.names, self.slots.own
+            is_data = not is_kept and names.qualified(name) is None and own.class_named(name) is None
         else:
             is_data = self._are_data(bindings)
         return None if is_data else (id(bindings), name.id)

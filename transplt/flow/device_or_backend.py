@@ -50,6 +50,8 @@ def _kind_of_all(slots: Slots, found: list[Place], wanted: str, kinds: set[str])
     for kind in ("key", "row", "flag", "probe", "kernel", "annotation", "environment", "exported", "command"):
         if kind in kinds:
             return kind
+    if kinds == {"path"}:
+        return "path"
     return "prose" if kinds and kinds <= {"prose", "help"} else ""
 
 

@@ -84,7 +84,10 @@ class _Tree:
             owners = {name: self._imported(name, path) for names in kinds for name in names}
             self._take(owners)
             found = [{owners[name] for name in names} for names in kinds]
-            held = [set().union(*found[: end + 1]).intersection(self.entries) - {path} for end in range(4)]
+            held = [
+                {each for each in set().union(*found[: end + 1]) if each in self.entries and each != path}
+                for end in range(4)
+            ]
             self.at_once[path], self.called[path], self.needed[path], self.leads[path] = held
         imported = {target for targets in self.leads.values() for target in targets}
         guarded = {target for path in self.entries for target in self.leads[path] - self.needed[path]}
@@ -171,13 +174,15 @@ def _foreign(trains: Collection[str], tree: _Tree) -> frozenset[str]:
     for folder, scripts in tree.alone.items():
         inside = f"{folder}/"
         begin = [path for path in scripts if path in trains and tree.entries[path].starts and path not in imported]
+        apart = all(target.startswith(inside) for path in begin for target in tree.leads[path])
+        around = any(not path.startswith(inside) for path in trains)
+        if not (begin and apart and around):
+            continue
         taken = any(
             target.startswith(inside)
             for path, targets in tree.leads.items() for target in targets if not path.startswith(inside)
         )  # fmt: skip
-        apart = all(target.startswith(inside) for path in begin for target in tree.leads[path])
-        around = any(not path.startswith(inside) for path in trains)
-        if begin and taken and apart and around:
+        if taken:
             found.add(folder)
     return frozenset(found)
 

@@ -9,6 +9,7 @@ import re
 import sys
 from typing import NamedTuple
 
+from transplt.base.text.marks import Texts, on_lines_with
 from transplt.flow.option_defaults import Option, options_in
 from transplt.rules.packages import holds_whole_files
 from transplt.syntax.modules import absolute
@@ -45,16 +46,16 @@ _GIVES_UP = re.compile(rb"^[ \t]+(?:raise\b|(?:sys\.|os\.)?_?exit\()", re.M)
 #: A branch that is taken unless somebody asks for it not to be.
 _UNLESS = re.compile(rb"if[ \t]+not[ \t]+(?:[\w.]+\.)?(?:no|skip|disable|without)_\w+[ \t]*:")
 _COMMENT = re.compile(rb"#[^\n]*")
-_BOUND_NAMES = (b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
+_BOUND_NAMES = Texts(b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
 _BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
 #: A device that a program works out, or an NPU, which it sets in its settings: `config.trainer.device = get_name()`.
 _SETS = re.compile(
     rb"^[ \t]*(?:config|cfg|conf|args|opt)\.([\w.]*\bdevice)[ \t]*=[ \t]*(?:[\w.]+\(|[\"']npu[\"'])", re.M
 )
-_STARTS = (b"__main__", b"parse_args(")
-_TRAINS = (b".backward(", b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
+_STARTS = Texts(b"__main__", b"parse_args(")
+_TRAINS = Texts(b".backward(", b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
 #: What loads modules by names that are worked out.
-_LOADS = (
+_LOADS = Texts(
     b"importlib", b"import_module", b"__import__(", b"_target_", b"instantiate(", b"registry", b"Registry", b"REGISTRY",
 )  # fmt: skip
 _LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
@@ -88,7 +89,7 @@ def named_aside(path: str) -> bool:
 def entry_of(data: bytes, path: str) -> Entry:
     """What a Python file says; comments and strings may be taken for imports, which puts less aside."""
     found: tuple[set[str], ...] = (set(), set(), set(), set())
-    for match in _IMPORT.finditer(data):
+    for match in on_lines_with(b"import", _IMPORT, data):
         if (base := match["base"]) is None:
             names = _names(match["whole"])
         else:
@@ -100,7 +101,7 @@ def entry_of(data: bytes, path: str) -> Entry:
         if names:
             found[_when(data, match.start(), len(match["indent"]))].update(names)
     at_once, called, branched, guarded = (tuple(sorted(names)) for names in found)
-    trains, loads, starts = (any(word in data for word in words) for words in (_TRAINS, _LOADS, _STARTS))
+    trains, loads, starts = (words.in_(data) for words in (_TRAINS, _LOADS, _STARTS))
     options = () if named_aside(path) else options_in(data)
     sets = _SETS.findall(data) if b".device" in data and not named_aside(path) else []
     keys = tuple(sorted({each.decode() for each in sets}))
@@ -188,7 +189,7 @@ def _above(data: bytes, at: int, depth: int) -> re.Match[bytes] | None:
 
 def _stands_on_cuda(data: bytes) -> bool:
     """True for a file that imports TensorRT or CUDA's own interface at its top, and trains nothing."""
-    if not any(name in data for name in _BOUND_NAMES) or b".backward(" in data:
+    if not _BOUND_NAMES.in_(data) or b".backward(" in data:
         return False
     return any(holds_whole_files(match[1].decode()) for match in _BOUND.finditer(data))
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from transplt.base.text.memo import Memo, Memoized
+from transplt.flow.attributes import unify_attributes
 from transplt.flow.code import CodeFacts
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import Renaming, Use, decide
 from transplt.flow.entries import Aside, aside_of
 from transplt.flow.entry import Entry
-from transplt.flow.graph import Graph, ancestors, canonical_name, unique_suffixes
+from transplt.flow.graph import Graph, canonical_name, unique_suffixes
 from transplt.flow.key_facts import KeyRead, KeyReads
-from transplt.flow.marks import GENERIC, marks_by_name
+from transplt.flow.marks import marks_by_name
 from transplt.flow.option_defaults import Option
 from transplt.flow.option_defaults import joined as options_joined
 from transplt.flow.placing import Placing
@@ -226,6 +227,16 @@ class ProjectFacts(Memoized):
         found = dict.fromkeys(map(self.path_of, item.imported))
         return tuple(path for path in found if path in self.sources and path != item.path)
 
+    def imports_own(self, module: str, path: str, utf8: bytes) -> bool:
+        """True for a module that the project has itself where a file imports it: under its full name (`basicsr.data`,
+        also where `basicsr` has no `__init__.py`, and its version, which a build writes), below another folder, or
+        beside the file.
+        """
+        package, dot, last = module.rpartition(".")
+        if module in self.modules or (last in _WRITTEN_BY_BUILDS and self._has_parts(package)):
+            return True
+        return bool(dot and self.holds_below(module)) or self.has_beside(module, path, utf8)
+
     def holds_below(self, module: str) -> bool:
         """True when a module of a package lies somewhere in the project: `bert/nvidia/model.py` is nvidia.model."""
         return bool(module) and any(each.endswith(f".{module}") for each in self.modules)
@@ -260,6 +271,7 @@ class ProjectFacts(Memoized):
         """A full name with its module part as the project knows it (`utils.f` may be `src.utils.f`)."""
         known: str | None = self._canonical.get(name)
         if known is None:
+            self._canonical.make_room()
             known = self._canonical[name] = canonical_name(name, self.modules, self.suffixes)
         return known
 
@@ -275,6 +287,8 @@ def _packages(modules: dict[str, str]) -> frozenset[str]:
     return frozenset(found)
 
 
+#: Modules of a package that its build writes.
+_WRITTEN_BY_BUILDS = ("version", "_version")
 #: So many files hand a name on.
 _WAY = 8
 
@@ -324,7 +338,10 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts], graph: Graph) ->
     def name(slot: str) -> str:
         found = known.get(slot)
         if found is None:
-            found = known[slot] = _known(joined, graph, slot)
+            found = _known(joined, graph, slot)
+            if found == slot:
+                found = slot  # one text in memory
+            known[slot] = found
             if found != slot:
                 shared.link(slot, found)  # files go on calling it by the name they know
                 named.extend((found, mark) for mark in marks_by_name(found))
@@ -343,37 +360,9 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts], graph: Graph) ->
     marks: dict[str, set[str]] = {}
     for slot, mark in marked:
         marks.setdefault(shared.find(slot), set()).add(mark)
-    joined.slots = {slot: shared.find(slot) for slot in shared.above}
+    # A slot without marks has none by its component either.
+    joined.slots = {slot: root for slot in shared.above if (root := shared.find(slot)) in marks}
     joined.marks = {root: frozenset(found) for root, found in marks.items()}
-
-
-def unify_attributes(slots: Iterable[str], classes: Iterable[tuple[str, Iterable[str]]]) -> Iterator[tuple[str, str]]:
-    """Pairs of attribute slots that are one: of a class and its bases, and of objects whose class can only be one.
-
-    `n:attr` (an attribute of some object) is that of a class when a single family of classes has an attribute of that
-    name; when several have, nobody can tell whose it is.
-    """
-    above: dict[str, list[str]] = {}
-    for cls, bases in classes:
-        above.setdefault(cls, []).extend(bases)
-    owners: dict[str, set[str]] = {}
-    free: set[str] = set()
-    for slot in slots:
-        if slot.startswith("s:") and "<" not in slot:
-            owner, _, attr = slot[2:].rpartition(".")
-            owners.setdefault(attr, set()).add(owner)
-        elif slot.startswith("n:"):
-            free.add(slot[2:])
-    for attr in sorted(owners):
-        every = owners[attr]
-        roots = set()
-        for owner in sorted(every):
-            inherited = [base for base in ancestors(owner, lambda each: above.get(each, ())) if base in every]
-            yield from ((f"s:{owner}.{attr}", f"s:{base}.{attr}") for base in inherited)
-            if not inherited:
-                roots.add(owner)
-        if len(roots) == 1 and attr in free and attr not in GENERIC:
-            yield f"n:{attr}", f"s:{roots.pop()}.{attr}"
 
 
 def _known(joined: ProjectFacts, graph: Graph, slot: str) -> str:

@@ -79,18 +79,31 @@ class Graph:
     @classmethod
     def join(cls, every: Collection[CodeFacts], canonical: Callable[[str], str], modules: frozenset[str]) -> Graph:
         """The names that the facts of all files tell."""
-        pieces = [piece for facts in every for piece, _ in facts.pieces]
+        texts = dict[str, str]()
+
+        def once(text: str) -> str:
+            """One text in memory for all that are equal: each file has its own ones."""
+            return texts.setdefault(text, text)
+
         joined = cls(
             canonical,
             modules,
-            defined=frozenset(f"{facts.module}.{name}" for facts in every for name in facts.defined),
-            aliases={f"{facts.module}.{local}": target for facts in every for local, target in facts.aliases},
+            defined=frozenset(once(f"{facts.module}.{name}") for facts in every for name in facts.defined),
+            aliases={
+                once(f"{facts.module}.{local}"): once(target) for facts in every for local, target in facts.aliases
+            },
             stars={facts.module: facts.stars for facts in every if facts.stars},
             bases={name: bases for facts in every for name, bases in facts.classes},
             parameters={name: names for facts in every for name, names in facts.parameters},
-            code=frozenset(canonical(piece.name) for piece in pieces if isinstance(piece, Definition)),
         )
-        joined.held = frozenset(joined.slot(piece.slot) for piece in pieces if isinstance(piece, Held))
+        slots, code = dict[Slot, None](), set[str]()
+        for piece in (piece for facts in every for piece, _ in facts.pieces):
+            if isinstance(piece, Definition):
+                code.add(once(canonical(piece.name)))
+            elif isinstance(piece, Held):
+                slots[piece.slot] = None
+        joined.code = frozenset(code)
+        joined.held = frozenset(map(joined.slot, slots))
         return joined
 
     # --- names -------------------------------------------------------------------------------------------------------
@@ -129,6 +142,7 @@ class Graph:
     def _source(self, full: str) -> str | None:
         """What a full name is by the import, or the star, that its module, or that of its owner, has it from."""
         if full not in self._sources:
+            self._sources.make_room()
             self._sources[full] = self._found_source(full)
         known: str | None = self._sources[full]
         return known

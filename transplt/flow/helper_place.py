@@ -274,6 +274,10 @@ def _by_name(project: ProjectFacts, files: Mapping[str, Placing], path: str, nam
     if known and is_library(name):  # not in some folder of it that nobody finds it from
         base, _ = _base(known, name)
         known = "" if base and (package or not _is_below(path, base)) else known
+    elif known and not files[path].extends:
+        base, _ = _base(known, name)
+        inside = base and _in(base, _INIT, "") in files  # of a package: who stands outside has a library of that name
+        known = "" if inside and not _is_below(path, base) else known
     return (known or beside) if package else (beside or known)
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 
+from transplt.flow.attributes import unify_attributes
 from transplt.flow.callees import ABSL_CALLS, OBJECTS, PARSER_CALLS
 from transplt.flow.device_arguments import marked_arguments
 from transplt.flow.device_or_backend import holds_by_form
 from transplt.flow.device_strings import strings_of
-from transplt.flow.facts import ProjectFacts, unify_attributes
+from transplt.flow.facts import ProjectFacts
 from transplt.flow.marks import BACKEND, DEVICE, DEVICE_NAME, marks_by_name
 from transplt.flow.own_names import OwnNames, class_fields
 from transplt.flow.place import Path

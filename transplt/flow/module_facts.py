@@ -21,6 +21,7 @@ from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.asks import is_property, last_name
 from transplt.syntax.modules import import_base, module_name
+from transplt.syntax.names import SELF
 from transplt.syntax.scan import Scan, parent
 
 #: Values in device positions. A file without CUDA words matters to others only if such a value goes by a name that
@@ -50,6 +51,12 @@ _LEADS = Texts(
 _SHORT = 4000
 #: What is imported, by its first name. Of `import a, b` it is the first; wrappers import what they wrap by `from`.
 _IMPORTS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\.|[A-Za-z_]\w*)", re.M)
+#: A function of a file that is not parsed, what stands at the margin of one, and the parts of its parameters.
+_DEFINED = re.compile(rb"^([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)\(([^()]*\bdevice[^()]*)\)", re.M)
+_HEADS = re.compile(rb"^(?:class[ \t]+(\w+)|[^\s#)\]}\"'])", re.M)
+_TEXTS_IN_IT = re.compile(rb"\"[^\"\n]*\"|'[^'\n]*'")
+_NOT_PLAIN = re.compile(rb"[\"'#{]")
+_NAME = re.compile(rb"\s*([A-Za-z_]\w*)\s*(?:[:=]|\Z)")
 
 
 def others_need(data: bytes, mentions_cuda: bool) -> bool:
@@ -150,6 +157,46 @@ def _parameters(slots: Slots) -> tuple[tuple[str, tuple[str, ...]], ...]:
                 found.append((key, names))
                 break
     return tuple(sorted(found))
+
+
+def parameters_in_text(data: bytes, path: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """As `facts_of` says them, of a file that is not parsed: those of functions of the module, and of the methods of
+    its classes, that have a parameter called device.
+    """
+    found = []
+    heads: list[re.Match[bytes]] | None = None
+    indents: dict[str, int] = {}
+    for match in _DEFINED.finditer(data) if b"device" in data else ():
+        names = _parameter_names(match.group(3))
+        if not any(DEVICE in marks_by_name(name) for name in names):
+            continue
+        parts = [match.group(2).decode()]
+        if match.group(1):
+            heads = heads or [*_HEADS.finditer(data)]
+            head = next((each for each in reversed(heads) if each.start() < match.start()), None)
+            owner = head.group(1).decode() if head is not None and head.group(1) else ""
+            if not owner or indents.setdefault(owner, len(match.group(1))) != len(match.group(1)):
+                continue  # a function in a function
+            parts.insert(0, owner)
+        elif names[0] in SELF:
+            names[0] = ""
+        found.append((".".join((module_name(path), *parts)), tuple(names)))
+    return tuple(sorted(found))
+
+
+def _parameter_names(text: bytes) -> list[str]:
+    """The names of positional parameters; none where the text is not as plain as it mostly is."""
+    plain = _TEXTS_IN_IT.sub(b"", text)
+    names: list[str] = []
+    depth = 0
+    for part in plain.split(b",") if not _NOT_PLAIN.search(plain) else ():
+        if not depth and part.strip() and part.strip() != b"/":
+            match = _NAME.match(part)
+            if match is None:
+                break  # what stands behind a star is given by its name
+            names.append(match.group(1).decode())
+        depth += part.count(b"[") - part.count(b"]")
+    return names
 
 
 def _instances(slots: Slots) -> Iterator[tuple[str, str]]:

@@ -59,11 +59,13 @@ class OwnNames:
     def parameters(self) -> dict[str, tuple[str, ...]]:
         """Positional parameters of the functions of this file, and the fields of its data classes, by full name."""
         if self._parameters is None:
-            self._parameters = {
-                self.full_name(self.scan.scopes[node]): names
-                for node in self.scan.functions
-                if (names := parameter_names(node))
-            }
+            self._parameters = {}
+            for function in self.scan.functions:
+                names, scope = parameter_names(function), self.scan.scopes[function]
+                if names and names[0] in SELF and not (scope.parent is not None and scope.parent.kind == "class"):
+                    names = ("", *names[1:])  # a caller gives a plain function its `self` as well: it binds nothing
+                if names:
+                    self._parameters[self.full_name(scope)] = names
             for node in self.scan.classes:
                 if (fields := class_fields(node)) is not None:
                     constructor = f"{self.full_name(self.scan.scopes[node])}.__init__"

@@ -24,7 +24,8 @@ class Place:
     `detail` its name); operator (the name of an operator of the project's own); foreign (the call of another
     library, `detail` its name); prose; help (of a flag, `other` is the call); flag (a command line flag);
     annotation; probe (a name given to getattr, hasattr, `other` is the call); environment (`detail` is the
-    variable); command; kernel (which device a custom operator is for); exported (a name in `__all__`); other.
+    variable); command; kernel (which device a custom operator is for); exported (a name in `__all__`); path (a part
+    of one in the file system); other.
     """
 
     kind: str

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from transplt.base.text.marks import on_lines_with
+
 
 class Placing(NamedTuple):
     """`imported`: names as the file spells them (`pkg.mod`, `.mod`, `pkg.mod.Class`); `guarded`: it has a main guard.
@@ -34,7 +36,8 @@ _COMMENT = re.compile(r"#[^\r\n]*")
 def placing_of(data: bytes) -> Placing:
     """What the text of a file says."""
     found: dict[str, None] = {}
-    for base, taken, plain in _IMPORT.findall(data):
+    for match in on_lines_with(b"import", _IMPORT, data):
+        base, taken, plain = match.groups(b"")
         if plain:
             found.update((name, None) for name in _names(plain))
             continue
@@ -42,7 +45,8 @@ def placing_of(data: bytes) -> Placing:
         found[module] = None
         stem = module if module.endswith(".") else f"{module}."
         found.update((stem + name, None) for name in _names(taken))
-    return Placing(tuple(found), _GUARD.search(data) is not None, extends=b"sys.path" in data)
+    guarded = next(on_lines_with(b"__name__", _GUARD, data), None) is not None
+    return Placing(tuple(found), guarded, extends=b"sys.path" in data)
 
 
 def _names(text: bytes) -> list[str]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from transplt.base.text.memo import Memo
 from transplt.flow import code
 from transplt.flow.graph import Graph
 from transplt.flow.libraries import is_library
@@ -46,7 +47,7 @@ class Reach:
     gates: frozenset[code.Behind] = frozenset()
     needs: dict[code.Piece, str] = field(default_factory=dict)
     guarded: dict[code.Guard, list[code.Step]] = field(default_factory=dict)
-    _known: dict[code.Leading, code.Piece | code.Needs | None] = field(default_factory=dict, compare=False)
+    _known: Memo = field(default_factory=Memo, compare=False, repr=False)  # what references lead to
 
     @classmethod
     def join(
@@ -69,17 +70,19 @@ class Reach:
         joined.extensions = frozenset(name for facts in every for name in facts.extensions)
         joined.host_built = frozenset(name for facts in every for name in facts.host_built)
         joined.cuda_named = frozenset(name for facts in every for name in facts.cuda_named)
+        one = dict[code.Guard, code.Guard]()  # each of them once in memory
         for left, right in (gate for facts in every for gate in facts.gates):
-            joined.guards_of.setdefault(right if right == "cuda" else graph.guard(right), []).append(graph.guard(left))
+            implied, behind = graph.guard(left), right if right == "cuda" else graph.guard(right)
+            joined.guards_of.setdefault(behind, []).append(one.setdefault(implied, implied))
         joined.gates = frozenset(joined._implying(["cuda"]))
-        pieces: dict[code.Piece, list[code.Step]] = {}
+        calls = _Calls()
         guarded: dict[code.Guard, list[code.Step]] = {}
         for piece, steps in (row for facts in every for row in facts.pieces):
             if isinstance(piece, code.Guard):
-                guarded.setdefault(graph.guard(piece), []).extend(steps)
+                guarded.setdefault(graph.guard(piece), []).extend(filter(joined._may_count, steps))
             else:
-                pieces.setdefault(graph.own(piece), []).extend(steps)
-        joined.needs = joined._all_needs(pieces)
+                joined._follow(graph.own(piece), steps, calls)
+        joined.needs = calls.all_needs()
         joined.guarded = {guard: joined._counting(steps) for guard, steps in guarded.items()}
         joined._known.clear()
         return joined
@@ -158,27 +161,22 @@ class Reach:
 
     # --- how it is found ---------------------------------------------------------------------------------------------
 
-    def _all_needs(self, pieces: dict[code.Piece, list[code.Step]]) -> dict[code.Piece, str]:
-        """The pieces that need CUDA whatever the user asks for, and what each needs."""
-        callers: dict[code.Piece, list[code.Piece]] = {}
-        needs: dict[code.Piece, str] = {}
-        for piece in sorted(pieces, key=_place):
-            for step in pieces[piece]:
-                if step.option or any(self.is_gate(guard) for guard in step.guards):
-                    continue
-                ref = self._own(step.ref)
-                found = self._found(ref) if isinstance(ref, code.Leading) else code.Needs(self.why(step))
-                if isinstance(found, code.Piece):
-                    callers.setdefault(found, []).append(piece)
-                elif found is not None and found.what:
-                    needs.setdefault(piece, found.what)
-        queue = sorted(needs, key=_place)
-        for piece in queue:  # grows
-            for caller in callers.get(piece, ()):
-                if caller not in needs:
-                    needs[caller] = needs[piece]
-                    queue.append(caller)
-        return needs
+    def _follow(self, piece: code.Piece, steps: Iterable[code.Step], calls: _Calls) -> None:
+        """What a piece calls, and what it needs by itself, whatever the user asks for."""
+        for step in steps:
+            if step.option or any(self.is_gate(guard) for guard in step.guards):
+                continue
+            ref = self._own(step.ref)
+            found = self._found(ref) if isinstance(ref, code.Leading) else code.Needs(self.why(step))
+            if isinstance(found, code.Piece):
+                calls.callers.setdefault(found, []).append(piece)
+            elif found is not None and found.what:
+                calls.needs.setdefault(piece, found.what)
+
+    def _may_count(self, step: code.Step) -> bool:
+        """False for a step behind a guard that does not count, whatever the pieces need."""
+        ref = self._own(step.ref)
+        return not isinstance(ref, code.Leading) or self._found(ref) is not None
 
     def _counting(self, steps: list[code.Step]) -> list[code.Step]:
         """The steps behind a guard that place values, or need CUDA."""
@@ -202,8 +200,10 @@ class Reach:
     def _found(self, ref: code.Leading) -> code.Piece | code.Needs | None:
         """The piece that a reference leads to, or what it needs where it leaves what anybody can read."""
         if ref not in self._known:
+            self._known.make_room()
             self._known[ref] = self.graph.piece(ref) or self._lost(ref)
-        return self._known[ref]
+        found: code.Piece | code.Needs | None = self._known[ref]
+        return found
 
     def _lost(self, ref: code.Leading) -> code.Needs | None:
         """What a reference without a piece needs: a module that is compiled, or that no file is."""
@@ -270,6 +270,25 @@ class Reach:
         ):
             return False
         return not graph.is_passed_on(module)
+
+
+@dataclass(slots=True)
+class _Calls:
+    """Who calls each piece, and what pieces need by themselves: the first thing that their files name."""
+
+    callers: dict[code.Piece, list[code.Piece]] = field(default_factory=dict)
+    needs: dict[code.Piece, str] = field(default_factory=dict)
+
+    def all_needs(self) -> dict[code.Piece, str]:
+        """The pieces that need CUDA whatever the user asks for, and what each needs."""
+        needs = {piece: self.needs[piece] for piece in sorted(self.needs, key=_place)}
+        queue = [*needs]
+        for piece in queue:  # grows
+            for caller in sorted(self.callers.get(piece, ()), key=_place):
+                if caller not in needs:
+                    needs[caller] = needs[piece]
+                    queue.append(caller)
+        return needs
 
 
 def _place(piece: code.Piece) -> tuple[bool, str]:

@@ -73,6 +73,8 @@ def _if_expression(slots: Slots, above: ast.IfExp, current: ast.AST, path: Path)
 def _operator(slots: Slots, above: ast.BinOp, current: ast.AST, path: Path) -> Ways:
     if isinstance(above.op, (ast.Add, ast.Mod, ast.BitOr)):
         yield Up(above, path)
+    elif isinstance(above.op, ast.Div):
+        yield Place("path")  # no other `/` takes a string
     else:
         yield Place("other", "operand")
 

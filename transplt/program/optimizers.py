@@ -82,9 +82,13 @@ def optimizer_calls(program: Program) -> Iterator[tuple[File, ast.Call, str]]:
 def _stepped(program: Program, file: File, call: ast.Call) -> OptimizerStep | None:
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return None
-    if isinstance(program.definition(file, call.func), FUNCTIONS):
+    held = values_of(program, file, call.func.value)
+    if isinstance(program.definition(file, call.func), FUNCTIONS) and not any(
+        isinstance(value, ast.Call) and kind_of(at, value) is not None and program.callee(at, value) is None
+        for at, value in held
+    ):
         return None  # a method of the program: the steps in it are found by themselves
-    made = [value for _, value in values_of(program, file, call.func.value) if isinstance(value, ast.Call)]
+    made = [value for _, value in held if isinstance(value, ast.Call)]
     scales = any(last_name(value.func).endswith("GradScaler") for value in made)
     if call.args and (scales or "scaler" in last_name(call.func.value).lower()):
         return OptimizerStep(file, call, call.args[0], _closure(program, file, call))

@@ -66,7 +66,7 @@ def _lacking() -> dict[str, tuple[str, ...]]:
 def _refused() -> tuple[dict[str, str], ...]:
     """Rows of calls that the torch of some version with a torch_npu refuses, and not of every one."""
     rows = read_table("support/refused_calls.json")["calls"]
-    return tuple(row for row in rows if row["since"] in TORCH_VERSIONS[1:] and row.get("weighs", True))
+    return tuple(row for row in rows if row.get("since") in TORCH_VERSIONS[1:] and row.get("weighs", True))
 
 
 @cache

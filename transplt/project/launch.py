@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from transplt.base.finding import LAUNCH_OPTION
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.disk.mirror import write_file
 from transplt.report.records import RunResult
@@ -46,7 +45,7 @@ def write_launch(result: RunResult, folder: Path, taken: Collection[str]) -> dic
         name = f"transplt_{name}"
     spawns = any(finding.code == "NPU331" for finding in result.findings)
     whole = any(finding.code == "NPU340" for finding in result.findings)
-    given = [finding.message.partition(LAUNCH_OPTION)[2] for finding in result.findings if finding.code == "NPU330"]
+    given = [finding.detail("option") for finding in result.findings if finding.code == "NPU330"]
     entry, option = result.settings.entry, next(filter(None, given), "")
     options = options_of(folder, [entry, *(record.path for record in result.files if record.path.endswith(".py"))])
     text = launch_script(entry, spawns=spawns, whole=whole, option=option, options=options)

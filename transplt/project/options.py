@@ -20,9 +20,8 @@ from transplt.project.config import Config, find_config
 from transplt.project.own_settings import budget_for
 from transplt.project.pins import asked_versions
 from transplt.project.torch_version import choose_target
-from transplt.rules import adaptors, default_devices
+from transplt.rules import adaptors, default_devices, gpu_words
 from transplt.rules.card_limits import card_named
-from transplt.rules.gpu_words import gpu_words
 from transplt.rules.own_card import ran_on_own_card
 
 _Path = str | os.PathLike[str]
@@ -170,7 +169,7 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
     version = torch.version
     values = {**_given(config), **_given(options), "torch_version": version, "oldest_torch": torch.oldest,
             "base": config.base(folder), "tune": (), "adapt": (), "fixers": (), "codemods": ()}  # fmt: skip
-    values["pins"] = asked_versions(folder, {*gpu_words().packages, *default_devices.packages(), *adaptors.packages()})
+    values["pins"] = asked_versions(folder, {*gpu_words.packages(), *default_devices.packages(), *adaptors.packages()})
     settings = Settings(**values)
     portable = settings.style == "portable"
     if options.style is not None and options.style not in STYLES:

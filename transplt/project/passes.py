@@ -12,6 +12,7 @@ from transplt.disk.manifest import read_manifest
 from transplt.disk.walk import Entry
 from transplt.engine.engine import join_facts
 from transplt.flow.facts import ModuleFacts, ProjectFacts
+from transplt.flow.packed import sharing
 from transplt.project.pool import Died, Pool, share_out
 from transplt.project.unread import Unread, unread_finding
 from transplt.project.worker import FileWorker, Unindexed
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from transplt.project.shares import Shares
 
 _Record = TypeVar("_Record")
+#: From so much Python on what is kept from the first pass for the second costs more memory than it is worth.
+LARGE_TREE_BYTES = 12_000_000
 
 
 def open_pool(worker: FileWorker[Any], jobs: int | Where) -> tuple[Pool | Shares, int]:
@@ -48,15 +51,27 @@ def work_through(
     if not wanted:
         return [], []
     paths = {entry.path for entry in wanted}
+    worker.large = sum(entry.size for entry in indexed if entry.is_python) > LARGE_TREE_BYTES
     opened, number = open_pool(worker, jobs)
     shares = share_out(indexed or wanted, number)
     with opened as pool:
         if indexed:
-            facts = facts_of_files(pool, shares, lost, step)
-            known = [fact for fact in facts.values() if isinstance(fact, ModuleFacts)]
-            pool.set_project(project_of(known, worker.settings, chose_before(worker.root)))
+            pool.set_project(_project_told(worker, pool, shares, lost, step))
         going = [[entry for entry in share if entry.path in paths and entry.path not in lost] for share in shares]
         return finish(worker, pool, wanted, going, lost, step)
+
+
+def _project_told(
+    worker: FileWorker[Any],
+    pool: Pool | Shares,
+    shares: Sequence[Sequence[Entry]],
+    lost: dict[str, Died],
+    step: Callable[[], None],
+) -> ProjectFacts:
+    """What the files say to each other. What each said is gone when this returns."""
+    facts = facts_of_files(pool, shares, lost, step).values()
+    known = [fact for fact in facts if isinstance(fact, ModuleFacts)]
+    return project_of(known, worker.settings, chose_before(worker.root))
 
 
 def chose_before(root: str) -> bool | None:
@@ -83,12 +98,13 @@ def facts_of_files(
 ) -> dict[str, ModuleFacts | Unindexed | None]:
     """The first pass over the files that may have facts; a file of which a worker died goes to `lost`."""
     facts: dict[str, ModuleFacts | Unindexed | None] = {}
+    texts = dict[str, str]()
     for entry, fact in pool.run("index", [[entry for entry in share if entry.has_facts] for share in shares]):
         step()
         if isinstance(fact, Died):
             lost[entry.path] = fact
         else:
-            facts[entry.path] = fact
+            facts[entry.path] = sharing(fact, texts) if isinstance(fact, ModuleFacts) else fact
     return facts
 
 

@@ -123,15 +123,30 @@ class Pool:
             each.close()
 
     def set_project(self, project: Any) -> None:
-        """Sends the facts of the project to all workers, also those that have to be started later."""
+        """Gives the facts of the project to all workers, also those that have to be started later."""
         self._worker.project = project
-        if self._processes:
+        if self._worker.large and _can_fork():
+            self._renew()
+        elif self._processes:
             self._project = pickle.dumps(("project", project), pickle.HIGHEST_PROTOCOL)
             for position, each in enumerate(self._processes):
                 try:
                     each.connection.send_bytes(self._project)
                 except OSError:
                     self._replace(position)
+
+    def _renew(self) -> None:
+        """Starts workers anew, which share with this process what it knows, in place of those that are idle."""
+        for each in self._processes:
+            each.connection.close()
+        for each in self._processes:
+            each.process.join()
+            each.close()
+        gc.freeze()
+        count = len(self._processes)
+        self._processes.clear()
+        for _ in range(count):
+            self._processes.append(self._start())
 
     def run(self, method: str, shares: Sequence[Sequence[Entry]]) -> Iterator[tuple[Entry, Any]]:
         """Calls `FileWorker.<method>` for every entry, each share in its worker; results in no order.

@@ -16,7 +16,6 @@ from transplt.base.errors import UsageError
 from transplt.base.language import Sentence, marked
 from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, TorchTarget
 from transplt.project.asks import NEWER, Ask, Voice, asks_in, voices
-from transplt.project.disagreements import disagreements
 from transplt.project.parts import voices_of_parts
 from transplt.rules.releases import release_of
 from transplt.rules.versions import spans, version_key
@@ -49,6 +48,8 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
         parts = Sentence("the default: parts of the project pin torch of their own")
         why = parts if of_parts else Sentence("the default: no requirement file pins torch")
         return _target(DEFAULT_TORCH_VERSION, "; ".join((why, *unread)) if unread else why)
+    from transplt.project.disagreements import disagreements  # reads lists of packages
+
     target = _together(root, found)
     asks = list(asks_in(found))
     weighed = [f"weighed: {_listed(asks)}"] if len(asks) > 1 else []

@@ -6,13 +6,18 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import transplt
 from transplt.base.text.regular_file import OTHER, read_regular
 from transplt.rules.tables import rules_dir
+
+if TYPE_CHECKING:
+    from transplt.disk.cache_folder import Cache
 
 #: Packages that read the input for us, as distributions are called.
 READERS = (
@@ -27,22 +32,53 @@ _ELSEWHERE = frozenset(
 _METADATA = re.compile(r"(.+?)-([^-]+)(?:-py[\d.]+)?\.(?:dist|egg)-info")
 
 
+#: What changed so many seconds ago may change again without another time: clocks of file systems are coarse.
+_SETTLED = 3
+
+
 @cache
-def versions_digest() -> str:
-    """One digest of all versions; of our own code and rules the content counts. Empty where one is unknown."""
+def versions_digest(known: Cache | None = None) -> str:
+    """One digest of all versions; of our own code and rules the content counts. Empty where one is unknown.
+
+    What is `known` of files of ours that have the size, the times and the number that they had is not read again.
+    """
     readers = _versions_of(READERS)
     if set(readers) != set(READERS):
         return ""
-    ours = (transplt.__version__, sys.version, sorted(readers.items()))
-    digest = hashlib.blake2b(repr(ours).encode(), digest_size=16)
+    tops = [str(Path(transplt.__file__).resolve().parent), str(rules_dir())]
     try:
-        for top in (Path(transplt.__file__).resolve().parent, rules_dir()):
-            for path in _below(str(top)):
-                data = read_regular(path, OTHER)
-                digest.update(f"\0{path[len(str(top)) :]}\0{len(data)}\0".encode("utf-8", "surrogateescape") + data)
+        content = _content(tops) if known is None else _known_content(tops, known)
     except OSError:
         return ""
+    ours = (transplt.__version__, sys.version, sorted(readers.items()), content)
+    return hashlib.blake2b(repr(ours).encode(), digest_size=16).hexdigest()
+
+
+def _content(tops: Sequence[str]) -> str:
+    """The digest of all files below some folders."""
+    digest = hashlib.blake2b(digest_size=16)
+    for top in tops:
+        for path in _below(top):
+            data = read_regular(path, OTHER)
+            digest.update(f"\0{path[len(top) :]}\0{len(data)}\0".encode("utf-8", "surrogateescape") + data)
     return digest.hexdigest()
+
+
+def _known_content(tops: Sequence[str], known: Cache) -> str:
+    """The same, from the cache where it knows the files by what the system says of them, as git's index does."""
+    found, latest = hashlib.blake2b(repr(tops).encode(), digest_size=16), 0
+    for path in (path for top in tops for path in _below(top)):
+        info = os.stat(path)
+        latest = max(latest, info.st_mtime_ns, info.st_ctime_ns)
+        seen = (path, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+        found.update(repr(seen).encode("utf-8", "surrogatepass"))
+    name = found.hexdigest()
+    content = known.read(name, ours=True)
+    if content is None:
+        content = _content(tops)
+        if latest < time.time_ns() - _SETTLED * 10**9:
+            known.write(name, content, ours=True)
+    return content
 
 
 def _below(folder: str) -> Iterator[str]:

@@ -75,7 +75,7 @@ def _why_not(
     inside = sorted((record for record in records if record.path in program), key=lambda record: record.path)
     findings = [finding for record in inside for finding in record.findings]
     for finding in findings:  # also where nothing else was written: what it claimed is left to the other fixers then
-        if finding.code == "NPU992" and (why := MANY_CARDS.why_taken_back(finding.message)):
+        if finding.code == "NPU992" and (why := MANY_CARDS.why_taken_back(finding)):
             return f"{why} ({finding.path})"
     if not any(_is_written(finding) for finding in findings):
         return ""

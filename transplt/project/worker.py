@@ -25,6 +25,7 @@ from transplt.engine.prefilter import worth_a_look
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.python_in import other_facts
 from transplt.flow.facts import ModuleFacts
+from transplt.flow.packed import packed
 from transplt.project.collector import collect_some
 from transplt.project.unread import TOP, Unread
 from transplt.syntax.files import Files
@@ -61,7 +62,8 @@ class FileWorker(Generic[_Record]):
     `keep` is called with `root` and each file, here in the process that worked on it; what it returns goes back. With
     `survey` the edits are not worked out: findings show where they would be. `known` holds what was read before, and
     `files` what was parsed. `budget` is what each pass over a file may cost, for whoever watches the process. `follow`:
-    the file was named, and may be a link; what a walk finds is none.
+    the file was named, and may be a link; what a walk finds is none. Of a `large` tree nothing is kept from the first
+    pass but packed facts: each file is read again.
     """
 
     root: str
@@ -74,6 +76,7 @@ class FileWorker(Generic[_Record]):
     budget: Budget = field(default_factory=Budget)
     known: dict[str, bytes] = field(default_factory=dict)
     files: Files = field(default_factory=Files)
+    large: bool = False
 
     def prepare(self) -> None:
         """Reads the rules, imports the fixers, the editors of other files, and the analysis where it is asked for.
@@ -99,15 +102,19 @@ class FileWorker(Generic[_Record]):
         try:
             stages.enter(stages.READ)
             data = self.known[entry.path] if entry.path in self.known else self.read(entry)
-            if entry.is_python or entry.size < SMALL_SCRIPT_BYTES:  # pictures of notebooks are not kept
+            small = entry.is_python or entry.size < SMALL_SCRIPT_BYTES  # pictures of notebooks are not kept
+            if small and not self.large:
                 self.known[entry.path] = data
-            if self.files.many:
+            files = Files(room=0) if self.large else self.files
+            if files.many or self.large:
                 collect_some()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                if not entry.is_python:
-                    return other_facts(data, entry.path, self.settings, self.files)
-                return engine.index_source(data, entry.path, self.settings, self.files)
+                if entry.is_python:
+                    facts = engine.index_source(data, entry.path, self.settings, files)
+                else:
+                    facts = other_facts(data, entry.path, self.settings, files)
+            return packed(facts) if self.large and facts is not None else facts
         except OSError:
             return None
         except Exception:

@@ -28,7 +28,7 @@ def details(result: RunResult, width: int = 0) -> Iterator[str]:
         len(python), changed=sum(record.changed for record in python), failed=len(result.failed) + len(result.unread),
     )  # fmt: skip
     yield from _codes(result)
-    for finding in sorted(result.apex_levels, key=lambda finding: finding.message.startswith("level O2")):
+    for finding in sorted(result.apex_levels, key=lambda finding: finding.detail("level")):
         yield f"  {shown(finding.path)}:{finding.span.line}: {visible(finding.message)}"
     by_reason: dict[str, list[str]] = {}
     for item in result.left_out:

@@ -64,7 +64,7 @@ def _levels(result: RunResult) -> list[dict[str, Any]]:
     """The level of each program under apex where none was asked for, at its amp.initialize, and why."""
     rows = []
     for finding in result.apex_levels:
-        level = next(level for level in ("O1", "O2") if finding.message.startswith(f"level {level}"))
+        level = finding.detail("level")
         rows.append({"path": finding.path, "line": finding.span.line, "level": level, "why": finding.message})
     return rows
 

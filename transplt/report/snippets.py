@@ -39,9 +39,6 @@ _FORMS = (
 #: A package of another name that is installed with or for the one that is required.
 _PACKAGE = re.compile(r"^instead: ([a-z0-9]+(?:-[a-z0-9]+)+);")
 _REQUIRED = frozenset({"NPU290", "NPU512"})
-#: A pin of a version before the first that works.
-_PINNED = re.compile(r"^the requirement (\S+) \S+ limits it to versions below ([\d.]+), the first version that works")
-_TOO_OLD = "NPU291"
 
 
 class Snippet(NamedTuple):
@@ -69,8 +66,8 @@ def _all(action: Action) -> Iterator[tuple[str, str]]:
     for code, help_ in dict.fromkeys((finding.code, finding.help) for finding in action.findings):
         yield from _of_help(code, help_)
     for finding in action.findings:
-        if finding.code == _TOO_OLD and (found := _PINNED.match(finding.message)):
-            yield _REQUIREMENT, f"{found[1]}>={found[2]}"
+        if wanted := finding.detail("wanted"):
+            yield _REQUIREMENT, wanted
     for code in action.codes[:_MOST_CODES]:
         yield from _of_page(code)
 

@@ -157,7 +157,7 @@ def _happened(result: RunResult) -> Iterator[str]:
 def _levels(result: RunResult) -> Iterator[str]:
     """How many programs got which level under apex."""
     if found := result.apex_levels:
-        second = sum(finding.message.startswith("level O2") for finding in found)
+        second = sum(finding.detail("level") == "O2" for finding in found)
         yield gettext(
             "mixed precision by apex: O2 in {second}, O1 in {first} (NPU773 says why)",
             second=second, first=len(found) - second,

@@ -59,6 +59,22 @@ def _types(table: dict[str, Any], row: int) -> Types:
     return Types(function, argument, frozenset(refuses), takes, frozenset(on_cpu), table["paths"].get(function, ""))
 
 
+def lists_of(function: str) -> dict[Types, tuple[str, ...]]:
+    """What a function of CANN (`aclnnCat`) makes of the types of its arguments, with the cards for which each holds.
+    Empty for one that is not in the table."""
+    table = _table()
+    if all(row[0] != function for row in table["rows"]):
+        return {}
+    found: dict[Types, list[str]] = {}
+    for arguments in table["operators"].values():
+        for by_cards in arguments.values():
+            for cards, row in by_cards.items():
+                if table["rows"][row][0] == function:
+                    held = found.setdefault(_types(table, row), [])
+                    held += [card for card in cards.split() if card not in held]
+    return {types: tuple(cards) for types, cards in found.items()}
+
+
 def refusal(operator: str, dtype: str, card: str, argument: str = ANY) -> Types | None:
     """What refuses a tensor of this type as that argument of an operator; without one, as every one that is computed
     with. None where no source says so."""

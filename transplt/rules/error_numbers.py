@@ -77,10 +77,13 @@ def readings(text: str) -> list[str]:
 
 
 _MEMORY = re.compile(
-    r"NPU out of memory\. Tried to allocate (?P<asked>[\d.]+ \w+).*?(?P<total>[\d.]+) GiB total capacity; "
+    r"NPU out of memory\. Tried to allocate (?P<asked>(?P<size>[\d.]+) (?P<size_unit>\w)\w+).*?"
+    r"(?P<total>[\d.]+) GiB total capacity; "
     r"(?P<used>[\d.]+) (?P<unit>\w)iB already allocated;.*?(?P<free>[\d.]+) (?P<free_unit>\w)iB free; "
     r"(?P<reserved>[\d.]+) (?P<reserved_unit>\w)iB reserved"
 )
+#: What takes more than this share of the card at once is one tensor that should not be made.
+_ONE_TENSOR = 0.4
 _UNITS = {"G": 1.0, "M": 1 / 1024, "K": 1 / 1024**2, "T": 1024.0}
 
 
@@ -92,12 +95,18 @@ def _memory(text: str) -> list[str]:
     total, used = float(match["total"]), float(match["used"]) * _UNITS.get(match["unit"], 1.0)
     free = float(match["free"]) * _UNITS.get(match["free_unit"], 1.0)
     reserved = float(match["reserved"]) * _UNITS.get(match["reserved_unit"], 1.0)
-    others = total - reserved - free
+    size = float(match["size"]) * _UNITS.get(match["size_unit"], 1.0)
+    others, lost = total - reserved - free, reserved - used
     said = f"memory: {match['asked']} were asked for; of {total:.2f} GiB this process holds {used:.2f} GiB in tensors"
     if others > 0.25 * total:
         return [f"{said}; some {others:.1f} GiB are neither its own nor free: another process is on the card"]
-    if reserved - used > 0.2 * total:
-        return [f"{said} and {reserved - used:.2f} GiB more in pieces that it cannot use: fragmented"]
+    if size > _ONE_TENSOR * total:
+        return [
+            f"{said}; a single tensor of that size is mostly the scores of attention that is computed whole (eager), "
+            "logits of a vocabulary in float32, or an index or mask that was expanded"
+        ]
+    if lost > 0.2 * total or (lost > 0.1 * total and lost + free > size):
+        return [f"{said} and {lost:.2f} GiB more in pieces that it cannot use: fragmented"]
     return [f"{said}: it fills the card itself, so that it has to want less"]
 
 

@@ -15,7 +15,8 @@ has
 - `vague`: another error of its kind in the same failure says more;
 - `checks`: its text names the check that fired, and rules/support/error_checks.json what to do for that one;
 - `when`: what decides between causes, each with the `cause` and `do` that hold then: an expression that is found in the
-  text of the failure, or `clue NAME`: the log has that clue;
+  text of the failure, or `clue NAME`: the log has that clue; or the name of a list that errors share, in
+  rules/support/error_forms.json;
 - `asynchronous`: the line and stack at which it is reported may come later than the call that failed.
 """
 
@@ -240,8 +241,14 @@ def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownErro
         tuple(row["predicted_by"]),
         sources.get(row["source"], row["source"]), seen, row.get("form", ""), row.get("asynchronous", False), area,
         row.get("alone", False), row.get("vague", False), row.get("checks", False),
-        tuple(map(_when, row.get("when", ()))),
+        tuple(map(_when, _conditions(row))),
     )  # fmt: skip
+
+
+def _conditions(row: dict[str, Any]) -> list[list[Any]]:
+    rows = row.get("when", [])
+    found: list[list[Any]] = read_table("support/error_forms.json")[rows] if isinstance(rows, str) else rows
+    return found
 
 
 @cache

@@ -205,7 +205,13 @@ class GpuWords:
     flags: tuple[tuple[FlagPlace, GpuWord], ...]
     commands: tuple[tuple[str, tuple[tuple[FlagPlace, GpuWord], ...]], ...]
     literals: tuple[str, ...]
-    packages: tuple[str, ...]
+
+
+@cache
+def packages() -> frozenset[str]:
+    """The packages whose versions the rows ask for; no pattern is compiled for that."""
+    rows: list[dict[str, Any]] = read_table(TABLE)["words"]
+    return frozenset(row[key]["package"] for row in rows for key in ("since", "from") if key in row)
 
 
 @cache
@@ -226,7 +232,6 @@ def gpu_words() -> GpuWords:
         flags,
         tuple((command, tuple(each for each in flags if each[0].command == command)) for command in commands),
         tuple(sorted({literal for row in rows for place in row["places"] for literal in _literals(place)})),
-        tuple(sorted({row[key]["package"] for row in rows for key in ("since", "from") if key in row})),
     )
 
 

@@ -54,8 +54,13 @@ def kernels_among(names: Iterable[str]) -> list[dict[str, Any]]:
 
 def replacement(row: dict[str, Any]) -> str:
     """What takes the place of an operator and what differs, in one line."""
-    instead = " or ".join(row["npu"])
-    return f"{row['name']}: {f'instead {instead}; ' if instead else ''}{row['differs']}"
+    instead = instead_of(row)
+    return f"{instead}; {row['differs']}" if instead else f"{row['name']}: {row['differs']}"
+
+
+def instead_of(row: dict[str, Any]) -> str:
+    """What takes the place of an operator, with its name; empty where nothing does."""
+    return f"{row['name']}: instead {' or '.join(row['npu'])}" if row["npu"] else ""
 
 
 @cache

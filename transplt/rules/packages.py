@@ -30,7 +30,7 @@ _CLAUSE = re.compile(r"(===|==|~=|<=|<|>=|>|!=|\^|~|=)?\s*v?(\d+(?:\.\d+)*)(\.\*
 @dataclass(frozen=True, slots=True)
 class PackageAdvice:
     """What to say about one requirement: code, message, what to do, the name that the package is imported by, and what
-    it blocks where that is not what the page of the code says.
+    it blocks where that is not what the page of the code says; the details of its finding.
     """
 
     code: str
@@ -38,6 +38,7 @@ class PackageAdvice:
     help: str
     package: str = ""
     blocks: str = ""
+    details: tuple[tuple[str, str], ...] = ()
 
 
 @cache
@@ -173,8 +174,8 @@ def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
     message = _MESSAGES.get(row["status"])
     if message is not None and not row.get("quiet"):
         blocks = "later" if row.get("installs") else ""
-        package = row.get("goes_with") or _imported(row)
-        return PackageAdvice(BOUND, message.format(name=name), what_to_do(row), package, blocks)
+        package, details = row.get("goes_with") or _imported(row), (("status", str(row["status"])),)
+        return PackageAdvice(BOUND, message.format(name=name), what_to_do(row), package, blocks, details)
     first = row.get("first")
     if first is None or not _below(versions, _numbers(first)):
         return None
@@ -184,7 +185,7 @@ def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
         "with torch_npu"
     )
     help_text = f"raise the pin; {row['note']}" if row.get("note") else "raise the pin"
-    return PackageAdvice(TOO_OLD, message, help_text, normalised(name))
+    return PackageAdvice(TOO_OLD, message, help_text, normalised(name), details=(("wanted", f"{name}>={first}"),))
 
 
 def advice_on_clone(name: str) -> PackageAdvice | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from transplt.base.text.requirement import Requirement
 from transplt.rules.tables import read_table
 
 #: The index of PyTorch's builds for the CPU, which are those that run beside torch_npu.
 #: Source: github.com/Ascend/pytorch, docs/zh/installation_guide/references/installation_via_pip.md (August 2026).
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+#: Patch versions of Python are below this.
+_PATCHES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +46,17 @@ def release_of(version: str) -> Release:
         return Release()
     row = rows.get(version, {})
     return Release(**{key: str(row.get(key) or "") for key in Release.__dataclass_fields__})
+
+
+def fits(versions: str, pythons: tuple[str, ...]) -> bool:
+    """True where one of some minor versions of Python is allowed (`>=3.6, <3.9`), or it cannot be decided."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    specifier = Requirement("python", versions, 0, 0).specifier
+    if not specifier or not pythons:
+        return True
+    try:
+        allowed = SpecifierSet(specifier)
+    except InvalidSpecifier:
+        return True
+    return any(allowed.contains(f"{python}.{patch}") for python in pythons for patch in range(_PATCHES))

@@ -14,10 +14,14 @@ MATH = "triton.language.math"
 
 @dataclass(frozen=True, slots=True)
 class Libdevice:
-    """The libdevice of the release of triton-ascend that goes with a CANN: its module and its functions."""
+    """The libdevice of the release of triton-ascend that goes with a CANN: its module and its functions.
+
+    `math` are all functions of its `tl.math`, those too that other releases do not have there.
+    """
 
     module: str
     functions: frozenset[str]
+    math: frozenset[str]
 
 
 @cache
@@ -31,7 +35,7 @@ def libdevice_for(torch_version: str) -> Libdevice:
     rows = _table()["modules"]
     major = release_of(torch_version).cann.partition(".")[0]
     row = rows[major if major in rows else max(rows)]
-    return Libdevice(row["module"], frozenset(row["functions"]))
+    return Libdevice(row["module"], frozenset(row["functions"]), math_functions().union(row["math"]))
 
 
 @cache

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, Scan, parent
 
 _Placed = TypeVar("_Placed", bound=ast.expr | ast.stmt)
 
@@ -260,3 +260,8 @@ def defaults_of(args: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
     for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True):
         if value is not None:
             yield arg, value
+
+
+def is_unbound(scan: Scan, name: str) -> bool:
+    """True for a name that a file reads, and that nothing in it gives a value, no star import either."""
+    return name in scan.names and not scan.root.stars and not scan.binds(name)

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 from transplt.base.text.source import Source
 from transplt.trees.positions import (
+    LAYOUT,
+    Argument,
     Change,
     arguments,
     behind_brackets,
@@ -22,6 +24,11 @@ from transplt.trees.transform import CannotRewrite, New, OfText, rewritten
 
 #: Comments of a layout, which belong to the argument before it; the last line end stays.
 _COMMENTS = re.compile(r"(?:[ \t\f]*#[^\r\n]*(\r\n|\r|\n))+")
+
+#: A comma with the rest of its line, and one with a comment there.
+_REST = rb",(?:[ \t\f]|\\\r?\n)*"
+_LINE = re.compile(LAYOUT + _REST + rb"(?:#[^\r\n]*)?(?:\r\n|\r|\n)")
+_COMMENTED = re.compile(LAYOUT + _REST + rb"#[^\r\n]*(?:\r\n|\r|\n)")
 
 
 def with_keyword(name: str, value: str) -> OfText:
@@ -125,6 +132,38 @@ def keyword_replaced(old: str, name: str, value: str) -> OfText:
         raise CannotRewrite(f"the call has no argument {old}")
 
     return in_expression(changes)
+
+
+def without_keyword(name: str) -> OfText:
+    """Leave a keyword argument out; the last one has the comma, or none, that the last one had, and its own comment."""
+
+    def changes(source: Source, node: ast.expr) -> list[Change]:
+        call = expected_call(node)
+        given = arguments(source, call)
+        kept = [index for index, each in enumerate(given) if each.keyword != name]
+        if len(kept) == len(given):
+            return []
+        closing = source.extent(call)[1] - 1
+        if not kept:
+            return [((given[0].start, closing), "")]
+        gone = [index for index in range(kept[-1]) if index not in kept]
+        found: list[Change] = [((given[index].start, given[index + 1].start), "") for index in gone]
+        if kept[-1] + 1 < len(given):
+            found.append((_behind_last(source, given[kept[-1]], given[kept[-1] + 1], given[-1], closing), ""))
+        return found
+
+    return in_expression(changes)
+
+
+def _behind_last(source: Source, last: Argument, following: Argument, end: Argument, closing: int) -> tuple[int, int]:
+    """What goes behind the argument that is the last one then, up to that which was, `end`; a comment of its own stays,
+    and the end of its line is that of the comment.
+    """
+    own = _COMMENTED.match(source.utf8, last.end, following.start)
+    if own is None:
+        return last.end, end.end
+    line = _LINE.match(source.utf8, end.end, closing)
+    return (own.end(), line.end()) if line is not None else (following.start, closing)
 
 
 def without_any_argument() -> OfText:

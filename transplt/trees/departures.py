@@ -1,15 +1,9 @@
-"""What goes: arguments of a call and names of an import. By trees, which say whose a comma and a comment is; where
-there is no comment, by places.
-"""
+"""What goes: arguments of a call and names of an import. By trees, which say whose a comma and a comment is."""
 
 from __future__ import annotations
 
-import ast
-
-from transplt.base.text.source import Source
 from transplt.trees.lazy import cst
-from transplt.trees.positions import Change, arguments, expected_call, in_expression
-from transplt.trees.transform import CannotRewrite, OfText, Transform, expression, text_of
+from transplt.trees.transform import CannotRewrite, Transform
 
 
 def argument_replaced(index: int, keyword: str, value: str) -> Transform:
@@ -41,62 +35,6 @@ def without_arguments(*names: str, first: bool = False) -> Transform:
         return call
 
     return transform
-
-
-def without_keyword(name: str) -> OfText:
-    """Leave a keyword argument out; the last one has the comma, or none, that the last one had."""
-
-    def changes(source: Source, node: ast.expr) -> list[Change]:
-        given = arguments(source, expected_call(node))
-        gone = [each.keyword == name for each in given]
-        if not any(gone):
-            return []
-        kept = [index for index, each in enumerate(gone) if not each]
-        last = kept[-1] if kept else -1
-        ranges = [(given[index].start, given[index + 1].start) for index in range(last) if gone[index]]
-        if last + 1 < len(given):  # what is behind the last one stays
-            ranges.append((given[last].end if kept else given[0].start, given[-1].end))
-        return [(place, "") for place in ranges]
-
-    by_places, by_tree = in_expression(changes), _without_keyword(name)
-
-    def write(text: str) -> str:
-        if "#" not in text and name in text and _holds_one_of_two(text):
-            return by_places.write(text)
-        return text_of(by_tree(expression(text)), text)
-
-    return OfText(write)
-
-
-def _holds_one_of_two(text: str) -> bool:
-    """True for a call with several arguments: one that stays empty keeps less of its layout."""
-    try:
-        node = ast.parse(f"({text}\n)", mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return isinstance(node, ast.Call) and len(node.args) + len(node.keywords) > 1
-
-
-def _without_keyword(name: str) -> Transform:
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != name]
-        if kept and kept[-1] is not call.args[-1]:
-            kept[-1] = _as_last(kept[-1], call.args[-1])
-        return call.with_changes(args=kept)
-
-    return transform
-
-
-def _as_last(arg: cst.Arg, last: cst.Arg) -> cst.Arg:
-    """An argument with the layout of the last one; a comment behind it stays."""
-    between = arg.comma.whitespace_after if isinstance(arg.comma, cst.Comma) else None
-    if not isinstance(between, cst.ParenthesizedWhitespace) or between.first_line.comment is None:
-        return arg.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
-    end = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else None
-    if isinstance(end, cst.ParenthesizedWhitespace):
-        between = end.with_changes(first_line=between.first_line)
-    return arg.with_changes(comma=cst.Comma(whitespace_after=between))
 
 
 def without_first(node: cst.CSTNode) -> cst.CSTNode:

@@ -5,7 +5,7 @@ alternatives, which are tried at every byte, and faster again among the distinct
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 #: A byte of a name stays, any other is a blank.
@@ -29,6 +29,22 @@ def joined(names: Iterable[bytes]) -> str:
 @lru_cache(maxsize=2)
 def _names_of(data: bytes) -> str:
     return joined(names_in(data))
+
+
+def on_lines_with(word: bytes, pattern: re.Pattern[bytes], data: bytes) -> Iterator[re.Match[bytes]]:
+    """The matches of a pattern that begins where a line does and holds `word` in that line, as `finditer` gives them.
+
+    A pattern with `^` is tried at every byte; the lines that hold the word are few.
+    """
+    behind, at = 0, data.find(word)
+    while at >= 0:
+        start, end = data.rfind(b"\n", 0, at) + 1, at + len(word)
+        if start >= behind:
+            match = pattern.match(data, start)
+            if match is not None:
+                yield match
+            behind = match.end() if match is not None else end
+        at = data.find(word, max(behind, end))
 
 
 class Texts:

@@ -11,8 +11,17 @@ _Asked = ParamSpec("_Asked")
 _Found = TypeVar("_Found")
 
 
+#: So many answers about names are kept; a file asks of a thousand names, and for most of them again.
+_MOST = 50_000
+
+
 class Memo(dict[object, Any]):
     """Results by what was asked. It stays in its process: a pickle of it is empty."""
+
+    def make_room(self) -> None:
+        """Begin anew where there are too many: for answers that are as good when they are worked out again."""
+        if len(self) >= _MOST:
+            self.clear()
 
     def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
         return Memo, ()

@@ -26,8 +26,6 @@ _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
 IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU852", "NPU855")
 _REQUIRED, _EXTRA = "NPU290", "NPU512"
 _OWN_DEVICE, _LEADS = "NPU273", "NPU272"
-_DEVICE_OF = re.compile(r" is the device of (\w+), not one of torch")
-_LEADS_TO = re.compile(r"leads to code that needs CUDA \((\w+)")
 _GATES = (_GATE, "NPU279")
 #: What kernels in Triton say to a GPU: where a file holds several such things, they are one port of its kernels.
 _OF_KERNELS = ("NPU56", "NPU57")
@@ -93,8 +91,7 @@ class Groups:
         self._extras = [each for each in known if each.code == _EXTRA and each.open]
         self._whole = {(each.code, package) for each in known if each.open and (package := _whole_package(each))}
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
-        self._placed = {match[1]: each for each in known if each.code == _OWN_DEVICE and each.open
-                        and (match := _DEVICE_OF.search(each.message))}  # fmt: skip
+        self._placed = {_first_word(each.detail("library")) for each in known if each.code == _OWN_DEVICE and each.open}
         #: By file and option: what an extra of the requirements is called after, and is there for.
         self._named_extras = {(each.path, each.option): each for each in known if each.code == _REQUIRED and each.open
                               and each.option == f"the extra {each.api}" and _under(each) != _EXTRA}  # fmt: skip
@@ -115,7 +112,7 @@ class Groups:
         if finding.path in self._images and finding.code in _WITH_THE_IMAGE and finding.edit is None:
             page = _page(IMAGE)
             return Group(Sentence(page.action), IMAGE, "", _blocks(finding, page))
-        if finding.code == _LEADS and (match := _LEADS_TO.search(finding.message)) and match[1] in self._placed:
+        if finding.code == _LEADS and (needed := finding.detail("needs")) and _first_word(needed) in self._placed:
             page = _page(_OWN_DEVICE)
             return Group(Sentence(page.action), _OWN_DEVICE, "", _blocks(finding, page))
         if lock_file(finding.path):
@@ -182,7 +179,7 @@ class Groups:
             unit = kernels.beside(finding.path)
             return self._kernel(unit) if unit is not None else _build(posixpath.dirname(finding.path))
         unit = kernels.named(finding.api, finding.path) if code not in (*_EXTENSIONS, _BUILD) and finding.api else None
-        unit = unit or (kernels.called(finding.message) if code in _GATES else kernels.beside(finding.path))
+        unit = unit or (kernels.called(finding.detail("needs")) if code in _GATES else kernels.beside(finding.path))
         if unit is not None:
             return self._kernel(unit, stops=code in _STOPPING and _blocks(finding, page) == "import")
         if page.by != "extension":
@@ -302,9 +299,15 @@ def aside(finding: Finding) -> bool:
     return finding.aside or named_aside(finding.path)
 
 
+def _first_word(text: str) -> str:
+    """`warp` of `warp.launch, by way of sim.step`."""
+    match = re.match(r"\w+", text)
+    return match[0] if match is not None else ""
+
+
 def _names(finding: Finding) -> list[str]:
-    """The names that the message of a line lists."""
-    return [finding.api, *finding.message.rpartition(" names ")[2].split(", ")]
+    """The names that a line lists."""
+    return [finding.api, *finding.every_detail("name")]
 
 
 @cache
@@ -318,7 +321,8 @@ def _page(code: str) -> Diagnostic:
 def _under(finding: Finding) -> str:
     """The code whose page says what to do about a finding: mostly its own."""
     for row in read_table("support/substitutions.json")["under"]:
-        if finding.code == row["code"] and row["message"] in finding.message:
+        of_status = row.get("status", "") in ("", finding.detail("status"))
+        if finding.code == row["code"] and of_status and finding.api.endswith(row.get("api", "")):
             return str(row["page"])
     return finding.code
 

@@ -22,19 +22,17 @@ _SOURCE_FOLDERS = frozenset({"src", "csrc", "source", "cuda", "cpu", "gpu", "ker
 _ENDINGS = re.compile(r"[_-](cuda|kernels?|cpu|gpu|ext|utils|binding|bindings|ops?|plugin)$", re.IGNORECASE)
 #: The folder for sources alone: what lies below it belongs to the folder above, unless it has a build of its own.
 _SOURCES = "csrc"
-_BINDS = re.compile(r" binds (?:the module |operators of )([\w.]+) to Python: (.+)\Z")
 #: A line of C++, and the names of TensorRT that hold a word of CUDA.
 _NATIVE = "NPU806"
 _OF_ENGINES = re.compile(r"\bnvinfer\d*\b|\bICudaEngine\b|\bdeserializeCudaEngine\b")
 #: What a source is called that gets its name from the build.
 _MACROS = frozenset({"TORCH_EXTENSION_NAME", "NAME"})
-_CALLED = re.compile(r"\(([\w.]+)\)")
+_CALLED = re.compile(r"[\w.]+")
 #: The remark that a source holds kernels or binds names.
 _HOLDS = "NPU557"
 _IMPORTS = "NPU553"
 #: The remark that names an extension and what it is built from.
 _DECLARES = "NPU860"
-_DECLARED = re.compile(r" is built from (.+)\Z")
 _MADE_BY = frozenset({"makefile", "gnumakefile", "cmakelists.txt"})
 #: What setup.py is told by: CUDAExtension, CUDA_HOME, nvcc and .cu files.
 #: What imports an extension, or builds it when the program runs.
@@ -97,7 +95,8 @@ class Kernels:
         known = list(findings)
         native = {each.path for each in known if each.path.lower().endswith(SOURCE_SUFFIXES)}
         #: By path: the kernels in a source, as the remark lists them.
-        self.listed = {each.path: each.message for each in known if each.code == _HOLDS and "kernel" in each.message}
+        listed = ((each.path, each.detail("kernels")) for each in known if each.code == _HOLDS)
+        self.listed = {path: kernels for path, kernels in listed if kernels}
         self._held = [each for each in known if each.code == _HOLDS]
         builds = {each.path for each in known if each.code in _BUILDS and each.open and _is_setup(each.path)}
         builds |= {each.path for each in known if each.code == _DECLARES and _is_setup(each.path)}
@@ -225,10 +224,9 @@ class Kernels:
             native = [unit for unit in native if unit.kernel and unit.folder == folder]
         return native[0] if len(native) == 1 else None
 
-    def called(self, message: str) -> Unit | None:
-        """The unit of the call that a message names in brackets."""
-        match = _CALLED.search(message)
-        return self.named(match[1]) if match is not None else None
+    def called(self, name: str) -> Unit | None:
+        """The unit of what a gate leads to, where that is a call by name."""
+        return self.named(name) if _CALLED.fullmatch(name) else None
 
     def build_above(self, unit: Unit) -> str | None:
         """The folder with the build of sources that no extension of it names, but that stand above its extensions."""
@@ -252,9 +250,10 @@ class Kernels:
         instead: list[str] = []
         for each in self._held:
             if self._by_path.get(each.path) == unit:
-                if (match := _BINDS.search(each.message)) is not None:
-                    bound.append(match[2] if match[1] in _MACROS else f"{match[1]} ({match[2]})")
-                instead += [text for text in each.help.split("; ") if ": instead " in text]
+                if functions := each.detail("functions"):
+                    name = each.detail("binds")
+                    bound.append(functions if name in _MACROS else f"{name} ({functions})")
+                instead += each.every_detail("instead")
         parts = [f"it binds {', '.join(dict.fromkeys(bound))} to Python"] if bound else []
         return "; ".join([*parts, *dict.fromkeys(instead)])
 
@@ -264,9 +263,9 @@ class Engines:
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         known = list(findings)
-        named = [each for each in known if each.code == _NATIVE and _OF_ENGINES.search(f"{each.api} {each.message}")]
-        folders = {posixpath.dirname(each.path) for each in named}
-        bound = {each.path for each in known if each.code == _HOLDS and _BINDS.search(each.message)}
+        lines = [(each.path, [each.api, *each.every_detail("name")]) for each in known if each.code == _NATIVE]
+        folders = {posixpath.dirname(path) for path, names in lines if any(map(_OF_ENGINES.search, names))}
+        bound = {each.path for each in known if each.code == _HOLDS and each.detail("functions")}
         bound |= {each.path for each in known if each.code in _BUILDS | {_DECLARES} and _is_setup(each.path)}
         free = (folder for folder in folders if not any(_within(path, folder) for path in bound))
         self._folders = sorted(filter(None, free))
@@ -286,8 +285,7 @@ class _Owner:
 
 def _declared(finding: Finding, native: Iterable[str]) -> _Extension:
     """The extension that a remark names; its sources are those of the project that end as the build has them."""
-    match = _DECLARED.search(finding.message)
-    listed = match[1].split(", ") if match is not None else []
+    listed = finding.every_detail("source")
     folder = posixpath.dirname(finding.path)
     found: set[str] = set()
     for name in listed:

@@ -51,6 +51,8 @@ _ABOUT: dict[str, tuple[str, ...]] = {
 }
 #: What has to be done, not only known.
 _WORK = frozenset({"channels_last", "fork"})
+#: The argument that a call lacks, where that is what is said of it.
+_MISSING = {"last_batch": "drop_last=True", "pin_memory": "pin_memory=True"}
 #: Where one finding a file says it.
 _ONCE = frozenset({"float64", "deterministic", "int64", "channel_shuffle", "copy_chain", "dynamic_shape"})
 #: And where it says it once for each API.
@@ -96,7 +98,10 @@ def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
 def _note(file: ScannedFile, node: ast.expr | ast.alias, key: str, api: str, more: str = "") -> Note:
     item = _advice()[key]
     level, effort = (Level.MANUAL, Effort.LOW) if key in _WORK else (Level.INFO, None)
-    return Note(file.extent(node), item["code"], level, item["message"] + more, api, item["help"], effort)
+    details = (*((("missing", _MISSING[key]),) if key in _MISSING else ()), *((("also", more),) if more else ()))
+    return Note(
+        file.extent(node), item["code"], level, item["message"] + more, api, item["help"], effort, details=details
+    )
 
 
 def _places(file: ScannedFile, uses: list[Use]) -> Iterator[tuple[ast.expr, str, str]]:

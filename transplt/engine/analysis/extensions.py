@@ -204,13 +204,16 @@ def fallen(files: Collection[ExtensionFacts], graph: Graph, known: dict[str, str
         known,
     )
     callers: dict[str, set[str]] = {}
-    found: dict[str, Fallen] = {}
-    for who, whom in sorted((edge for item in files for edge in item.edges), key=_by_name):
-        extension = judge.extension(whom)
-        if not extension:
+    direct: list[tuple[str, Referred]] = []
+    for edge in (edge for item in files for edge in item.edges):
+        who, whom = edge
+        if not judge.extension(whom):
             callers.setdefault(judge.definition(whom), set()).add(who)
         elif who in graph.defined:
-            found.setdefault(who, Fallen(extension))
+            direct.append(edge)
+    found: dict[str, Fallen] = {}
+    for who, whom in sorted(direct, key=_by_name):
+        found.setdefault(who, Fallen(judge.extension(whom)))
     queue = deque(found)
     while queue:
         name = queue.popleft()
@@ -221,15 +224,18 @@ def fallen(files: Collection[ExtensionFacts], graph: Graph, known: dict[str, str
                 found[who] = Fallen(found[name].extension, (name, *found[name].way)[:4])
                 queue.append(who)
     certain = dict(found)
-    for who, whom in sorted((edge for item in files for edge in item.maybe), key=_by_name):
+    perhaps: list[tuple[tuple[str, Referred], Fallen]] = []
+    for edge in (edge for item in files for edge in item.maybe):
+        who, whom = edge
         if who in found or who not in graph.defined:
             continue
-        extension = judge.extension(whom)
-        name = "" if extension else judge.definition(whom)
-        if extension:
-            found[who] = Fallen(extension, certain=False)
-        elif name in certain:
-            found[who] = Fallen(certain[name].extension, (name, *certain[name].way)[:4], certain=False)
+        if extension := judge.extension(whom):
+            perhaps.append((edge, Fallen(extension, certain=False)))
+        elif certain and (name := judge.definition(whom)) in certain:
+            why = certain[name]
+            perhaps.append((edge, Fallen(why.extension, (name, *why.way)[:4], certain=False)))
+    for (who, _), fallen_so in sorted(perhaps, key=lambda each: _by_name(each[0])):
+        found.setdefault(who, fallen_so)
     return found
 
 

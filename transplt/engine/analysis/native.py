@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from transplt.base.finding import Finding, Level, Span
-from transplt.rules.kernels import kernels_among, replacement
+from transplt.rules.kernels import instead_of, kernels_among, replacement
 
 CODE = "NPU557"
 _MODULE = re.compile(rb"\bPYBIND11_MODULE\s*\(\s*(\w+)")
@@ -28,12 +28,14 @@ def findings_of(data: bytes, path: str) -> Iterator[Finding]:
             name = match[1].decode("ascii")
             shown = f"{what}{name}" if what.endswith(".") else f"{what} {name}"
             message = f"this source binds {shown} to Python" + (f": {_listed(operators)}" if operators else "")
-            yield _finding(data, path, match.start(), message, name, [*operators, name])
+            binds = (("binds", shown.rpartition(" ")[2]), *((("functions", _listed(operators)),) if operators else ()))
+            yield _finding(data, path, match.start(), message, name, [*operators, name], binds)
     kernels = [match for match in _KERNEL.finditer(data) if match[1] not in (b"void", b"__launch_bounds__")]
     if kernels:
         names = sorted({match[1].decode("ascii") for match in kernels})
         message = f"{len(names)} CUDA kernel{'s' if len(names) > 1 else ''}: {_listed(names)}"
-        yield _finding(data, path, kernels[0].start(), message, names[0], [*names, *_stems(path)])
+        said = (("kernels", message),)
+        yield _finding(data, path, kernels[0].start(), message, names[0], [*names, *_stems(path)], said)
 
 
 def _listed(names: list[str]) -> str:
@@ -47,9 +49,12 @@ def _stems(path: str) -> list[str]:
     return [name.partition(".")[0], folder.rpartition("/")[2]]
 
 
-def _finding(data: bytes, path: str, at: int, message: str, name: str, called: list[str]) -> Finding:
+def _finding(
+    data: bytes, path: str, at: int, message: str, name: str, called: list[str], details: tuple[tuple[str, str], ...]
+) -> Finding:
     line = data.count(b"\n", 0, at) + 1
     span = Span(line, 1, line, 1, at, at)
     known = kernels_among(called)
     help_text = "; ".join(replacement(row) for row in known) or _HELP
-    return Finding(path, span, CODE, Level.INFO, message, name, help=help_text)
+    details += tuple(("instead", text) for row in known if (text := instead_of(row)))
+    return Finding(path, span, CODE, Level.INFO, message, name, help=help_text, details=details)

@@ -38,14 +38,11 @@ def notes_of(file: ScannedFile, project: ProjectFacts) -> list[Note]:
             modules = [node.module]
         for module in modules:
             name = _known_head(module)
-            if name and name not in found and not _is_own(file, project, module):
+            own = module.partition(".")[0] in project.packages
+            own = own or project.imports_own(module, file.scan.path, file.source.utf8)
+            if name and name not in found and not own:
                 found[name] = _note(file, node, name, known[name])
     return list(found.values())
-
-
-def _is_own(file: ScannedFile, project: ProjectFacts, module: str) -> bool:
-    root = module.partition(".")[0]
-    return root in project.packages or project.has_beside(module, file.scan.path, file.source.utf8)
 
 
 @cache

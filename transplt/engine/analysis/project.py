@@ -74,7 +74,9 @@ def join(facts: Iterable[SupportFacts], library: Mapping[str, str]) -> SupportPr
 
 
 def _passed_on(graph: Graph) -> Iterator[str]:
-    """The full names under which modules pass on what they import, by themselves or by a star."""
+    """The full names under which modules pass on what they import, by themselves or by a star; a module of a package
+    is what its name says, whatever a star brings under that.
+    """
     yield from graph.aliases
     imported: dict[str, list[str]] = {}
     for name in graph.aliases:
@@ -82,7 +84,8 @@ def _passed_on(graph: Graph) -> Iterator[str]:
         imported.setdefault(module, []).append(last)
     for module in graph.stars:
         for source in ancestors(module, lambda each: map(graph.canonical, graph.stars.get(each, ()))):
-            yield from (f"{module}.{last}" for last in imported.get(source, ()))
+            names = (f"{module}.{last}" for last in imported.get(source, ()))
+            yield from (name for name in names if name not in graph.modules)
 
 
 def _importable(project: SupportProject) -> dict[str, str]:

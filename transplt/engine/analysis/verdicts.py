@@ -16,6 +16,7 @@ from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.edit import Note
 from transplt.engine.analysis.api_uses import Use
 from transplt.engine.analysis.scanned_file import ScannedFile
+from transplt.flow.cuda_builds import BUILDERS, names_cpp_alone
 from transplt.flow.npu_choices import HANDLED
 from transplt.rules import support_tables as tables
 from transplt.rules.rule_set import RuleSet
@@ -118,6 +119,9 @@ def _unsupported(file: ScannedFile, use: Use, weighed: Weighed) -> Note:
     extent = file.extent(use.node)
     if file.receivers.loads_data(use.node):
         message += "; here it is in code that loads data on the CPU"
+        return Note(extent, UNSUPPORTED, Level.INFO, message, use.api)
+    if use.api in BUILDERS and names_cpp_alone(file.source.utf8):
+        message += "; here it compiles C++ for the host"
         return Note(extent, UNSUPPORTED, Level.INFO, message, use.api)
     ways = [] if weighed.lacks else ["only the documentation says so"]
     later = [v for v in tables.supported_in(use.api) if TORCH_VERSIONS.index(v) > TORCH_VERSIONS.index(version)]
@@ -231,7 +235,11 @@ def _add(
 
 def _quiet(file: ScannedFile, code: str, kept: tuple[list[Use], str, str]) -> Note:
     uses, message, help_text = kept
-    return Note(file.extent(uses[0].node), code, Level.INFO, f"{message}{also(uses)}", uses[0].api, help_text)
+    more = also(uses)
+    return Note(
+        file.extent(uses[0].node), code, Level.INFO, f"{message}{more}", uses[0].api, help_text,
+        details=(("also", more),) if more else (),
+    )  # fmt: skip
 
 
 def also(uses: list[Use]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from transplt.base.finding import Finding
@@ -18,7 +17,6 @@ _ROTARY = "NPU762"
 #: They replace the name that is called; what they write elsewhere is beside the point.
 _OPTIMIZERS = ("NPU750", "NPU751")
 _LOADERS = ("NPU756", "NPU757")
-_WITHOUT = re.compile(r"without (\w+=True)")
 
 
 def still_there(notes: Iterable[Note], found: Iterable[Finding]) -> list[Note]:
@@ -44,7 +42,7 @@ def left_over(notes: Iterable[Note], found: Iterable[Finding], source: Source, s
         start, end = note.extent
         if note.code in _OF_PLACES:
             end = max(end, whole.get(start, end) if note.code == "NPU701" else end)
-            elsewhere = "also in line" in note.message
+            elsewhere = bool(note.detail("also"))
             if not elsewhere and any((a < end and start < b) or a == b == start for a, b in spans):
                 continue
             if not elsewhere and start in starts and note.api.startswith(("torch.optim.", "torch.nn.utils.")):
@@ -59,9 +57,9 @@ def left_over(notes: Iterable[Note], found: Iterable[Finding], source: Source, s
 
 def _given_now(note: Note, loaders: list[Finding]) -> bool:
     """True for `without drop_last=True` and the like where the call has got it."""
-    missing = _WITHOUT.search(note.message)
-    return missing is not None and any(
+    missing = note.detail("missing")
+    return bool(missing) and any(
         note.extent[0] < finding.span.start < note.extent[1]
-        and missing[1] in (finding.edit.after if finding.edit else "")
+        and missing in (finding.edit.after if finding.edit else "")
         for finding in loaders
     )

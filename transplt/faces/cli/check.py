@@ -234,9 +234,10 @@ def _cache(reported: bool) -> Cache | None:
     from transplt.project.versions import versions_digest
 
     try:
-        if not versions_digest():
+        cache = Cache.of_user()
+        if not versions_digest(cache):
             raise NoCache("the versions of the packages that read files cannot be told")
-        return Cache.of_user()
+        return cache
     except NoCache as why:
         if reported:
             to_stderr(f"nothing is cached: {why}")

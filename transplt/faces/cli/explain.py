@@ -31,7 +31,7 @@ from transplt.rules.reasons import reasons
 from transplt.rules.versions import spans
 
 if TYPE_CHECKING:
-    from transplt.engine.analysis.known import Fact
+    from transplt.engine.analysis.known_apis import Fact
 
 _CODE = re.compile(r"NPU[0-9]+|[A-Z]{1,3}[0-9]{3,}", re.IGNORECASE)
 _MOST_CHARACTERS = 80

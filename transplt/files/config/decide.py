@@ -198,7 +198,8 @@ def _unread(value: Value, spelled: _Spelled, why: str, help_: str) -> Note:
     what = "device" if spelled.mark == DEVICE else "backend"
     message = f"{_shown(value)}: {value.text} may be a {what}" + (f": {why}" if why else "")
     help_ = help_ or f"write {spelled.new} if it is used as a {what}; otherwise leave it"
-    return Note(value.whole, UNREAD, Level.MANUAL, message, value.text, help_, Effort.LOW)
+    details = (("key", _shown(value)),)
+    return Note(value.whole, UNREAD, Level.MANUAL, message, value.text, help_, Effort.LOW, details=details)
 
 
 def _shown(value: Value) -> str:

@@ -39,6 +39,14 @@ def of_older_python(asked: Requirement, text: str, releases: Releases) -> Note:
     )  # fmt: skip
 
 
+def without_python(extent: Extent, message: str, releases: Releases) -> Note:
+    """A finding for a Python that the torch of the migration has no wheels for."""
+    return Note(
+        extent, PYTHON, Level.MANUAL, f"{message}, for which torch_npu {releases.torch_npu} has no wheels",
+        api="python", effort=Effort.MEDIUM, help=f"it has them for Python {', '.join(releases.pythons)}",
+    )  # fmt: skip
+
+
 def in_bytes(text: str, found: Iterable[Found]) -> Finds:
     """What was found, with places in bytes for places in characters."""
     if text.isascii():

@@ -10,7 +10,7 @@ import re
 
 from transplt.base.finding import Effort, Level
 from transplt.base.text.requirement import Requirement, normalised
-from transplt.edits.edit import Edit, Finds, Note
+from transplt.edits.edit import Edit, Extent, Finds, Note
 from transplt.files.dependencies.codes import (
     ADDED,
     CUDA_OUT,
@@ -21,10 +21,11 @@ from transplt.files.dependencies.codes import (
     in_bytes,
     of_older_python,
     shifted,
+    without_python,
 )
 from transplt.files.dependencies.indexes import has_cpu_index, index_changes, names_cuda_index
 from transplt.files.dependencies.others import is_for_others
-from transplt.files.dependencies.pythons import python_of_wheel
+from transplt.files.dependencies.pythons import python_of_image, python_of_wheel
 from transplt.files.dependencies.versions import (
     BUILDS,
     TORCH,
@@ -38,7 +39,7 @@ from transplt.files.dependencies.versions import (
 from transplt.files.document import Document
 from transplt.files.install_commands import InstallCommand, install_commands
 from transplt.files.requirements import LARGEST
-from transplt.rules.releases import CPU_INDEX
+from transplt.rules.releases import CPU_INDEX, fits
 
 #: What a CI service runs: mostly on hosts with neither GPU nor NPU.
 _SERVICES = re.compile(r"(?:^|/)(?:\.(?:github|circleci|buildkite)/|(?:\.gitlab-ci|\.travis|azure-pipelines)[^/]*$)")
@@ -54,6 +55,16 @@ def changes(document: Document) -> Finds:
     """The changes of all commands of a document."""
     if len(document.utf8) <= LARGEST and not is_for_others(document.path):
         yield from install_line_changes(document, 0, len(document.utf8))
+
+
+def of_image(document: Document, name: str, extent: Extent) -> Finds:
+    """A finding for the base image of a recipe that installs torch, where torch_npu has no wheels for its Python."""
+    python, releases = python_of_image(name), Releases.of(document)
+    if not python or releases is None or not releases.pythons or python in releases.pythons:
+        return
+    asked = (each for command in install_commands(document.utf8.decode()) for each in command.requirements)
+    if any(normalised(each.name) in TORCH for each in asked):
+        yield without_python(extent, f"the base image {name} has Python {python}", releases)
 
 
 def broken(document: Document, changed: Document) -> str:
@@ -150,6 +161,11 @@ def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
     asked = command.requirements
     torch = next((each for each in asked if normalised(each.name) in TORCH), None)
     cuda = [each for each in asked if normalised(each.name) not in TORCH and is_part_of_cuda(each.name)]
+    for each in asked:
+        if each.name == "python" and not fits(each.versions, releases.pythons):
+            yield without_python(each.whole, f"the environment has python{each.versions}", releases)
+    if nightly := next((each for each in asked if normalised(each.name).startswith("pytorch-nightly")), None):
+        yield _not_added(nightly, releases, "this is a nightly build, or one for another device")
     if torch is None:
         if len(cuda) < len(asked):
             for each in cuda:
@@ -175,7 +191,7 @@ def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
         )  # fmt: skip
         return
     message = f"torch {releases.torch} and torch-npu {releases.torch_npu} come from pip; CUDA's packages go"
-    yield Edit((command.start, command.end), MOVED, message, " ".join(new), api="torch", help=added_help(releases))
+    yield Edit((command.start, command.end), MOVED, message, " ".join(new), api=TORCH_NPU, help=added_help(releases))
 
 
 def _not_added(torch: Requirement, releases: Releases, why: str) -> Note:

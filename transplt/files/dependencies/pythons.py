@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 from transplt.base.text.requirement import Requirement, ceiling, normalised
 from transplt.rules.companions import first_wheel
 
-#: Patch versions of Python are below this.
-_PATCHES = 40
 _TAG = re.compile(r"-cp([23])(\d{1,2})-")
 #: A clause that bounds from above; `==1.18.*` ends before 1.19.
 _BOUND = re.compile(r"(==|===|<=|<|~=)(\d[\w.]*?)(?:\.\*)?")
@@ -17,6 +15,14 @@ _TOML = re.compile(r"^[ \t]*(?:requires-python|python)[ \t]*=[ \t]*([\"'])(.+?)\
 _PIPFILE = re.compile(r"^[ \t]*python_(?:full_)?version[ \t]*=[ \t]*([\"'])(.+?)\1", re.M)
 _CFG = re.compile(r"^python_requires[ \t]*=[ \t]*(\S[^\n#;]*)", re.M)
 _CONDA = re.compile(r"^[ \t]*-[ \t]+[\"']?(?:[\w./-]+::)?python[ \t]*([<>=!~][^\s\"'#]*(?:[ \t]*,[^\s\"'#]*)*)", re.M)
+#: An image with a Python, for what is installed in it.
+_IMAGE = re.compile(r"(?:docker\.io/)?(?:library/)?python:(3\.\d+)[\w.-]*")
+
+
+def python_of_image(name: str) -> str:
+    """The minor version of Python of an image that is made for it (`python:3.8-slim`); empty for any other."""
+    match = _IMAGE.fullmatch(name)
+    return match[1] if match is not None else ""
 
 
 def pythons_asked_for(text: str, name: str) -> Iterator[tuple[str, int, int]]:
@@ -36,20 +42,6 @@ def pythons_asked_for(text: str, name: str) -> Iterator[tuple[str, int, int]]:
         if pattern is _PIPFILE and re.fullmatch(r"3\.\d+", versions):
             versions += ".*"
         yield versions, match.start(group), match.end(group)
-
-
-def fits(versions: str, pythons: tuple[str, ...]) -> bool:
-    """True where one of the minor versions is allowed, or it cannot be decided."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    specifier = Requirement("python", versions, 0, 0).specifier
-    if not specifier or not pythons:
-        return True
-    try:
-        allowed = SpecifierSet(specifier)
-    except InvalidSpecifier:
-        return True
-    return any(allowed.contains(f"{python}.{patch}") for python in pythons for patch in range(_PATCHES))
 
 
 def python_of_wheel(asked: Requirement, text: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from transplt.base.finding import Effort, Level
 from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Edit, Extent, Finds, Found, Note, extent_of
+from transplt.files.dependencies.codes import PYTHON as OLDER_PYTHON
 from transplt.files.document import Document
 from transplt.files.documents.blocks import PYTHON, Block, blocks
 from transplt.files.kind import FileKind
@@ -93,6 +94,8 @@ def _reported(
     for each in found:
         if not isinstance(each, (Edit, Note)) or (isinstance(each, Note) and each.level is not Level.MANUAL):
             continue
+        if each.code == OLDER_PYTHON:
+            continue  # a Python is none of CUDA's
         start = extent_of(each)[0]
         if any(a <= start < b for a, b in lines):
             places.append(start)

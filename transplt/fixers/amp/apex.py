@@ -151,7 +151,7 @@ def _amp(writer: Writer) -> str:
     for local, bindings in sorted(writer.work.scan.root.bindings.items()):
         if {binding.target for binding in bindings} == {"apex.amp"}:
             return local
-    if not writer.bound("amp"):
+    if not writer.bound("amp") and "amp" not in writer.work.scan.names:
         writer.imports("from apex import amp")
         return "amp"
     name = writer.new_name("apex_amp")
@@ -173,7 +173,7 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
             level, scale = f"{options}.opt_level", f"{options}.loss_scale"
     if apex.decided:
         do = "--opt-level asks for a level; what cannot be right under it gets nothing then"
-        writer.remark(place.after, APEX_LEVEL, apex.decided, do)
+        writer.remark(place.after, APEX_LEVEL, apex.decided, do, (("level", apex.level),))
     given += [f"opt_level={level}", f"loss_scale={scale}"]
     if apex.loose:
         why = f"gradients are not combined in one tensor: {apex.loose}"

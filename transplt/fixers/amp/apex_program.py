@@ -15,6 +15,7 @@ from transplt.fixers.amp.apex_forward import float_of_its_own
 from transplt.fixers.amp.apex_place import Initialization, Problem, Refused, find_place, origin_of
 from transplt.fixers.amp.reading import NO_CARD, makes_models
 from transplt.fixers.amp.steps import no_step
+from transplt.fixers.amp.unbound import said_of, unbound_for
 from transplt.program.cards import on_card
 from transplt.program.layers import left_out_at_times
 from transplt.program.loops import loops_around
@@ -119,6 +120,7 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         check_lines(file, statement(call))
     for node in (place.after, *place.moved):
         check_lines(place.file, node)
+    _check_amp(program, [*passes, (place.file, place.after)])
     for at, freed in thawed_late(program):
         if not early(program, at, freed, place):
             why = "parameters are freed here while the program trains, and apex unscales those that it began with"
@@ -139,6 +141,14 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         apex.loose = f"{left_out[0].path}:{left_out[1].lineno} has a layer that some steps leave out"
     _clips(apex, passes, level)
     return apex
+
+
+def _check_amp(program: Program, written: list[tuple[File, ast.AST]]) -> None:
+    """No file reads an amp of its own, without an import, where something is written."""
+    for file in program.files:
+        scopes = [enclosing_function(node) or file.scan.tree for at, node in written if at is file]
+        if (read := unbound_for(file, scopes)) is not None:
+            raise Refused(file, read, *said_of(read))
 
 
 def _shared(program: Program, place: Initialization, optimizers: list[Variable]) -> ast.Call | None:

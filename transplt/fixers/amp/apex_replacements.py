@@ -60,8 +60,7 @@ def _withdraw_replaced(writer: Writer, done: list[ast.expr]) -> None:
     named: list[ast.Name | ast.Attribute] = [node for every in work.scan.names.values() for node in every]
     named += [node for every in work.scan.attributes.values() for node in every]
     kept = {work.names.qualified(node) for node in named if isinstance(node.ctx, ast.Load) and node not in done}
-    gone = tuple(f"{name} " for name in names - kept)
-    work.withdraw_notes(lambda note: note.code == "NPU510" and note.message.startswith(gone or ("\n",)))
+    work.withdraw_notes(lambda note: note.code == "NPU510" and note.api in names - kept)
 
 
 def _optimizer(writer: Writer, call: ast.Call, name: str, done: list[ast.expr]) -> None:

@@ -1,15 +1,16 @@
 """Whether the mixed precision of an output holds: what it names is made before, and every scaled loss gets its step.
 
-`unsound(path, data)` reads the output alone, and knows nothing of how it was written.
+`unsound` reads the output alone, and knows nothing of how it was written.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from transplt.base.text.source import UnreadableSource
+from transplt.fixers.amp.unbound import unbound_amp
 from transplt.program.loops import lifted
 from transplt.program.program import enclosing_function
 from transplt.syntax.asks import begins, block_of, by_place, ends
@@ -27,8 +28,10 @@ class _Scaler:
     calls: list[tuple[str, ast.Call]] = field(default_factory=list)
 
 
-def unsound(path: str, data: bytes) -> str:
-    """Why the mixed precision of an output does not hold, empty when it does."""
+def unsound(path: str, data: bytes, unbound: Collection[str] = ()) -> str:
+    """Why the mixed precision of an output does not hold, empty when it does. `unbound` are the names that its source
+    reads without a value.
+    """
     try:
         file = File.of(path, data)
     except UnreadableSource:
@@ -37,7 +40,7 @@ def unsound(path: str, data: bytes) -> str:
         why = _unpaired(text, scaler) or _unbound(file, text, scaler) or _twice(text, scaler)
         if why:
             return why
-    return _amp(file)
+    return _amp(file, unbound)
 
 
 def _scalers(file: File) -> dict[str, _Scaler]:
@@ -136,14 +139,12 @@ def _twice(text: str, scaler: _Scaler) -> str:
     return ""
 
 
-def _amp(file: File) -> str:
+def _amp(file: File, unbound: Collection[str]) -> str:
     """amp of apex is imported above its uses, and amp.initialize has run in front of scaled losses of its block."""
-    for name in ("scale_loss", "master_params", "initialize"):
-        for node in file.scan.attributes.get(name, ()):
-            if not isinstance(node.value, ast.Name) or not node.value.id.endswith("amp"):
-                continue
-            if file.names.lookup(node.value.id, file.scan.scope_of(node)) is None:
-                return f"line {node.lineno}: {node.value.id} is not imported"
+    for node in unbound_amp(file):
+        name = ast.unparse(node.value)
+        if name not in unbound:
+            return f"line {node.lineno}: {name} is not imported"
     made = [statement(node) for node in file.scan.attributes.get("initialize", ()) if _is_amp(node)]
     for node in file.scan.attributes.get("scale_loss", ()):
         here = [item for item in made if enclosing_function(item) is enclosing_function(node)]

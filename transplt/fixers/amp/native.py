@@ -23,6 +23,7 @@ from transplt.fixers.amp.shape import Backward, Problem, Unit, find_units
 from transplt.fixers.amp.sigmoids import in_float32, unsafe_under_autocast, write_float32
 from transplt.fixers.amp.spelling import Spelling, spelling_of
 from transplt.fixers.amp.theme import wanted, writer_for
+from transplt.fixers.amp.unbound import said_of, unbound_for
 from transplt.program.cards import on_card
 from transplt.program.program import enclosing_function, text_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
@@ -122,6 +123,8 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
     found = [problem for problem in unit.problems if spelling.scales or not problem.scaling]
     if found:
         return found
+    if (read := unbound_for(unit.file, unit.scopes)) is not None:
+        found.append(Problem(read, *said_of(read)))
     node = unsafe_under_autocast(unit)
     if node is not None:
         found.append(

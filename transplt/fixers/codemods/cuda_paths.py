@@ -75,6 +75,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
                 api=edit.api,
                 help="port the CUDA code, or remove its callers",
                 effort=Effort.MEDIUM,
+                details=(("needs", answer.why),),
             )
         elif answer.followed:
             yield work.note(
@@ -85,6 +86,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
                 api=edit.api,
                 help="check that the other branch is right on the NPU; port the CUDA code if you need its speed",
                 effort=Effort.MEDIUM,
+                details=(("needs", answer.why),),
             )
         else:
             yield work.note(

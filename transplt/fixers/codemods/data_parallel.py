@@ -13,7 +13,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.helper import helper, in_file
 from transplt.edits.new_names import new_names
 from transplt.edits.parting import can_part
-from transplt.edits.unused import drop_unused
+from transplt.edits.unused import drop_unused, is_exported
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.codemods.whole_objects import parts_saved, saved_objects
@@ -76,7 +76,9 @@ def goes_in(work: Work, node: ast.ClassDef) -> Finds:
 
 @fixer.on(ast.Module)
 def imports_of_it(work: Work, tree: ast.Module) -> Finds:
-    """An import of the class by its name: each use speaks for itself, and what no use needs any more goes."""
+    """An import of the class by its name: each use speaks for itself, and what no use needs any more goes. One that
+    no file uses is only an import.
+    """
     imported = [
         (node, alias, alias.asname or alias.name)
         for node in work.scan.imports
@@ -88,7 +90,11 @@ def imports_of_it(work: Work, tree: ast.Module) -> Finds:
         return
     used = work.scan.names
     # A note covers the statement, its name, or all from the one to the other, where it is the first of several.
-    ends = [(*work.source.extent(node), *work.source.extent(alias)) for node, alias, name in imported if name in used]
+    ends = [
+        (*work.source.extent(node), *work.source.extent(alias))
+        for node, alias, name in imported
+        if name in used or (work.project.known and not is_exported(work, name))
+    ]
     covered = {pair for start, end, first, last in ends for pair in ((start, end), (start, last), (first, last))}
     work.withdraw_notes(lambda note: note.code == "NPU507" and note.extent in covered)
     done = [edit.node for edit in work.rewrites if edit.group == fixer.code and isinstance(edit.node, ast.expr)]

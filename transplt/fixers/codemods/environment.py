@@ -329,7 +329,9 @@ def _command(work: Work, node: ast.Constant) -> Finds:
     source = work.source.slice(*work.source.extent(outer))
     if not is_run or len(names) > 1 or reason or not one_plain_literal(source, [variable.name]):
         help_ = reason or "; ".join(f"{name} becomes {variables()[name].npu}" for name in names)
-        yield work.note(outer, "NPU221", f"a command sets {', '.join(names)}", help=help_, effort=Effort.LOW)
+        details = tuple(("name", name) for name in names)
+        said = f"a command sets {', '.join(names)}"
+        yield work.note(outer, "NPU221", said, help=help_, effort=Effort.LOW, details=details)
         return
     yield Edit(
         outer,

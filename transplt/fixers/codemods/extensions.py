@@ -79,14 +79,16 @@ def _declared(work: Work, call: ast.Call) -> Finds:
         if not sources and any(word.endswith(".pyx") for word in words):
             return
         message = f"the extension {name} is built from {', '.join(sources) or _FOUND_LATER}"
-        yield work.note(call.func, "NPU860", message, level=Level.INFO, api=name)
+        details = tuple(("source", each) for each in sources)
+        yield work.note(call.func, "NPU860", message, level=Level.INFO, api=name, details=details)
 
 
 def _declared_name(work: Work, call: ast.Call) -> str:
     """The full name of the extension that a call builds; empty for other calls."""
     keywords = {each.arg: each.value for each in call.keywords}
     last = last_name(call.func)
-    builds = last in _EXTENSIONS or (work.names.qualified(call.func) in BUILDERS and builds_for_cuda(call))
+    is_builder = work.names.qualified(call.func) in BUILDERS
+    builds = last in _EXTENSIONS or (is_builder and builds_for_cuda(call, work.source.utf8))
     if not builds and isinstance(call.func, ast.Name):
         found = work.names.lookup(call.func.id, work.scan.scope_of(call))
         bindings = found[1] if found is not None else []
@@ -243,7 +245,7 @@ def _registers(work: Work, func: ast.expr) -> bool:
 
 def _build(work: Work, call: ast.Call) -> Finds:
     """`load(...)` and `load_inline(...)` when they are given CUDA sources; the finding covers the whole call."""
-    if builds_for_cuda(call) and work.take(call):
+    if builds_for_cuda(call, work.source.utf8) and work.take(call):
         yield work.note(
             call,
             "NPU554",

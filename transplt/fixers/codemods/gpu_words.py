@@ -89,7 +89,7 @@ def _comparisons(work: Work, strings: list[ast.Constant]) -> Finds:
             known = any(string_of(each) == place.becomes for each in ast.walk(compare))
             if node.value == place.value and place.compared in sides and not known and work.take(node):
                 new = words_in_literal({place.value: place.becomes})
-                yield Edit(node, word.code, word.message, new, api=place.value)
+                yield Edit(node, word.code, word.message, new, api=place.value, becomes=place.becomes)
 
 
 def _keys(work: Work, strings: list[ast.Constant], imported: set[str]) -> Finds:

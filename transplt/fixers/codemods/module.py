@@ -180,7 +180,7 @@ class _Moved:
 
 
 def _from(work: Work, node: ast.ImportFrom) -> Finds:
-    if node.level:
+    if node.level or id(node) in work.taken:
         return
     base = import_base(work.scan.path, node)
     if base.split(".")[0] not in work.rules.roots and not work.rules.user.last_names:

@@ -38,4 +38,5 @@ def tests_for_another_device_than_the_cpu(work: Work, tree: ast.Module) -> Finds
                 help="ask for what that code needs (whether its library finds a CUDA device), so that an NPU takes the "
                 "path of the CPU there",
                 effort=Effort.LOW,
+                details=(("needs", answer.why),),
             )

@@ -149,14 +149,13 @@ def is_in_a_branch(node: ast.AST) -> bool:
 
 
 def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:
-    """True when the project builds the package, holds a module below it (`bert/nvidia/model.py` is nvidia.model), or
-    has it beside a script."""
+    """True when the project builds the package, or has it where the file imports it."""
     above = parent(node)
     path = (above.module or "") if isinstance(above, ast.ImportFrom) else api
     project = work.project
-    if project.reach.builds(api) or ("." in path and project.holds_below(path)):
+    if api in project.modules or project.reach.builds(api):
         return True
-    return project.has_beside(path, work.scan.path, work.source.utf8)
+    return project.imports_own(path, work.scan.path, work.source.utf8)
 
 
 def _makes_kernels(work: Work, rule: Rule) -> bool:

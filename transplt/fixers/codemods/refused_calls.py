@@ -17,7 +17,9 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.last_value import last_value, nearest_binding
+from transplt.rules.releases import release_of
 from transplt.rules.tables import read_table
+from transplt.rules.versions import version_key
 from transplt.syntax.asks import index_in, keyword_of, lacks, last_name, shape
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import Scan, parent
@@ -47,13 +49,13 @@ fixer = Fixer(
 def refused(work: Work, call: ast.Call) -> Finds:
     """Report a call that the torch of the migration refuses."""
     for row in refusals(work.names.qualified(call.func), call, work.scan):
-        if _since(row["since"], work.settings.torch_version):
+        if _since(first_torch(row), work.settings.torch_version):
             blocks = row.get("blocks", "")
             yield work.note(call.func, fixer.code, row["message"], api=row["name"], help=row["help"], blocks=blocks)
 
 
 def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str, Any]]:
-    """The rows of the table that a call of the full name `name` meets; each says `since` which torch it is refused."""
+    """The rows of the table that a call of the full name `name` meets; see `first_torch`."""
     for row in _calls().get(name or "", ()):
         if "whole" in row:
             wrong = _holds_a_whole_number(scan, _argument(call, row["whole"], row["index"]))
@@ -98,7 +100,18 @@ def _given_to(store: ast.AST) -> ast.expr | None:
     return assigned_value(store)
 
 
+def first_torch(row: dict[str, Any]) -> str:
+    """The torch from which on a row holds; `none` where Pythons that have its name go with each of them."""
+    if "python" not in row:
+        return str(row["since"])
+    gone = version_key(row["python"])
+    oldest = ((version, release_of(version).pythons) for version in TORCH_VERSIONS)
+    return next((version for version, pythons in oldest if pythons and version_key(pythons[0]) >= gone), "none")
+
+
 def _since(first: str, version: str) -> bool:
+    if first == "none":
+        return False
     return first not in TORCH_VERSIONS or TORCH_VERSIONS.index(version) >= TORCH_VERSIONS.index(first)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
+from transplt.edits.imports import STANDARD
 from transplt.edits.work import Work
 from transplt.fixers.codemods.args import carry_over
 from transplt.fixers.codemods.module import is_unlisted, local_target, new_name, unlisted
@@ -156,6 +157,7 @@ def _rename(
         return
     if target.startswith(held + "."):
         text = local + target[len(held) :]
+        imports = _submodule(work, target, local)
     else:
         text = target
         imports = needed_import(work, target, name)
@@ -173,6 +175,7 @@ def _rename(
         user=rule.user,
         asked=rule.similar,
         imports=imports,
+        becomes=target + full[len(prefix) :],
     )
 
 
@@ -216,6 +219,14 @@ def _alias_target(work: Work, base: str) -> str:
         return base
     rule, prefix = matched
     return rule.new + base[len(prefix) :]
+
+
+def _submodule(work: Work, target: str, local: str) -> tuple[str, ...]:
+    """The module of the standard library to import beside its package: `import collections` does not load its abc."""
+    module, root = target.rpartition(".")[0], target.partition(".")[0]
+    if root not in STANDARD or module == root or (local != root and work.scan.binds(root)):
+        return ()
+    return (module,)
 
 
 def needed_import(work: Work, target: str, where: ast.expr) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a setup.py asks for: packages bound to CUDA, pins that are too old for NPUs, and torch without torch-npu.
+"""What a setup.py asks for: packages bound to CUDA, pins and Pythons too old for NPUs, torch without torch-npu.
 
 Read are the lists that `setup(...)` gets as install_requires and its like, in place or through a name of the module.
 Other dependency files are read by transplt/files/dependency_files.py. Facts: rules/support/third_party.json.
@@ -9,12 +9,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from transplt.base.finding import Effort
 from transplt.base.text.requirement import Requirement, normalised, requirement_in
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place, naming
-from transplt.rules.releases import release_of
+from transplt.rules.releases import fits, release_of
+from transplt.syntax.asks import keyword_of, string_of
 
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
 #: The code of torch-npu that nothing asks for, as in transplt/files/dependencies/codes.py.
@@ -22,7 +24,10 @@ ASKED_NOWHERE, TORCH_NPU = "NPU844", "torch-npu"
 #: As there: a package gets the name of the one that is installed in its place.
 REPLACED = "NPU847"
 
-fixer = Fixer(__name__, code=BOUND, rank=100, needs=(b"setup",), words=_LISTS)
+#: As there: a Python without a wheel of torch_npu.
+PYTHON = "NPU845"
+
+fixer = Fixer(__name__, code=BOUND, rank=100, needs=(b"setup",), words=(*_LISTS, "python_requires"))
 
 
 @fixer.on(ast.Call, last="setup")
@@ -30,6 +35,7 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
     """One finding for each package of the call that needs something else on Ascend."""
     reported: set[tuple[str, str]] = set()
     yield from _without_torch_npu(work, call)
+    yield from _of_no_python(work, call)
     for node in _strings(work, call):
         asked = requirement_in(str(node.value).strip())
         advice = advice_on_requirement(asked.name, asked.versions) if asked is not None else None
@@ -39,7 +45,10 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
         if (other := in_its_place(asked.name)) and (new := _named(work, call, node, asked, other)) is not None:
             yield new
         elif work.take(node):
-            yield work.note(node, advice.code, advice.message, api=advice.package or asked.name, help=advice.help)
+            yield work.note(
+                node, advice.code, advice.message, api=advice.package or asked.name, help=advice.help,
+                details=advice.details,
+            )  # fmt: skip
 
 
 def _named(work: Work, call: ast.Call, node: ast.Constant, asked: Requirement, other: str) -> Edit | None:
@@ -66,6 +75,18 @@ def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
     help_text = f'add "torch-npu=={release.torch_npu}" to the list; it goes with torch {release.torch}'
     message = "the package requires torch but not torch-npu"
     yield work.note(node, ASKED_NOWHERE, message, api=TORCH_NPU, help=help_text)
+
+
+def _of_no_python(work: Work, call: ast.Call) -> Finds:
+    """One finding where pip would not install the package beside torch_npu: it refuses the Pythons that that has."""
+    versions = string_of(keyword_of(call, "python_requires"))
+    release = release_of(work.settings.torch_version)
+    if versions and not fits(versions, release.pythons):
+        message = f"torch_npu {release.torch_npu} has no wheels for Python {versions}"
+        help_text = f"it has them for Python {', '.join(release.pythons)}"
+        node = keyword_of(call, "python_requires")
+        assert node is not None
+        yield work.note(node, PYTHON, message, api="python", help=help_text, effort=Effort.MEDIUM)
 
 
 def _strings(work: Work, call: ast.Call) -> Iterator[ast.Constant]:

@@ -134,6 +134,7 @@ def _of_another(work: Work, node: ast.expr, value: str, library: str) -> Note:
         help=f"{library or 'a simulator that needs a card of NVIDIA'} has none beside an NPU: let it run on the CPU, "
         "and move what it gives to the NPU",
         effort=Effort.MEDIUM,
+        details=(("library", library),) if library else (),
     )
 
 
@@ -143,7 +144,7 @@ def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
     return text
 
 
-_REASONS = {"prose": "text", "key": "key", "flag": "flag", "exported": "own-string"}
+_REASONS = {"prose": "text", "key": "key", "flag": "flag", "exported": "own-string", "path": "own-string"}
 
 
 def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Place], wanted: str) -> Finds:
@@ -193,6 +194,7 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Place
             node,
             code,
             f"the string {value!r} is not seen to be used as a {what}",
+            details=(("in question", what),),
             help=f"if it names a {what}, write {'npu' if what == 'device' else 'hccl'}; if it is a name, leave it",
         )
 

@@ -70,11 +70,16 @@ def _too_large(dimensions: list[Dimension]) -> str:
         return ""
     if len(open_) == 1 and "*" not in open_[0].size:
         only, first = open_[0], open_[0].first_size(counts)
-        with_ = f" (where {only.by} is {only.block})" if only.by else ""
-        return f"more than the {MOST:,} programs that an NPU takes, from {only.size} > {first:,} on{with_}"
+        return f"more than the {MOST:,} programs that an NPU takes, from {only.size} > {first:,} on{_judged(open_)}"
     parts = [_factor(each) for each in open_]
     factors = " * ".join([*([str(counts)] if counts > 1 else []), *parts])
-    return f"{factors} programs: an NPU allows at most {MOST:,}"
+    return f"{factors} programs{_judged(open_)}: an NPU allows at most {MOST:,}"
+
+
+def _judged(dimensions: list[Dimension]) -> str:
+    """Which of the autotuner's configurations that holds for, where they differ."""
+    values = dict.fromkeys(f"{each.by}={each.block}" for each in dimensions if each.by)
+    return f" with the smallest configuration of the autotuner ({', '.join(values)})" if values else ""
 
 
 def _factor(each: Dimension) -> str:

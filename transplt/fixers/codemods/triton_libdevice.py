@@ -50,18 +50,18 @@ def used(work: Work, tree: ast.Module) -> Finds:
         for node in work.scan.attributes.get(name, ()):
             full = work.names.qualified(node) or ""
             module, _, _ = full.rpartition(".")
-            if module in _CUDA or (module == MATH and name not in math_functions()):
+            if module in _CUDA or (module == MATH and name not in known.math):
                 yield from _attribute(work, node, name, known)
 
 
 def _attribute(work: Work, node: ast.Attribute, name: str, known: Libdevice) -> Finds:
-    if name not in known.functions and not (name in math_functions() and _language(work, node)):
+    language = _language(work, node)
+    if name not in known.functions and not (name in known.math and language):
         yield from _lacking(work, node, name)
         return
-    language = _language(work, node)
     if not language or work.settings.style == "portable" or not work.take(node):
         return  # through a name of the module, whose import changes
-    math = name in math_functions()
+    math = name in math_functions() or name not in known.functions
     new = f"{language}.math.{name}" if math else f"{language}{known.module.removeprefix(_LANGUAGE)}.{name}"
     yield Edit(node, fixer.code, _MOVED.format(MATH if math else known.module), dotted(new), api=_API)
 
@@ -95,16 +95,16 @@ def _functions(work: Work, statement: ast.ImportFrom) -> Finds:
     """`from triton.language.extra.libdevice import rsqrt`: from tl.math where all are there, else from libdevice."""
     known = libdevice_for(work.settings.torch_version)
     names = [each.name for each in statement.names]
-    if statement.module == MATH and not (set(names) & cuda_functions() - math_functions()):
+    if statement.module == MATH and not (set(names) & cuda_functions() - known.math):
         return
-    modules = ((MATH, math_functions()), (known.module, known.functions))
+    modules = ((MATH, math_functions()), (known.module, known.functions), (MATH, known.math))
     module = next((module for module, has in modules if has.issuperset(names)), "")
     if module == statement.module:
         return
     if module and work.take(statement):
         yield _edit(work, statement, names_imported(module, [None] * len(names)), module)
     elif not module and work.take(statement):
-        lacking = sorted({*names} - known.functions)
+        lacking = sorted({*names} - known.functions - known.math)
         what = ", ".join(lacking) if lacking and lacking != ["*"] else "all of these"
         yield work.note(statement, fixer.code, _LACKS.format(what), api=_API, help=_INSTEAD,
                         blocks="later" if can_fail(statement) else "import")  # fmt: skip

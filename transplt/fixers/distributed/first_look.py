@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.base.finding import LAUNCH_OPTION, Effort, Level
+from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
@@ -43,7 +43,10 @@ def first_look(work: Work, tree: ast.Module) -> Finds:
         yield from _explained(work, [setup for setup in found if setup.file is own])
         needed = option_needed(program, found)
         if needed is not None and needed[0] is own:
-            yield work.note(needed[1], fixer.code, f"{LAUNCH_OPTION}{needed[2]}", level=Level.INFO, help=_WITHOUT)
+            yield work.note(
+                needed[1], fixer.code, f"the launch script gives {needed[2]}", level=Level.INFO, help=_WITHOUT,
+                details=(("option", needed[2]),),
+            )  # fmt: skip
         yield from _divided(work, program, own)
         return
     read = program.once(_read, work.settings.targets)

@@ -22,6 +22,7 @@ from transplt.program.layers import dropped_output, leaves_layers_out
 from transplt.program.loaders import Shares, evaluating_calls, readings
 from transplt.program.models import Models, is_optimizer, spelled
 from transplt.program.optimizers import OptimizerStep, find_optimizers, find_steps, optimizer_calls
+from transplt.program.own_steps import has_groups, step_by_hooks
 from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
 from transplt.program.unwrapped import frozen_later, handed_over, made_anew, state_elsewhere
@@ -29,7 +30,7 @@ from transplt.program.values import values_of
 from transplt.program.ways import Ways, ways_through
 from transplt.program.wraps import Wrap, early_uses
 from transplt.syntax.asks import arguments_of, by_place, keyword_of, last_name, string_of
-from transplt.syntax.scan import parent, statement
+from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 _TALKING = frozenset({"patch_replication_callback", "SynchronizedBatchNorm1d", "SynchronizedBatchNorm2d"})
 _NO_CARD = ("nothing of this program is on a card", "move the model and the data to the card first: model.to(device)")
@@ -72,6 +73,7 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     first = models.training.backwards[0]
     refusals = [] if on_card(models.program) else [Refusal(*first, *_NO_CARD)]
     refusals += [*_numbers(models), *_parts(ways), *_foreign(models), *_by_hand(models, steps), *_on_host(models)]
+    refusals += [*_own_steps(models, steps)]
     refusals += [] if refusals else _peeks(ways, found)
     passes = find_passes(models)
     why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps) or _wrapped_apart(ways, wraps)
@@ -204,6 +206,21 @@ def _by_hand(models: Models, steps: list[OptimizerStep]) -> Iterator[Refusal]:
             if isinstance(statement(node), (ast.AugAssign, ast.Expr, ast.Assign)):
                 yield Refusal(file, node, *_BY_HAND)
                 return
+
+
+def _own_steps(models: Models, steps: list[OptimizerStep]) -> Iterator[Refusal]:
+    """Steps of the program's own classes that keep the ranks apart, or that no mean of the gradients can precede."""
+    for file in models.program.files:
+        for cls in file.scan.classes:
+            if (step := step_by_hooks(cls)) is not None:
+                why = f"the step of {cls.name} changes gradients by what its hooks keep of the batches of one rank"
+                yield Refusal(file, step, why, "reduce what the hooks keep over the ranks, and the gradients, by hand")
+    for each in steps:
+        method = models.program.definition(each.file, each.call.func)
+        owner = parent(method) if isinstance(method, FUNCTIONS) else None
+        if isinstance(owner, ast.ClassDef) and not has_groups(models.program, owner):
+            why = f"{text_of(each.file, each.optimizer)} may be a {owner.name}, which has no parameter groups"
+            yield Refusal(each.file, each.call, why, "derive it from torch.optim.Optimizer, and run transplt again")
 
 
 def _beside_optimizers(models: Models) -> Iterator[Refusal]:

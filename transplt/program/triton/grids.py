@@ -10,8 +10,9 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
-from transplt.program.triton.kernels import behind
+from transplt.program.triton.kernels import Config, behind
 from transplt.program.triton.launches import Launch
 from transplt.syntax.asks import last_name, string_of
 
@@ -36,8 +37,7 @@ class Dimension:
     """One dimension: `count` programs, or one for each `block` of a `size`; `cores` where the cores limit it.
 
     `size` is its text, empty where nothing is known; `block` is None where it is not known. `by` names the constexpr
-    of the block where configurations give it several values, of which `block` is the smallest. `whole`: a block that is
-    not full has no program.
+    of the block where configurations give it several values. `whole`: a block that is not full has no program.
     """
 
     text: str
@@ -71,14 +71,21 @@ class Dimension:
 
 
 def dimensions_of(launch: Launch) -> list[Dimension]:
-    """The dimensions of a launch's grid; empty where the grid is not known."""
+    """The dimensions of a launch's grid, by the configuration that makes most programs; empty where it is not known."""
     grid = launch.grid
     if grid is None or grid.dimensions is None:
         return []
-    return [_dimension(launch, each) for each in grid.dimensions]
+    nodes = grid.dimensions
+    configs: list[Config | None] = [*launch.kernel.configs]
+    first, *others = configs or [None]
+    found = [_dimension(launch, each, first) for each in nodes]
+    if others and any(each.by for each in found):
+        every = [found, *([_dimension(launch, each, config) for each in nodes] for config in others)]
+        found = min(every, key=lambda each: prod(dimension.block or 1 for dimension in each))
+    return found
 
 
-def _dimension(launch: Launch, node: ast.expr) -> Dimension:
+def _dimension(launch: Launch, node: ast.expr, config: Config | None) -> Dimension:
     file = launch.file
     text = ast.unparse(node)
     value = behind(file, node)
@@ -90,7 +97,7 @@ def _dimension(launch: Launch, node: ast.expr) -> Dimension:
     divided = _divided(launch, value)
     if divided is not None:
         size, block, whole = divided
-        known, by = _block(launch, block)
+        known, by = _block(launch, block, config)
         return Dimension(text, size=ast.unparse(size), block=known, by=by, whole=whole)
     if _is_size(value) or _is_size(node):
         return Dimension(text, size=text if isinstance(node, ast.Name) else ast.unparse(value), block=1)
@@ -124,19 +131,20 @@ def _divided(launch: Launch, node: ast.expr) -> tuple[ast.expr, ast.expr, bool] 
     return None
 
 
-def _block(launch: Launch, node: ast.expr) -> tuple[int | None, str]:
+def _block(launch: Launch, node: ast.expr, config: Config | None) -> tuple[int | None, str]:
     """The smallest number that a block may be for large sizes, and the constexpr that configurations give it."""
     number = _number(launch, node)
     if number is not None:
         return number, ""
     name = _meta_name(launch, node) or (node.id if isinstance(node, ast.Name) else "")
-    given = [config.values[name] for config in launch.kernel.configs if name in config.values]
-    if given and name not in launch.arguments and len(given) == len(launch.kernel.configs):
-        numbers = [value.value if isinstance(value, ast.Constant) else None for value in given]
-        found = [each for each in numbers if isinstance(each, int)]
-        if len(found) == len(given):
-            return min(found), name if len(set(found)) > 1 else ""
-    return None, ""
+    if config is None or name in launch.arguments:
+        return None, ""
+    given = [each.values.get(name) for each in launch.kernel.configs]
+    values = (value.value if isinstance(value, ast.Constant) else None for value in given)
+    numbers = [each for each in values if isinstance(each, int)]
+    if len(numbers) < len(given):
+        return None, ""
+    return numbers[launch.kernel.configs.index(config)], name if len(set(numbers)) > 1 else ""
 
 
 def _meta_name(launch: Launch, node: ast.expr) -> str:

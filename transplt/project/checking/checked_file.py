@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from transplt.base.finding import NO_TOKENS, Finding, Level, Span, Status, TokenCount
 from transplt.base.text.frames import decoded, frames
 from transplt.base.text.source import Source
-from transplt.engine.changed_lines import in_lines
 from transplt.engine.edited_lines import edits_in_order
 from transplt.engine.patch import unified_diff
 from transplt.project.checking.inputs import path_from_here
@@ -57,6 +56,8 @@ def checked(
     """What a check keeps of a file of the project at `root`; nothing is written."""
     data, result = file.data, file.result
     if only_lines is not None:
+        from transplt.engine.changed_lines import in_lines  # with the bench of the fixers
+
         result = in_lines(result, only_lines.get(result.path, ()))
     if file.large:
         return CheckedFile(result.path)

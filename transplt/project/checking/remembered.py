@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from transplt.base.finding import Status
 from transplt.base.settings import Settings, TorchTarget
@@ -20,10 +21,11 @@ from transplt.base.text.json_records import from_json, to_json
 from transplt.base.text.regular_file import read_regular
 from transplt.disk.cache_folder import Cache
 from transplt.disk.walk import Entry
-from transplt.files.npu_twin import twins
-from transplt.flow.facts import ModuleFacts
 from transplt.project.checking.checked_file import CheckedFile
 from transplt.project.versions import versions_digest
+
+if TYPE_CHECKING:
+    from transplt.flow.facts import ModuleFacts  # what is remembered needs none
 
 #: Bytes of a project that are held, so that what is worked on is what was hashed; what lies beyond is not remembered.
 _HELD_BYTES = 128 * 1024 * 1024
@@ -62,7 +64,7 @@ class Remembered:
     @classmethod
     def of(cls, cache: Cache, root: str, settings: Settings, target: TorchTarget, *, alone: bool) -> Remembered:
         """What the cache has; nothing where that was spoilt."""
-        name = _digest(repr((versions_digest(), root, alone, settings, target)))
+        name = _digest(repr((versions_digest(cache), root, alone, settings, target)))
         return cls(cache, name, root, alone, _before=_rows(cache.read(name)))
 
     def read(self, entries: Iterable[Entry]) -> None:
@@ -97,6 +99,8 @@ class Remembered:
 
     def facts(self, sources: Sequence[Entry]) -> list[ModuleFacts]:
         """The facts of files, from the cache. Spoilt when that is no record of ours."""
+        from transplt.flow.facts import ModuleFacts
+
         texts = [self.rows[entry.path].facts for entry in sources if entry.path in self.rows]
         try:
             return [from_json(ModuleFacts, text) for text in texts if text != "null"]
@@ -139,7 +143,11 @@ class Remembered:
         self.cache.write(self.name, json.dumps(plain, separators=(",", ":")))
 
     def _key(self, path: str, whole: str) -> str:
-        beside = [] if path.endswith(".py") else [os.path.isfile(f"{self.root}/{twin}") for twin in twins(path)]
+        beside = []
+        if not path.endswith(".py"):
+            from transplt.files.npu_twin import twins
+
+            beside = [os.path.isfile(f"{self.root}/{twin}") for twin in twins(path)]
         return _digest(repr((path, self.rows[path].content, whole, beside)))
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from transplt.base.finding import Finding
 from transplt.disk.walk import Entry
-from transplt.flow.facts import ModuleFacts
 from transplt.project.checking.checked_file import CheckedFile
 from transplt.project.checking.remembered import Remembered, Spoilt
 from transplt.project.pool import Died, Pool, share_out
 
 if TYPE_CHECKING:
+    from transplt.flow.facts import ModuleFacts
     from transplt.project.worker import FileWorker  # what is remembered needs no engine
 
 _Outcome = tuple[list[CheckedFile], list[Finding]]

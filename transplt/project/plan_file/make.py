@@ -22,7 +22,6 @@ from transplt.report.records import Progress, RunResult
 
 #: Codes of what mixed precision writes.
 _AMP = "NPU74"
-_UNKNOWN_PLACE = "is not seen to be used as a"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ def _offers(plan: Plan, result: RunResult, made: Sequence[Finding]) -> Iterator[
         if not each.open or each.within or not each.path.endswith(".py") or not _is_plain(each.path):
             continue
         edit = next((one for one in made if _inside(one, each)), None) if each.level is Level.UNSAFE else None
-        if edit is None and not (each.code in IN_QUESTION and _UNKNOWN_PLACE in each.message):
+        if edit is None and not (each.code in IN_QUESTION and each.detail("in question")):
             continue
         if each.path not in lines:
             lines[each.path] = lines_of(plan.folder, each.path)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from transplt.base.decided import IN_QUESTION
+from transplt.base.finding import ON_REQUEST
 from transplt.base.settings import IMPORTS, STYLES, TORCH_VERSIONS, Settings
 from transplt.engine.actions.actions import actions_of, total_hours
 from transplt.fixers.tunings.table import tunings
@@ -109,7 +110,7 @@ def _places(offers: Sequence[Offer]) -> Iterator[str]:
             places = list(its)
             yield f"### {code}: {title(code)}"
             yield ""
-            if places[0].finding.help and not places[0].finding.help.startswith("applied with"):
+            if places[0].finding.help not in ("", ON_REQUEST):
                 yield f"What to know: {visible(places[0].finding.help)}"
                 yield ""
             yield from map(_place, places)

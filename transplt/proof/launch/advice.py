@@ -3,21 +3,28 @@ option at the wrong place. Each line has the command to type."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from transplt.proof.launch.lacking import lacking
 from transplt.proof.launch.options import RunOptions
-from transplt.proof.launch.runner import ready_stubs, stub_of
+from transplt.proof.launch.runner import emulated_packages, ready_stubs, stub_of
+from transplt.rules.distributions import distribution_of
+from transplt.rules.packages import fails_to_load
 
 _MODULE = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'")
 _FILE = re.compile(r"^(?:FileNotFoundError|NotADirectoryError): .*?: (?:b)?'([^'\n]+)'$")
 _PICTURES = re.compile(r"^\w+ of (\w+) was (\d+) random pictures")
 #: How many pictures are enough for one batch of most examples.
 _ENOUGH = 256
+#: How far below the folder of a project, and in how many folders, a module of its own is looked for.
+_DEEPEST, _MOST_FOLDERS = 3, 500
 #: The exit code for a command line that a program does not understand, and of a Python that finds no script.
 _USAGE = 2
 
@@ -56,27 +63,78 @@ def advice(asked: Asked, code: int, processes: Sequence[dict[str, Any]]) -> list
 def _of_reason(asked: Asked, reason: str) -> Iterator[str]:
     module, file = _MODULE.match(reason), _FILE.match(reason)
     if module is not None:
-        yield _of_module(asked, module[1].partition(".")[0])
+        yield from _of_module(asked, module[1].partition(".")[0])
     elif file is not None:
         yield _of_file(asked, file[1])
 
 
-def _of_module(asked: Asked, name: str) -> str:
-    given = {stub_of(each)[0] for each in asked.options.stubs}
-    python = shlex.quote(asked.options.python)
-    if name in ready_stubs() and stub_of(name)[0] not in given:
-        where = " before SCRIPT" if asked.command == "run" else ""
-        return (
-            f"say --stubs {name}{where}: random pictures and untrained models in its place ({name}={_ENOUGH}: "
-            f"{_ENOUGH} pictures in each data set); or install it: {python} -m pip install {name}"
-        )
-    own = next((path for path in (asked.root / name, asked.root / f"{name}.py") if path.exists()), None)
+def _of_module(asked: Asked, name: str) -> Iterator[str]:
+    """What helps where a module is missing, and the others that would be missing next."""
+    own = next((each for each in _folders(asked.root) if _is_in(name, each)), None)
     if own is not None:
-        return f"{own.name} is the project's own, at its top: {_from_the_top(asked)}"
-    other = ", or name with --python an interpreter that has PyTorch and it" if "--python" in asked.own else ""
-    listed = asked.root / "requirements.txt"
-    what = f"-r {listed.name}" if listed.is_file() else name
-    return f"install {name}: {python} -m pip install {what}{other}"
+        called = name if (own / name).exists() else f"{name}.py"
+        if own == asked.root:
+            yield f"{called} is the project's own, at its top: {_from_the_top(asked)}"
+        else:
+            place = _from(own.resolve(), asked.root)
+            path = shlex.quote(place if asked.copied else _short(own))
+            yield f"{called} is the project's own, in {place}: PYTHONPATH={path} transplt {asked.command} ..."
+        return
+    given = {stub_of(each)[0] for each in asked.options.stubs}
+    ready = {each for each in ready_stubs() if stub_of(each)[0] not in given}
+    python = shlex.quote(asked.options.python)
+    wanted = [name, *(each for each in _others(asked, given) if each != name)]
+    where = " before SCRIPT" if asked.command == "run" else ""
+    for each in sorted(ready.intersection(wanted)):
+        yield (
+            f"say --stubs {each}{where}: random pictures and untrained models in its place ({each}={_ENOUGH}: "
+            f"{_ENOUGH} pictures in each data set); or install it: {python} -m pip install {distribution_of(each)}"
+        )
+    for each in wanted:
+        if fails_to_load(each):
+            yield (
+                f"{each} is built for CUDA, and cannot be loaded here: name with --stubs{where} a file FILE.py that "
+                "stands for what the script takes from it"
+            )
+    missing = [each for each in wanted if each not in ready and not fails_to_load(each)]
+    if missing:
+        other = ", or name with --python an interpreter that has PyTorch and " if "--python" in asked.own else ""
+        other += ("them" if len(missing) > 1 else "it") if other else ""
+        pinned = "; requirements.txt has their versions" if (asked.root / "requirements.txt").is_file() else ""
+        what = " ".join(dict.fromkeys(map(distribution_of, missing)))
+        yield f"install {_listed(missing)}: {python} -m pip install {what}{other}{pinned}"
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    """The folder of a project and those below it, the nearest first, as far as a module of it may be looked for."""
+    waiting = deque([(root, 0)])
+    for _ in range(_MOST_FOLDERS):
+        if not waiting:
+            return
+        folder, depth = waiting.popleft()
+        yield folder
+        if depth < _DEEPEST:
+            with contextlib.suppress(OSError):
+                below = sorted(each for each in folder.iterdir() if each.is_dir() and each.name.isidentifier())
+                waiting.extend((each, depth + 1) for each in below)
+
+
+def _is_in(name: str, folder: Path) -> bool:
+    return (folder / f"{name}.py").is_file() or (folder / name).is_dir()
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _others(asked: Asked, given: Collection[str]) -> list[str]:
+    """What else is missing for the script to load, as far as its files say it."""
+    if asked.options.shell or asked.options.module:
+        return []
+    script = Path(asked.options.script)
+    script = script if script.is_absolute() or not asked.copied else asked.folder / script
+    emulated = {"torch_npu", *emulated_packages(), *(Path(each).stem for each in given)}
+    return [each for each in lacking(script, asked.root, asked.options.python) if each not in emulated]
 
 
 def _from_the_top(asked: Asked) -> str:

@@ -7,7 +7,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
@@ -28,6 +28,13 @@ def version(name):
         return ""
 names = (name for folder in sys.path if os.path.isdir(folder) for name in os.listdir(folder))
 print(version("torch"), version("numpy"), platform.python_version(), *names, sep="\\n")
+"""
+#: Which of the modules on the command line are nowhere; none of them is imported.
+_ASK_FOR = """
+import sys
+sys.path[:] = [each for each in sys.path if each]
+from importlib.util import find_spec
+print(*(name for name in sys.argv[1:] if find_spec(name) is None), sep="\\n")
 """
 #: How the folder is called that a distribution leaves beside its packages, its version in the name.
 _DISTRIBUTION = (".dist-info", ".egg-info")
@@ -76,14 +83,24 @@ def _installed(python: str) -> Versions:
         folders = [folder for folder in sys.path if os.path.isdir(folder)]
         found = _distributions(name for folder in folders for name in os.listdir(folder))
         return Versions(_version("torch"), _version("numpy"), platform.python_version(), found)
+    told = [*_asked(python, _ASK), "", "", ""]  # nothing, where it has no torch
+    return Versions(told[0], told[1], told[2], _distributions(told[3:]))
+
+
+def lacks(python: str, names: Sequence[str]) -> list[str]:
+    """Those of the first names of modules that an interpreter does not find; UsageError as for `versions_of`."""
+    return _asked(python, _ASK_FOR, *names) if names else []
+
+
+def _asked(python: str, program: str, *words: str) -> list[str]:
+    """The lines that an interpreter prints for one of our programs."""
     try:
         # From 3.13 on Python itself imports modules from there for `-c`, before any line of ours runs.
         safe = {**os.environ, "PYTHONSAFEPATH": "1"}
-        asked = subprocess.run([python, "-c", _ASK], env=safe, capture_output=True, text=True, check=False)
+        asked = subprocess.run([python, "-c", program, *words], env=safe, capture_output=True, text=True, check=False)
     except OSError as error:
         raise UsageError(f"the interpreter {python} cannot be started: {error.strerror}.") from error
-    told = [*asked.stdout.splitlines(), "", "", ""]  # nothing, where it has no torch
-    return Versions(told[0], told[1], told[2], _distributions(told[3:]))
+    return asked.stdout.split("\n")[:-1] if asked.stdout.strip() else []
 
 
 def _distributions(names: Iterable[str]) -> tuple[str, ...]:

@@ -73,6 +73,11 @@ def ready_stubs() -> dict[str, str]:
     return {name: (ast.get_docstring(tree) or "").partition("\n")[0] for name, tree in files.items()}
 
 
+def emulated_packages() -> list[str]:
+    """The packages that the emulator stands in for where the environment has none of that name."""
+    return sorted(path.name for path in (SITE / "npu_emulator" / "packages").iterdir() if path.name.isidentifier())
+
+
 def command_line(options: RunOptions) -> list[str]:
     """What is executed: the script itself, the interpreter with it, or torchrun with it."""
     target = ["-m", options.script] if options.module else [options.script]

@@ -105,9 +105,12 @@ def hash_of(project: Project) -> str:
 
 def find_projects(original: Path, migrated: Path, main: str, data: tuple[str, ...]) -> tuple[Project, Project]:
     """Both programs; scripts in sub-folders are started as `transplt run` starts them, in the folders of their
-    projects. UsageError as for `find_project`."""
+    projects. UsageError as for `find_project`, and for data that neither has."""
     above = _above(original, migrated) if original.is_file() and migrated.is_file() else 0
     before, after = find_project(original, main, data, above), find_project(migrated, main, data, above)
+    for path in before.data:
+        if not (before.root / path).exists() and not (after.root / path).exists():
+            raise UsageError(f"--data {shown(path)}: neither {shown(before.root)} nor {shown(after.root)} has it.")
     return before, replace(after, elsewhere=before.root)  # a migration copies no data
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -20,9 +20,11 @@ _EFFORT = {Effort.LOW: "minutes", Effort.MEDIUM: "an hour or two", Effort.HIGH: 
 
 
 def render_text(result: CheckResult, color: bool, verbose: bool) -> str:
-    """One block a finding, an empty line after each."""
-    items = _listed(result, verbose)
-    return "".join("\n".join(_block(item, color)) + "\n\n" for item in items)
+    """One block for what is said, at the first place of which it is said; an empty line after each."""
+    same: dict[tuple[object, ...], list[CheckedFinding]] = {}
+    for item in _listed(result, verbose):
+        same.setdefault(_said(item), []).append(item)
+    return "".join("\n".join(_block(first, others, color)) + "\n\n" for first, *others in same.values())
 
 
 def render_concise(result: CheckResult, color: bool, verbose: bool) -> str:
@@ -91,18 +93,29 @@ def _listed(result: CheckResult, verbose: bool) -> list[CheckedFinding]:
     return sorted(items, key=lambda item: item.finding.sort_key())
 
 
-def _head(item: CheckedFinding, color: bool) -> str:
+def _said(item: CheckedFinding) -> tuple[object, ...]:
+    """All of a block but its place."""
     finding = item.finding
-    path = visible(finding.path)
+    edit = _edit(finding.edit) if finding.edit is not None and item.fix else ""
+    return (finding.code, item.fix, finding.text, finding.help, finding.effort, edit)
+
+
+def _place(item: CheckedFinding, color: bool) -> str:
+    path, place = visible(item.finding.path), f":{item.finding.span.line}:{item.finding.span.column}: "
+    return f"{click.style(path, bold=True)}{click.style(place, fg='cyan')}" if color else f"{path}{place}"
+
+
+def _head(item: CheckedFinding, color: bool) -> str:
+    finding, place = item.finding, _place(item, color)
     mark = {"safe": "[*] ", "unsafe": "[unsafe] "}.get(item.fix, "")
-    place = f":{finding.span.line}:{finding.span.column}: "
     if not color:
-        return f"{path}{place}{finding.code} {mark}{visible(finding.text)}"
-    bold, red, cyan = click.style(path, bold=True), click.style(finding.code, fg="red", bold=True), "cyan"
-    return f"{bold}{click.style(place, fg=cyan)}{red} {click.style(mark, fg=cyan)}{visible(finding.text)}"
+        return f"{place}{finding.code} {mark}{visible(finding.text)}"
+    red = click.style(finding.code, fg="red", bold=True)
+    return f"{place}{red} {click.style(mark, fg='cyan')}{visible(finding.text)}"
 
 
-def _block(item: CheckedFinding, color: bool) -> Iterator[str]:
+def _block(item: CheckedFinding, others: Sequence[CheckedFinding], color: bool) -> Iterator[str]:
+    """The finding at a place, and the `others` that say the same: their places with what stands there."""
     yield _head(item, color)
     finding = item.finding
     width = len(str(item.lines[-1][0])) if item.lines else 1
@@ -126,6 +139,12 @@ def _block(item: CheckedFinding, color: bool) -> Iterator[str]:
     if finding.help:
         effort = f" (effort: {_EFFORT[finding.effort]})" if finding.effort and not item.fix else ""
         yield f"{pad} = help: {visible(finding.help)}{effort}"
+    if others:
+        places = ngettext("the same in {count} more place:", "the same in {count} more places:", len(others))
+        yield f"{pad} = {places}"
+    for each in others:
+        text = next((text for number, text in each.lines if number == each.finding.span.line), "").strip()
+        yield (_place(each, color) + _cut(text, 0, 0, False)[0]).rstrip()
 
 
 def _edit(edit: Replacement) -> str:

@@ -1,0 +1,74 @@
+"""Names of older releases of Python and NumPy (rules/python_gone.json, old_names.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, check_rewrite
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from collections import Iterable\nx = isinstance(y, Iterable)",
+         "from collections.abc import Iterable\nx = isinstance(y, Iterable)"),
+        ("from collections import OrderedDict, Mapping as M\nx = OrderedDict, M",
+         "from collections import OrderedDict\nfrom collections.abc import Mapping as M\nx = OrderedDict, M"),
+        ("import collections.abc\nimport collections\nx = collections.Callable",
+         "import collections.abc\nimport collections\nx = collections.abc.Callable"),
+        ("import numpy as np\nx = np.zeros(3, np.float).astype(np.int), np.object",
+         "import numpy as np\nx = np.zeros(3, float).astype(int), object"),
+    ],
+)  # fmt: skip
+def test_names_that_moved(before: str, after: str) -> None:
+    check_rewrite(before + "\n", after + "\n", codes_applied=["NPU153"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    "AsyncGenerator AsyncIterable AsyncIterator Awaitable Collection Container Coroutine Generator Hashable ItemsView "
+    "Iterator KeysView MappingView MutableMapping MutableSequence MutableSet Reversible Sequence Set Sized "
+    "ValuesView".split(),
+)
+def test_each_name_of_collections_abc(name: str) -> None:
+    after = f"from collections.abc import {name}\n"
+    check_rewrite(f"from collections import {name}\n", after, codes_applied=["NPU153"])
+
+
+def test_a_package_does_not_load_its_module() -> None:
+    before = "import os\nimport collections\nclass C(collections.Mapping): pass\n"
+    after = "import os\nimport collections\nimport collections.abc\nclass C(collections.abc.Mapping): pass\n"
+    check_rewrite(before, after, codes_applied=["NPU153", "NPU403"])
+
+
+GUARDED = [
+    "try:\n    from collections.abc import Iterable\nexcept ImportError:\n    from collections import Iterable",
+    "try:\n    from collections import Iterable\nexcept ImportError:\n    from collections.abc import Iterable",
+    "import six\nif six.PY2:\n    from collections import Set\nelse:\n    from collections.abc import Set",
+    "import collections\nM = collections.Mapping if hasattr(collections, 'Mapping') else collections.abc.Mapping",
+    "import numpy as np\nif hasattr(np, 'int'):\n    INT = np.int",
+]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *GUARDED,
+        "import collections\ncollections.Callable = collections.abc.Callable",
+        "from collections import OrderedDict, defaultdict\nx = OrderedDict, defaultdict",
+        "from collections.abc import Iterable\nx = Iterable",
+        "from typing import Mapping\nx = Mapping",
+        "from mine.collections import Mapping\nx = Mapping",
+        "import numpy as np\nx = np.float32, np.int_, np.bool, np.long",
+        "import numpy as np\nnp.float = float",
+        "import numpy as np\ndef f(int):\n    return np.int",
+        "np = mine()\nx = np.float",
+    ],
+)
+def test_other_names_stay(source: str) -> None:
+    check_noop(source + "\n")
+
+
+@pytest.mark.parametrize("source", ["from collections import Mapping\nx = Mapping", "import numpy as np\nx = np.float"])
+def test_an_older_torch_goes_with_a_python_that_has_them(source: str) -> None:
+    check_noop(source + "\n", torch_version="2.8")

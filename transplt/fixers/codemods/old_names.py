@@ -1,0 +1,84 @@
+"""Names of older releases of Python and NumPy that a new environment does not have.
+
+What moved is renamed by rules/python_gone.json: `collections.Mapping` is in collections.abc alone since Python 3.10
+(docs.python.org/3/whatsnew/3.10.html). Here is what those rules leave alone, the names of a program that knows of the
+change (`try: from collections.abc import Mapping`), and NumPy's names for Python's own types: `np.float` was `float`
+itself and is gone since NumPy 1.24 (numpy.org/doc/stable/release/1.24.0-notes.html, expired deprecations). `np.bool`
+and `np.long` are other types from NumPy 2.0 on, and stay.
+
+torch 2.9 and newer have a torch_npu for Python 3.10 and newer alone (rules/support/versions.json), for which a NumPy of
+that time has no wheel (rules/support/companions.json).
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.syntax.asks import last_name
+from transplt.syntax.scan import chain
+from transplt.trees.names import dotted
+
+#: NumPy's names, and what they were.
+_TYPES = {"float": "float", "int": "int", "object": "object", "str": "str", "complex": "complex", "unicode": "str"}
+_MOVED = "collections."
+_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
+#: What a question for the release holds.
+_ASKS = ("version", "PY2", "PY3", "hasattr")
+
+fixer = Fixer(
+    __name__,
+    code="NPU153",
+    rank=105,
+    versions=">=2.9",
+    words=tuple(rf"{module}.{name}\b" for module in ("np", "numpy") for name in _TYPES),
+)
+
+
+@fixer.on(ast.Import)
+def guarded_imports(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
+    """Keep `from collections import Mapping` where another statement is there for a Python without it."""
+    if isinstance(node, ast.ImportFrom) and node.module == "collections" and not node.level and _guarded(node):
+        work.take(node)
+    yield from ()
+
+
+@fixer.on(ast.Module)
+def guarded_names(work: Work, tree: ast.Module) -> Finds:
+    """Keep `collections.Mapping` beside another way, and where the program itself puts it there."""
+    for old in work.rules.builtin.names if "collections" in work.scan.names else ():
+        for node in work.scan.attributes.get(old.removeprefix(_MOVED), ()) if old.startswith(_MOVED) else ():
+            if work.names.qualified(node) == old and (not isinstance(node.ctx, ast.Load) or _guarded(node)):
+                work.take(node)
+    yield from ()
+
+
+@fixer.on(ast.Attribute, last=tuple(_TYPES))
+def types_of_python(work: Work, node: ast.Attribute) -> Finds:
+    """`np.float` becomes `float`."""
+    full, new = f"numpy.{node.attr}", _TYPES[node.attr]
+    if not isinstance(node.ctx, ast.Load) or work.names.qualified(node) != full or _guarded(node):
+        return
+    if work.names.lookup(new, work.scan.scope_of(node)) is None and work.take(node):
+        yield Edit(node, fixer.code, f"{full} -> {new}", dotted(new), api=full)
+
+
+def _guarded(node: ast.AST) -> bool:
+    """True in a `try` that catches what is raised where a name is gone, or below a question for the release."""
+    below = node
+    for above in chain(node):
+        if isinstance(above, ast.Try) and any(map(_catches, above.handlers)):
+            return True
+        if isinstance(above, (ast.If, ast.IfExp, ast.BoolOp, ast.While)) and below is not getattr(above, "test", None):
+            asked = above.values if isinstance(above, ast.BoolOp) else [above.test]
+            if any(word in ast.unparse(each) for each in asked if each is not below for word in _ASKS):
+                return True
+        below = above
+    return False
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(kind is None or last_name(kind) in _ERRORS for kind in kinds)

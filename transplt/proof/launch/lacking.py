@@ -1,0 +1,63 @@
+"""The packages that a script needs while it is loaded, and that its interpreter does not have: all of them at once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.flow.entry import entry_of
+from transplt.proof.launch.interpreter import lacks
+
+#: So many files of a project are read for it.
+_MOST_FILES = 2000
+
+
+def lacking(script: Path, root: Path, python: str) -> list[str]:
+    """First names of what `script`, and the modules of its project in `root` that it imports, import as they are
+    loaded and `python` does not find; sorted. Imports that may fail, and those of functions, do not count. torch, numpy
+    and Python's own modules are taken to be there.
+    """
+    return lacks(python, sorted(_foreign(script.resolve(), root.resolve())))
+
+
+def _foreign(script: Path, root: Path) -> set[str]:
+    """First names of the modules that are not the project's own."""
+    found: set[str] = set()
+    places = dict.fromkeys((script.parent, root))
+    waiting, seen = deque([script]), {script}
+    while waiting and len(seen) <= _MOST_FILES:
+        path = waiting.popleft()
+        try:
+            data = read_regular(path, SOURCE)
+        except OSError:
+            continue
+        inside = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+        for name in entry_of(data, inside).imports:
+            own = [*islice(_files_of(name.split("."), [*places]), _MOST_FILES)]
+            if not own:
+                found.add(name.partition(".")[0])
+            new = [each for each in own if each not in seen]
+            seen.update(new)
+            waiting.extend(new)
+    return found
+
+
+def _files_of(parts: list[str], places: list[Path]) -> Iterator[Path]:
+    """The files that an import of a full name loads, in the first of the folders that has its first part."""
+    for folder in places:
+        if (folder / f"{parts[0]}.py").is_file():
+            yield folder / f"{parts[0]}.py"
+            return
+        if (folder / parts[0]).is_dir():
+            for part in parts:
+                if (folder / f"{part}.py").is_file():
+                    yield folder / f"{part}.py"
+                    return
+                folder = folder / part
+                if not folder.is_dir():
+                    return
+                yield folder / "__init__.py"
+            return
