@@ -203,7 +203,7 @@ def test_weights_that_stand_still() -> None:
     ],
 )
 def test_what_people_write_of_a_run_without_an_error(told_of: str, names: str) -> None:
-    state = state_of("last", told_of)
+    state = state_of("last", told_of.splitlines())
     assert state.read is bool(names) and names in state.cause + " ".join(state.do)
 
 

@@ -122,7 +122,7 @@ def test_the_types_that_an_operator_takes_are_told_where_the_failure_does_not_sa
     ],
 )
 def test_what_the_end_of_a_log_without_an_error_tells(last: str, before: tuple[str, ...], names: str) -> None:
-    state = state_of(last, "\n".join(before))
+    state = state_of(last, before)
     assert names in " ".join((state.cause, *state.do))
 
 
@@ -386,5 +386,5 @@ def test_the_condition_in_a_check_of_pydantic_is_the_cause() -> None:
 def test_awk_without_extensions_and_curves_that_part_are_told() -> None:
     assert diagnosed("awk: line 1: syntax error at or near ,\n").heads == ["awk-extension"]
     assert diagnosed("psql: syntax error at or near SELECT\n").heads == []
-    said = state_of("step 5 loss: 3.9", "the curves agree, later the loss on the NPU diverges")
-    assert "drifts" in said.cause and "drifts" not in state_of("step 5 loss: 3.9", "all is well").cause
+    said = state_of("step 5 loss: 3.9", ("the curves agree, later the loss on the NPU diverges",))
+    assert "drifts" in said.cause and "drifts" not in state_of("step 5 loss: 3.9", ("all is well",)).cause

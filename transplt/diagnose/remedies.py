@@ -48,11 +48,11 @@ def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -
     return found if torch else replace(found, do=_without_torch(found.do))
 
 
-def state_of(last: str, told: str = "") -> Remedy:
-    """What a log without an error tells of: what its end says of the run (`told`), then `read`; else what a program
-    waits for that stands still behind its last line, where rows with `beside` ask for the lines before it."""
-    around = f"{told}\n{last}"
-    found = next((_filled(each, match) for each in complaints() if (match := _match(each, told)) is not None), None)
+def state_of(last: str, before: Iterable[str] = ()) -> Remedy:
+    """What a log without an error tells of: what its last lines say of the run, then `read`, else what a program waits
+    for that stands still behind the last one; `before` are the lines before it, which rows with `beside` ask for."""
+    around = "\n".join((*before, last))
+    found = next((_filled(each, match) for each in complaints() if (match := _match(each, around)) is not None), None)
     if found is not None:
         return replace(found, read=True)
     return next(

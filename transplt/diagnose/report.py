@@ -180,7 +180,7 @@ def _told_remarks(collected: Collected) -> Iterator[str]:
     if len(found) > _MOST_TOLD:
         yield from ("", f"And {many(len(found) - _MOST_TOLD, 'more remark')}: --format json has all.")
     for line in collected.last_lines[:_MOST_TOLD]:
-        state = state_of(line.text, "\n".join(line.around))
+        state = state_of(line.text, line.around)
         yield from ("", f"The log {visible(line.source)} ends with")
         yield from labelled("", shortened(line.text, _MOST_TEXT))
         yield from labelled("what it tells of" if state.read else "by form", state.cause)

@@ -94,8 +94,9 @@ class LogScan:
         elif (said := remark_of(self._tail)) is not None:
             self._collected.remark(Line(said[0], said[1], self.name, self.lines, moment_of(said[1]), self._who))
         elif not self._found and (end_lines := last_lines(self._tail)):
-            last, told = end_lines[-1], tuple(self._tail.decode("utf-8", "replace").splitlines())
-            self._collected.last_lines.append(Line(None, last, self.name, self.lines, moment_of(last), self._who, told))
+            last = end_lines[-1]
+            line = Line(None, last, self.name, self.lines, moment_of(last), self._who, end_lines)
+            self._collected.last_lines.append(line)
         self.cut_short = {literal.decode("utf-8", "replace") for literal in self._anchors.left_out}
 
     def _look(self, piece: bytes) -> None:

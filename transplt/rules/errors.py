@@ -247,8 +247,8 @@ def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownErro
 
 def _conditions(row: dict[str, Any]) -> list[list[Any]]:
     rows = row.get("when", [])
-    conditions: list[list[Any]] = read_table("support/error_forms.json")[rows] if isinstance(rows, str) else rows
-    return conditions
+    found: list[list[Any]] = read_table("support/error_forms.json")[rows] if isinstance(rows, str) else rows
+    return found
 
 
 @cache
