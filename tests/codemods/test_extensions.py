@@ -172,6 +172,12 @@ def test_flags_for_nvcc_beside_sources_of_cpp_are_no_cuda() -> None:
         check_noop(FOUND.format(pattern="*.cpp", flags=f"extra_cuda_cflags={flags}"), open_codes=["NPU860"])
 
 
+@pytest.mark.parametrize(("flag", "codes"), [("-U__CUDA_NO_HALF_OPERATORS__", []), ("-DWITH_CUDA", ["NPU208"])])
+def test_flags_apart_from_an_extension_that_is_not_reported(flag: str, codes: list[str]) -> None:
+    source = f"from torch.utils.cpp_extension import load\nflags = ['{flag}']\nload(name, ['a.cpp'], flags)\n"
+    check_noop(source, open_codes=codes)
+
+
 @pytest.mark.parametrize(
     ("pattern", "flags"),
     [

@@ -17,7 +17,7 @@ from transplt.disk.mirror import WriteError, write_file
 from transplt.disk.publish import Staging, check_output, keep_added, make_folders, publish, set_folder_modes, staging
 from transplt.disk.walk import Entry, Inventory, walk
 from transplt.edits.imports import CODE as IMPORTED
-from transplt.files.dependencies.codes import ADDED, NOT_ADDED
+from transplt.files.dependencies.codes import NOT_ADDED
 from transplt.files.dependencies.versions import TORCH_NPU
 from transplt.files.kind import FileKind
 from transplt.project.helper_files import changed_by_user, keep_beside, with_helpers
@@ -286,7 +286,7 @@ def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> l
     # Where edits are not worked out, the first of them stands for the import that goes with it.
     first = next((each for each in made if survey or each.code == IMPORTED), None)
     asks = any(
-        each.code == NOT_ADDED or (each.applied and (each.code == ADDED or each.api == TORCH_NPU))
+        each.code == NOT_ADDED or (each.applied and each.edit is not None and TORCH_NPU in each.edit.after)
         for record in records
         for each in record.findings
     )

@@ -191,7 +191,7 @@ def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
         )  # fmt: skip
         return
     message = f"torch {releases.torch} and torch-npu {releases.torch_npu} come from pip; CUDA's packages go"
-    yield Edit((command.start, command.end), MOVED, message, " ".join(new), api=TORCH_NPU, help=added_help(releases))
+    yield Edit((command.start, command.end), MOVED, message, " ".join(new), api="torch", help=added_help(releases))
 
 
 def _not_added(torch: Requirement, releases: Releases, why: str) -> Note:

@@ -141,8 +141,9 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
     elif _LIBRARY.search(value):
         help_ = "load the one of CANN that does the same"
         yield from _bound(work, node, f"the library {value!r} belongs to CUDA", help_, Effort.MEDIUM)
-    elif _MACRO.fullmatch(value) and any(
-        note.code in ("NPU550", "NPU554") or (note.code == "NPU860" and value.startswith("-U")) for note in work.notes
+    elif _MACRO.fullmatch(value) and (
+        any(note.code in ("NPU550", "NPU554") for note in work.notes)
+        or (value.startswith("-U") and b"cpp_extension" in work.source.utf8)  # it takes a macro away
     ):
         yield work.keep(node, "compiler-flag")
     elif " " not in value.strip() and _TOOLKIT.search(value) and "://" not in value and not _tag(value):
