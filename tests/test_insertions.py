@@ -27,6 +27,8 @@ def lines_of(source: str) -> list[str]:
         ("import torch.nn as nn\nimport torch\nx.cuda()\n", "import torch.nn as nn"),
         ("from torch import (\n    nn,\n    optim,  # two\n)\nx.cuda()\n", ")"),
         ("import torch \\\n    as th\nth.cuda.synchronize()\n", "    as th"),
+        ("import torch\\\n\nx.cuda()\n", ""),  # the empty line belongs to it
+        ("import torch  # not here: \\\n\nx.cuda()\n", "import torch  # not here: \\"),
         ("try:\n    import torch\nexcept ImportError:\n    torch = None\ndef f(x): x.cuda()\n", "    torch = None"),
         ("with quiet():\n    import torch\nx.cuda()\n", "    import torch"),
         ("import os\nif available():\n    import torch\n    y = 1\nx.cuda()\n", "    import torch"),

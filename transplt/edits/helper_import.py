@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from transplt.edits.edit import AtTop, Edit
 from transplt.edits.imports import import_head, is_docstring, is_future, is_own
-from transplt.edits.lines import Placed, lead_of, line_start, placed
+from transplt.edits.lines import Placed, lead_of, line_below, line_start, placed
 from transplt.edits.work import Work
 from transplt.flow.helper_place import Place
 from transplt.syntax.asks import has_main_guard
@@ -95,7 +95,7 @@ def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Place
     if after is not None and keys == sorted(keys):
         return placed(edit, line_start(source, after.lineno), f"{line}{newline}")
     last = heads[-1]
-    offset = line_start(source, (last.end_lineno or last.lineno) + 1)
+    offset = line_below(source, last)
     return placed(edit, offset, f"{lead_of(source, offset)}{'' if own else newline}{line}{newline}")
 
 

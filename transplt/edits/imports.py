@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from transplt.base.text.source import Source
 from transplt.edits.edit import AtTop, Edit
-from transplt.edits.lines import Placed, first_line, lead_of, line_start, placed
+from transplt.edits.lines import Placed, first_line, lead_of, line_below, line_start, placed
 from transplt.edits.work import Work
 from transplt.flow.key_reads import key_reads
 from transplt.flow.marks import BACKEND, DEVICE
@@ -275,7 +275,7 @@ def _line_below(source: Source, body: list[ast.stmt], index: int) -> int:
         return line_start(source, first_line(body[0])) if body else len(source.utf8)
     while index + 1 < len(body) and body[index + 1].lineno == body[index].end_lineno:
         index += 1
-    return line_start(source, (body[index].end_lineno or 1) + 1)
+    return line_below(source, body[index])
 
 
 def constants(source: Source, scan: Scan, lines: list[str], code: str) -> Placed:
@@ -324,7 +324,7 @@ def at_top(source: Source, scan: Scan, edits: Iterable[Edit]) -> list[Placed]:
             found.append(placed(wanted[line], offset, text))
     others = sorted((line for line in wanted if line not in standard), key=lambda line: (line[:4] != "impo", line))
     last = ([node for node in heads if _imports_torch(node)] or heads)[-1]
-    offset = line_start(source, (last.end_lineno or last.lineno) + 1)
+    offset = line_below(source, last)
     for line in others:
         lead = lead_of(source, offset) if line == others[0] else ""
         found.append(placed(wanted[line], offset, f"{lead}{line}{newline}"))
@@ -384,7 +384,7 @@ def _among_standard(
     elif after is not None and names == sorted(names):
         offset = line_start(source, after.lineno)
     else:
-        offset = line_start(source, (plain[-1].end_lineno or plain[-1].lineno) + 1)
+        offset = line_below(source, plain[-1])
     return offset, offset, text
 
 

@@ -66,6 +66,15 @@ def line_start(source: Source, line: int) -> int:
     return source.line_starts[line - 1] if line <= len(source.line_starts) else len(source.utf8)
 
 
+def line_below(source: Source, node: ast.stmt) -> int:
+    """Where the line below a statement begins; behind a backslash at its end the next line still belongs to it."""
+    line, tail = last_line(node), source.slice(source.extent(node)[1], line_start(source, last_line(node) + 1))
+    while tail.rstrip("\r\n").endswith("\\") and "#" not in tail and line < len(source.line_starts):
+        line += 1
+        tail = source.line_text(line)
+    return line_start(source, line + 1)
+
+
 def lead_of(source: Source, offset: int) -> str:
     """What to write before a line that goes in at an offset: a line end where the file ends without one."""
     ends = offset < len(source.utf8) or source.utf8.endswith((b"\n", b"\r"))
@@ -100,7 +109,7 @@ class _Lines:
         behind = joined_behind(self.source, node) if self.joints else None
         if behind is not None and (joint := self.joints.get(id(behind))) is not None:
             return joint.end
-        return line_start(self.source, last_line(node) + 1)
+        return line_below(self.source, node)
 
     def movable(self, start: int, end: int, in_strings: Collection[int]) -> list[int]:
         """Where the lines in a range begin that get more indentation: none that is empty or begins inside a string."""
