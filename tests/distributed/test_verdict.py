@@ -245,10 +245,13 @@ def test_a_program_on_no_card() -> None:
         "model(x).backward()\noptimizer.step()\nif (x > 0).all():\n    break",
         "try:\n    y = model(x)\nexcept RuntimeError:\n    continue\ny.backward()\noptimizer.step()",
         "try:\n    y = model(x)\nexcept RuntimeError:\n    y = model(x[:1])\n    y.backward()\noptimizer.step()",
+        "model(x).backward()\noptimizer.step()\nif x.sum() > 0:\n    sys.exit()",
+        "model(x).backward()\noptimizer.step()\nif time.time() > net.end:\n    net.save(model)\n    exit(0)",
+        'model(x).backward()\noptimizer.step()\nif time.time() > 3:\n    torch.save(x, "x.pt")\n    sys.exit(3)',
     ],
 )
 def test_steps_that_not_every_rank_makes(body: str) -> None:
-    assert "differs between ranks" in refused(script(loop=loop(body)))
+    assert "differs between ranks" in refused(script(head="import sys\nimport time", loop=loop(body)))
 
 
 @pytest.mark.parametrize(
@@ -263,10 +266,36 @@ def test_steps_that_not_every_rank_makes(body: str) -> None:
         "try:\n    model(x).backward()\nexcept RuntimeError:\n    print(x)\n    raise\noptimizer.step()",
         "model(x).backward()\noptimizer.step()\ntry:\n    net.show(x)\nexcept RuntimeError:\n    print(x)",
         "try:\n    y = next(net.more)\nexcept StopIteration:\n    break\nmodel(y).backward()\noptimizer.step()",
+        "model(x).backward()\noptimizer.step()\nif x.isnan().any():\n    print(x)\n    sys.exit(1)",
+        'model(x).backward()\noptimizer.step()\nif x.sum() > 0:\n    continue\nname = "x.pt"\ntorch.save(x, name)',
     ],
 )
 def test_conditions_that_all_ranks_decide_alike(body: str) -> None:
     assert STARTED in output(script(loop=loop(body)))
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "bad += 1\nif bad > 3:\n    break",
+        "bad += 1",
+        "rest.append(x)\nif len(rest) > 3:\n    break",
+        "net.bad = 1",
+        "model(x).backward()",
+    ],
+)
+def test_a_round_that_some_ranks_leave_before_they_have_counted(behind: str) -> None:
+    """What a later round sees of the rest of a round: how often a rank came there."""
+    body = f"model(x).backward()\noptimizer.step()\nif x.sum() > 0:\n    continue\n{behind}"
+    shown = "\n    if bad > 5:\n        break"
+    assert "differs between ranks" in refused(script(head="bad, rest = 0, []", loop=loop(body) + shown))
+
+
+@pytest.mark.parametrize("head", ["enumerate(loader)", "tqdm(enumerate(loader))", "tqdm(enumerate(loader), total=9)"])
+def test_the_number_of_a_batch_is_alike_on_all_ranks(head: str) -> None:
+    body = "if i < done:\n    continue\nmodel(x).backward()\noptimizer.step()"
+    steps = loop(body).replace("for x in loader", f"for i, x in {head}")
+    assert STARTED in output(script(head="from tqdm import tqdm\ndone = 3", loop=steps))
 
 
 @pytest.mark.parametrize(("made", "why"), [("net.make_env()", "differs between ranks"), ("net.made()", "")])

@@ -28,6 +28,15 @@ _SHOWS = frozenset("sys.stdout.write sys.stderr.write click.echo click.secho typ
 PROGRESS = frozenset(
     "tqdm.tqdm tqdm.trange tqdm.auto.tqdm tqdm.auto.trange tqdm.notebook.tqdm tqdm.std.tqdm".split()
 )
+
+
+def shown(file: File, node: ast.expr) -> ast.expr:
+    """What a progress bar goes over; any other expression itself."""
+    while isinstance(node, ast.Call) and node.args and file.names.qualified(node.func) in PROGRESS:
+        node = node.args[0]
+    return node
+
+
 WRITERS = frozenset(
     "torch.utils.tensorboard.SummaryWriter torch.utils.tensorboard.writer.SummaryWriter "
     "tensorboardX.SummaryWriter".split()

@@ -202,7 +202,7 @@ def loaders_of(
         if isinstance(callee, FUNCTIONS):
             for value in (*program.returns(callee), *_yielded_from(callee)):
                 visit(program.owner[callee], value, path, by_key)
-        elif callee is None and getattr(call.func, "id", "") not in _OF_PYTHON:
+        elif callee is None and getattr(call.func, "id", "") not in (*_OF_PYTHON, "next"):  # that is a batch
             for argument in call.args:
                 visit(file, argument.value if isinstance(argument, ast.Starred) else argument, path, by_key)
         elif isinstance(callee, ast.ClassDef):

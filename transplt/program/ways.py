@@ -10,13 +10,14 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from transplt.program.loops import loops_around
+from transplt.program.loops import Loop, loops_around
 from transplt.program.losses import loss_readers
 from transplt.program.optimizers import OptimizerStep
+from transplt.program.outputs import writes_file
 from transplt.program.program import File, Function, Variable, enclosing_function
 from transplt.program.ranks import divides
 from transplt.program.training import Training
-from transplt.program.varying import OfFiles, Varying
+from transplt.program.varying import KEEPS, OfFiles, Varying
 from transplt.syntax.asks import last_name, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
@@ -196,13 +197,56 @@ class Ways:
         for inner in ast.walk(node):
             if isinstance(inner, (ast.Break, ast.Continue)):
                 loop = next(iter(loops_around(inner)), None)
-                if loop is not None and loop not in ast.walk(node) and self._together(file, loop.body):
+                if loop is None or loop in ast.walk(node) or not self._together(file, loop.body):
+                    continue
+                if not isinstance(inner, ast.Continue) or not self._skips_little(file, inner, loop):
                     return True
+            elif isinstance(inner, ast.Call) and last_name(inner.func) in _ENDS and self._ends_alone(file, node, inner):
+                return True
             elif isinstance(inner, ast.Return) and (function := enclosing_function(node)) is not None:
                 rest = [item for item in function.body if (item.end_lineno or 0) >= node.lineno]
                 if enclosing_function(inner) is function and self._together(file, rest):
                     return True
         return False
+
+    def _skips_little(self, file: File, node: ast.Continue, loop: Loop) -> bool:
+        """True for a `continue` in front of nothing but effects: what the round still does, no later round sees."""
+        rest: list[ast.stmt] = []
+        for below in [node, *itertools.takewhile(lambda above: above is not loop, chain(node))]:
+            if isinstance(below, ast.stmt):
+                block, place = place_in_block(below)
+                rest += block[place + 1 :]
+        if self._together(file, rest):
+            return False
+        inside = [each for item in rest for each in ast.walk(item)]
+        stored = {each.id for each in inside if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}
+        kept = set(map(id, inside))
+        for each in inside:
+            if isinstance(each, (ast.Break, ast.Continue, ast.Return, ast.Global, ast.Nonlocal)):
+                return False
+            if isinstance(each, (ast.Attribute, ast.Subscript)) and not isinstance(each.ctx, ast.Load):
+                return False
+            if isinstance(each, ast.Call) and (
+                self.program.callee(file, each) is not None or last_name(each.func) in KEEPS
+            ):
+                return False
+        later = (each for name in stored for each in file.scan.names.get(name, ()) if id(each) not in kept)
+        return isinstance(loop, (ast.For, ast.AsyncFor)) and not any(
+            isinstance(each.ctx, ast.Load) and not _given_before(each, loop) for each in later
+        )
+
+    def _ends_alone(self, file: File, node: ast.AST, call: ast.Call) -> bool:
+        """True where one rank ends the program and the others wait, or are stopped before they have saved.
+
+        Behind an exit code of an error torchrun ends all.
+        """
+        if not isinstance(node, ast.If) or not self.varying.in_training(file, node):
+            return False
+        code = call.args[0] if call.args else None
+        failed = code is not None and not (isinstance(code, ast.Constant) and code.value in (0, None))
+        others = [each for item in node.body for each in ast.walk(item) if isinstance(each, ast.Call)]
+        works = [each for each in others if each is not call and self.program.callee(file, each) is not None]
+        return not failed or bool(works) or any(writes_file(file, each) for each in others)
 
     def _together(self, file: File, body: list[ast.stmt]) -> bool:
         """True for statements that make a step or a backward pass, or call what does."""
@@ -240,6 +284,16 @@ def ways_through(
     first = Ways(Varying(training, {id(node) for _, node in readers}, evaluating, models), steps)
     same = {id(node) for file, node in readers if first.alike(file, node)}
     return first if len(same) == len(readers) else Ways(Varying(training, same, evaluating, models), steps)
+
+
+def _given_before(name: ast.Name, loop: Loop) -> bool:
+    """True for a name that each round of a loop assigns before it comes to this place."""
+    for below in itertools.takewhile(lambda above: above is not loop, chain(name)):
+        block, place = place_in_block(below) if isinstance(below, ast.stmt) else ([], 0)
+        targets = (target for item in block[:place] if isinstance(item, ast.Assign) for target in item.targets)
+        if loop in chain(name) and any(isinstance(each, ast.Name) and each.id == name.id for each in targets):
+            return True
+    return False
 
 
 def runs_in_worker(function: Function) -> bool:
