@@ -41,6 +41,11 @@ WRITERS = frozenset(
     "torch.utils.tensorboard.SummaryWriter torch.utils.tensorboard.writer.SummaryWriter "
     "tensorboardX.SummaryWriter".split()
 )
+#: What opens a file as a stream of bytes or text, which may be os.devnull.
+_STREAMS = frozenset(
+    "io.open codecs.open gzip.open gzip.GzipFile bz2.open bz2.BZ2File lzma.open lzma.LZMAFile".split()
+)
+_OPENERS = frozenset({name.partition(".")[2] for name in _STREAMS})
 _LOG = frozenset("debug info warning error critical log exception".split())
 _FETCHES = frozenset(
     "urllib.request.urlretrieve urllib.request.urlopen wget.download gdown.download requests.get".split()
@@ -52,10 +57,12 @@ def fetches(file: File, call: ast.Call) -> bool:
     return (file.names.qualified(call.func) or "").removeprefix("six.moves.") in _FETCHES
 
 
-def opens_to_write(call: ast.Call) -> bool:
-    """True for `open(path, "w")` and the like."""
+def opens_to_write(file: File, call: ast.Call) -> bool:
+    """True for `open(path, "w")`, `gzip.open(path, "wb")` and the like."""
     mode = call.args[1] if len(call.args) > 1 else keyword_of(call, "mode")
-    named = isinstance(call.func, ast.Name) and call.func.id == "open" and bool(call.args)
+    named = last_name(call.func) in _OPENERS and bool(call.args) and (
+        isinstance(call.func, ast.Name) and call.func.id == "open" or file.names.qualified(call.func) in _STREAMS
+    )
     return named and isinstance(mode, ast.Constant) and bool(set(str(mode.value)) & set("wax"))
 
 

@@ -82,7 +82,7 @@ def written_to(program: Program) -> Iterator[Variable]:
             method = isinstance(call.func, ast.Attribute) and file.names.qualified(call.func) is None
             made = [call.func.value] if method and isinstance(call.func, ast.Attribute) else arguments_of(call)
             paths = made if folder else [written_place(file, call)]
-            paths += call.args[:1] if opens_to_write(call) else []
+            paths += call.args[:1] if opens_to_write(file, call) else []
             pending += [(file, path) for path in paths if path is not None]
     seen: set[Variable] = set()
     entered: set[ast.AST] = set()

@@ -88,7 +88,7 @@ class Effects:
 
     def _write_blocks(self) -> Iterator[list[ast.stmt]]:
         for call in self.bench.file.scan.calls:
-            if getattr(call.func, "id", "") == "open":
+            if opens_to_write(self.bench.file, call):
                 node = statement(call)
                 if isinstance(node, ast.With) and self._is_writing(node):
                     yield block_of(node)
@@ -97,7 +97,9 @@ class Effects:
         """True for `with open(path, "w") as f:` whose body only writes."""
         for item in node.items:
             call = item.context_expr
-            if not isinstance(call, ast.Call) or not opens_to_write(call) or self._is_own(call, call.args[0]):
+            if not isinstance(call, ast.Call) or not opens_to_write(self.bench.file, call):
+                return False
+            if self._is_own(call, call.args[0]):
                 return False
         if not self.runs_after_start(node) or not all(only_writes(inner) for inner in node.body):
             return False
@@ -219,7 +221,7 @@ class Effects:
         """A file that is written here and there: the other ranks write into nothing."""
         bench = self.bench
         for call in bench.file.scan.calls:
-            if not opens_to_write(call) or not self.runs_after_start(call) or self._is_own(call, call.args[0]):
+            if not opens_to_write(bench.file, call) or not self.runs_after_start(call) or self._is_own(call, call.args[0]):
                 continue
             node = statement(call)
             if isinstance(node, ast.With) and self._guardable(node):

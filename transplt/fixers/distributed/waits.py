@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from transplt.fixers.distributed.bench import Bench
 from transplt.program.loops import loops_around
-from transplt.program.read_back import behind_training, loaded_or_made, read_back
+from transplt.program.read_back import behind_training, loaded_or_made, made_where_missing, read_back
 from transplt.syntax.asks import begins
 
 _CODE = "NPU343"
@@ -24,6 +24,9 @@ def write_waits(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
     for node, branch in loaded_or_made(bench.program, bench.file):
         if after_start(node):
             _wait_in(bench, node, branch, waited=node in waiting)
+    for node, read in made_where_missing(bench.program, bench.file):
+        if after_start(node):
+            _ask_once(bench, node, read)
 
 
 def _wait_for(bench: Bench, node: ast.stmt, call: ast.Call) -> None:
@@ -47,3 +50,15 @@ def _wait_in(bench: Bench, node: ast.If, branch: list[ast.stmt], *, waited: bool
         bench.before(node, [f"{bench.waiting}  # rank 0 has written it"], _CODE, "all ask alike")
     lines = [f"{bench.waiting}  # all ranks have asked"]
     bench.before(branch[0], lines, _CODE, "rank 0 writes when all ranks have asked")
+
+
+def _ask_once(bench: Bench, node: ast.If, read: bool) -> None:
+    """What the first rank makes must not keep rank 0, which writes, out of the branch."""
+    if not bench.alike(node) or bench.varies(node.test) or not bench.fits(node):
+        why, do = "another rank may have made this before rank 0 asks", "ask on rank 0 alone: npu_port.of_first(...)"
+        bench.left(node.test, why, do, code="NPU344")
+        return
+    bench.put_around(node.test, _CODE, "all ranks take the answer of rank 0", bench.call("of_first"))
+    if read:
+        lines = [f"{bench.waiting}  # rank 0 has written it"]
+        bench.after(node, lines, _CODE, "the others wait for rank 0")
