@@ -226,6 +226,68 @@ def test_a_program_too_long_to_follow_is_averaged(monkeypatch: pytest.MonkeyPatc
     assert AVERAGED in found and WRAPPED not in found
 
 
+EPISODES = """
+    import torch
+    from torch import nn
+
+    from project import batch, game
+
+
+    class Game:
+        def reset(self):
+            return game.reset()
+
+        def step(self, action):
+            return game.act(action), game.reward(), game.over()
+
+
+    class Policy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 2)
+            {buffer}
+
+        def forward(self, x):
+            return self.layer(x)
+
+
+    def play(policy):
+        for _ in range(10):
+            world = Game()
+            state = world.reset()
+            {plays}
+
+
+    policy = Policy().cuda()
+    optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for step in range(100):
+        policy(batch(step)).backward()
+        optimizer.step()
+        play(policy)
+"""
+BUFFER = 'self.register_buffer("noise", torch.zeros(4))'
+PLAYS = """while True:
+                state, reward, done = world.step(policy(state))
+                if done:
+                    break"""
+
+
+@pytest.mark.parametrize(
+    ("buffer", "plays", "averaged"),
+    [
+        (BUFFER, PLAYS, True),
+        (BUFFER, PLAYS.replace("True", "not done"), True),
+        ("", PLAYS, False),  # a forward pass without a backward pass sends nothing else
+        (BUFFER, PLAYS.replace("if done", "if game.paused"), False),
+        (BUFFER, "state = policy(state)", False),
+    ],
+)
+def test_episodes_of_an_environment_are_of_another_length_on_each_rank(buffer: str, plays: str, averaged: bool) -> None:
+    found = output(EPISODES.replace("{buffer}", buffer).replace("{plays}", plays))
+    assert ("npu_port.average(optimizer)" in found) is averaged
+    assert ("npu_port.wrap(policy)" in found) is not averaged
+
+
 # --- programs that are left whole ------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.drawing import drawing_loops
-from transplt.program.environments import is_environment
+from transplt.program.environments import is_environment, plays
 from transplt.program.evaluations import if_training, in_evaluation
 from transplt.program.loops import counts, loops_around
 from transplt.program.outputs import shown
@@ -118,8 +118,10 @@ class Varying:
         if _draws(known, last) and self.in_training(file, call):
             return True
         asked = func.value if isinstance(func, ast.Attribute) and last in ("step", "reset") else None
-        own = asked is None or self.program.callee(file, call) is not None
-        if asked is not None and not own and is_environment(self.program, file, asked):
+        callee = self.program.callee(file, call) if asked is not None else None
+        if callee is not None and plays(self.program, callee) and self.in_training(file, call):
+            return True
+        if asked is not None and callee is None and is_environment(self.program, file, asked):
             return True
         if isinstance(func, ast.Name) and last in {*_ASKS, "len", "range"}:
             return False

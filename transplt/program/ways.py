@@ -10,7 +10,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from transplt.program.loops import Loop, loops_around
+from transplt.program.loops import Loop, loops_around, own_body
 from transplt.program.losses import loss_readers
 from transplt.program.optimizers import OptimizerStep
 from transplt.program.outputs import writes_file
@@ -18,7 +18,7 @@ from transplt.program.program import File, Function, Variable, enclosing_functio
 from transplt.program.ranks import divides
 from transplt.program.training import Training
 from transplt.program.varying import KEEPS, OfFiles, Varying
-from transplt.syntax.asks import last_name, own_nodes, place_in_block
+from transplt.syntax.asks import call_of, last_name, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _ENDS = frozenset({"exit", "_exit", "quit"})
@@ -68,6 +68,19 @@ class Ways:
                     found += calls
         return found
 
+    def may_part(self, file: File, node: ast.AST, seen: set[ast.AST]) -> bool:
+        """True where some ranks may come by a node more often; a method that nobody is seen to call is called by its
+        name."""
+        function = enclosing_function(node)
+        if function is None or function in seen:
+            return bool(self.around(file, node, files=False))
+        seen.add(function)
+        sites = self.sites(function)
+        if not sites and isinstance(parent(function), ast.ClassDef) and not function.name.startswith("_"):
+            named = [(at, each) for at in self.program.files for each in at.scan.attributes.get(function.name, ())]
+            sites = [(at, call) for at, each in named if (call := call_of(each)) is not None]
+        return bool(self.around(file, node, files=False)) or any(self.may_part(*site, seen) for site in sites)
+
     def around(self, file: File, node: ast.AST, *, files: bool) -> list[ast.AST]:
         """What of a node's own function may bring one rank to the node and another one past it, innermost first:
         conditions (with `files` those on files, too), loops, `try`, lambdas, and the function itself where it may have
@@ -86,6 +99,8 @@ class Ways:
         return found
 
     def _sends_past(self, file: File, above: ast.AST, node: ast.AST, *, files: bool) -> bool:
+        if isinstance(above, (ast.While, ast.For, ast.AsyncFor)) and self._ended_apart(file, above, node, files=files):
+            return True
         if isinstance(above, (ast.If, ast.While, ast.IfExp)):
             return self._apart(file, above.test, files=files)
         if isinstance(above, (ast.For, ast.AsyncFor)):
@@ -113,6 +128,17 @@ class Ways:
         if isinstance(above, ast.ExceptHandler):
             return _may_run_apart(above, files=files)
         return isinstance(above, ast.Lambda)
+
+    def _ended_apart(self, file: File, loop: Loop, node: ast.AST, *, files: bool) -> bool:
+        """True for a loop that a rank may leave after fewer rounds than another one, with what is in its body."""
+        if not isinstance(loop, ast.While) and any(each is node for each in ast.walk(loop.iter)):
+            return False
+        for left in own_body(loop):
+            if isinstance(left, ast.Break) and loops_around(left)[:1] == [loop]:
+                between = itertools.takewhile(lambda above: above is not loop, chain(left))
+                if any(isinstance(each, ast.If) and self._apart(file, each.test, files=files) for each in between):
+                    return True
+        return False
 
     def _left_before(self, file: File, node: ast.stmt, *, files: bool) -> list[ast.AST]:
         """The loop or function that a rank may have left above a statement, by a condition in the same block."""
