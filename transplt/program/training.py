@@ -69,7 +69,7 @@ class Training:
     def _runs_training(self, file: File, call: ast.Call, callee: ast.AST | None) -> bool:
         if callee is not None:
             return callee in self.functions
-        if self._is_given_training(file, call):
+        if self._is_given_training(file, call) or self._is_handed_over(file, call):
             return True
         if commands := self.program.commands(file, call.func):
             return any(function in self.functions for function in commands)
@@ -89,6 +89,13 @@ class Training:
             elif isinstance(argument, ast.Attribute) and self.program.definition(file, argument) in self.functions:
                 return True
         return False
+
+    def _is_handed_over(self, file: File, call: ast.Call) -> bool:
+        """True for `step(model, x)` in a function that is given what trains: `fit(model, step=train_step)`."""
+        slot = self.program.slot(file, call.func) if isinstance(call.func, ast.Name) else None
+        values = self.program.values.get(slot, ()) if slot is not None else ()
+        named = (each for each in values if each.index is None and isinstance(each.node, (ast.Name, ast.Attribute)))
+        return any(self.program.named(each.file, each.node) in self.functions for each in named)
 
     def in_region(self, file: File, node: ast.AST) -> bool:
         """True for code inside of a loop that trains, in the same function."""
