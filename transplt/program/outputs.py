@@ -60,10 +60,9 @@ def fetches(file: File, call: ast.Call) -> bool:
 def opens_to_write(file: File, call: ast.Call) -> bool:
     """True for `open(path, "w")`, `gzip.open(path, "wb")` and the like."""
     mode = call.args[1] if len(call.args) > 1 else keyword_of(call, "mode")
-    named = last_name(call.func) in _OPENERS and bool(call.args) and (
-        isinstance(call.func, ast.Name) and call.func.id == "open" or file.names.qualified(call.func) in _STREAMS
-    )
-    return named and isinstance(mode, ast.Constant) and bool(set(str(mode.value)) & set("wax"))
+    named = getattr(call.func, "id", "") == "open"
+    named = named or (last_name(call.func) in _OPENERS and file.names.qualified(call.func) in _STREAMS)
+    return named and bool(call.args) and isinstance(mode, ast.Constant) and bool(set(str(mode.value)) & set("wax"))
 
 
 def writes_file(file: File, call: ast.Call) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from transplt.program.given import defaults
 from transplt.program.loops import Loop, loops_around, own_body
 from transplt.program.program import LOADERS, File, Program, Variable, enclosing_function, key_of
 from transplt.program.steps import backward_passes, runs_backward
@@ -94,8 +95,11 @@ class Training:
         """True for `step(model, x)` in a function that is given what trains: `fit(model, step=train_step)`."""
         slot = self.program.slot(file, call.func) if isinstance(call.func, ast.Name) else None
         values = self.program.values.get(slot, ()) if slot is not None else ()
-        named = (each for each in values if each.index is None and isinstance(each.node, (ast.Name, ast.Attribute)))
-        return any(self.program.named(each.file, each.node) in self.functions for each in named)
+        given = [(each.file, each.node) for each in values if each.index is None]
+        if isinstance(call.func, ast.Name) and (function := enclosing_function(call)) is not None:
+            given += [(file, value) for name, value in defaults(function) if name == call.func.id]
+        named = ((at, each) for at, each in given if isinstance(each, (ast.Name, ast.Attribute)))
+        return any(self.program.named(at, each) in self.functions for at, each in named)
 
     def in_region(self, file: File, node: ast.AST) -> bool:
         """True for code inside of a loop that trains, in the same function."""

@@ -221,7 +221,9 @@ class Effects:
         """A file that is written here and there: the other ranks write into nothing."""
         bench = self.bench
         for call in bench.file.scan.calls:
-            if not opens_to_write(bench.file, call) or not self.runs_after_start(call) or self._is_own(call, call.args[0]):
+            if not opens_to_write(bench.file, call) or not self.runs_after_start(call):
+                continue
+            if self._is_own(call, call.args[0]):
                 continue
             node = statement(call)
             if isinstance(node, ast.With) and self._guardable(node):
