@@ -308,8 +308,8 @@ def test_a_program_on_no_card() -> None:
         "try:\n    y = model(x)\nexcept RuntimeError:\n    continue\ny.backward()\noptimizer.step()",
         "try:\n    y = model(x)\nexcept RuntimeError:\n    y = model(x[:1])\n    y.backward()\noptimizer.step()",
         "model(x).backward()\noptimizer.step()\nif x.sum() > 0:\n    sys.exit()",
-        "model(x).backward()\noptimizer.step()\nif time.time() > net.end:\n    net.save(model)\n    exit(0)",
-        'model(x).backward()\noptimizer.step()\nif time.time() > 3:\n    torch.save(x, "x.pt")\n    sys.exit(3)',
+        "model(x).backward()\noptimizer.step()\nif time.time() > 3 and x.sum() > 0:\n    break",
+        'model(x).backward()\noptimizer.step()\nif x.sum() > 3:\n    torch.save(x, "x.pt")\n    sys.exit(3)',
     ],
 )
 def test_steps_that_not_every_rank_makes(body: str) -> None:
@@ -351,6 +351,23 @@ def test_a_round_that_some_ranks_leave_before_they_have_counted(behind: str) -> 
     body = f"model(x).backward()\noptimizer.step()\nif x.sum() > 0:\n    continue\n{behind}"
     shown = "\n    if bad > 5:\n        break"
     assert "differs between ranks" in refused(script(head="bad, rest = 0, []", loop=loop(body) + shown))
+
+
+@pytest.mark.parametrize(
+    ("test", "end", "line"),
+    [
+        ("time.time() > net.end", "break", "if npu_port.of_first(time.time() > net.end):"),
+        ("net.end < time.time() - begin", "break", "if npu_port.of_first(net.end < time.time() - begin):"),
+        ("time.time() > 3", "sys.exit(3)", "if time.time() > 3:"),
+        ("time.time() > 3", 'torch.save(x, "x.pt")\n    sys.exit(3)', "    npu_port.wait()  # rank 0 has written it"),
+        ("time.time() > 3", "print(begin)", "if time.time() > 3:"),
+        ("time.time() > 3 and step > 3", "break", "if npu_port.of_first(time.time() > 3 and step > 3):"),
+    ],
+)
+def test_the_clock_of_rank_0_ends_a_training(test: str, end: str, line: str) -> None:
+    head = "import sys\nimport time\nbegin = time.time()\nstep = 0"
+    found = output(script(head=head, loop=loop(f"model(x).backward()\noptimizer.step()\nif {test}:\n    {end}")))
+    assert f"        {line}\n" in found
 
 
 @pytest.mark.parametrize("head", ["enumerate(loader)", "tqdm(enumerate(loader))", "tqdm(enumerate(loader), total=9)"])

@@ -23,7 +23,7 @@ ASKS = frozenset(
     "rglob".split()
 )
 _SAMPLES = frozenset({"sample", "rsample"})
-_CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now".split())
+CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now".split())
 #: Generators that a process seeds for itself if they are given no seed.
 _GENERATORS = frozenset(
     "numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom".split()
@@ -113,7 +113,7 @@ class Varying:
         """Whether a call gives what differs, or what does not, whatever it is given; None where that decides."""
         func, last = call.func, last_name(call.func)
         known = file.names.qualified(func) or ""
-        if known in _CLOCK or (known in _GENERATORS and not arguments_of(call)):
+        if known in CLOCK or (known in _GENERATORS and not arguments_of(call)):
             return True
         if _draws(known, last) and self.in_training(file, call):
             return True
@@ -285,6 +285,13 @@ class _Whole(Varying):
     def _bound(self, file: File, node: ast.AST) -> None:
         if not isinstance(node, (ast.For, ast.AsyncFor)) or id(node) not in self.sharded:
             super()._bound(file, node)
+
+
+class ByOneClock(Varying):
+    """What would differ between ranks if all of them had one clock."""
+
+    def _begins(self, file: File, call: ast.Call) -> bool | None:
+        return False if file.names.qualified(call.func) in CLOCK else super()._begins(file, call)
 
 
 class _Evaluated(Varying):

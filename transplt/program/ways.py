@@ -17,11 +17,11 @@ from transplt.program.outputs import writes_file
 from transplt.program.program import File, Function, Variable, enclosing_function
 from transplt.program.ranks import divides
 from transplt.program.training import Training
-from transplt.program.varying import KEEPS, OfFiles, Varying
+from transplt.program.varying import CLOCK, KEEPS, ByOneClock, OfFiles, Varying
 from transplt.syntax.asks import call_of, last_name, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
-_ENDS = frozenset({"exit", "_exit", "quit"})
+ENDS = frozenset({"exit", "_exit", "quit"})
 #: What is raised on all ranks alike.
 _EVERYWHERE = frozenset(
     "KeyboardInterrupt SystemExit StopIteration ImportError ModuleNotFoundError FileNotFoundError AttributeError "
@@ -37,6 +37,7 @@ class Ways:
         self.varying, self.training, self.program = varying, varying.training, varying.program
         self.steps = {id(step.call) for step in steps}
         self._files: OfFiles | None = None
+        self.clocked: list[tuple[File, ast.expr]] = []  # conditions that rank 0's clock is to decide for all ranks
 
     def alike(self, file: File, node: ast.AST, *, files: bool = False) -> bool:
         """True when all ranks come by a node as often, as far as its own function and its callers show.
@@ -199,6 +200,25 @@ class Ways:
                 if any(trains or self._parts(file, handler) for handler in handlers):
                     yield file, node
 
+    @property
+    def has_clocks(self) -> bool:
+        """True where a clock sends ranks different ways."""
+        return any(
+            file.names.qualified(call.func) in CLOCK
+            for file in self.program.files
+            if b"time" in file.source.utf8
+            for call in file.scan.calls
+        ) and any(isinstance(node, ast.expr) for _, node in self.partings())
+
+    def parted_by_a_clock(self, by_one: Varying) -> list[tuple[File, ast.expr]]:
+        """The conditions that part ranks by their clocks alone: `by_one` has one clock."""
+        return [
+            (file, test)
+            for file, test in self.partings()
+            if isinstance(test, ast.expr) and isinstance(parent(test), (ast.If, ast.While))
+            if not by_one.varies(file, test)
+        ]
+
     def _goes_on(self, node: ast.AST, seen: set[ast.AST]) -> bool:
         """True when something runs behind a statement: in its function, or where that is called."""
         if loops_around(node):
@@ -227,7 +247,7 @@ class Ways:
                     continue
                 if not isinstance(inner, ast.Continue) or not self._skips_little(file, inner, loop):
                     return True
-            elif isinstance(inner, ast.Call) and last_name(inner.func) in _ENDS and self._ends_alone(file, node, inner):
+            elif isinstance(inner, ast.Call) and last_name(inner.func) in ENDS and self._ends_alone(file, node, inner):
                 return True
             elif isinstance(inner, ast.Return) and (function := enclosing_function(node)) is not None:
                 rest = [item for item in function.body if (item.end_lineno or 0) >= node.lineno]
@@ -309,7 +329,15 @@ def ways_through(
     ]
     first = Ways(Varying(training, {id(node) for _, node in readers}, evaluating, models), steps)
     same = {id(node) for file, node in readers if first.alike(file, node)}
-    return first if len(same) == len(readers) else Ways(Varying(training, same, evaluating, models), steps)
+    clocked = first.parted_by_a_clock(ByOneClock(training, same, evaluating, models)) if first.has_clocks else []
+    while True:
+        alike = same | {id(test) for _, test in clocked}
+        known = not clocked and len(same) == len(readers)
+        ways = first if known else Ways(Varying(training, alike, evaluating, models), steps)
+        ways.clocked = [(file, test) for file, test in clocked if ways.alike(file, parent(test))]
+        if len(ways.clocked) == len(clocked):
+            return ways
+        clocked = ways.clocked
 
 
 def _given_before(name: ast.Name, loop: Loop) -> bool:
@@ -341,4 +369,4 @@ def _may_part(handler: ast.ExceptHandler, *, files: bool = False) -> bool:
         return False
     last = handler.body[-1]
     call = last.value if isinstance(last, ast.Expr) else None
-    return not isinstance(last, ast.Raise) and not (isinstance(call, ast.Call) and last_name(call.func) in _ENDS)
+    return not isinstance(last, ast.Raise) and not (isinstance(call, ast.Call) and last_name(call.func) in ENDS)
