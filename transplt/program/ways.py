@@ -265,7 +265,8 @@ class Ways:
         if self._together(file, rest):
             return False
         inside = [each for item in rest for each in ast.walk(item)]
-        stored = {each.id for each in inside if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}
+        names = [each for each in inside if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)]
+        stored = {self.program.slot(file, each) for each in names}
         kept = set(map(id, inside))
         for each in inside:
             if isinstance(each, (ast.Break, ast.Continue, ast.Return, ast.Global, ast.Nonlocal)):
@@ -276,9 +277,10 @@ class Ways:
                 self.program.callee(file, each) is not None or last_name(each.func) in KEEPS
             ):
                 return False
-        later = (each for name in stored for each in file.scan.names.get(name, ()) if id(each) not in kept)
+        later = (each for name in {each.id for each in names} for each in file.scan.names.get(name, ()))
+        read = (each for each in later if isinstance(each.ctx, ast.Load) and id(each) not in kept)
         return isinstance(loop, (ast.For, ast.AsyncFor)) and not any(
-            isinstance(each.ctx, ast.Load) and not _given_before(each, loop) for each in later
+            self.program.slot(file, each) in stored and not _given_before(each, loop) for each in read
         )
 
     def _ends_alone(self, file: File, node: ast.AST, call: ast.Call) -> bool:
@@ -341,7 +343,9 @@ def ways_through(
 
 
 def _given_before(name: ast.Name, loop: Loop) -> bool:
-    """True for a name that each round of a loop assigns before it comes to this place."""
+    """True for a name that each round of a loop assigns before it comes to this place, and for one above the loop."""
+    if enclosing_function(name) is enclosing_function(loop) and name.lineno < loop.lineno and not loops_around(loop):
+        return True
     for below in itertools.takewhile(lambda above: above is not loop, chain(name)):
         block, place = place_in_block(below) if isinstance(below, ast.stmt) else ([], 0)
         targets = (target for item in block[:place] if isinstance(item, ast.Assign) for target in item.targets)
