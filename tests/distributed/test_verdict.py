@@ -288,6 +288,11 @@ def test_episodes_of_an_environment_are_of_another_length_on_each_rank(buffer: s
     assert ("npu_port.wrap(policy)" in found) is not averaged
 
 
+def test_episodes_without_gradients_send_no_buffers() -> None:
+    played = EPISODES.replace("    def play", "    @torch.no_grad()\n    def play")
+    assert "npu_port.wrap(policy)" in output(played.replace("{buffer}", BUFFER).replace("{plays}", PLAYS))
+
+
 # --- programs that are left whole ------------------------------------------------------------------------------------
 
 

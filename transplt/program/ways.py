@@ -10,6 +10,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, loops_around, own_body
 from transplt.program.losses import loss_readers
 from transplt.program.optimizers import OptimizerStep
@@ -70,8 +71,10 @@ class Ways:
         return found
 
     def may_part(self, file: File, node: ast.AST, seen: set[ast.AST]) -> bool:
-        """True where some ranks may come by a node more often; a method that nobody is seen to call is called by its
-        name."""
+        """True where some ranks may come by a node more often with gradients on; a method that nobody is seen to call
+        is called by its name."""
+        if without_gradients(node):
+            return False
         function = enclosing_function(node)
         if function is None or function in seen:
             return bool(self.around(file, node, files=False))

@@ -280,7 +280,10 @@ def _wrapped_apart(ways: Ways, wraps: dict[Variable, Wrap]) -> str:
 
 
 def _runs_apart(models: Models, ways: Ways) -> str:
-    """A wrapper that sends its buffers in each forward pass, in evaluations, too, where some ranks make more."""
+    """A wrapper that sends its buffers in each forward pass with gradients, where some ranks make more of them.
+
+    Without gradients it sends them in the first one alone (`require_forward_param_sync` of DistributedDataParallel).
+    """
     if not any(may_have_buffers(models, origin) for origin in models.origins):
         return ""
     for file in models.program.files:
