@@ -202,9 +202,10 @@ class Effects:
     def _writers(self) -> None:
         bench = self.bench
         for call in bench.file.scan.calls:
-            if bench.file.names.qualified(call.func) not in WRITERS:
+            derived = self._makes_writer(call)
+            if bench.file.names.qualified(call.func) not in WRITERS and not derived:
                 continue
-            stored = parent(call)
+            stored = None if derived else parent(call)
             slot = bench.program.slot(bench.file, stored.targets[0]) if isinstance(stored, ast.Assign) else None
             uses = [node for node in names_and_attributes(bench.file) if bench.program.slot(bench.file, node) == slot]
             if slot is not None and self.runs_after_start(call) and all(map(self._is_written_to, uses)):
@@ -216,6 +217,14 @@ class Effects:
                     "each rank creates a TensorBoard log here, but only rank 0 writes to it",
                     "logs of the other ranks are empty; make the writer on rank 0 only, where nothing else asks for it",
                 )
+
+    def _makes_writer(self, call: ast.Call) -> bool:
+        """True for an object of a class of the program that is a writer of TensorBoard."""
+        cls = self.bench.program.callee(self.bench.file, call)
+        if not isinstance(cls, ast.ClassDef):
+            return False
+        names = self.bench.program.owner[cls].names
+        return any(names.qualified(base) in WRITERS for base in cls.bases)
 
     def _files(self) -> None:
         """A file that is written here and there: the other ranks write into nothing."""
