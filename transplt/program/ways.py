@@ -15,6 +15,7 @@ from transplt.program.loops import Loop, loops_around, own_body
 from transplt.program.losses import loss_readers
 from transplt.program.optimizers import OptimizerStep
 from transplt.program.outputs import writes_file
+from transplt.program.own_paths import names_written_to
 from transplt.program.program import File, Function, Variable, enclosing_function
 from transplt.program.ranks import divides
 from transplt.program.training import Training
@@ -334,10 +335,14 @@ def ways_through(
     ]
     first = Ways(Varying(training, {id(node) for _, node in readers}, evaluating, models), steps)
     same = {id(node) for file, node in readers if first.alike(file, node)}
+    # Names that all ranks take from rank 0: what no function chooses may stand in front of the process group.
+    every = ((file, node) for file in training.program.files for node in names_written_to(training.program, file))
+    named = {id(node.value) for file, node in every if enclosing_function(node) and first.alike(file, node)}
+    same |= named
     clocked = first.parted_by_a_clock(ByOneClock(training, same, evaluating, models)) if first.has_clocks else []
     while True:
         alike = same | {id(test) for _, test in clocked}
-        known = not clocked and len(same) == len(readers)
+        known = not clocked and not named and len(same) == len(readers)
         ways = first if known else Ways(Varying(training, alike, evaluating, models), steps)
         ways.clocked = [(file, test) for file, test in clocked if ways.alike(file, parent(test))]
         if len(ways.clocked) == len(clocked):
