@@ -100,6 +100,30 @@ def test_a_trainer() -> None:
     assert draws(trainer) == ["8 own, for epoch in range(3):"]
 
 
+READS = "batches = iter(loader)\n"
+ENDLESS = """\
+while True:
+    try:
+        x = next(batches)
+    except StopIteration:
+        batches = iter(loader)
+        x = next(batches)
+    x = [t.cuda() for t in x]
+    model(x).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("between", ["", "step = 0\n", "import time\nbegin = time.time()\nmodel.train()\n"])
+def test_what_reads_data_before_the_loop_draws_the_seeds_of_the_workers(between: str) -> None:
+    assert draws(LOADER, MODEL, READS, between, ENDLESS) == ["0 own, batches = iter(loader)"]
+
+
+@pytest.mark.parametrize("between", ["teacher = net()\n", "late = torch.nn.Linear(3, 3)\n", "def f():\n    pass\n"])
+def test_what_is_made_behind_that_is_drawn_alike(between: str) -> None:
+    assert draws(LOADER, MODEL, READS, between, ENDLESS) == ["0 own, while True:"]
+
+
 @pytest.mark.parametrize("more", ["net.pretrain(model)", "for fold in range(3):\n    net.score(model)", "evaluate()"])
 def test_what_does_not_train_changes_no_draws(more: str) -> None:
     evaluate = "def evaluate():\n    for x in loader:\n        net.score(model(x))\n\n\n"

@@ -92,3 +92,42 @@ def test_a_name_that_not_all_ranks_choose() -> None:
 def test_a_clock_that_names_nothing_stays(tail: str) -> None:
     result = distributed(script(head=CLOCK, model="begin = time.time()\nmodel = net().cuda()", tail=tail))
     assert "\nbegin = time.time()\n" in result.data.decode() and not left(result)
+
+
+RESUMED = """
+    import time
+
+    import torch
+    from torch.utils.data import DataLoader
+
+    from project import dataset, net
+
+
+    def main():
+        name = {0}
+        model = net().cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        torch.save({{}}, {1})
+        first = torch.load(name + "/last.pt")["epoch"]
+        for epoch in range(first, 9):
+            for x in DataLoader(dataset, batch_size=8, shuffle=True):
+                model(x).backward()
+                optimizer.step()
+
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+@pytest.mark.parametrize("made", ['time.strftime("%H%M")', '"runs" + str(time.time())', '"runs"'])
+def test_what_is_loaded_under_a_name_of_rank_0_is_alike(made: str) -> None:
+    result = distributed(body(RESUMED.format(made, 'name + "/config.pt"')))
+    assert b"npu_port.start()" in result.data
+    assert (f"name = npu_port.of_first({made})\n".encode() in result.data) is ("time." in made)
+
+
+@pytest.mark.parametrize("made", ["str(time.time())", "str(time.time() + 1)"])
+def test_a_clock_that_names_nothing_still_parts_the_ranks(made: str) -> None:
+    result = distributed(body(RESUMED.format(made, '"config.pt"')))
+    assert b"npu_port" not in result.data and "NPU332" in left(result)

@@ -587,6 +587,51 @@ def test_a_file_that_is_asked_for_again_is_waited_for_by_all_who_ask() -> None:
     assert found.count("npu_port.wait()") == 2
 
 
+@pytest.mark.parametrize(
+    ("made", "line"),
+    [
+        ('os.makedirs("out")\n            torch.save(optimizer.state_dict(), "out/start.pt")', "os.makedirs("),
+        ('open("out", "w").write("x")\n        net.show(open("out").read())', "open("),
+        ('torch.save(0, "out")\n        model.begin = torch.load("out")', "if npu_port.is_first():"),
+    ],
+)
+def test_whether_something_is_made_is_asked_once(made: str, line: str) -> None:
+    """A rank that comes first must not keep rank 0, which writes, out of the branch."""
+    found = output(SHARED_FILE.format(f'if not os.path.exists("out"):\n            {made}', ""))
+    assert f'    if npu_port.of_first(not os.path.exists("out")):\n        {line}' in found
+    assert ("    npu_port.wait()  # rank 0 has written it\n" in found) is ("load" in made or "read" in made)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        'os.makedirs("out")',
+        'os.makedirs("out")\n            net.show(model)',
+        'torch.save(0, "out")\n        model.begin = torch.load("other")',
+        'raise FileNotFoundError("out")\n        model.begin = torch.load("out")',
+    ],
+)
+def test_what_each_rank_may_find_for_itself_is_not_asked_once(made: str) -> None:
+    found = output(SHARED_FILE.format(f'if not os.path.exists("out"):\n            {made}', ""))
+    assert "of_first" not in found
+
+
+@pytest.mark.parametrize("opens", ["gzip.open", "bz2.open", "lzma.open", "io.open"])
+def test_a_stream_that_is_written_is_opened_by_rank_0(opens: str) -> None:
+    head = f"import {opens.partition('.')[0]}\nimport pickle"
+    found = output(script(head=head, tail=f'with {opens}("m", "wb") as f:\n    pickle.dump(epoch, f)'))
+    assert f'if npu_port.is_first():\n    with {opens}("m", "wb") as f:\n        pickle.dump(epoch, f)' in found
+    assert f'f = {opens}("m" if npu_port.is_first() else os.devnull, "wb")\n' in output(
+        script(head=head, tail=f'f = {opens}("m", "wb")\nnet.keep(f)')
+    )
+
+
+@pytest.mark.parametrize("opens", ['gzip.open("m")', 'gzip.open("m", "rb")', 'net.open("m", "wb")', 'Image.open("m")'])
+def test_a_stream_that_is_read_is_opened_by_all(opens: str) -> None:
+    found = output(script(head="import gzip", tail=f"with {opens} as f:\n    net.keep(f)"))
+    assert f"\nwith {opens} as f:\n    net.keep(f)\n" in found
+
+
 def test_a_file_that_is_only_taken_away_needs_no_waiting() -> None:
     taken = 'if os.path.exists("old.pt"):\n            os.remove("old.pt")'
     assert "npu_port.wait()" not in output(SHARED_FILE.format(taken, ""))

@@ -161,3 +161,14 @@ for epoch in range(3):
         optimizer.step()
 """
     assert bool(said(distributed(script(loop=loop)), "NPU353")) is remarked
+
+
+# --- writers of TensorBoard -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("base", "told"), [("SummaryWriter", True), ("net.Writer", False), ("object", False)])
+def test_a_writer_of_the_programs_own_is_made_on_each_rank(base: str, told: bool) -> None:
+    head = f"from torch.utils.tensorboard import SummaryWriter\n\n\nclass Writer({base}):\n    pass\n"
+    steps = f"writer = Writer('logs')\n{STEPS}    writer.add_scalar('epoch', epoch)"
+    result = distributed(script(head=head, loop=steps))
+    assert bool(said(result, "NPU352")) is told and b"writer = Writer('logs')\n" in result.data

@@ -510,3 +510,39 @@ def test_training_over_what_is_no_loader(rows: str) -> None:
 def test_loaders_whose_way_to_the_training_is_not_seen(made: str, loop: str) -> None:
     result = ported(made, MODEL, loop)
     assert not shares(result) and left(result) == ["NPU340"] and made in result.data.decode()
+
+
+# --- a step that is handed over ---------------------------------------------------------------------------------------
+
+FIT = """
+    def gradient_step(model, optimizer, x):
+        model(x).backward()
+        optimizer.step()
+
+
+    def look(model, optimizer, x):
+        return model(x)
+
+
+    def fit(model, optimizer, loader, step={0}):
+        for epoch in range(3):
+            for x in loader:
+                step(model, optimizer, x)
+    """
+
+
+@pytest.mark.parametrize(
+    ("default", "given", "shared"),
+    [
+        ("None", "step=gradient_step", True),
+        ("None", "gradient_step", True),
+        ("gradient_step", "", True),
+        ("look", "", False),
+        ("None", "net.step", False),
+        ("None", "step=look", False),
+    ],
+)
+def test_a_loop_that_is_given_its_step(default: str, given: str, shared: bool) -> None:
+    result = ported(FIT.format(default), LOADERS, MODEL, f"fit(model, optimizer, train_loader, {given})")
+    assert (shares(result) == ["train_loader = npu_port.shard(train_loader)"]) is shared
+    assert (b"npu_port.own_draws()" in result.data) is shared

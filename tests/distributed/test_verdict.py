@@ -226,6 +226,73 @@ def test_a_program_too_long_to_follow_is_averaged(monkeypatch: pytest.MonkeyPatc
     assert AVERAGED in found and WRAPPED not in found
 
 
+EPISODES = """
+    import torch
+    from torch import nn
+
+    from project import batch, game
+
+
+    class Game:
+        def reset(self):
+            return game.reset()
+
+        def step(self, action):
+            return game.act(action), game.reward(), game.over()
+
+
+    class Policy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 2)
+            {buffer}
+
+        def forward(self, x):
+            return self.layer(x)
+
+
+    def play(policy):
+        for _ in range(10):
+            world = Game()
+            state = world.reset()
+            {plays}
+
+
+    policy = Policy().cuda()
+    optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for step in range(100):
+        policy(batch(step)).backward()
+        optimizer.step()
+        play(policy)
+"""
+BUFFER = 'self.register_buffer("noise", torch.zeros(4))'
+PLAYS = """while True:
+                state, reward, done = world.step(policy(state))
+                if done:
+                    break"""
+
+
+@pytest.mark.parametrize(
+    ("buffer", "plays", "averaged"),
+    [
+        (BUFFER, PLAYS, True),
+        (BUFFER, PLAYS.replace("True", "not done"), True),
+        ("", PLAYS, False),  # a forward pass without a backward pass sends nothing else
+        (BUFFER, PLAYS.replace("if done", "if game.paused"), False),
+        (BUFFER, "state = policy(state)", False),
+    ],
+)
+def test_episodes_of_an_environment_are_of_another_length_on_each_rank(buffer: str, plays: str, averaged: bool) -> None:
+    found = output(EPISODES.replace("{buffer}", buffer).replace("{plays}", plays))
+    assert ("npu_port.average(optimizer)" in found) is averaged
+    assert ("npu_port.wrap(policy)" in found) is not averaged
+
+
+def test_episodes_without_gradients_send_no_buffers() -> None:
+    played = EPISODES.replace("    def play", "    @torch.no_grad()\n    def play")
+    assert "npu_port.wrap(policy)" in output(played.replace("{buffer}", BUFFER).replace("{plays}", PLAYS))
+
+
 # --- programs that are left whole ------------------------------------------------------------------------------------
 
 
@@ -245,10 +312,13 @@ def test_a_program_on_no_card() -> None:
         "model(x).backward()\noptimizer.step()\nif (x > 0).all():\n    break",
         "try:\n    y = model(x)\nexcept RuntimeError:\n    continue\ny.backward()\noptimizer.step()",
         "try:\n    y = model(x)\nexcept RuntimeError:\n    y = model(x[:1])\n    y.backward()\noptimizer.step()",
+        "model(x).backward()\noptimizer.step()\nif x.sum() > 0:\n    sys.exit()",
+        "model(x).backward()\noptimizer.step()\nif time.time() > 3 and x.sum() > 0:\n    break",
+        'model(x).backward()\noptimizer.step()\nif x.sum() > 3:\n    torch.save(x, "x.pt")\n    sys.exit(3)',
     ],
 )
 def test_steps_that_not_every_rank_makes(body: str) -> None:
-    assert "differs between ranks" in refused(script(loop=loop(body)))
+    assert "differs between ranks" in refused(script(head="import sys\nimport time", loop=loop(body)))
 
 
 @pytest.mark.parametrize(
@@ -263,10 +333,53 @@ def test_steps_that_not_every_rank_makes(body: str) -> None:
         "try:\n    model(x).backward()\nexcept RuntimeError:\n    print(x)\n    raise\noptimizer.step()",
         "model(x).backward()\noptimizer.step()\ntry:\n    net.show(x)\nexcept RuntimeError:\n    print(x)",
         "try:\n    y = next(net.more)\nexcept StopIteration:\n    break\nmodel(y).backward()\noptimizer.step()",
+        "model(x).backward()\noptimizer.step()\nif x.isnan().any():\n    print(x)\n    sys.exit(1)",
+        'model(x).backward()\noptimizer.step()\nif x.sum() > 0:\n    continue\nname = "x.pt"\ntorch.save(x, name)',
     ],
 )
 def test_conditions_that_all_ranks_decide_alike(body: str) -> None:
     assert STARTED in output(script(loop=loop(body)))
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "bad += 1\nif bad > 3:\n    break",
+        "bad += 1",
+        "rest.append(x)\nif len(rest) > 3:\n    break",
+        "net.bad = 1",
+        "model(x).backward()",
+    ],
+)
+def test_a_round_that_some_ranks_leave_before_they_have_counted(behind: str) -> None:
+    """What a later round sees of the rest of a round: how often a rank came there."""
+    body = f"model(x).backward()\noptimizer.step()\nif x.sum() > 0:\n    continue\n{behind}"
+    shown = "\n    if bad > 5:\n        break"
+    assert "differs between ranks" in refused(script(head="bad, rest = 0, []", loop=loop(body) + shown))
+
+
+@pytest.mark.parametrize(
+    ("test", "end", "line"),
+    [
+        ("time.time() > net.end", "break", "if npu_port.of_first(time.time() > net.end):"),
+        ("net.end < time.time() - begin", "break", "if npu_port.of_first(net.end < time.time() - begin):"),
+        ("time.time() > 3", "sys.exit(3)", "if time.time() > 3:"),
+        ("time.time() > 3", 'torch.save(x, "x.pt")\n    sys.exit(3)', "    npu_port.wait()  # rank 0 has written it"),
+        ("time.time() > 3", "print(begin)", "if time.time() > 3:"),
+        ("time.time() > 3 and step > 3", "break", "if npu_port.of_first(time.time() > 3 and step > 3):"),
+    ],
+)
+def test_the_clock_of_rank_0_ends_a_training(test: str, end: str, line: str) -> None:
+    head = "import sys\nimport time\nbegin = time.time()\nstep = 0"
+    found = output(script(head=head, loop=loop(f"model(x).backward()\noptimizer.step()\nif {test}:\n    {end}")))
+    assert f"        {line}\n" in found
+
+
+@pytest.mark.parametrize("head", ["enumerate(loader)", "tqdm(enumerate(loader))", "tqdm(enumerate(loader), total=9)"])
+def test_the_number_of_a_batch_is_alike_on_all_ranks(head: str) -> None:
+    body = "if i < done:\n    continue\nmodel(x).backward()\noptimizer.step()"
+    steps = loop(body).replace("for x in loader", f"for i, x in {head}")
+    assert STARTED in output(script(head="from tqdm import tqdm\ndone = 3", loop=steps))
 
 
 @pytest.mark.parametrize(("made", "why"), [("net.make_env()", "differs between ranks"), ("net.made()", "")])

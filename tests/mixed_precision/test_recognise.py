@@ -83,7 +83,7 @@ def test_a_lightning_module_is_recognised() -> None:
     "line",
     [
         "torch.autocast('npu', enabled=False)",
-        "torch.set_default_dtype(torch.float64)",
+        "torch.set_default_dtype(torch.float32)",
         "torch.zeros(2).to(torch.float32)",
         "torch.zeros(2).half(1)",
     ],

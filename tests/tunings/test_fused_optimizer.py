@@ -499,3 +499,40 @@ def test_stars_that_do_not_bring_it_are_no_reason(imports: str) -> None:
     files = {"train.py": STAR.format(imports, ""), "helpers.py": "class AdamW:\n    def step(self): pass\n"}
     result = migrate(files["train.py"], path="train.py", files=files, tune=((TUNE, ""),))
     assert "NPU750" not in [finding.code for finding in result.findings] and b"NpuFused" not in result.data
+
+
+CONFIGURED = """
+    import torch
+    from library import Module
+
+
+    class Trainer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = torch.nn.Linear(2, 2).cuda()
+            self.optimizer, _ = self.configure_optimizers()
+
+        def configure_optimizers(self):
+            return torch.optim.Adam(self.net.parameters()), None
+
+        def fit(self, batches):
+            for x in batches:
+                self.optimizer.zero_grad()
+                self.net(x.cuda()).sum().backward()
+                self.optimizer.step()
+    """
+
+
+@pytest.mark.parametrize(
+    ("base", "why"),
+    [
+        ("torch.nn.Module", ""),
+        ("object", ""),
+        ("Module", "Lightning runs the whole step inside of optimizer.step(closure)"),
+        ("pytorch_lightning.LightningModule", "Lightning runs the whole step inside of optimizer.step(closure)"),
+    ],
+)
+def test_what_is_called_as_lightning_calls_it_may_be_the_programs_own(base: str, why: str) -> None:
+    result = migrate(CONFIGURED.replace("(torch.nn.Module)", f"({base})"), tune=((TUNE, ""),))
+    assert (b"NpuFusedAdam(" in result.data) is not bool(why)
+    assert any(why in found.message for found in result.findings if found.code == "NPU750")

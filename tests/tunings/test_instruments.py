@@ -71,6 +71,24 @@ def test_step_time_without_samples_where_the_loader_is_given_by_name() -> None:
     assert 'print(f"step time {step_time * 1000:.1f} ms, {1 / step_time:.2f} steps/s")' in text
 
 
+@pytest.mark.parametrize(
+    ("made", "rate"),
+    [
+        ("loader = tqdm.tqdm(loader)", "1 / step_time:.2f} steps"),
+        ("loader = tqdm.tqdm(enumerate(loader))", "1 / step_time:.2f} steps"),
+        ("loader = Prefetcher(loader)", "1 / step_time:.2f} steps"),
+        ("loader = again(loader)", "loader.batch_size / step_time:.1f} samples"),
+    ],
+)
+def test_a_bar_over_a_loader_has_no_batch_size(made: str, rate: str) -> None:
+    head = "import tqdm\n\n\ndef again(of):\n    return DataLoader(of.dataset, batch_size=4)\n\n"
+    source = clean(FLAT).replace("loader = Data", f"{head}loader = Data").replace("model = ", f"{made}\nmodel = ", 1)
+    if made.endswith("again(loader)"):
+        source = source.replace("loader = again(loader)", "loader = again(data)")
+        source = source.replace("loader = DataLoader(data, batch_size=4)\n", "")
+    assert f"{{{rate}/s" in asked(source, "step-time")
+
+
 def test_max_steps() -> None:
     assert asked(FLAT, "max-steps=7") == clean(
         """

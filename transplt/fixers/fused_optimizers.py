@@ -14,13 +14,13 @@ from transplt.base.settings import Settings
 from transplt.edits.work import Work
 from transplt.fixers.around import program_around
 from transplt.program.cards import on_card
-from transplt.program.holders import RETURNED, Use
+from transplt.program.holders import CONFIGURED, Use
 from transplt.program.imports import imports_of
 from transplt.program.loops import loops_around
 from transplt.program.models import optimizer_class
 from transplt.program.optimizers import Optimizer, find_optimizers
 from transplt.program.packed_gradients import hazards, modules_zeroed
-from transplt.program.program import File, Program, Variable, enclosing_function
+from transplt.program.program import File, Program, Variable
 from transplt.rules.tuning_facts import schemas
 from transplt.syntax.asks import hides_arguments, keyword_of
 from transplt.syntax.scan import parent
@@ -204,9 +204,9 @@ def _is_generator_of_tensors(call: ast.Call) -> bool:
 
 
 def _used(made: Made, use: Use) -> None:
-    above, function = parent(use.node), enclosing_function(use.node)
+    above = parent(use.node)
     call = parent(above) if isinstance(above, ast.keyword) else above
-    if use.lost == RETURNED and function is not None and function.name == "configure_optimizers":
+    if use.lost == CONFIGURED:
         made.refuse(
             "Lightning runs the whole step inside of optimizer.step(closure)",
             "the fused optimizers call a closure without gradients; keep it, or use manual optimization",

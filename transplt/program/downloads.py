@@ -71,9 +71,10 @@ def users(place: ast.stmt, call: ast.Call) -> list[ast.stmt]:
     return block[index + 1 : last + 1]
 
 
-def opens(node: ast.With) -> bool:
+def opens(file: File, node: ast.With) -> bool:
     """True for `with open(path, "w"):` and the like."""
-    return any(isinstance(each.context_expr, ast.Call) and opens_to_write(each.context_expr) for each in node.items)
+    calls = (each.context_expr for each in node.items)
+    return any(isinstance(call, ast.Call) and opens_to_write(file, call) for call in calls)
 
 
 def _decides(call: ast.Call) -> bool:

@@ -6,15 +6,32 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.program.models import READS_OPTIMIZER
-from transplt.program.program import File, Program, Variable, class_name, enclosing_function
+from transplt.program.program import File, Function, Program, Variable, class_name, enclosing_function
 from transplt.program.values import uses
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import parent
 
 _SCALERS = frozenset({"step", "unscale_"})
-#: Why one is lost that somebody else calls for, such as Lightning.
-RETURNED = "it is returned to code that is not in sight"
+_NO_FRAMEWORK = ("torch.nn.Module", "torch.nn.modules.module.Module")
+#: Why one is lost that a framework calls for, such as Lightning.
+CONFIGURED = "a framework may call for it"
+
+
+def _is_asked_by_framework(program: Program, file: File, function: Function) -> bool:
+    """True for `configure_optimizers` of a class that may be Lightning's: a base is not in sight."""
+    if function.name != "configure_optimizers":
+        return False
+    pending = [(file, parent(function))]
+    while pending:
+        at, cls = pending.pop()
+        for base in cls.bases if isinstance(cls, ast.ClassDef) else ():
+            found = program.definition(at, base)
+            if isinstance(found, ast.ClassDef) and len(pending) < 20:
+                pending.append((program.owner[found], found))
+            elif last_name(base) != "object" and at.names.qualified(base) not in _NO_FRAMEWORK:
+                return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +102,9 @@ class Held:
     def _returned(self, file: File, node: ast.expr, index: int | None) -> None:
         function = enclosing_function(node)
         sites = self.program.call_sites.get(function, []) if function is not None else []
-        if not sites or (function is not None and function.name == "configure_optimizers"):
-            self._lose(file, node, RETURNED)
+        asked = function is not None and _is_asked_by_framework(self.program, file, function)
+        if asked or not sites:
+            self._lose(file, node, CONFIGURED if asked else "it is returned to code that is not in sight")
         for at, call in sites:
             above = parent(call)
             targets = above.targets[0] if isinstance(above, ast.Assign) else None

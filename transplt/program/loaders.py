@@ -287,12 +287,12 @@ def _holders(program: Program, loader: Loader) -> Iterator[tuple[File, ast.Assig
             stored = parent(value.node)
             if value.index is not None or not isinstance(value.node, ast.Call) or not _plain(stored):
                 continue
-            gives = value.node is not loader.call and _is_loader(program, value.file, value.node, ())
+            gives = value.node is not loader.call and is_loader(program, value.file, value.node)
             if gives and _is_among(program, value.file, value.node, loader):
                 yield value.file, stored, slot
 
 
-def _is_loader(program: Program, file: File, node: ast.expr, seen: tuple[ast.expr, ...]) -> bool:
+def is_loader(program: Program, file: File, node: ast.expr, seen: tuple[ast.expr, ...] = ()) -> bool:
     """True for an expression that is a loader, and not what goes through one or holds several."""
     if node in seen or len(seen) > _DEEPEST:
         return False
@@ -304,16 +304,16 @@ def _is_loader(program: Program, file: File, node: ast.expr, seen: tuple[ast.exp
         if not isinstance(callee, FUNCTIONS) or _yields(callee):
             return False
         returned = list(program.returns(callee))
-        return bool(returned) and all(_is_loader(program, program.owner[callee], each, seen) for each in returned)
+        return bool(returned) and all(is_loader(program, program.owner[callee], each, seen) for each in returned)
     if isinstance(node, (ast.Name, ast.Attribute)):
         slot = program.slot(file, node)
         values = program.values.get(slot, ()) if slot else ()
         return bool(values) and all(
-            _is_loader(program, value.file, value.node, seen) if value.index is None else _is_item(program, value, seen)
+            is_loader(program, value.file, value.node, seen) if value.index is None else _is_item(program, value, seen)
             for value in values
         )
     if isinstance(node, ast.IfExp):
-        return all(_is_loader(program, file, each, seen) for each in (node.body, node.orelse))
+        return all(is_loader(program, file, each, seen) for each in (node.body, node.orelse))
     return False
 
 
@@ -326,7 +326,7 @@ def _is_item(program: Program, value: Value, seen: tuple[ast.expr, ...]) -> bool
         item = (
             each.elts[index] if isinstance(each, ast.Tuple) and index is not None and index < len(each.elts) else None
         )
-        if item is None or callee is None or not _is_loader(program, program.owner[callee], item, seen):
+        if item is None or callee is None or not is_loader(program, program.owner[callee], item, seen):
             return False
     return bool(returned)
 
@@ -351,7 +351,7 @@ def _name_read(program: Program, reading: Reading) -> ast.expr | None:
     pending: list[ast.expr] = [reading.node]
     while pending:
         node = pending.pop(0)
-        if _is_loader(program, reading.file, node, ()):
+        if is_loader(program, reading.file, node):
             if _is_among(program, reading.file, node, reading.loader):
                 return node
         elif isinstance(node, ast.Call):

@@ -28,10 +28,24 @@ _SHOWS = frozenset("sys.stdout.write sys.stderr.write click.echo click.secho typ
 PROGRESS = frozenset(
     "tqdm.tqdm tqdm.trange tqdm.auto.tqdm tqdm.auto.trange tqdm.notebook.tqdm tqdm.std.tqdm".split()
 )
+
+
+def shown(file: File, node: ast.expr) -> ast.expr:
+    """What a progress bar goes over; any other expression itself."""
+    while isinstance(node, ast.Call) and node.args and file.names.qualified(node.func) in PROGRESS:
+        node = node.args[0]
+    return node
+
+
 WRITERS = frozenset(
     "torch.utils.tensorboard.SummaryWriter torch.utils.tensorboard.writer.SummaryWriter "
     "tensorboardX.SummaryWriter".split()
 )
+#: What opens a file as a stream of bytes or text, which may be os.devnull.
+_STREAMS = frozenset(
+    "io.open codecs.open gzip.open gzip.GzipFile bz2.open bz2.BZ2File lzma.open lzma.LZMAFile".split()
+)
+_OPENERS = frozenset({name.partition(".")[2] for name in _STREAMS})
 _LOG = frozenset("debug info warning error critical log exception".split())
 _FETCHES = frozenset(
     "urllib.request.urlretrieve urllib.request.urlopen wget.download gdown.download requests.get".split()
@@ -43,11 +57,12 @@ def fetches(file: File, call: ast.Call) -> bool:
     return (file.names.qualified(call.func) or "").removeprefix("six.moves.") in _FETCHES
 
 
-def opens_to_write(call: ast.Call) -> bool:
-    """True for `open(path, "w")` and the like."""
+def opens_to_write(file: File, call: ast.Call) -> bool:
+    """True for `open(path, "w")`, `gzip.open(path, "wb")` and the like."""
     mode = call.args[1] if len(call.args) > 1 else keyword_of(call, "mode")
-    named = isinstance(call.func, ast.Name) and call.func.id == "open" and bool(call.args)
-    return named and isinstance(mode, ast.Constant) and bool(set(str(mode.value)) & set("wax"))
+    named = getattr(call.func, "id", "") == "open"
+    named = named or (last_name(call.func) in _OPENERS and file.names.qualified(call.func) in _STREAMS)
+    return named and bool(call.args) and isinstance(mode, ast.Constant) and bool(set(str(mode.value)) & set("wax"))
 
 
 def writes_file(file: File, call: ast.Call) -> bool:

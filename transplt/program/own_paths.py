@@ -68,6 +68,22 @@ def _is_nothing(node: ast.expr) -> bool:
 # --- names after the clock, and random ones ---------------------------------------------------------------------------
 
 
+def names_written_to(program: Program, file: File) -> Iterator[ast.Assign]:
+    """The statements of a file that choose a name after the clock, or a random one, under which the program writes."""
+    written = program.once(_written)
+    for node in ast.walk(file.scan.tree) if written else ():
+        if not isinstance(node, ast.Assign) or program.slot(file, node.targets[0]) not in written:
+            continue
+        if any(isinstance(each, ast.Call) and is_named(file, each) for each in ast.walk(node.value)):
+            yield node
+
+
+def _written(program: Program) -> frozenset[Variable]:
+    """The variables of paths that a program writes to, nothing where it chooses no such name."""
+    named = any(is_named(file, call) for file in program.files for call in file.scan.calls)
+    return frozenset(written_to(program)) if named else frozenset()
+
+
 def is_named(file: File, call: ast.Call) -> bool:
     """True for a call that gives another number or text on each process."""
     return file.names.qualified(call.func) in _NAMED
@@ -82,7 +98,7 @@ def written_to(program: Program) -> Iterator[Variable]:
             method = isinstance(call.func, ast.Attribute) and file.names.qualified(call.func) is None
             made = [call.func.value] if method and isinstance(call.func, ast.Attribute) else arguments_of(call)
             paths = made if folder else [written_place(file, call)]
-            paths += call.args[:1] if opens_to_write(call) else []
+            paths += call.args[:1] if opens_to_write(file, call) else []
             pending += [(file, path) for path in paths if path is not None]
     seen: set[Variable] = set()
     entered: set[ast.AST] = set()

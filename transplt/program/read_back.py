@@ -13,6 +13,7 @@ from transplt.program.varying import ASKS
 from transplt.syntax.asks import arguments_of, begins, by_place, ends, is_elif, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
+_FOLDERS = frozenset({"makedirs", "mkdir"})
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -36,6 +37,41 @@ def loaded_or_made(program: Program, file: File) -> Iterator[tuple[ast.If, list[
                 reads = any("load" in last_name(call.func) for item in other for call in _calls(item))
                 if reads and any(_writes(program, file, item, 0) for item in branch):
                     yield node, branch
+
+
+def made_where_missing(program: Program, file: File) -> Iterator[tuple[ast.If, bool]]:
+    """The conditions under which a file is written where it, or the folder made for it, is not there yet; True with
+    those behind which the block goes on to read what was asked for."""
+    for node in ast.walk(file.scan.tree):
+        if not isinstance(node, ast.If) or not asks_for_file(node.test) or isinstance(node.body[-1], _LEAVES):
+            continue
+        if is_elif(node) or any(node is known for known, _ in loaded_or_made(program, file)):
+            continue
+        asked = {_asked_for(call) for call in _calls(node.test) if last_name(call.func) in ASKS}
+        block, index = place_in_block(node)
+        read = any(
+            path in ast.unparse(call)
+            for item in block[index + 1 :]
+            for call in _calls(item)
+            if _reads(file, call)
+            for path in asked
+        )
+        folders = {_asked_for(call) for item in node.body for call in _calls(item) if last_name(call.func) in _FOLDERS}
+        if (read or folders & asked) and any(_writes(program, file, item, 0) for item in node.body):
+            yield node, read
+
+
+def _asked_for(call: ast.Call) -> str:
+    """The text of the path that a call of `os.path` or of a path is about."""
+    given = arguments_of(call)
+    if given or not isinstance(call.func, ast.Attribute):
+        return ast.unparse(given[0]) if given else ""
+    return ast.unparse(call.func.value)
+
+
+def _reads(file: File, call: ast.Call) -> bool:
+    last = last_name(call.func)
+    return "load" in last or last.startswith("read") or (last == "open" and not opens_to_write(file, call))
 
 
 def _path(file: File, call: ast.Call, name: str) -> str:
@@ -118,7 +154,7 @@ def asks_for_file(test: ast.expr) -> bool:
 def _writes(program: Program, file: File, node: ast.AST, depth: int) -> bool:
     """True for code that writes a file, by itself or in a function of the program."""
     for call in _calls(node):
-        if writes_file(file, call) or opens_to_write(call):
+        if writes_file(file, call) or opens_to_write(file, call):
             return True
         callee = program.callee(file, call)
         if isinstance(callee, FUNCTIONS) and depth < 3 and _writes(program, program.owner[callee], callee, depth + 1):

@@ -76,7 +76,7 @@ def _before_effects(program: Program, body: list[ast.stmt], first: ast.stmt) -> 
 def _keeps_writing(file: File, call: ast.Call) -> bool:
     """True for a call that opens what one rank alone is to write."""
     known = file.names.qualified(call.func) == "wandb.init" or last_name(call.func) == "SummaryWriter"
-    return known or opens_to_write(call)
+    return known or opens_to_write(file, call)
 
 
 def _is_definition(node: ast.stmt) -> bool:

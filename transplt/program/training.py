@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from transplt.program.given import defaults
 from transplt.program.loops import Loop, loops_around, own_body
 from transplt.program.program import LOADERS, File, Program, Variable, enclosing_function, key_of
 from transplt.program.steps import backward_passes, runs_backward
@@ -69,7 +70,7 @@ class Training:
     def _runs_training(self, file: File, call: ast.Call, callee: ast.AST | None) -> bool:
         if callee is not None:
             return callee in self.functions
-        if self._is_given_training(file, call):
+        if self._is_given_training(file, call) or self._is_handed_over(file, call):
             return True
         if commands := self.program.commands(file, call.func):
             return any(function in self.functions for function in commands)
@@ -89,6 +90,16 @@ class Training:
             elif isinstance(argument, ast.Attribute) and self.program.definition(file, argument) in self.functions:
                 return True
         return False
+
+    def _is_handed_over(self, file: File, call: ast.Call) -> bool:
+        """True for `step(model, x)` in a function that is given what trains: `fit(model, step=train_step)`."""
+        slot = self.program.slot(file, call.func) if isinstance(call.func, ast.Name) else None
+        values = self.program.values.get(slot, ()) if slot is not None else ()
+        given = [(each.file, each.node) for each in values if each.index is None]
+        if isinstance(call.func, ast.Name) and (function := enclosing_function(call)) is not None:
+            given += [(file, value) for name, value in defaults(function) if name == call.func.id]
+        named = ((at, each) for at, each in given if isinstance(each, (ast.Name, ast.Attribute)))
+        return any(self.program.named(at, each) in self.functions for at, each in named)
 
     def in_region(self, file: File, node: ast.AST) -> bool:
         """True for code inside of a loop that trains, in the same function."""
@@ -202,7 +213,7 @@ def loaders_of(
         if isinstance(callee, FUNCTIONS):
             for value in (*program.returns(callee), *_yielded_from(callee)):
                 visit(program.owner[callee], value, path, by_key)
-        elif callee is None and getattr(call.func, "id", "") not in _OF_PYTHON:
+        elif callee is None and getattr(call.func, "id", "") not in (*_OF_PYTHON, "next"):  # that is a batch
             for argument in call.args:
                 visit(file, argument.value if isinstance(argument, ast.Starred) else argument, path, by_key)
         elif isinstance(callee, ast.ClassDef):

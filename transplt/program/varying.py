@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from transplt.program.drawing import drawing_loops
-from transplt.program.environments import is_environment
+from transplt.program.environments import is_environment, plays
 from transplt.program.evaluations import if_training, in_evaluation
 from transplt.program.loops import counts, loops_around
+from transplt.program.outputs import shown
 from transplt.program.program import File, Function, Program, Variable, enclosing_function
 from transplt.program.reached import functions_run_in
 from transplt.program.stores import bound_since
@@ -22,7 +23,7 @@ ASKS = frozenset(
     "rglob".split()
 )
 _SAMPLES = frozenset({"sample", "rsample"})
-_CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now".split())
+CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now".split())
 #: Generators that a process seeds for itself if they are given no seed.
 _GENERATORS = frozenset(
     "numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom".split()
@@ -105,25 +106,27 @@ class Varying:
             of = self._of_all() if id(call) in self.evaluating else self._as_run_by(file, call)
             return passed_on or of._returned(callee)
         if callee is None and self.models and self.program.slot(file, func) in self.models:
-            return given_apart or self._in_training(file, call)
+            return given_apart or self.in_training(file, call)
         return given_apart or (isinstance(func, ast.Attribute) and self.varies(file, func.value))
 
     def _begins(self, file: File, call: ast.Call) -> bool | None:
         """Whether a call gives what differs, or what does not, whatever it is given; None where that decides."""
         func, last = call.func, last_name(call.func)
         known = file.names.qualified(func) or ""
-        if known in _CLOCK or (known in _GENERATORS and not arguments_of(call)):
+        if known in CLOCK or (known in _GENERATORS and not arguments_of(call)):
             return True
-        if _draws(known, last) and self._in_training(file, call):
+        if _draws(known, last) and self.in_training(file, call):
             return True
         asked = func.value if isinstance(func, ast.Attribute) and last in ("step", "reset") else None
-        own = asked is None or self.program.callee(file, call) is not None
-        if asked is not None and not own and is_environment(self.program, file, asked):
+        callee = self.program.callee(file, call) if asked is not None else None
+        if callee is not None and plays(self.program, callee) and self.in_training(file, call):
+            return True
+        if asked is not None and callee is None and is_environment(self.program, file, asked):
             return True
         if isinstance(func, ast.Name) and last in {*_ASKS, "len", "range"}:
             return False
         if isinstance(func, ast.Attribute) and (last in ("size", "numel") or (last in _SAMPLES and not known)):
-            return last in _SAMPLES and self._in_training(file, call)
+            return last in _SAMPLES and self.in_training(file, call)
         return None
 
     def _of_all(self) -> Varying:
@@ -194,7 +197,7 @@ class Varying:
                     names |= {each.id for at in targets for each in ast.walk(at) if isinstance(each, ast.Name)}
         return any(hangs(value) for value in self.program.returns(function))
 
-    def _in_training(self, file: File, node: ast.AST) -> bool:
+    def in_training(self, file: File, node: ast.AST) -> bool:
         """True for code that runs in the training loop, where each rank draws for itself."""
         around = loops_around(node)
         return enclosing_function(node) in self.inside or any(
@@ -220,7 +223,7 @@ class Varying:
                 if counts(node):
                     return  # the loader is asked with next()
                 target = node.target
-                call = node.iter
+                call = shown(file, node.iter)
                 counted = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "enumerate"
                 if counted and isinstance(target, ast.Tuple) and len(target.elts) == 2:
                     target = target.elts[1]
@@ -282,6 +285,13 @@ class _Whole(Varying):
     def _bound(self, file: File, node: ast.AST) -> None:
         if not isinstance(node, (ast.For, ast.AsyncFor)) or id(node) not in self.sharded:
             super()._bound(file, node)
+
+
+class ByOneClock(Varying):
+    """What would differ between ranks if all of them had one clock."""
+
+    def _begins(self, file: File, call: ast.Call) -> bool | None:
+        return False if file.names.qualified(call.func) in CLOCK else super()._begins(file, call)
 
 
 class _Evaluated(Varying):

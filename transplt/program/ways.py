@@ -10,17 +10,20 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from transplt.program.loops import loops_around
+from transplt.program.gradients import without_gradients
+from transplt.program.loops import Loop, loops_around, own_body
 from transplt.program.losses import loss_readers
 from transplt.program.optimizers import OptimizerStep
+from transplt.program.outputs import writes_file
+from transplt.program.own_paths import names_written_to
 from transplt.program.program import File, Function, Variable, enclosing_function
 from transplt.program.ranks import divides
 from transplt.program.training import Training
-from transplt.program.varying import OfFiles, Varying
-from transplt.syntax.asks import last_name, own_nodes, place_in_block
+from transplt.program.varying import CLOCK, KEEPS, ByOneClock, OfFiles, Varying
+from transplt.syntax.asks import call_of, last_name, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
-_ENDS = frozenset({"exit", "_exit", "quit"})
+ENDS = frozenset({"exit", "_exit", "quit"})
 #: What is raised on all ranks alike.
 _EVERYWHERE = frozenset(
     "KeyboardInterrupt SystemExit StopIteration ImportError ModuleNotFoundError FileNotFoundError AttributeError "
@@ -36,6 +39,7 @@ class Ways:
         self.varying, self.training, self.program = varying, varying.training, varying.program
         self.steps = {id(step.call) for step in steps}
         self._files: OfFiles | None = None
+        self.clocked: list[tuple[File, ast.expr]] = []  # conditions that rank 0's clock is to decide for all ranks
 
     def alike(self, file: File, node: ast.AST, *, files: bool = False) -> bool:
         """True when all ranks come by a node as often, as far as its own function and its callers show.
@@ -67,6 +71,21 @@ class Ways:
                     found += calls
         return found
 
+    def may_part(self, file: File, node: ast.AST, seen: set[ast.AST]) -> bool:
+        """True where some ranks may come by a node more often with gradients on; a method that nobody is seen to call
+        is called by its name."""
+        if without_gradients(node):
+            return False
+        function = enclosing_function(node)
+        if function is None or function in seen:
+            return bool(self.around(file, node, files=False))
+        seen.add(function)
+        sites = self.sites(function)
+        if not sites and isinstance(parent(function), ast.ClassDef) and not function.name.startswith("_"):
+            named = [(at, each) for at in self.program.files for each in at.scan.attributes.get(function.name, ())]
+            sites = [(at, call) for at, each in named if (call := call_of(each)) is not None]
+        return bool(self.around(file, node, files=False)) or any(self.may_part(*site, seen) for site in sites)
+
     def around(self, file: File, node: ast.AST, *, files: bool) -> list[ast.AST]:
         """What of a node's own function may bring one rank to the node and another one past it, innermost first:
         conditions (with `files` those on files, too), loops, `try`, lambdas, and the function itself where it may have
@@ -85,6 +104,8 @@ class Ways:
         return found
 
     def _sends_past(self, file: File, above: ast.AST, node: ast.AST, *, files: bool) -> bool:
+        if isinstance(above, (ast.While, ast.For, ast.AsyncFor)) and self._ended_apart(file, above, node, files=files):
+            return True
         if isinstance(above, (ast.If, ast.While, ast.IfExp)):
             return self._apart(file, above.test, files=files)
         if isinstance(above, (ast.For, ast.AsyncFor)):
@@ -112,6 +133,17 @@ class Ways:
         if isinstance(above, ast.ExceptHandler):
             return _may_run_apart(above, files=files)
         return isinstance(above, ast.Lambda)
+
+    def _ended_apart(self, file: File, loop: Loop, node: ast.AST, *, files: bool) -> bool:
+        """True for a loop that a rank may leave after fewer rounds than another one, with what is in its body."""
+        if not isinstance(loop, ast.While) and any(each is node for each in ast.walk(loop.iter)):
+            return False
+        for left in own_body(loop):
+            if isinstance(left, ast.Break) and loops_around(left)[:1] == [loop]:
+                between = itertools.takewhile(lambda above: above is not loop, chain(left))
+                if any(isinstance(each, ast.If) and self._apart(file, each.test, files=files) for each in between):
+                    return True
+        return False
 
     def _left_before(self, file: File, node: ast.stmt, *, files: bool) -> list[ast.AST]:
         """The loop or function that a rank may have left above a statement, by a condition in the same block."""
@@ -172,6 +204,25 @@ class Ways:
                 if any(trains or self._parts(file, handler) for handler in handlers):
                     yield file, node
 
+    @property
+    def has_clocks(self) -> bool:
+        """True where a clock sends ranks different ways."""
+        return any(
+            file.names.qualified(call.func) in CLOCK
+            for file in self.program.files
+            if b"time" in file.source.utf8
+            for call in file.scan.calls
+        ) and any(isinstance(node, ast.expr) for _, node in self.partings())
+
+    def parted_by_a_clock(self, by_one: Varying) -> list[tuple[File, ast.expr]]:
+        """The conditions that part ranks by their clocks alone: `by_one` has one clock."""
+        return [
+            (file, test)
+            for file, test in self.partings()
+            if isinstance(test, ast.expr) and isinstance(parent(test), (ast.If, ast.While))
+            if not by_one.varies(file, test)
+        ]
+
     def _goes_on(self, node: ast.AST, seen: set[ast.AST]) -> bool:
         """True when something runs behind a statement: in its function, or where that is called."""
         if loops_around(node):
@@ -196,13 +247,58 @@ class Ways:
         for inner in ast.walk(node):
             if isinstance(inner, (ast.Break, ast.Continue)):
                 loop = next(iter(loops_around(inner)), None)
-                if loop is not None and loop not in ast.walk(node) and self._together(file, loop.body):
+                if loop is None or loop in ast.walk(node) or not self._together(file, loop.body):
+                    continue
+                if not isinstance(inner, ast.Continue) or not self._skips_little(file, inner, loop):
                     return True
+            elif isinstance(inner, ast.Call) and last_name(inner.func) in ENDS and self._ends_alone(file, node, inner):
+                return True
             elif isinstance(inner, ast.Return) and (function := enclosing_function(node)) is not None:
                 rest = [item for item in function.body if (item.end_lineno or 0) >= node.lineno]
                 if enclosing_function(inner) is function and self._together(file, rest):
                     return True
         return False
+
+    def _skips_little(self, file: File, node: ast.Continue, loop: Loop) -> bool:
+        """True for a `continue` in front of nothing but effects: what the round still does, no later round sees."""
+        rest: list[ast.stmt] = []
+        for below in [node, *itertools.takewhile(lambda above: above is not loop, chain(node))]:
+            if isinstance(below, ast.stmt):
+                block, place = place_in_block(below)
+                rest += block[place + 1 :]
+        if self._together(file, rest):
+            return False
+        inside = [each for item in rest for each in ast.walk(item)]
+        names = [each for each in inside if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)]
+        stored = {self.program.slot(file, each) for each in names}
+        kept = set(map(id, inside))
+        for each in inside:
+            if isinstance(each, (ast.Break, ast.Continue, ast.Return, ast.Global, ast.Nonlocal)):
+                return False
+            if isinstance(each, (ast.Attribute, ast.Subscript)) and not isinstance(each.ctx, ast.Load):
+                return False
+            if isinstance(each, ast.Call) and (
+                self.program.callee(file, each) is not None or last_name(each.func) in KEEPS
+            ):
+                return False
+        later = (each for name in {each.id for each in names} for each in file.scan.names.get(name, ()))
+        read = (each for each in later if isinstance(each.ctx, ast.Load) and id(each) not in kept)
+        return isinstance(loop, (ast.For, ast.AsyncFor)) and not any(
+            self.program.slot(file, each) in stored and not _given_before(each, loop) for each in read
+        )
+
+    def _ends_alone(self, file: File, node: ast.AST, call: ast.Call) -> bool:
+        """True where one rank ends the program and the others wait, or are stopped before they have saved.
+
+        Behind an exit code of an error torchrun ends all.
+        """
+        if not isinstance(node, ast.If) or not self.varying.in_training(file, node):
+            return False
+        code = call.args[0] if call.args else None
+        failed = code is not None and not (isinstance(code, ast.Constant) and code.value in (0, None))
+        others = [each for item in node.body for each in ast.walk(item) if isinstance(each, ast.Call)]
+        works = [each for each in others if each is not call and self.program.callee(file, each) is not None]
+        return not failed or bool(works) or any(writes_file(file, each) for each in others)
 
     def _together(self, file: File, body: list[ast.stmt]) -> bool:
         """True for statements that make a step or a backward pass, or call what does."""
@@ -239,7 +335,31 @@ def ways_through(
     ]
     first = Ways(Varying(training, {id(node) for _, node in readers}, evaluating, models), steps)
     same = {id(node) for file, node in readers if first.alike(file, node)}
-    return first if len(same) == len(readers) else Ways(Varying(training, same, evaluating, models), steps)
+    # Names that all ranks take from rank 0: what no function chooses may stand in front of the process group.
+    every = ((file, node) for file in training.program.files for node in names_written_to(training.program, file))
+    named = {id(node.value) for file, node in every if enclosing_function(node) and first.alike(file, node)}
+    same |= named
+    clocked = first.parted_by_a_clock(ByOneClock(training, same, evaluating, models)) if first.has_clocks else []
+    while True:
+        alike = same | {id(test) for _, test in clocked}
+        known = not clocked and not named and len(same) == len(readers)
+        ways = first if known else Ways(Varying(training, alike, evaluating, models), steps)
+        ways.clocked = [(file, test) for file, test in clocked if ways.alike(file, parent(test))]
+        if len(ways.clocked) == len(clocked):
+            return ways
+        clocked = ways.clocked
+
+
+def _given_before(name: ast.Name, loop: Loop) -> bool:
+    """True for a name that each round of a loop assigns before it comes to this place, and for one above the loop."""
+    if enclosing_function(name) is enclosing_function(loop) and name.lineno < loop.lineno and not loops_around(loop):
+        return True
+    for below in itertools.takewhile(lambda above: above is not loop, chain(name)):
+        block, place = place_in_block(below) if isinstance(below, ast.stmt) else ([], 0)
+        targets = (target for item in block[:place] if isinstance(item, ast.Assign) for target in item.targets)
+        if loop in chain(name) and any(isinstance(each, ast.Name) and each.id == name.id for each in targets):
+            return True
+    return False
 
 
 def runs_in_worker(function: Function) -> bool:
@@ -261,4 +381,4 @@ def _may_part(handler: ast.ExceptHandler, *, files: bool = False) -> bool:
         return False
     last = handler.body[-1]
     call = last.value if isinstance(last, ast.Expr) else None
-    return not isinstance(last, ast.Raise) and not (isinstance(call, ast.Call) and last_name(call.func) in _ENDS)
+    return not isinstance(last, ast.Raise) and not (isinstance(call, ast.Call) and last_name(call.func) in ENDS)

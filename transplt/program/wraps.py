@@ -179,6 +179,21 @@ def buffers_apart(models: Models, origin: Variable) -> bool:
     return False
 
 
+def may_have_buffers(models: Models, origin: Variable) -> bool:
+    """True for a model with buffers, as a batch norm has, or of a class that is not in sight."""
+    program = models.program
+    if any(word in file.source.utf8 for file in program.files for word in (b"register_buffer", b"Norm")):
+        return True
+    made = [value for value in program.values.get(origin, ()) if isinstance(value.node, ast.Call)]
+    return any(
+        program.callee(value.file, call) is None
+        and not (value.file.names.qualified(call.func) or "torch.").startswith("torch.")
+        for value in made
+        for call in ast.walk(value.node)
+        if isinstance(call, ast.Call)
+    )
+
+
 def before_wrap(file: File, node: ast.AST, wrap: Wrap) -> bool:
     """True for code that runs before the model is wrapped: above that line in the same function."""
     if file is not wrap.file or enclosing_function(node) is not enclosing_function(wrap.after):

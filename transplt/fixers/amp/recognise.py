@@ -88,7 +88,10 @@ def found_in(seen: Scan, names: Names) -> Precision | None:
     for function in seen.functions:
         for decorator in function.decorator_list:
             func = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if (names.qualified(func) or "").endswith((".autocast", ".auto_fp16", ".custom_fwd")):
+            if isinstance(decorator, ast.Call) and _float32(decorator):
+                continue
+            # custom_fwd does nothing where nobody else has put autocast around it.
+            if (names.qualified(func) or "").endswith((".autocast", ".auto_fp16")):
                 found.append(Precision(seen.path, decorator, "torch's autocast"))
     return min(
         found, key=lambda item: (item.what.startswith("`"), item.node.lineno, item.node.col_offset), default=None

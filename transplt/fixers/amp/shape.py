@@ -23,6 +23,7 @@ from transplt.edits.work import Work
 from transplt.fixers.amp.forward import forward_regions, is_compute, with_inline
 from transplt.fixers.amp.home import find_home
 from transplt.fixers.amp.host_loss import moved_to_host
+from transplt.fixers.amp.own_precision import unserved
 from transplt.fixers.amp.parts import Part, parts_of
 from transplt.fixers.amp.penalties import Penalty, parts, penalties
 from transplt.fixers.amp.precision import calls_under, needs_digits
@@ -107,7 +108,11 @@ def units_of(program: Program, own: File) -> list[Unit]:
         scope = _unit_scope(program, own, call)
         scopes[id(scope)] = scope
         found.setdefault(id(scope), []).append(call)
-    return [_unit(program, own, scopes[key], calls) for key, calls in found.items()]
+    units = [_unit(program, own, scopes[key], calls) for key, calls in found.items()]
+    for unit in units:
+        if not unit.problems and (reason := program.once(unserved)) is not None:
+            _problem(unit, unit.first, *reason)
+    return units
 
 
 def _works_out(node: ast.AST) -> bool:

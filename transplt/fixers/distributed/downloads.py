@@ -92,7 +92,7 @@ class Downloads:
             if isinstance(above, FUNCTIONS):
                 break
             asks = any(above is each for each in around) and isinstance(above, (ast.If, ast.While, ast.Try))
-            if (isinstance(above, ast.With) and opens(above)) or (isinstance(above, ast.stmt) and asks):
+            if (isinstance(above, ast.With) and opens(file, above)) or (isinstance(above, ast.stmt) and asks):
                 place = above
         while isinstance(above := parent(place), ast.If) and place in above.orelse and isinstance(place, ast.If):
             place = above

@@ -88,7 +88,7 @@ class Effects:
 
     def _write_blocks(self) -> Iterator[list[ast.stmt]]:
         for call in self.bench.file.scan.calls:
-            if getattr(call.func, "id", "") == "open":
+            if opens_to_write(self.bench.file, call):
                 node = statement(call)
                 if isinstance(node, ast.With) and self._is_writing(node):
                     yield block_of(node)
@@ -97,7 +97,9 @@ class Effects:
         """True for `with open(path, "w") as f:` whose body only writes."""
         for item in node.items:
             call = item.context_expr
-            if not isinstance(call, ast.Call) or not opens_to_write(call) or self._is_own(call, call.args[0]):
+            if not isinstance(call, ast.Call) or not opens_to_write(self.bench.file, call):
+                return False
+            if self._is_own(call, call.args[0]):
                 return False
         if not self.runs_after_start(node) or not all(only_writes(inner) for inner in node.body):
             return False
@@ -200,9 +202,10 @@ class Effects:
     def _writers(self) -> None:
         bench = self.bench
         for call in bench.file.scan.calls:
-            if bench.file.names.qualified(call.func) not in WRITERS:
+            derived = self._makes_writer(call)
+            if bench.file.names.qualified(call.func) not in WRITERS and not derived:
                 continue
-            stored = parent(call)
+            stored = None if derived else parent(call)
             slot = bench.program.slot(bench.file, stored.targets[0]) if isinstance(stored, ast.Assign) else None
             uses = [node for node in names_and_attributes(bench.file) if bench.program.slot(bench.file, node) == slot]
             if slot is not None and self.runs_after_start(call) and all(map(self._is_written_to, uses)):
@@ -215,11 +218,21 @@ class Effects:
                     "logs of the other ranks are empty; make the writer on rank 0 only, where nothing else asks for it",
                 )
 
+    def _makes_writer(self, call: ast.Call) -> bool:
+        """True for an object of a class of the program that is a writer of TensorBoard."""
+        cls = self.bench.program.callee(self.bench.file, call)
+        if not isinstance(cls, ast.ClassDef):
+            return False
+        names = self.bench.program.owner[cls].names
+        return any(names.qualified(base) in WRITERS for base in cls.bases)
+
     def _files(self) -> None:
         """A file that is written here and there: the other ranks write into nothing."""
         bench = self.bench
         for call in bench.file.scan.calls:
-            if not opens_to_write(call) or not self.runs_after_start(call) or self._is_own(call, call.args[0]):
+            if not opens_to_write(bench.file, call) or not self.runs_after_start(call):
+                continue
+            if self._is_own(call, call.args[0]):
                 continue
             node = statement(call)
             if isinstance(node, ast.With) and self._guardable(node):

@@ -9,19 +9,12 @@ import ast
 from collections.abc import Callable
 
 from transplt.fixers.distributed.bench import Bench
-from transplt.program.own_paths import is_named, written_to
-from transplt.program.program import Variable
+from transplt.program.own_paths import names_written_to
 
 
 def write_names(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
     """A name after the clock, or a random one, under which the program writes: all ranks take that of rank 0."""
-    named = any(is_named(file, call) for file in bench.program.files for call in file.scan.calls)
-    written = set(written_to(bench.program)) if named else set[Variable]()
-    for node in ast.walk(bench.file.scan.tree) if written else ():
-        if not isinstance(node, ast.Assign) or bench.program.slot(bench.file, node.targets[0]) not in written:
-            continue
-        if not any(isinstance(each, ast.Call) and is_named(bench.file, each) for each in ast.walk(node.value)):
-            continue
+    for node in names_written_to(bench.program, bench.file):
         if after_start(node) and bench.alike(node):
             name = bench.call("of_first")
             bench.put_around(node.value, "NPU343", "all ranks write to and read from what rank 0 names so", name)

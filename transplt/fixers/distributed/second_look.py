@@ -17,6 +17,7 @@ from transplt.fixers.distributed.loss import write_accumulation, write_counts, w
 from transplt.fixers.distributed.mathematics import remark_mathematics
 from transplt.fixers.distributed.process_group import write_start
 from transplt.fixers.distributed.seeds import write_own_draws
+from transplt.fixers.distributed.waits import write_clocks
 from transplt.fixers.distributed.wrapping import write_asked, write_models
 
 fixer = Fixer(__name__, code="NPU333", theme="distributed")
@@ -40,6 +41,7 @@ def second_look(work: Work, _: ast.Module) -> Finds:
     write_shares(bench)
     write_means(bench, effects)
     write_counts(bench)
+    write_clocks(bench)
     effects.write()
     if not bench.verdict.averaging:  # that exchanges once a step by itself
         write_accumulation(bench)

@@ -10,9 +10,12 @@ import ast
 
 from transplt.fixers.distributed.bench import Bench
 from transplt.program.drawing import drawing_loops, trains_last
-from transplt.syntax.asks import own_nodes
+from transplt.program.training import loaders_of
+from transplt.syntax.asks import own_nodes, place_in_block
+from transplt.syntax.scan import FUNCTIONS
 
 _CODE = "NPU347"
+_MAKE_NOTHING = ("torch.optim.", "time.", "tqdm.", "logging.", "os.", "npu_port.")
 _AGAIN = "what is made next is drawn alike again"
 
 
@@ -22,10 +25,39 @@ def write_own_draws(bench: Bench) -> None:
     for file, loop in outer:
         if file is not bench.file or not bench.fits(loop):
             continue
-        bench.before(loop, [f"{bench.call('own_draws')}()"], _CODE, "each rank draws its own dropout and augmentation")
+        place = _first_read(bench, loop)
+        bench.before(place, [f"{bench.call('own_draws')}()"], _CODE, "each rank draws its own dropout and augmentation")
         if not trains_last(program, file, loop, outer):
             lines = [f"{bench.call('same_draws')}()"]
             for node in own_nodes(loop):
                 if isinstance(node, ast.Return) and bench.fits(node):
                     bench.before(node, lines, _CODE, _AGAIN)
             bench.after(loop, lines, _CODE, _AGAIN)
+
+
+def _first_read(bench: Bench, loop: ast.stmt) -> ast.stmt:
+    """The statement in front of a loop that begins to read its data, else the loop.
+
+    `iter(loader)` draws the seeds of the workers, and with workers the order of the first batches, too.
+    """
+    block, index = place_in_block(loop)
+    for at in range(index - 1, -1, -1):
+        node = block[at]
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)) or not bench.fits(node):
+            break
+        calls = [each for each in own_nodes(node) if isinstance(each, ast.Call)]
+        if any(_may_make(bench, call) for call in calls):
+            break
+        if any(getattr(call.func, "id", "") == "iter" and call.args and _reads(bench, call.args[0]) for call in calls):
+            return _first_read(bench, node)
+    return loop
+
+
+def _may_make(bench: Bench, call: ast.Call) -> bool:
+    """True for what may draw weights, which are drawn alike: what the program or a package other than these makes."""
+    name = bench.file.names.qualified(call.func) or ""
+    return bench.program.callee(bench.file, call) is not None or ("." in name and not name.startswith(_MAKE_NOTHING))
+
+
+def _reads(bench: Bench, node: ast.expr) -> bool:
+    return bool(loaders_of(bench.program, bench.file, node))

@@ -28,7 +28,7 @@ from transplt.program.program import File, Program, Variable, enclosing_function
 from transplt.program.unwrapped import frozen_later, handed_over, made_anew, state_elsewhere
 from transplt.program.values import values_of
 from transplt.program.ways import Ways, ways_through
-from transplt.program.wraps import Wrap, early_uses
+from transplt.program.wraps import Wrap, early_uses, may_have_buffers
 from transplt.syntax.asks import arguments_of, by_place, keyword_of, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
@@ -77,6 +77,7 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     refusals += [] if refusals else _peeks(ways, found)
     passes = find_passes(models)
     why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps) or _wrapped_apart(ways, wraps)
+    why = why or _runs_apart(models, ways)
     unused = frozenset[Variable]() if why else _unused(models, passes)
     why = why or _read_beside(models.program, unused)
     if not why and any(step.closure is not None for step in steps):
@@ -292,6 +293,20 @@ def _wrapped_apart(ways: Ways, wraps: dict[Variable, Wrap]) -> str:
     for wrap in wraps.values():
         if not ways.alike(wrap.file, wrap.after):
             return f"not every rank may reach the place where {wrap.name} has to be wrapped"
+    return ""
+
+
+def _runs_apart(models: Models, ways: Ways) -> str:
+    """A wrapper that sends its buffers in each forward pass with gradients, where some ranks make more of them.
+
+    Without gradients it sends them in the first one alone (`require_forward_param_sync` of DistributedDataParallel).
+    """
+    if not any(may_have_buffers(models, origin) for origin in models.origins):
+        return ""
+    for file in models.program.files:
+        for call in by_place(file.scan.calls):
+            if models.origin(file, call.func) is not None and ways.may_part(file, call, set()):
+                return f"{ast.unparse(call.func)} may run more often on one rank in line {call.lineno}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Files that rank 0 writes and that all ranks read: the others wait until they are there, or have been asked for."""
+"""What rank 0 does or decides alone: the others wait until a file is there or was asked for, and take its clock."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 from transplt.fixers.distributed.bench import Bench
 from transplt.program.loops import loops_around
-from transplt.program.read_back import behind_training, loaded_or_made, read_back
-from transplt.syntax.asks import begins
+from transplt.program.read_back import behind_training, loaded_or_made, made_where_missing, read_back
+from transplt.program.ways import ENDS
+from transplt.syntax.asks import begins, last_name
+from transplt.syntax.scan import parent, statement
 
 _CODE = "NPU343"
 
@@ -24,6 +26,9 @@ def write_waits(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
     for node, branch in loaded_or_made(bench.program, bench.file):
         if after_start(node):
             _wait_in(bench, node, branch, waited=node in waiting)
+    for node, read in made_where_missing(bench.program, bench.file):
+        if after_start(node):
+            _ask_once(bench, node, read)
 
 
 def _wait_for(bench: Bench, node: ast.stmt, call: ast.Call) -> None:
@@ -47,3 +52,28 @@ def _wait_in(bench: Bench, node: ast.If, branch: list[ast.stmt], *, waited: bool
         bench.before(node, [f"{bench.waiting}  # rank 0 has written it"], _CODE, "all ask alike")
     lines = [f"{bench.waiting}  # all ranks have asked"]
     bench.before(branch[0], lines, _CODE, "rank 0 writes when all ranks have asked")
+
+
+def _ask_once(bench: Bench, node: ast.If, read: bool) -> None:
+    """What the first rank makes must not keep rank 0, which writes, out of the branch."""
+    if not bench.alike(node) or bench.varies(node.test) or not bench.fits(node):
+        why, do = "another rank may have made this before rank 0 asks", "ask on rank 0 alone: npu_port.of_first(...)"
+        bench.left(node.test, why, do, code="NPU344")
+        return
+    bench.put_around(node.test, _CODE, "all ranks take the answer of rank 0", bench.call("of_first"))
+    if read:
+        lines = [f"{bench.waiting}  # rank 0 has written it"]
+        bench.after(node, lines, _CODE, "the others wait for rank 0")
+
+
+def write_clocks(bench: Bench) -> None:
+    """A limit of time that ends a training: rank 0's clock decides for all ranks."""
+    for file, test in bench.verdict.ways.clocked:
+        if file is bench.file:
+            bench.put_around(test, "NPU343", "the clock of rank 0 decides for all ranks", bench.call("of_first"))
+            branch = getattr(parent(test), "body", [])
+            for call in [node for item in branch for node in ast.walk(item) if isinstance(node, ast.Call)]:
+                if last_name(call.func) in ENDS and bench.fits(statement(call)):
+                    # torchrun stops all when one ends with an error.
+                    lines = [f"{bench.waiting}  # rank 0 has written it"]
+                    bench.before(statement(call), lines, "NPU343", "the others wait for rank 0")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from transplt.edits.work import Work
 from transplt.fixers.around import program_around
+from transplt.program.loaders import is_loader
 from transplt.program.loops import Loop, loops_around
 from transplt.program.optimizers import OptimizerStep, find_steps
 from transplt.program.program import File, Program, enclosing_function, text_of
@@ -144,7 +145,9 @@ def _loader(program: Program, file: File, loop: Loop) -> str:
     given = all(
         len(loader.call.args) > 1 or "batch_size" in names for loader, names in zip(loaders, named, strict=True)
     )
-    return text_of(file, source) if loaders and sized and given else ""
+    # What goes over a loader, such as a progress bar, has no batch size to be asked for.
+    asked = loaders and sized and given and is_loader(program, file, source)
+    return text_of(file, source) if asked else ""
 
 
 def _within(node: ast.AST, taken: list[OptimizerStep]) -> tuple[ast.stmt, ...]:
