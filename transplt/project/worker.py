@@ -89,7 +89,7 @@ class FileWorker(Generic[_Record]):
             load()
         worth_a_look(b"", self.settings)
         fixers_of("transplt.fixers.adaptors")
-        import transplt.files.other_file
+        import transplt.files.other_file  # noqa: F401
         from transplt.files.editors import EDITORS
 
         for editor in EDITORS:
