@@ -19,8 +19,10 @@ from transplt.report.records import RunResult
 
 FILES = {
     "pkg/__init__.py": "from .devices import pick\n",
-    "pkg/devices.py": "import torch\n\ndef pick(name):\n    return torch.device(name)\n\nHAS = torch.cuda.is_available()\n",
-    "pkg/ops.py": "import torch\nimport nms_cuda\n\ndef nms(x):\n    if x.is_cuda:\n        return nms_cuda.run(x)\n    return x\n",
+    "pkg/devices.py": "import torch\n\ndef pick(name):\n    return torch.device(name)\n\n"
+    "HAS = torch.cuda.is_available()\n",
+    "pkg/ops.py": "import torch\nimport nms_cuda\n\n"
+    "def nms(x):\n    if x.is_cuda:\n        return nms_cuda.run(x)\n    return x\n",
     "train.py": "from pkg import pick\nfrom pkg.devices import HAS\nfrom pkg.ops import nms\n\nDEVICE = 'cuda'\n\n"
     "def main(model, name=DEVICE):\n    model.to(pick('cuda:0'))\n    return nms(model) if HAS else model\n",
     "conf.yaml": "device: cuda\n",
@@ -51,7 +53,7 @@ def test_the_output_is_that_of_a_small_tree(tmp_path: Path, monkeypatch: pytest.
     large = [run(source, tmp_path / f"large{jobs}", jobs) for jobs in (0, 1, 2)]
     assert any(finding.applied for finding in small.findings)
     assert [each.findings for each in large] == [small.findings] * 3
-    assert tree(tmp_path / "large0") == tree(tmp_path / "large1") == tree(tmp_path / "large2") == tree(tmp_path / "small")
+    assert [tree(tmp_path / f"large{jobs}") for jobs in (0, 1, 2)] == [tree(tmp_path / "small")] * 3
 
 
 def test_a_worker_that_dies_costs_its_file_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,9 +67,7 @@ def test_a_worker_that_dies_costs_its_file_only(tmp_path: Path, monkeypatch: pyt
 
 def test_packed_facts_sum_up_to_the_same() -> None:
     settings = Settings(analysis=True, helper_file=True)
-    facts = [
-        index_source(text.encode(), path, settings) for path, text in FILES.items() if path.endswith(".py")
-    ]
+    facts = [index_source(text.encode(), path, settings) for path, text in FILES.items() if path.endswith(".py")]
     sent = [sharing(pickle.loads(pickle.dumps(packed(each))), {}) for each in facts]
     plain, summed = join_facts(facts, settings), join_facts(sent, settings)
     assert plain.reach.needs and plain.slots
