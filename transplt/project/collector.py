@@ -15,4 +15,4 @@ def collect_some() -> None:
 
     What a process began with does not count (`gc.freeze`), so that there is little that the collector meets in vain.
     """
-    gc.set_threshold(100_000, 10, 10)
+    gc.set_threshold(50_000, 10, 10)
