@@ -77,6 +77,7 @@ class _Tree:
     failing: set[str] = field(default_factory=set)  # what cannot be imported where there is no CUDA
     alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
     taken: dict[str, set[str]] = field(default_factory=dict)  # names that other files import, by path
+    _leads_to: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)  # by folder and name
 
     def __post_init__(self) -> None:
         for path, entry in self.entries.items():
@@ -122,14 +123,23 @@ class _Tree:
 
     def _imported(self, name: str, path: str) -> str:
         """The file that a name leads to which a file imports: what lies beside it comes first, as far as it leads."""
-        folder, plain = posixpath.dirname(path), self.path_of(name)
+        folder = path.rpartition("/")[0]
+        if (folder, name) not in self._leads_to:
+            self._leads_to[folder, name] = self._from_folder(folder, name)
+        found, alone = self._leads_to[folder, name]
+        if alone:
+            self.alone.setdefault(folder, set()).add(path)
+        return found
+
+    def _from_folder(self, folder: str, name: str) -> tuple[str, bool]:
+        """The file that a name leads to which a file of a folder imports, and whether it lies beside that."""
+        plain = self.path_of(name)
         if folder:
             own = self.path_of(f"{folder.replace('/', '.')}.{name}")
             beside = own.startswith(f"{folder}/") and own != f"{folder}/__init__.py"
             if beside and _covers(own, name) >= _covers(plain, name):
-                self.alone.setdefault(folder, set()).add(path)
-                return own
-        return plain
+                return own, True
+        return plain, False
 
 
 def _covers(path: str, name: str) -> int:

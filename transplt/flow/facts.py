@@ -339,9 +339,7 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts], graph: Graph) ->
         found = known.get(slot)
         if found is None:
             found = _known(joined, graph, slot)
-            if found == slot:
-                found = slot  # one text in memory
-            known[slot] = found
+            found = known[slot] = slot if found == slot else found  # one text in memory
             if found != slot:
                 shared.link(slot, found)  # files go on calling it by the name they know
                 named.extend((found, mark) for mark in marks_by_name(found))

@@ -6,13 +6,10 @@ import pickle
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-from transplt.flow.entry import Entry
 from transplt.flow.facts import ModuleFacts
-from transplt.flow.placing import Placing
 
-_Named = TypeVar("_Named", Entry, Placing)
 #: What is packed takes nearly all of the memory, and whoever sums it up goes over it once or twice.
 _OF_MODULE = ("imports", "used_from", "links", "reads")
 _OF_CODE = ("pieces", "gates", "aliases")
@@ -43,7 +40,8 @@ def packed(facts: ModuleFacts) -> ModuleFacts:
     if analysis is not None:
         analysis = _with_packed(analysis, _OF_ANALYSIS)
         analysis = replace(analysis, extensions=_with_packed(analysis.extensions, _OF_EXTENSIONS))
-    return replace(_with_packed(facts, _OF_MODULE), code=_with_packed(facts.code, _OF_CODE), analysis=analysis)
+    found: ModuleFacts = _with_packed(facts, _OF_MODULE)
+    return replace(found, code=_with_packed(facts.code, _OF_CODE), analysis=analysis)
 
 
 def _with_packed(facts: Any, names: Sequence[str]) -> Any:
@@ -55,14 +53,12 @@ def sharing(facts: ModuleFacts, texts: dict[str, str]) -> ModuleFacts:
     """The facts with one text in memory for names that other files spell, too; `texts` are those up to now."""
     return replace(
         facts,
-        entry=_shared(facts.entry, texts, ("imports", "called", "branched", "guarded")),
-        placing=_shared(facts.placing, texts, ("imported",)),
+        entry=_sharing(facts.entry, texts, ("imports", "called", "branched", "guarded")),
+        placing=_sharing(facts.placing, texts, ("imported",)),
     )
 
 
-def _shared(record: _Named | None, texts: dict[str, str], names: Sequence[str]) -> _Named | None:
-    if record is None:
-        return None
-    return record._replace(
-        **{name: tuple([texts.setdefault(text, text) for text in getattr(record, name)]) for name in names}
-    )
+def _sharing(record: Any, texts: dict[str, str], names: Sequence[str]) -> Any:
+    rows = {name: getattr(record, name) for name in names} if record is not None else {}
+    shared = {name: tuple([texts.setdefault(text, text) for text in each]) for name, each in rows.items()}
+    return record._replace(**shared) if shared else record

@@ -26,10 +26,12 @@ _Record = TypeVar("_Record")
 LARGE_TREE_BYTES = 12_000_000
 
 
-def open_pool(worker: FileWorker[Any], jobs: int | Where) -> tuple[Pool | Shares, int]:
+def open_pool(
+    worker: FileWorker[Any], jobs: int | Where, meanwhile: Callable[[], None] = lambda: None
+) -> tuple[Pool | Shares, int]:
     """What carries out the passes, and how many shares it takes: so many processes of ours, or an executor."""
     if isinstance(jobs, int):
-        return Pool(worker, jobs), jobs
+        return Pool(worker, jobs, meanwhile), jobs
     from transplt.project.shares import Shares, count
 
     return Shares(worker, jobs), count(jobs)
@@ -41,18 +43,19 @@ def work_through(
     wanted: Sequence[Entry],
     jobs: int | Where,
     step: Callable[[], None],
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> tuple[list[_Record], list[Finding]]:
     """What `worker` keeps of the `wanted` files, in no order, and findings for those that cannot be opened.
 
     The Python among `indexed` gives its facts first; with none the project is not known. `step` is called once
-    for each of these and for each wanted file.
+    for each of these and for each wanted file, `meanwhile` while other processes are at work, if any are.
     """
     lost: dict[str, Died] = {}
     if not wanted:
         return [], []
     paths = {entry.path for entry in wanted}
     worker.large = sum(entry.size for entry in indexed if entry.is_python) > LARGE_TREE_BYTES
-    opened, number = open_pool(worker, jobs)
+    opened, number = open_pool(worker, jobs, meanwhile)
     shares = share_out(indexed or wanted, number)
     with opened as pool:
         if indexed:

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from mmap import mmap
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from transplt.base import stages
 from transplt.disk.child import end_with, leave_signals
 from transplt.disk.walk import Entry
-from transplt.project.collector import collect_rarely
+from transplt.project.collector import collect_rarely, collect_some
 from transplt.project.watch import LOOK, Watched, can_watch
 from transplt.syntax.files import WAITING
 
@@ -96,8 +96,12 @@ class _Process:
 class Pool:
     """Worker processes around copies of one `FileWorker`; with no jobs the work is done here."""
 
-    def __init__(self, worker: FileWorker[Any], jobs: int) -> None:
+    def __init__(
+        self, worker: FileWorker[Any], jobs: int, meanwhile: Callable[[], None] = lambda: None
+    ) -> None:
+        """`meanwhile` is called once, here, when the processes have their first work."""
         self._worker = worker
+        self._meanwhile = meanwhile
         self._looked = 0.0
         self._project = b""
         self._processes: list[_Process] = []
@@ -142,6 +146,7 @@ class Pool:
         for each in self._processes:
             each.process.join()
             each.close()
+        self._worker.prepare()
         gc.freeze()
         count = len(self._processes)
         self._processes.clear()
@@ -161,6 +166,8 @@ class Pool:
         for position, share in enumerate(shares):
             if share:
                 self._send(position, method, list(share))
+        meanwhile, self._meanwhile = self._meanwhile, lambda: None
+        meanwhile()
         while busy := [position for position, each in enumerate(self._processes) if each.waiting]:
             from multiprocessing.connection import wait
 
@@ -286,7 +293,10 @@ def _serve(
     if life >= 0:
         end_with(life)
     stages.share(stage)
-    collect_rarely()
+    if worker.large:
+        collect_some()
+    else:
+        collect_rarely()
     warnings.simplefilter("ignore")
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:

@@ -31,7 +31,7 @@ from transplt.project.to_output import to_output
 from transplt.project.unmatched import unmatched
 from transplt.project.unread import unread_finding
 from transplt.project.worker import FileWorker, MigratedFile
-from transplt.report import write_reports
+from transplt.report import prepare_reports, write_reports
 from transplt.report.manifest_text import manifest_text
 from transplt.report.records import FileRecord, Progress, RunResult
 from transplt.syntax.files import Files
@@ -232,7 +232,8 @@ def _worked_through(
         budget=plan.budget,
     )
     step = steps(progress, found.files, found.files)
-    records, unread = work_through(worker, found.files, found.files, jobs, step)
+    meanwhile = partial(prepare_reports, patches) if written != "nothing" else _nothing
+    records, unread = work_through(worker, found.files, found.files, jobs, step, meanwhile)
     if many:
         from transplt.project.whole import whole_or_left
 
@@ -263,6 +264,10 @@ def _worked_through(
             *unmatched(plan.settings, plan.folder, (path for path in paths if path.endswith(".py"))),
         ),
     )
+
+
+def _nothing() -> None:
+    pass
 
 
 def _planned(plan: Plan, records: list[FileRecord]) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from transplt.flow.packed import packed
 from transplt.project.collector import collect_some
 from transplt.project.unread import TOP, Unread
 from transplt.syntax.files import Files
+from transplt.trees.lazy import load
 
 _Record = TypeVar("_Record")
 
@@ -81,17 +82,23 @@ class FileWorker(Generic[_Record]):
     def prepare(self) -> None:
         """Reads the rules, imports the fixers, the editors of other files, and the analysis where it is asked for.
 
-        LibCST waits until an edit needs a tree: its import costs more than many a file costs to migrate.
+        LibCST waits until an edit needs a tree: its import costs more than many a file costs to migrate. Some file of a
+        large tree does.
         """
+        if self.large and self.project is not None:
+            load()
         worth_a_look(b"", self.settings)
         fixers_of("transplt.fixers.adaptors")
-        import transplt.files.other_file
+        import transplt.files.other_file  # noqa: F401
         from transplt.files.editors import EDITORS
 
         for editor in EDITORS:
             import_module(editor.module)
         if self.settings.analysis:
-            import transplt.engine.analysis.analysis  # noqa: F401
+            from transplt.engine.analysis import analysis
+
+            if self.project is not None:
+                analysis.prepare(self.project)
 
     def read(self, entry: Entry) -> bytes:
         """The bytes of a file. OSError when it cannot be opened or is not what the walk has seen."""
@@ -106,10 +113,11 @@ class FileWorker(Generic[_Record]):
             if small and not self.large:
                 self.known[entry.path] = data
             files = Files(room=0) if self.large else self.files
-            if files.many or self.large:
+            if files.many:
                 collect_some()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
+                facts: ModuleFacts | None
                 if entry.is_python:
                     facts = engine.index_source(data, entry.path, self.settings, files)
                 else:

@@ -23,6 +23,11 @@ def fill(template: str, **values: Any) -> bytes:
     return _environment().get_template(template).render(**values).encode("utf-8", "backslashreplace")
 
 
+def prepare(template: str) -> None:
+    """Compile a template before its first page."""
+    _environment().get_template(template)
+
+
 @cache
 def _environment() -> Environment:
     """It keeps what it has compiled: a report has hundreds of pages of one template."""

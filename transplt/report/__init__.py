@@ -48,6 +48,20 @@ def write_reports(
     return result, hashes
 
 
+def prepare_reports(page: bool) -> None:
+    """What `write_reports` needs in any case, for whoever waits for the files meanwhile."""
+    import transplt.report.change_list
+    import transplt.report.log
+    import transplt.report.tokens
+    import transplt.report.unsupported_op  # noqa: F401
+
+    if page:
+        from transplt.render.templates import prepare
+        from transplt.report.html import TEMPLATE
+
+        prepare(TEMPLATE)
+
+
 def _write_page(result: RunResult, folder: Path, taken: Collection[str]) -> dict[str, str]:
     """The page and those of single files: their sha256 by path."""
     from transplt.report.html import render_report

@@ -57,6 +57,9 @@ _KINDS = {
 }  # fmt: skip
 
 
+TEMPLATE = "report.html.j2"
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """The bytes of report.html, UTF-8, and the files that have a page of their own."""
@@ -86,7 +89,7 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
     groups = action_groups(actions, places)
     contents = _contents(len(actions), groups, len(findings), len(files), host=bool(host), pages=len(pages))
     page = fill(
-        "report.html.j2",
+        TEMPLATE,
         name=visible(result.name),
         version=transplt.__version__,
         target=result.target,

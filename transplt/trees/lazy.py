@@ -24,4 +24,9 @@ else:
 
     cst = _Later()
 
-__all__ = ["cst"]
+__all__ = ["cst", "load"]
+
+
+def load() -> None:
+    """Import LibCST now, for the processes that are forked off this one."""
+    import libcst  # noqa: F401

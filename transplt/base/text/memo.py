@@ -12,7 +12,7 @@ _Found = TypeVar("_Found")
 
 
 #: So many answers about names are kept; a file asks of a thousand names, and for most of them again.
-_MOST = 50_000
+_MOST = 10_000
 
 
 class Memo(dict[object, Any]):

@@ -76,6 +76,11 @@ def analyse(
     return findings, FileSupport(tuple(sorted(Counter(use.api for use in uses).items())), fallen)
 
 
+def prepare(project: ProjectFacts) -> None:
+    """Work out what every file asks of its project, for processes that share it."""
+    project.once(_leading)
+
+
 def _leading(project: ProjectFacts) -> dict[str, str]:
     """What names of the project lead to, what it passes on of torch above all."""
     return {**project.analysis.exports, **project.reexports}
