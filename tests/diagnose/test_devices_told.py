@@ -29,6 +29,9 @@ def test_who_waits_for_a_rank_that_prepares_the_data() -> None:
     [
         ("On 8 NPUs it would load on cpu with device_map=\"auto\"", "accelerate 0.26"),
         ("NPU上训练时报无法找到nccl的错误", "--ddp_backend hccl"),
+        ("跑起来后模型到了cpu上, device_map=\"auto\", 8张npu卡", "accelerate 0.26"),
+        ("rank0还在预处理数据, 其他卡等待超时", "ddp_timeout"),
+        ("With torch_npu the environment variable is set, and os.environ.get returns None", "num_proc off"),
         ("With flash attention 2 on Ascend the CPU memory keeps increasing in npu_flash_attn_func", "causal mask"),
     ],
 )  # fmt: skip
@@ -59,7 +62,8 @@ def _state(text: str) -> str:
     [
         ("deepspeed offload: RuntimeError: inplace tensor self must be NPU-Tensor", "DeepSpeed 0.14.3"),
         ("RuntimeError: inplace tensor self must be NPU-Tensor", "changes a tensor in place"),
-        ("RuntimeError: Could not run 'aten::empty_with_format' with arguments from the 'CPUTensorId' backend.", "x.npu()"),
+        ("RuntimeError: Could not run 'aten::empty_with_format' with arguments from the 'CPUTensorId' backend.",
+         "x.npu()"),
         (TRACE.format(f"{SITE}/torch/__init__.py", "x()").replace("in step", "in _npu_shutdown") + "RuntimeError",
          "set_device"),
         ("AssertionError: data parallel group is not initialized", "Megatron"),
@@ -68,6 +72,8 @@ def _state(text: str) -> str:
         ("TypeError: _sdpa_npu_redirect() got an unexpected keyword argument 'foo'", "A newer LLaMA-Factory"),
         ("TypeError: npu_rms_forward() got an unexpected keyword argument 'foo'", "in place of another package's"),
         ("TypeError: npu_fusion_attention() got an unexpected keyword argument 'foo'", "torch_npu"),
+        ("ValueError: ddp_backend should be one of nccl, mpi, gloo", "does not have hccl"),
+        ("ValueError: ddp_backend should be one of nccl, hccl, gloo", "A check of a value"),
         ("AttributeError: SOME_STATE\nvllm 0.9.1", "vllm and vllm-ascend are not of one release"),
         ("AttributeError: SOME_STATE", "An enumeration has no member SOME_STATE"),
         ("RuntimeError: Currently, there are 0 operators that need to be updated by capture", "--disable-cuda-graph"),

@@ -101,9 +101,9 @@ class VersionsNamed:
         one, other = sorted(self._cann_folders)
         return (
             f"The log names files of CANN {one} and of CANN {other}: where one run or build uses both, headers, "
-            f"libraries and kernels of two releases are mixed, which may be the cause of anything below. One set_env.sh "
-            f"in a fresh shell (env | grep -i ascend), no old build folder; scripts that source another one by "
-            f"themselves (/etc/Ascend/ascend_cann_install.info, ~/.bashrc): grep set_env.sh in them."
+            f"libraries and kernels of two releases are mixed, which may be the cause of anything below. One "
+            f"set_env.sh in a fresh shell (env | grep -i ascend), no old build folder; scripts that source another "
+            f"by themselves (/etc/Ascend/ascend_cann_install.info, ~/.bashrc): grep set_env.sh in them."
         )
 
     def _of_the_server(self) -> str:
