@@ -116,3 +116,6 @@ def test_files_of_two_releases_of_cann_are_named() -> None:
     log = "CMake Error at /a/cann-8.5.1/x.cmake:2 (include): torch_npu\n  /b/cann-9.0.0/y.cmake\n"
     assert "files of CANN 8.5.1 and of CANN 9.0.0" in collected_from(log).versions.mismatch()
     assert not collected_from(log.replace("9.0.0", "8.5.1")).versions.mismatch()
+    broken = log.replace("torch_npu", "\n  include could not find requested file:\n")
+    assert "files of 8.5.1 look for a file of 9.0.0" in told(broken)
+    assert "are mixed in this build" not in told(broken.replace("9.0.0", "8.5.1"))
