@@ -19,6 +19,8 @@ LATE = (
 def test_who_waits_for_a_rank_that_prepares_the_data() -> None:
     assert "still prepares the data" in told(BAR.format(" 30%") + LATE)
     assert "still prepares the data" not in told(BAR.format(" 30%") + BAR.format("100%") + LATE)
+    steps = "{'loss': 1.2, 'grad_norm': 0.3, 'epoch': 1.0}\n"
+    assert "still prepares the data" not in told(BAR.format(" 30%") + steps + LATE)
     # So often that the bar's end may have been missed.
     assert "still prepares the data" not in told(BAR.format(" 30%") * 2_100 + BAR.format("100%") + LATE)
     assert "nccl_timeout" in told(LATE) and "ALLREDUCE for the whole time" in told(LATE)
