@@ -55,7 +55,7 @@ def test_what_a_resolver_says_is_told_with_both_sides(text: str, name: str, name
 
 
 @pytest.mark.parametrize(
-    "text", ["torch_npu depends on CANN, and vllm depends on torch.\n", "The plug-in depends on torch-npu 2.5.\n"]
+    "text", ["torch_npu depends on CANN, and vllm depends on torch.\n", "torchvision 0.18.1 depends on torch==2.3.1\n"]
 )
 def test_prose_on_what_depends_on_what_is_no_conflict(text: str) -> None:
     assert not diagnosed(text).heads
