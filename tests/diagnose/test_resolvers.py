@@ -38,8 +38,10 @@ SITE = "/opt/py/lib/python3.10/site-packages"
         (UV.format("something else holds"), "resolver-failed", "Read the lines behind it"),
         ("ERROR: Cannot install torch-npu==2.5.1 and torch==2.5.1 because these package versions have conflicting "
          "dependencies.", "pip-conflict", "torch==2.5.1+cpu"),
-        ("PackagesNotFoundError: The following packages are not available from current channels:", "pip-no-version",
-         "come by pip"),
+        ("PackagesNotFoundError: The following packages are not available from current channels:\n\n  - torch_npu\n",
+         "pip-no-version", "come by pip"),
+        ("PackagesNotFoundError: The following packages are not available from current channels:\n\n  - foo\n",
+         "pip-no-version", "conda search"),
         ("te 0.4.0 requires cloudpickle, which is not installed.", "pip-incompatible", "compiler of operators"),
         ("foo 1.0 requires bar>=2, which is not installed.", "pip-incompatible", "pip install bar"),
         ("torch-npu 2.5.1 requires torch==2.5.1, but you have torch 2.6.0 which is incompatible.", "torch-pair",
