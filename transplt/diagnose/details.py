@@ -48,8 +48,11 @@ def with_rest(text: str, piece: bytes, end: int) -> str:
     """A line whose message goes on in the next ones, with those; `end` is where the line ends in the piece."""
     if not _GOES_ON.search(text):
         return text
-    for raw in piece[end : end + 1_200].strip(b"\r\n").splitlines()[:_MOST_REST]:
+    lines = piece[end : end + 1_200].strip(b"\r\n").splitlines()[: _MOST_REST + 1]
+    for place, raw in enumerate(lines[:_MOST_REST]):
         more = parted(text_of(raw))[1].strip()
+        if not more and text.endswith(":") and any(line[:1].isspace() for line in lines[place + 1 :][:1]):
+            continue  # CMake sets what it names apart, by an empty line and an indent
         if not more or _ANOTHER.match(more) or len(text) > _MOST_TEXT:
             break
         text = f"{text} {more}"

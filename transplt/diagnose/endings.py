@@ -38,6 +38,7 @@ _FINE = re.compile(
     r"\b(?:fail|error)[^\n]{0,60}[:=] ?(?:0|None|\[\]|\{\}|no|false)\s*$|\berror (?:rate|bar|margin|analysis|norm)|"
     r"(?:mean|absolute|squared|relative|word|char\w*|top-?\d|test|train\w*|val\w*|average) (?:\w+ )?error|"
     r"\bretry|\bretries|fall(?:ing|s)? ?back|ignor|skipp|success|[\d.]+(?:it/s|s/it)|"
+    r"^\W*(?:error|failure|exception)[\w ]{0,30}[:\uff1a]\W*$|"
     r"^\s*(?:[$#>+|*-]|\d+[.)] |\w+@|raise |return |File \"|Traceback|assert |Dumping )|"
     r"\bloss\b|\bsteps?\b|\bepochs?\b|\bpassed\b|\bif\b|\?\s*$",
     re.IGNORECASE,

@@ -16,7 +16,7 @@ from transplt.diagnose.lines import Moment
 from transplt.diagnose.operators import with_operators
 from transplt.diagnose.stacks import Frame
 from transplt.diagnose.versions_named import VersionsNamed
-from transplt.rules.errors import Kind, KnownError
+from transplt.rules.errors import Kind, KnownError, known_errors
 
 #: Lines of one failure are no further apart than that, in lines of the log.
 NEAR = 60
@@ -115,6 +115,7 @@ class Remark:
     times: int = 0
 
 
+_OVER = "-over"
 #: Frameworks for NPUs without torch, as their logs name them.
 _FRAMEWORKS = (b"mindspore", b"MindSpore", b"ggml", b"[MIE", b"mindie", b"paddle", b"tensorflow", b"npu_bridge")
 
@@ -152,9 +153,17 @@ class Collected:
         self.remarks.setdefault(line.error.name, Remark(line.error, line)).times += 1
 
     def clue(self, line: Line) -> None:
-        """Keeps a line that decides between causes."""
+        """Keeps a line that decides between causes; one called NAME-over takes back the clue NAME."""
         assert line.error is not None
+        if line.error.name.endswith(_OVER):
+            self.clues.pop(line.error.name.removesuffix(_OVER), None)
         self.clues.setdefault(line.error.name, line)
+
+    def not_read_on(self, literals: set[str]) -> None:
+        """Takes back clues whose end may have been missed, as these literals were looked for no more."""
+        for error in known_errors() if literals else ():
+            if error.name.endswith(_OVER) and any(sign.literal in literals for sign in error.signs):
+                self.clues.pop(error.name.removesuffix(_OVER), None)
 
     def end(self, line: Line) -> None:
         """Takes the line with which a log ends, which counts where nothing else is found."""

@@ -98,6 +98,7 @@ class LogScan:
             line = Line(None, last, self.name, self.lines, moment_of(last), self._who, end_lines)
             self._collected.last_lines.append(line)
         self.cut_short = {literal.decode("utf-8", "replace") for literal in self._anchors.left_out}
+        self._collected.not_read_on(self.cut_short)
 
     def _look(self, piece: bytes) -> None:
         position, counted, number = 0, 0, self.lines + 1
@@ -232,7 +233,7 @@ def _moment_before(piece: bytes, begin: int) -> Moment | None:
 
 
 def _around(piece: bytes, begin: int, end: int) -> tuple[str, ...]:
-    """The two lines before a line and the two after it."""
-    before = piece[max(0, begin - 600) : begin].splitlines()[-2:]
-    after = piece[end : end + 600].strip(b"\r\n").splitlines()[:2]
+    """The two lines before a line and the two after it, without empty ones and fences."""
+    before = [line for line in piece[max(0, begin - 600) : begin].splitlines() if line.strip(b" `")][-2:]
+    after = [line for line in piece[end : end + 600].splitlines() if line.strip(b" `")][:2]
     return tuple(text_of(line)[:200] for line in (*before, b"", *after))

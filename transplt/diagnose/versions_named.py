@@ -29,6 +29,8 @@ _CANN = re.compile(
     re.IGNORECASE,
 )
 
+#: The folder of a release of CANN, in a path.
+_CANN_FOLDER = re.compile(rf"/(?:cann-|ascend-toolkit/|nnrt/){_CANN_NUMBER}/", re.IGNORECASE)
 
 #: What older releases of vllm write at each start, with the names of models that are not used.
 _REGISTERED = re.compile(r"[^\n]*is already registered, and will be overwritten[^\n]*")
@@ -43,6 +45,7 @@ class VersionsNamed:
         self._vllm: set[str] = set()
         self._vllm_ascend: set[str] = set()
         self._cann: set[str] = set()
+        self._cann_folders: set[str] = set()
         self._words: set[str] = set()
 
     def look(self, piece: bytes) -> None:
@@ -55,6 +58,7 @@ class VersionsNamed:
         self._vllm |= set(_VLLM.findall(text))
         self._vllm_ascend |= {found.replace(".rc", "rc") for found in _VLLM_ASCEND.findall(text)}
         self._cann |= {next(filter(None, found)).upper() for found in _CANN.findall(text)}
+        self._cann_folders |= {found.upper() for found in _CANN_FOLDER.findall(text)}
         if b"vllm" in piece:
             low = _REGISTERED.sub("", text).lower()
             self._words |= {word for word in _words() if word in low}
@@ -88,7 +92,19 @@ class VersionsNamed:
                 f"The log names torch {torch} and torch_npu {torch_npu}: they do not belong together, which may be the "
                 f"cause of anything below. Install the pair: transplt doctor, docs/diagnose.md."
             )
-        return self._of_the_server() or self._of_cann()
+        return self._two_canns() or self._of_the_server() or self._of_cann()
+
+    def _two_canns(self) -> str:
+        """Files of two releases of CANN in one log, each by its folder."""
+        if len(self._cann_folders) != 2:
+            return ""
+        one, other = sorted(self._cann_folders)
+        return (
+            f"The log names files of CANN {one} and of CANN {other}: where one run or build uses both, headers, "
+            f"libraries and kernels of two releases are mixed, which may be the cause of anything below. One "
+            f"set_env.sh in a fresh shell (env | grep -i ascend), no old build folder; scripts that source another "
+            f"by themselves (/etc/Ascend/ascend_cann_install.info, ~/.bashrc): grep set_env.sh in them."
+        )
 
     def _of_the_server(self) -> str:
         """What does not go with vllm-ascend."""
