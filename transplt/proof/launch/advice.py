@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from transplt.proof.launch.lacking import lacking
+from transplt.program.outside_packages import outside_packages
+from transplt.proof.launch.interpreter import lacks
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.runner import emulated_packages, ready_stubs, stub_of
 from transplt.rules.distributions import distribution_of
@@ -134,7 +135,7 @@ def _others(asked: Asked, given: Collection[str]) -> list[str]:
     script = Path(asked.options.script)
     script = script if script.is_absolute() or not asked.copied else asked.folder / script
     emulated = {"torch_npu", *emulated_packages(), *(Path(each).stem for each in given)}
-    return [each for each in lacking(script, asked.root, asked.options.python) if each not in emulated]
+    return lacks(asked.options.python, sorted(outside_packages(script, asked.root) - emulated))
 
 
 def _from_the_top(asked: Asked) -> str:

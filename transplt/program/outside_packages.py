@@ -1,32 +1,26 @@
-"""The packages that a script needs while it is loaded, and that its interpreter does not have: all of them at once."""
+"""The packages from outside of a project that a script of it needs while it is loaded."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.flow.entry import entry_of
-from transplt.proof.launch.interpreter import lacks
 
 #: So many files of a project are read for it.
 _MOST_FILES = 2000
 
 
-def lacking(script: Path, root: Path, python: str) -> list[str]:
-    """First names of what `script`, and the modules of its project in `root` that it imports, import as they are
-    loaded and `python` does not find; sorted. Imports that may fail, and those of functions, do not count. torch, numpy
-    and Python's own modules are taken to be there.
+def outside_packages(script: Path, root: Path) -> set[str]:
+    """First names of the modules that `script`, and the modules of its project in `root` that it imports, import as
+    they are loaded, and that are not the project's own. Imports that may fail, and those of functions, do not count,
+    nor do torch, numpy and Python's own modules.
     """
-    return lacks(python, sorted(_foreign(script.resolve(), root.resolve())))
-
-
-def _foreign(script: Path, root: Path) -> set[str]:
-    """First names of the modules that are not the project's own."""
+    script, root = script.resolve(), root.resolve()
     found: set[str] = set()
-    places = dict.fromkeys((script.parent, root))
+    places = [*dict.fromkeys((script.parent, root))]
     waiting, seen = deque([script]), {script}
     while waiting and len(seen) <= _MOST_FILES:
         path = waiting.popleft()
@@ -36,7 +30,7 @@ def _foreign(script: Path, root: Path) -> set[str]:
             continue
         inside = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
         for name in entry_of(data, inside).imports:
-            own = [*islice(_files_of(name.split("."), [*places]), _MOST_FILES)]
+            own = [*_files_of(name.split("."), places)]
             if not own:
                 found.add(name.partition(".")[0])
             new = [each for each in own if each not in seen]
