@@ -57,8 +57,8 @@ _WHERE_IT_GOES = """\
 Of the CPU time of fairseq's migration, parsing and scanning take 15 %, the facts that files tell each other 30 % (what
 code leads to alone 12 %), joining these 5 %, the plan of edits and findings 14 %, the analysis of support 6 %, a second
 look at what was edited 9 %, files that are not Python 6 %. The rest is spread over some two hundred functions. The aim
-was 5 times `ast.parse` for libraries, and 8 for repositories with many notebooks or YAML files; yolov7 and
-stable-baselines3 alone meet it. What does not help:
+was 5 times `ast.parse` for libraries, and 8 for repositories with many notebooks or YAML files; only
+stable-baselines3 meets it. What does not help:
 
 - ten of the modules in which most time is spent, compiled by mypyc: 5 % less;
 - reading what code leads to only where it may reach code for CUDA, by the names that it uses: in accelerate,
