@@ -26,7 +26,7 @@ from transplt.files.kind import FileKind, kind_of
 from transplt.files.python_in import other_facts
 from transplt.flow.facts import ModuleFacts
 from transplt.flow.packed import packed
-from transplt.project.collector import collect_some
+from transplt.project.collector import collect_often, collect_some
 from transplt.project.unread import TOP, Unread
 from transplt.syntax.files import Files
 from transplt.trees.lazy import load
@@ -113,7 +113,9 @@ class FileWorker(Generic[_Record]):
             if small and not self.large:
                 self.known[entry.path] = data
             files = Files(room=0) if self.large else self.files
-            if files.many:
+            if self.large:
+                collect_often()
+            elif files.many:
                 collect_some()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
