@@ -58,13 +58,13 @@ def diagnosis_text(collected: Collected, sources: Sequence[Source], project: Pro
     """For people: each failure with what it means and what to do; the first one is where to begin."""
     failures = collected.failures()
     read = f"{many(sum(each.lines for each in sources), 'line')} of {many(len(sources), 'log')}"
+    versions = [each for each in (collected.versions.mismatch(), *collected.versions.notes()) if each]
     if not failures:
-        mismatch = [each for each in (collected.versions.mismatch(), *collected.versions.notes()) if each]
-        return "\n".join([f"transplt diagnose: no error in {read}", *mismatch, *_told_remarks(collected)]) + "\n"
+        return "\n".join([f"transplt diagnose: no error in {read}", *versions, *_told_remarks(collected)]) + "\n"
     lines = [f"transplt diagnose: {many(len(failures), 'error')} in {read}; begin with the first"]
     if collected.untimed():
         lines.append("Some lines have no time; they come last, and their order among the logs is unknown.")
-    lines += [each for each in (collected.versions.mismatch(), *collected.versions.notes()) if each]
+    lines += versions
     for number, failure in enumerate(failures, 1):
         lines += ["", *_failure(number, failure, project, collected)]
     if collected.unknown_left_out:
