@@ -25,7 +25,7 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if not HAS_TORCH and item.get_closest_marker("torch") is not None:
-        pytest.skip("needs the extra: pip install 'transplt[emulator]'")
+        pytest.skip("needs the extra: pip install '.[emulator]'")
 
 
 @pytest.hookimpl(wrapper=True)

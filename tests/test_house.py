@@ -81,7 +81,7 @@ def test_one_room_has_libcst() -> None:
 READERS = {
     "transplt.base.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.render.templates",
     "transplt.proof.launch.runner", "transplt.proof.launch.hangs", "transplt.project.watch", "transplt.disk.child",
-    "transplt.edits.added_codemods",
+    "transplt.edits.added_codemods", "transplt.base.extras",
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from transplt.faces.mcp.child import Ended, start
 from transplt.faces.mcp.folders import Folders
 
 pytestmark = [pytest.mark.extra, pytest.mark.torch]
-pytest.importorskip("mcp", reason="needs the extra: pip install 'transplt[mcp]'")
+pytest.importorskip("mcp", reason="needs the extra: pip install '.[mcp]'")
 from tests.agents.calls import Call, here, use  # noqa: E402
 
 #: A port has few actions; more turns than this would be a loop that goes nowhere.

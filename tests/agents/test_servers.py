@@ -13,6 +13,7 @@ import pytest
 
 from tests.processes import unmeasured
 from transplt.base.errors import UsageError
+from transplt.base.extras import install_command
 from transplt.faces.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,9 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize(
     ("command", "package", "said"),
     [
-        (["mcp", "."], "anyio", "transplt mcp needs the extra `mcp`: pip install 'transplt[mcp]'"),
-        (["mcp", "."], "mcp_types", "transplt mcp needs the extra `mcp`: pip install 'transplt[mcp]'"),
-        (["lsp"], "lsprotocol", "transplt lsp needs the extra `lsp`: pip install 'transplt[lsp]'"),
+        (["mcp", "."], "anyio", "transplt mcp needs the extra `mcp`: " + install_command("mcp")),
+        (["mcp", "."], "mcp_types", "transplt mcp needs the extra `mcp`: " + install_command("mcp")),
+        (["lsp"], "lsprotocol", "transplt lsp needs the extra `lsp`: " + install_command("lsp")),
     ],
 )
 def test_without_the_extra_it_is_one_sentence(
@@ -51,7 +52,7 @@ def test_without_the_extra_it_is_one_sentence(
 @pytest.mark.parametrize(("command", "package"), [(["mcp", "."], "mcp"), (["lsp"], "pygls")])
 def test_it_ends_when_it_is_told_to(command: list[str], package: str) -> None:
     if importlib.util.find_spec(package) is None:
-        pytest.skip(f"needs the extra: pip install 'transplt[{command[0]}]'")
+        pytest.skip(f"needs the extra: pip install '.[{command[0]}]'")
     server = subprocess.Popen(
         [sys.executable, "-m", "transplt", *command], cwd=ROOT, env=unmeasured(), stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -71,7 +72,7 @@ def test_it_ends_when_it_is_told_to(command: list[str], package: str) -> None:
 
 def test_the_folder_for_the_output_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     anyio = pytest.importorskip("anyio")
-    pytest.importorskip("mcp", reason="needs the extra: pip install 'transplt[mcp]'")
+    pytest.importorskip("mcp", reason="needs the extra: pip install '.[mcp]'")
     monkeypatch.setattr(anyio, "run", lambda serve: None)
     out = tmp_path / "a/out"
     main.main(["mcp", str(tmp_path), "-o", str(out)], standalone_mode=False)

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 APEX = "import torch\nimport apex\n\nmodel = torch.nn.Linear(2, 2).cuda()\nhandle = torch.cuda.nvtx.range_push('x')\n"
 
 pytestmark = pytest.mark.extra
-mcp = pytest.importorskip("mcp", reason="needs the extra: pip install 'transplt[mcp]'")
+mcp = pytest.importorskip("mcp", reason="needs the extra: pip install '.[mcp]'")
 from tests.agents.calls import Call, Refused, use  # noqa: E402
 
 

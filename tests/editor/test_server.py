@@ -13,7 +13,7 @@ import pytest
 from tests.processes import unmeasured
 
 pytestmark = pytest.mark.extra
-pytest.importorskip("pygls", reason="needs the extra: pip install 'transplt[lsp]'")
+pytest.importorskip("pygls", reason="needs the extra: pip install '.[lsp]'")
 from lsprotocol import types  # noqa: E402
 from pygls.exceptions import JsonRpcException  # noqa: E402
 from pygls.lsp.client import LanguageClient  # noqa: E402

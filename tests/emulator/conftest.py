@@ -29,7 +29,7 @@ def _torch_is_new_enough() -> bool:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("torch") is not None and not _torch_is_new_enough():
-        pytest.skip("needs torch >= 2.10: pip install 'transplt[emulator]'")
+        pytest.skip("needs torch >= 2.10: pip install '.[emulator]'")
 
 
 @pytest.fixture

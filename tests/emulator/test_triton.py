@@ -14,7 +14,7 @@ from tests.planted.planting import prove
 
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs pip install 'transplt[triton]'"),
+    pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs pip install '.[triton]'"),
 ]
 PROGRAMS = Path(__file__).parent / "programs"
 Run = Callable[..., tuple[int, dict[str, Any], str]]

@@ -11,7 +11,7 @@ from tests.test_quick_start import typed
 
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs pip install 'transplt[triton]'"),
+    pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs pip install '.[triton]'"),
 ]
 #: Its last line launches where the file is imported, as scripts without a main guard do.
 ORIGINAL = '''import torch

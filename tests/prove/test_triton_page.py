@@ -13,7 +13,7 @@ from tests.test_quick_start import ROOT, typed
 
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs pip install 'transplt[triton]'"),
+    pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs pip install '.[triton]'"),
 ]
 SECTION = (ROOT / "docs" / "triton.md").read_text("utf-8").partition("\n## From a kernel")[2].partition("\n## ")[0]
 

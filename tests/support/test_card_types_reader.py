@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.extra
-pytest.importorskip("tree_sitter_cpp", reason="needs the extra: pip install 'transplt[dev]'")
+pytest.importorskip("tree_sitter_cpp", reason="needs the extra: pip install '.[dev]'")
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 from card_types import sources  # noqa: E402

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import sys
 import threading
@@ -16,6 +17,7 @@ import pytest
 
 from scripts.regen_samples import SAMPLES
 from transplt.base.errors import UsageError
+from transplt.base.extras import install_command
 from transplt.faces.cli.main import main
 from transplt.project import executors
 from transplt.project.executors import Where, carry_out, parse_executor
@@ -101,7 +103,7 @@ def test_processes_that_die_cost_their_items() -> None:
 @pytest.mark.parametrize("name", ["dask", "ray"])
 def test_clusters_that_are_not_installed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(UsageError, match=f"pip install 'transplt\\[{name}\\]'"):
+    with pytest.raises(UsageError, match=re.escape(install_command(name))):
         list(carry_out(Where(name, 1), work, range(2)))
 
 

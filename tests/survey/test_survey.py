@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 from tests.browser import browser
 from tests.test_html_report import in_browser
 from transplt.base.errors import UsageError
+from transplt.base.extras import install_command
 from transplt.faces.cli.survey import survey
 from transplt.project.survey import alone
 from transplt.project.survey.alone import analyse
@@ -178,7 +180,7 @@ def test_nothing_to_survey_and_no_survey_before(tmp_path: Path) -> None:
 
 def test_parquet_is_asked_for_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r"pip install 'transplt\[parquet\]'"):
+    with pytest.raises(UsageError, match=re.escape(install_command("parquet"))):
         run(project(tmp_path / "one", "x = 1\n"), "-o", tmp_path / "out", "--parquet")
     assert not (tmp_path / "out").exists()
 

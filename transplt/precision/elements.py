@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from transplt.base.errors import UsageError, reason, shown
+from transplt.base.extras import install_command
 from transplt.base.text.regular_file import Limit, open_regular
 from transplt.precision.files import inside
 from transplt.precision.record import Record, Tensor, UnusableDump
@@ -43,7 +44,7 @@ def numpy_or_sentence() -> Any:
     try:
         import numpy
     except ImportError as error:
-        raise UsageError("elements of tensors need numpy: pip install 'transplt[precision]'") from error
+        raise UsageError(f"elements of tensors need numpy: {install_command('precision')}") from error
     return numpy
 
 
@@ -214,7 +215,7 @@ def read_h5(path: str, only: str | None = None) -> Iterator[tuple[str, Array]]:
     try:
         import h5py
     except ImportError as error:
-        raise UsageError(".h5 files need h5py: pip install 'transplt[h5]'") from error
+        raise UsageError(f".h5 files need h5py: {install_command('h5')}") from error
     try:
         with open_regular(path) as file, h5py.File(file, "r") as opened:
             waiting = [("", opened)]

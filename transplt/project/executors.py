@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from transplt.base.errors import CannotFinish, UsageError
+from transplt.base.extras import install_command
 from transplt.disk.child import end_with, leave_signals
 from transplt.project.pool import Died
 
@@ -250,7 +251,7 @@ def _ray(where: Where) -> Iterator[Executor]:
 
 
 def _missing(name: str) -> UsageError:
-    return UsageError(f"this needs {name}, which is not installed: pip install 'transplt[{name}]'")
+    return UsageError(f"this needs {name}, which is not installed: {install_command(name)}")
 
 
 def _cores() -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from transplt.base.errors import UsageError, reason, shown
+from transplt.base.extras import install_command
 from transplt.faces.cli.command import DONE, Command
 from transplt.faces.cli.completing import FOLDER
 
@@ -22,7 +23,7 @@ def mcp(root: str, output: str | None, allow_run: bool) -> int:
     """Serve agents over the Model Context Protocol: survey, check, explain, migrate and diagnose projects in DIR.
 
     No path outside DIR and --output can be named for reading or writing, and no program in DIR is started without
-    --allow-run. Needs pip install 'transplt[mcp]'.
+    --allow-run. Needs the extra `mcp`.
     """
     try:
         import anyio
@@ -31,7 +32,7 @@ def mcp(root: str, output: str | None, allow_run: bool) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("anyio", "mcp", "mcp_types"):
             raise
-        raise UsageError("transplt mcp needs the extra `mcp`: pip install 'transplt[mcp]'") from error
+        raise UsageError(f"transplt mcp needs the extra `mcp`: {install_command('mcp')}") from error
     from transplt.faces.mcp.bench import Bench
     from transplt.faces.mcp.folders import Folders
 

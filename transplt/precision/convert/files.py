@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from transplt.base.errors import UsageError, reason, shown
+from transplt.base.extras import install_command
 from transplt.base.text.regular_file import open_regular
 from transplt.precision.convert.device_dump import device_file, device_tensors, is_device_dump
 from transplt.precision.convert.layout import Layout, in_layout
@@ -80,7 +81,7 @@ def _h5(path: str) -> Iterator[tuple[str, str, Array]]:
     try:
         import h5py
     except ImportError as error:
-        raise UsageError("reading .h5 needs h5py: pip install 'transplt[h5]'") from error
+        raise UsageError(f"reading .h5 needs h5py: {install_command('h5')}") from error
     names: list[str] = []
 
     def seen(name: str, value: Any) -> bool | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from transplt.base.errors import UsageError
+from transplt.base.extras import install_command
 from transplt.project.survey.portfolio import STOPS
 from transplt.rules.pages import BLOCKS
 
@@ -49,7 +50,7 @@ def parquet_bytes(rows: Sequence[dict[str, Any]], failed: Sequence[dict[str, Any
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
-        raise UsageError("--parquet needs pyarrow, which is not installed: pip install 'transplt[parquet]'") from error
+        raise UsageError(f"--parquet needs pyarrow, which is not installed: {install_command('parquet')}") from error
     kinds = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
     schema = pyarrow.schema([(name, kinds[kind]) for name, kind in COLUMNS])
     out = io.BytesIO()

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
+from transplt.base.errors import shown
+from transplt.base.extras import install_command
 from transplt.proof.launch.options import UsageError
 
 #: The first torch whose Python registers the hooks and the guard of a device of one's own.
@@ -65,9 +67,9 @@ def versions_of(python: str) -> Versions:
     found = _installed(python)
     version = found.torch
     if not version:
+        how = install_command("emulator") if python == sys.executable else f"{shown(python)} has none; install it there"
         raise UsageError(
-            "transplt run needs PyTorch 2.10 or newer: pip install 'transplt[emulator]', or name an interpreter that "
-            "has it with --python."
+            f"transplt run needs PyTorch 2.10 or newer: {how}, or name an interpreter that has it with --python."
         )
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers is None or (int(numbers[1]), int(numbers[2])) < MINIMUM:
