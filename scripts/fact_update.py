@@ -2,7 +2,7 @@
 
 Every file keeps its ranges; a version that brings no news adds its number to the lists of versions and changes nothing
 else. Where the sources of a wheel cannot say whether a name is there (it comes from C++, or from torch itself), the
-version is taken to be as the one before it. What documents alone tell is `not published yet`.
+version is taken to be as the one before it. What documents alone tell, the support list, is not published yet.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TARGET = re.compile(r"torch_npu(?:\.\w+)+")
 _KEPT = ("npu", "optim", "contrib", "profiler", "utils", "distributed", "hccl", "multiprocessing", "dynamo", "asd")
 #: Modules of torch whose names are compared between versions: what is public, and not for torch's own tests.
 _SKIPPED = ("torch.testing", "torch.utils.benchmark", "torch.contrib", "torch.onnx.ops")
-_NOT_PUBLISHED = {"source": "", "date": "", "kind": "not published yet"}
+_NOT_PUBLISHED = {"source": "", "date": "", "kind": "its support list is not published yet"}
 
 
 @dataclass(frozen=True, slots=True)

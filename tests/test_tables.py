@@ -253,7 +253,7 @@ def test_versions_table() -> None:
         assert release_of(minor).pythons
     assert tuple(table["verdicts"]) == TORCH_VERSIONS
     for row in table["verdicts"].values():
-        assert (row["kind"] == "not published yet") == (not row["source"]) == (not row["date"])
+        assert (row["kind"] == "its support list is not published yet") == (not row["source"]) == (not row["date"])
 
 
 def test_every_third_party_package_bound_to_cuda_has_a_finding() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
+from transplt.base.settings import TORCH_VERSIONS
 from transplt.base.text.cuda_words import WORDS
 from transplt.engine.analysis.advice import advice_on
 from transplt.engine.analysis.affinity import form_of
@@ -20,12 +21,15 @@ from transplt.rules.host_settings import host_settings
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
 from transplt.rules.packages import function_notes, package_holding, packages, what_to_do
 from transplt.rules.pages import all_codes, load
+from transplt.rules.releases import CPU_INDEX, release_of
 from transplt.rules.silent_errors import silent_errors
 from transplt.rules.tables import read_table
 from transplt.rules.versions import in_order
 
 _CARRIES = {"yes": "with the same values", "partly": "partly with the same values", "no": "with different values"}
 _TUNING = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+#: What goes with each minor version of torch, by the names under which people ask for it.
+_RELEASED = ("torch-npu", "torch_npu", "cann")
 _MOST_PAGES = 8
 _MOST_BELOW = 12
 
@@ -33,8 +37,8 @@ _MOST_BELOW = 12
 def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
-        *OF_APIS, _variable, _option, _host, _package, _kernel, _faster, _guidance, _advice, _tuning, _word, _module,
-        *OF_CARDS,
+        *OF_APIS, _variable, _option, _host, _package, _release, _kernel, _faster, _guidance, _advice, _tuning, _word,
+        _module, *OF_CARDS,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
     return [*found, *_pages(name)] if found else []
@@ -81,7 +85,7 @@ def known_names() -> tuple[str, ...]:
     found |= {*_options(), *(each for setting in host_settings() for each in (setting.name, *setting.variables))}
     found |= {*_variables(), *tunings(), *read_table("support/tunings.json")["targets"], *existing()}
     found |= {key for row in packages() for key in _keys_of(row)} | {*function_notes()}
-    found |= {*read_table("support/npu_operators.json")["operators"], *names_with_guidance()}
+    found |= {*read_table("support/npu_operators.json")["operators"], *names_with_guidance(), *_RELEASED}
     found |= {name for row in silent_errors() for name in row.operators}
     found |= {name for row in kernels() for name in (row["name"], *row["operators"], *row["modules"])}
     return tuple(sorted(found))
@@ -180,6 +184,20 @@ def _kernel(name: str) -> Iterator[Fact]:
     for call in row["npu"]:
         yield Fact("Kernel", f"on NPU {call}")
     yield Fact("Kernel", row["differs"] if row["npu"] else f"no kernel for NPUs is published; {row['differs']}")
+
+
+def _release(name: str) -> Iterator[Fact]:
+    if name not in _RELEASED:
+        return
+    yield Fact("Releases", "torch and torch-npu have the same minor version; CANN is installed on the host beside them")
+    for version in TORCH_VERSIONS:
+        row = release_of(version)
+        cann = f"CANN {row.cann}" if row.cann else "CANN: not documented yet"
+        build = f"; on x86_64 torch=={row.x86_64} from {CPU_INDEX}" if row.x86_64 else ""
+        text = f"torch=={row.torch} with torch-npu=={row.torch_npu}, {cann}, Python {row.python}{build}"
+        yield Fact("Releases", text, versions=(version,))
+    source = read_table("support/versions.json")["source"]
+    yield Fact("Releases", "a release gets newer builds (.postN)", source)
 
 
 def _faster(name: str) -> Iterator[Fact]:
