@@ -101,7 +101,7 @@ def test_watch_sees_what_is_extended(repo: Path, monkeypatch: pytest.MonkeyPatch
     base = write(repo / "base.toml", "texts = true")
     write(repo / "sub/pyproject.toml", 'extend = "../base.toml"')
     monkeypatch.setattr(
-        "transplt.project.checking.watching.time.sleep", lambda seconds: write(base, "texts = false", "docs = true")
+        "transplt.project.checking.watching._wait", lambda state, took: write(base, "texts = false", "docs = true")
     )
     found = each_change([repo / "sub"], Options(source=repo / "sub"))
     assert next(found) == next(found)
