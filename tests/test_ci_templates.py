@@ -202,6 +202,12 @@ def test_the_job_reports_all_and_fails_for_what_is_new(project: Path, runner: di
     assert len(json.loads(report.read_text())) == len(ALL)
 
 
+def test_the_job_says_what_to_set(project: Path, runner: dict[str, str]) -> None:
+    job = read(JOB)["transplt"]
+    done = bash("\n".join(job["script"]), project, {**runner, **job["variables"]})
+    assert done.returncode != 0 and "TRANSPLT_SOURCE: set it to what pip installs" in done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.network
 def test_both_install_transplt_by_themselves(project: Path, runner: dict[str, str]) -> None:
