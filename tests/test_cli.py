@@ -307,19 +307,6 @@ def test_a_reader_that_goes_away_gets_no_traceback() -> None:
     process.stderr.close()
 
 
-def test_help_starts_quickly() -> None:
-    def seconds(*arguments: str) -> float:
-        code = (
-            "import resource, subprocess, sys\nsubprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)\n"
-            "used = resource.getrusage(resource.RUSAGE_CHILDREN)\nprint(used.ru_utime + used.ru_stime)"
-        )
-        command = [sys.executable, "-c", code, sys.executable, *arguments]
-        runs = [float(subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout) for _ in range(3)]
-        return min(runs)
-
-    assert seconds("-m", "transplt", "--help") - seconds("-c", "pass") < 0.25
-
-
 def test_a_progress_bar_in_a_long_run_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     import io
 
