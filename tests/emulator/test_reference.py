@@ -61,6 +61,8 @@ def test_checkpoints() -> None:
     assert other["differences"] == ["net.pt: tensor weight differs"]
     absent = compare(outcome(text, [save("a")]), outcome(text, [save("a")]), outcome(text))
     assert absent["differences"] == ["the original saves net.pt, the migrated script does not"]
+    named = compare(*(outcome(text, [save("a"), save("b", path=f"{pid}.pt")]) for pid in (31, 32, 33)))
+    assert (named["reason"], named["tensors"], named["unstable_tensors"]) == ("reference-unstable", 1, 1)
     unstable = compare(outcome(text, [save("a")]), outcome(text, [save("c", 3.0)]), outcome(text, [save("b", 2.0)]))
     assert (unstable["reason"], unstable["tensors"], unstable["unstable_tensors"]) == ("reference-unstable", 0, 1)
     assert unstable["why"].startswith("two runs of the original differ (0 printed results and 1 saved tensors")

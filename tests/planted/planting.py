@@ -22,7 +22,9 @@ from transplt.project.options import Options, make_plan
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
 #: What a port is asked for, by its name.
-PORTS: dict[str, dict[str, Any]] = {"plain": {}, "distributed": {"entry": "main.py"}, "amp": {"amp": "native"}}
+PORTS: dict[str, dict[str, Any]] = {
+    "plain": {}, "distributed": {"entry": "main.py"}, "amp": {"amp": "native"}, "apex": {"amp": "apex"},
+}  # fmt: skip
 #: So many differences of a comparison are read; behind them nobody looks for a cause.
 READ = 3
 

@@ -12,7 +12,8 @@ import pytest
 from tests.prove.trainings import Told, figures, first_difference
 from transplt.proof.prove.detail import first_other_result
 from transplt.proof.prove.numbers import of_number
-from transplt.proof.prove.precision import precision_faults
+from transplt.proof.prove.precision import precision_faults, rounding_between
+from transplt.proof.prove.tolerance import PLAIN, ROUNDING
 from transplt.proof.prove.training import Training
 
 
@@ -74,6 +75,37 @@ def scaled(dtype: str, *, half: bool) -> Training:
 def test_a_loss_in_half_precision(one: Training, other: Training, said: bool) -> None:
     found = [str(each) for each in precision_faults(one, other) if "the loss of step 1" in each.what]
     assert bool(found) == said
+
+
+def scaling(weights: str, dtype: str = "float32", *, half: bool = False) -> Training:
+    """The loss is scaled; the network has `weights` of one type, and its optimizer updates tensors of another."""
+    told = Told()
+    if half:
+        told.tell("autocast", dtype="float16", enabled=True)
+    told.made().tell("start", o=0, kind="SGD", names=["Net.0"], dtypes=[dtype], weights=[weights], p=[figures(1.0)])
+    return told.tell("scale", enabled=True, loss=1.0).step().training()
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (scaling("float32"), True),
+        (scaling("float32", half=True), False),
+        (scaling("float16", "float16"), False),
+        # apex O2: the optimizer updates copies in float32 of weights in half precision.
+        (scaling("float16"), False),
+        (scaling("bfloat16"), False),
+    ],
+)
+def test_a_loss_that_is_scaled_for_nothing(other: Training, said: bool) -> None:
+    one = Told().made().step().training()
+    assert any("nothing runs in half precision" in each.what for each in precision_faults(one, other)) == said
+
+
+def test_the_rounding_is_that_of_the_weights() -> None:
+    one = Told().made().step().training()
+    for weights in ("float16", "bfloat16"):
+        assert rounding_between(one, scaling(weights), PLAIN).share == ROUNDING[weights]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,10 @@ def _run(output: str = "", path: str = "a.pt", **tensors: float) -> ScriptRun:
         ("loss: 0.5\n", "loss: 0.5\n"),
         ("loss: 0.5 on cuda:0\n", "loss: 0.5 on npu:0\n"),
         ("took 1.25 s\n", "took 9.5 s\n"),
+        (
+            "cb7219a2-1973-4bd3-a932-469701fa0fe3 loss 0.5\n",
+            "eb84338d-d8f2-407b-9ef5-3bbca0a9218f loss 0.5\n",
+        ),
         ("Step: 7s174ms | Tot: 0ms | Loss: 0.5\b\b\b\r", "Step: 36ms | Tot: 1s2ms | Loss: 0.5\b\r"),
     ],
 )
@@ -39,6 +43,12 @@ def test_the_same_results(one: str, other: str) -> None:
 )
 def test_other_results(one: str, other: str, told: str) -> None:
     assert [each.what for each in other_results(_run(one), _run(other))] == [told]
+
+
+def test_files_named_by_uuids_are_compared() -> None:
+    names = (f"{drawn}.pt" for drawn in ("cb7219a219734bd3a932469701fa0fe3", "eb84338dd8f2407b9ef53bbca0a9218f"))
+    one, other = (_run(path=name, w=value) for name, value in zip(names, (1.0, 2.0), strict=True))
+    assert [each.what for each in other_results(one, other)] == ["w in <uuid>.pt differs"]
 
 
 def test_a_tensor_that_differs() -> None:

@@ -22,6 +22,24 @@ for word in ("cat", "mat", "dogs"):
     loss.backward()
     optimizer.step()
 """
+# No second run gives its files these names.
+_NAMED = """
+import uuid
+
+import torch
+
+torch.manual_seed(1)
+name = {chance}
+model = torch.nn.Linear(4, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(2):
+    loss = model(torch.randn(6, 4).cuda()).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(f"{{name}} loss {{loss.item():.4f}}")
+    torch.save(model.state_dict(), f"{{name}}.pt")
+"""
 # The whole module is saved, with its hooks.
 _WHOLE = """
 import os
@@ -67,6 +85,8 @@ profiler.__exit__(None, None, None)
     ("text", "nproc"),
     [
         pytest.param(_SET, "1", id="order of a set"),
+        pytest.param(_NAMED.format(chance="uuid.uuid4()"), "1", id="files named by a UUID"),
+        pytest.param(_NAMED.format(chance="uuid.uuid4().hex[:6]"), "1", id="files named by chance"),
         pytest.param(_PROFILED, "1", id="a profiler is open at the last step"),
         pytest.param(_WHOLE, "2", id="a whole module", marks=pytest.mark.slow),
     ],
@@ -79,6 +99,34 @@ def test_a_right_port_is_equal(text: str, nproc: str, tmp_path: Path) -> None:
         (tmp_path / name / "main.py").write_text(written, encoding="utf-8")
     found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, nproc, "--steps", "3")
     assert found.verdict == "equal", found.output
+
+
+# With O2 apex makes the weights float16, and gives the optimizer copies of them in float32.
+_STEPS = """
+import torch
+
+torch.manual_seed(1)
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 1)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    loss = model(torch.randn(6, 4).cuda()).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("level", "verdict"), [("O2", "equal"), ("O0", "differs")])
+def test_the_types_in_which_apex_trains(level: str, verdict: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(_STEPS, encoding="utf-8")
+    port = write_port(tmp_path / "program.py", "apex", tmp_path)
+    text = (port / "main.py").read_text(encoding="utf-8")
+    assert text.count('"O2"') == 1
+    (port / "main.py").write_text(text.replace('"O2"', f'"{level}"').replace("combine_grad=True", ""), encoding="utf-8")
+    found = prove(tmp_path / "original", port, tmp_path, "1")
+    assert found.verdict == verdict, found.output
+    assert ("nothing runs in half precision" in found.output) == (level == "O0")
 
 
 # A rank has half of the batches, so its schedule is over in half of the steps.

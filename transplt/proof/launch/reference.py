@@ -18,14 +18,17 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w
 _MEASURE = re.compile(r"loss|acc|error|ppl|perplexity|score|reward|psnr|ssim|bleu|iou", re.IGNORECASE)
 #: A time: "7s174ms"; and what moves the cursor of a progress bar.
 _CLOCK = re.compile(r"(?<!\w)(?:\d+(?:\.\d+)?(?:ms|us|[Dhmsf]))+(?!\w)|[\b\x1b]")
-#: A date and a time in the name of a file.
-_MOMENT = re.compile(r"\d{2,4}(?:[-_:.T ]\d{2}){2,}|\d{8,}")
+#: A date and a time in the name of a file, or the seconds of a clock.
+_MOMENT = re.compile(r"\d{2,4}(?:[-_:.T ]\d{2}){2,}|\d{8,}(?:\.\d+)?")
+#: What `uuid` draws, with and without its hyphens.
+_UUID = re.compile(r"(?<!X)X{8}(-?)X{4}\1[1-5]X{3}\1[89ab]X{3}\1X{12}(?!X)".replace("X", "[0-9a-f]"))
 _TOLERANCE = 1e-5
 
 
 def _skeleton(line: str) -> tuple[str, list[str]]:
-    """A line without its numbers, and the numbers; "cuda" and "npu", "nccl" and "hccl" count as the same words."""
-    text = re.sub(r"cuda|gpu|npu", "npu", line.rstrip(), flags=re.IGNORECASE)
+    """A line without its numbers and UUIDs, and the numbers; "cuda" and "npu", "nccl" and "hccl" count as the same
+    words."""
+    text = re.sub(r"cuda|gpu|npu", "npu", without_uuids(line.rstrip()), flags=re.IGNORECASE)
     text = re.sub(r"nccl|hccl", "hccl", text, flags=re.IGNORECASE)
     return _NUMBER.sub("#", text), _NUMBER.findall(text)
 
@@ -137,13 +140,18 @@ def _fill(skeleton: str, numbers: list[str]) -> str:
     return "".join(p + n for p, n in zip(parts, [*numbers, ""], strict=False))[:160]
 
 
+def without_uuids(text: str) -> str:
+    """A text without the UUIDs in it, which no second run repeats."""
+    return _UUID.sub("<uuid>", text)
+
+
 def timeless(name: str) -> str:
-    """The name of a file without the time at which it was written, which no second run repeats."""
-    return _MOMENT.sub("#", name)
+    """The name of a file without the time at which it was written and without UUIDs: no second run repeats these."""
+    return _MOMENT.sub("#", without_uuids(name))
 
 
 def saved_tensors(outcome: ScriptRun) -> dict[tuple[str, str], dict[str, Any]]:
-    """(path without times, rank) with a running number for repeated saves -> tensor digests."""
+    """(path without times and UUIDs, rank) with a running number for repeated saves -> tensor digests."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for process in outcome.processes:
         for save in process["saves"]:
@@ -173,14 +181,16 @@ def _compare_saves(
     a, b, c = saved_tensors(first), saved_tensors(second), saved_tensors(migrated)
     compared = unstable = 0
     for key, tensors in a.items():
-        if key not in c:
+        if key not in b:
+            unstable += len(tensors)
+        elif key not in c:
             differences.append(f"the original saves {key[0].rpartition('#')[0]}, the migrated script does not")
-            continue
-        for name, value in tensors.items():
-            if _equal(value, b.get(key, {}).get(name)):
-                compared += 1
-                if not _equal(value, c[key].get(name)):
-                    differences.append(f"{key[0].rpartition('#')[0]}: tensor {name} differs")
-            else:
-                unstable += 1
+        else:
+            for name, value in tensors.items():
+                if _equal(value, b[key].get(name)):
+                    compared += 1
+                    if not _equal(value, c[key].get(name)):
+                        differences.append(f"{key[0].rpartition('#')[0]}: tensor {name} differs")
+                else:
+                    unstable += 1
     return compared, unstable

@@ -14,7 +14,7 @@ from transplt.proof.prove.noise import drawn_again
 from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
-from transplt.proof.prove.structure import Change, changes
+from transplt.proof.prove.structure import FILES, Change, changes, unrepeated_files
 from transplt.proof.prove.tolerance import PLAIN, Compare, Held, compared_whole, hold
 from transplt.proof.prove.training import Training
 from transplt.render.cell import many
@@ -79,6 +79,7 @@ class OneProcess:
         told = self._prepared(one, other, stopped, found)
         told.sides = self._sides(reference, alone, order, stopped)
         self._compare(told)
+        self._pass_over_names(told)
         noise = printed.of_parameters(reference.outcome, steps.rounding(told.one))
         if not told.mixed and stopped is None:
             told.results = printed.other_results(reference.outcome, alone.outcome, noise)
@@ -125,6 +126,15 @@ class OneProcess:
             found.reasons += precision.never_stepped(other)
         told.held = hold(one, other, told.shaken.rounding, told.compare, told.shaken.trainings)
         told.first, found.widths = told.held.first, [*told.held.widths]
+
+    def _pass_over_names(self, told: _Compared) -> None:
+        """Take back that files have other names, where the original itself does not repeat them."""
+        if not any(event.kind in FILES for change in told.decisive for event in change.lost):
+            return
+        self.announce("the original again, to see whether two runs save the same files")
+        again = self.original.run(replay=told.shaken.replay, again=_TWICE).first
+        files = unrepeated_files(told.one, again) if again is not None else ()
+        told.changed = [change for change in told.changed if not change.only_renames(files)]
 
     def _ask_the_original(self, told: _Compared, reference: Run, alone: Run, noise: set[str]) -> None:
         """Take back what the original does not repeat itself, when it is run again or shaken."""

@@ -30,8 +30,7 @@ def _rounding_of(training: Training) -> float:
     """What half precision rounds away of a number, as a share of it; 0 for a training in float32."""
     if not is_mixed(training):
         return 0.0
-    dtypes = {event.fields["dtype"] for event in training.of("autocast")}
-    dtypes |= {dtype for made in training.optimizers.values() for dtype in made.dtypes}
+    dtypes = {event.fields["dtype"] for event in training.of("autocast")} | _trained_types(training)
     return ROUNDING["bfloat16" if "bfloat16" in dtypes else "float16"]
 
 
@@ -41,6 +40,11 @@ def is_mixed(training: Training) -> bool:
         return True
     dtypes = {dtype for made in training.optimizers.values() for dtype in made.dtypes}
     return bool(dtypes & {*_HALF}) or any(loss.dtype in _HALF for step in training.steps for loss in step.losses)
+
+
+def _trained_types(training: Training) -> set[str]:
+    """The types of what optimizers update and of the weights that networks compute with: copies of each other."""
+    return {dtype for made in training.optimizers.values() for dtype in (*made.dtypes, *made.weights)}
 
 
 def is_put_in(one: Training, other: Training) -> bool:
@@ -68,9 +72,8 @@ def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
 
 
 def _scales_float32(training: Training) -> bool:
-    dtypes = {dtype for made in training.optimizers.values() for dtype in made.dtypes}
     scaled, cast = (any(event.fields["enabled"] for event in training.of(kind)) for kind in ("scale", "autocast"))
-    return scaled and not cast and not dtypes & {*_HALF}
+    return scaled and not cast and not _trained_types(training) & {*_HALF}
 
 
 def _cast(one: Training, other: Training) -> Iterator[Difference]:

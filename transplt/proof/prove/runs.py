@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from transplt.proof.launch import runner
 from transplt.proof.launch.edits import EditedFile
 from transplt.proof.launch.options import RunOptions, Trace
+from transplt.proof.launch.reference import without_uuids
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.launch.warm import Warm
 from transplt.proof.prove.collectives import CollectiveFault, collective_faults, standings
@@ -196,8 +197,8 @@ def at_once(*runs: Callable[[], _Result]) -> list[_Result]:
 
 
 def _neutral(reason: str) -> str:
-    """The text of an error without the names that only one kind of card has."""
-    tensors = re.sub(r"torch\.(?:cuda|npu)\.(\w+)Tensor|npu(\w+)Type", r"\1\2", reason)
+    """The text of an error without the names that only one kind of card has, or only one run."""
+    tensors = re.sub(r"torch\.(?:cuda|npu)\.(\w+)Tensor|npu(\w+)Type", r"\1\2", without_uuids(reason))
     return re.sub("cuda|gpu|npu", "npu", tensors, flags=re.IGNORECASE)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 from transplt.proof.launch.reference import timeless
@@ -30,6 +30,8 @@ _NAMES = {
     "seed": "the seed {seed}",
     "loader": "the pass through a loader",
 }
+#: Those that have a file.
+FILES = ("save", "load")
 #: Events that decide what is computed; where others differ it is a remark.
 _DECISIVE = frozenset(_NAMES) - {"seed", "no_grad", "autocast", "loader"}
 
@@ -58,6 +60,12 @@ class Change:
             return self.lost, self.gained
         lost = tuple(event for event in self.lost if event.kind in _DECISIVE | {"no_grad"})
         return lost, tuple(event for event in self.gained if event.kind in _DECISIVE)
+
+    def only_renames(self, files: Collection[str]) -> bool:
+        """Whether all that it says is that such files have other names."""
+        lost, gained = self.reported
+        alike = [event.kind for event in lost] == [event.kind for event in gained]
+        return alike and all(event.kind in FILES and _file(event) in files for event in lost)
 
     @property
     def sentence(self) -> str:
@@ -92,6 +100,12 @@ def changes(one: Training, other: Training) -> list[Change]:
     return _paired(found)
 
 
+def unrepeated_files(one: Training, again: Training) -> set[str]:
+    """The files of which a second run of the same program knows nothing: their names hold a process, a time, chance."""
+    files = [{_file(event) for event in each.of(*FILES)} for each in (one, again)]
+    return files[0] - files[1]
+
+
 def _paired(found: list[Change]) -> list[Change]:
     """What is lost at one point and gained at a near one has moved: one change."""
     paired: list[Change] = []
@@ -124,12 +138,16 @@ def _key(event: Event) -> Hashable:
         case "scheduler" | "optimizer":
             return event.kind, fields.get("kind", "").removeprefix("NpuFused").removeprefix("Fused")
         case "save" | "load":
-            return event.kind, timeless(fields.get("file") or "")
+            return event.kind, _file(event)
         case "unscale":
             return "unscale", fields["o"]
         case "seed":
             return "seed", fields.get("seed")
     return event.kind
+
+
+def _file(event: Event) -> str:
+    return timeless(event.fields.get("file") or "")
 
 
 def _description(events: Sequence[Event]) -> str:

@@ -58,14 +58,16 @@ class TrainingStep:
 
 @dataclass
 class Optimizer:
-    """Where and how it was made; names, dtypes and figures of its parameters as they were before its first step. That
-    which steps first has the figures of `others`, too: parameters of networks that computed, and that it does not
-    have."""
+    """Where and how it was made; names, dtypes and figures of its parameters as they were before its first step, and
+    `weights`, the types in which networks are trained then: its parameters may be copies in float32 of weights in half
+    precision. That which steps first has the figures of `others`, too: parameters of networks that computed, and that
+    it does not have."""
 
     kind: str
     place: Place | None
     names: list[str] = field(default_factory=list)
     dtypes: list[str] = field(default_factory=list)
+    weights: list[str] = field(default_factory=list)
     start: list[Figures] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
     others: dict[str, list[float]] = field(default_factory=dict)
@@ -175,7 +177,7 @@ def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optim
         elif event.kind == "start":
             made = optimizers.setdefault(fields["o"], Optimizer(fields["kind"], event.place))
             made.names, made.dtypes, made.start = fields["names"], fields["dtypes"], fields["p"]
-            made.ids = fields.get("ids", [])
+            made.ids, made.weights = fields.get("ids", []), fields.get("weights", [])
         elif event.kind == "others":
             optimizers[fields["o"]].others = fields["p"]
         elif event.kind == "hyper":

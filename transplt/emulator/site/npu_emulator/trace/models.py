@@ -104,6 +104,13 @@ def parameters() -> dict[str, list[float]]:
     return found
 
 
+def trained_types() -> list[str]:
+    """The types of the weights that gradients go to, of all networks: an optimizer may hold copies of another type."""
+    with quiet():
+        trained = [each for root in _networks() for each in root.parameters() if each.requires_grad]
+    return sorted({str(each.dtype).removeprefix("torch.") for each in trained})
+
+
 def unwrapped(module: Any) -> Any:
     """The network that a wrapper with a single child `module` holds."""
     while [*module._modules] == ["module"] and not module._parameters and module.module is not None:

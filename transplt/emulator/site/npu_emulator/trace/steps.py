@@ -107,7 +107,8 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> tuple[Any, Any] | No
         start = [figures(parameter) for parameter in parameters]
         lines = [str(parameter.dtype).removeprefix("torch.") for parameter in parameters]
         ids = [id(parameter) for parameter in parameters]
-        emit("start", o=which, kind=type(optimizer).__name__, names=names, dtypes=lines, p=start, ids=ids)
+        kind, weights = type(optimizer).__name__, models.trained_types()
+        emit("start", o=which, kind=kind, names=names, dtypes=lines, weights=weights, p=start, ids=ids)
     hyper = _hyper(optimizer)
     if hyper != _recorded.get(which):
         _recorded[which] = hyper

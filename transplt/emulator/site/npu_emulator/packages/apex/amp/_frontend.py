@@ -12,6 +12,7 @@ import torch.distributed as dist
 from torch_npu import _autocast
 
 from npu_emulator.trace import steps as trace
+from npu_emulator.trace.log import quiet
 
 from . import _models, _optimizers
 from ._state import LossScaler, Options, maybe_print, state
@@ -106,7 +107,8 @@ def _cast(models: list[Any], optimizers: list[Any], options: Options, outputs: A
         for model in models:
             _models.cast(model, options, outputs)
         for optimizer in optimizers:
-            optimizer.load_state_dict(optimizer.state_dict())  # brings what is there to the dtype of the parameters
+            with quiet():  # brings what is there to the dtype of the parameters
+                optimizer.load_state_dict(optimizer.state_dict())
     elif outputs is not None:
         for model in models:
             _models.patch_forward(model, None, outputs)

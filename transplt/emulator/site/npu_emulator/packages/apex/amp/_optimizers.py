@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 
 from npu_emulator.trace import steps as trace
+from npu_emulator.trace.log import quiet
 
 from ._state import LossScaler, Options, disable_casts, maybe_print
 
@@ -128,7 +129,8 @@ def _ready(optimizer: Any) -> Stash:
                 optimizer.state[master] = optimizer.state.pop(parameter)
             stash.pairs.append((parameter, master))
     if stash.pairs:
-        optimizer.load_state_dict(optimizer.state_dict())  # brings what is there to the dtype of the masters
+        with quiet():  # brings what is there to the dtype of the masters
+            optimizer.load_state_dict(optimizer.state_dict())
     return stash
 
 
