@@ -410,6 +410,45 @@ def test_many_cards_for_a_model_that_the_optimizer_gets_by_another_name() -> Non
     assert any("wrapped for many cards in another place" in finding.message for finding in result.findings)
 
 
+OWN_WRAPPER = "model = torch.nn.parallel.DistributedDataParallel(model)\n"
+RANKS = {
+    "its own group": ("GROUP", OWN_WRAPPER),
+    "under a condition": ("if many:\n    GROUP", f"if many:\n    n = 2\n    {OWN_WRAPPER}"),
+}
+
+
+@pytest.mark.parametrize("combine_ddp", [False, True])
+@pytest.mark.parametrize("case", RANKS)
+def test_many_cards_where_distributed_writes_nothing(case: str, combine_ddp: bool) -> None:
+    """A program that runs in several processes already gets what it gets without `distributed`."""
+    group, between = RANKS[case]
+    source = HEAD.replace("\nmodel", "\n" + group.replace("GROUP", GROUP) + "model", 1)
+    source = source.replace("\noptimizer", f"\n{between}optimizer", 1) + LOOP
+    alone = migrate(source, amp="apex", combine_ddp=combine_ddp)
+    assert b"amp.initialize" in alone.data
+    assert migrate(source, amp="apex", combine_ddp=combine_ddp, entry="train.py").data == alone.data
+
+
+def test_many_cards_of_another_program() -> None:
+    """The main file that `distributed` was asked for does not reach this training."""
+    options = {"amp": "apex", "combine_ddp": True, "files": {"other.py": "print(1)\n"}}
+    source = HEAD.replace("\nmodel", "\n" + GROUP + "model", 1) + LOOP
+    assert migrate(source, entry="other.py", **options).data == migrate(source, **options).data
+
+
+@pytest.mark.parametrize(
+    ("between", "more", "told"),
+    [
+        ("if many:\n    n = 2\n    model = torch.nn.DataParallel(model)\n", {}, "distributed changes the wrapper"),
+        ("", {"combine_ddp": True}, "which distributed writes"),
+    ],
+)
+def test_many_cards_where_distributed_writes_the_wrapper(between: str, more: dict[str, bool], told: str) -> None:
+    result = migrate(HEAD.replace("\noptimizer", f"\n{between}optimizer") + LOOP, amp="apex", entry="train.py", **more)
+    assert b"amp.initialize" not in result.data
+    assert any(told in finding.message for finding in result.findings)
+
+
 def test_all_files_of_a_program_or_none() -> None:
     """A second main file that calls the same training, and whose optimizer cannot be followed."""
     other = MAIN.replace("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)", "optimizer = make()")

@@ -11,6 +11,8 @@ from transplt.fixers.amp.apex_program import Apex
 from transplt.fixers.amp.flag import follow
 from transplt.program.models import find_models
 from transplt.program.program import enclosing_function
+from transplt.program.programs import programs_of
+from transplt.program.setups import setups
 from transplt.program.training import find_training
 from transplt.program.wraps import find_wrap
 from transplt.syntax.files import File
@@ -21,7 +23,7 @@ def trouble(apex: Apex, settings: Settings) -> Problem | None:
     place = apex.place
     if (refused := _switched_off(apex, settings)) is not None:
         return refused
-    if settings.entry and not settings.refusal and (refused := _many_refused(apex, settings)) is not None:
+    if _is_made_distributed(apex, settings) and (refused := _many_refused(apex, settings)) is not None:
         return refused
     if place.inside and (settings.combine_ddp or settings.style == "portable"):
         why = "the model is in a DataParallel before the optimizer is made, and that takes one card on an NPU only"
@@ -59,6 +61,15 @@ def _switched_off(apex: Apex, settings: Settings) -> Problem | None:
             why = "a part of it is switched off here, by a comment or by the settings"
             return Problem(file, node, why, "switch on all of it, or run transplt without --amp apex")
     return None
+
+
+def _is_made_distributed(apex: Apex, settings: Settings) -> bool:
+    """Whether `distributed` may write where amp.initialize goes: nothing in a program that runs in several processes
+    already, nor in files that its main file does not reach."""
+    if not settings.entry or settings.refusal:
+        return False
+    program = programs_of(apex.program.project).program(settings.entry, apex.place.file)
+    return apex.place.file in program.files and not setups(program)
 
 
 def _many_refused(apex: Apex, settings: Settings) -> Problem | None:
