@@ -96,12 +96,36 @@ def test_bundles_are_refused(
         (["-sims"], "No such option: -sims (short options cannot be combined)"),
         (["-i=proj"], "write -i 'proj' with a space instead of '-i=proj'"),
         (["check", "-r=rules.json"], "write -r 'rules.json' with a space instead of '-r=rules.json'"),
+        (["-i", "proj", "-oout"], "write -o 'out' with a space instead of '-oout'"),
+        (["-i", "proj", "-out", "x"], "No such option: -out; did you mean --output DIR (-o DIR)?"),
+        (["distributed", "-main", "a.py"], "No such option: -main; did you mean --main FILE (-m FILE)?"),
+        (["convert", "-force", "a.npy"], "No such option: -force; did you mean --force?"),
+        (["check", "-exclude", "a"], "No such option: -exclude; did you mean --exclude"),
     ],
 )
 def test_what_is_said_of_a_bundle(
     arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert said in call(monkeypatch, capsys, *arguments)[2]
+
+
+@pytest.mark.parametrize("name", [name for name in command.LAZY_COMMANDS if name != "run"])
+def test_every_command_refuses_a_letter_with_more_behind_it(
+    name: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`-out DIR` is no `-o ut`: nothing is written, wherever it stands."""
+    monkeypatch.chdir(project.parent)
+    before = {*project.parent.rglob("*")}
+    for arguments in ([name, "-out", "x", "proj"], [name, "proj", "-out", "x"]):
+        assert call(monkeypatch, capsys, *arguments)[0] == 2
+    assert {*project.parent.rglob("*")} == before
+
+
+@pytest.mark.parametrize("given", [["-vv"], ["-v", "-v"], ["-sim", "-s"], ["--exclude", "-out"]])
+def test_what_is_no_bundle(
+    given: list[str], project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, capsys, "-i", project, "-o", project.parent / "out", *given)[0] == 0
 
 
 @pytest.mark.parametrize(

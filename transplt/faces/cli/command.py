@@ -177,8 +177,10 @@ def spelled(command: click.Command) -> dict[str, str]:
 
 
 def refuse_bundles(ctx: click.Context, arguments: list[str]) -> None:
-    """-s and -sim stand alone: `-sims` or `-si` would be read as something nobody means."""
+    """Options of one letter stand alone, with their value behind a space: `-sims`, `-si` or `-out DIR` would be read as
+    something nobody means, the last as `-o ut`."""
     takes_value = {name for option in ctx.command.params if not _is_flag(option) for name in option.opts}
+    known = {name: option for option in ctx.command.params if isinstance(option, click.Option) for name in option.opts}
     value = False
     for argument in arguments:
         if value:
@@ -190,7 +192,20 @@ def refuse_bundles(ctx: click.Context, arguments: list[str]) -> None:
             ctx.fail(f"No such option: {argument} (short options cannot be combined)")
         if re.match(r"-\w=", argument):
             ctx.fail(f"write {argument[:2]} {argument[3:]!r} with a space instead of {argument!r}")
+        if re.match(r"-\w{2}", argument) and argument not in known:
+            for name, option in known.items():
+                if name.startswith(f"-{argument}"):
+                    ctx.fail(f"No such option: {argument}; did you mean {_with_value(name, option)}?")
+            if argument[:2] in takes_value:
+                ctx.fail(f"write {argument[:2]} {argument[2:]!r} with a space instead of {argument!r}")
         value = argument in takes_value
+
+
+def _with_value(name: str, option: click.Option) -> str:
+    """An option as it is written, with what its value is called and its short form: `--output DIR (-o DIR)`."""
+    value = f" {option.metavar or 'VALUE'}" if not _is_flag(option) else ""
+    short = next((f" ({each}{value})" for each in option.opts if re.fullmatch(r"-\w", each)), "")
+    return f"{name}{value}{short}"
 
 
 def _is_flag(option: click.Parameter) -> bool:

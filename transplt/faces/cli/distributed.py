@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from transplt.base.errors import UsageError, shown
-from transplt.faces.cli.command import given_options, spelled, to_stderr
+from transplt.faces.cli.command import Command, given_options, spelled, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.faces.cli.migrate import migrate, migrate_options
 
@@ -17,7 +17,7 @@ from transplt.faces.cli.migrate import migrate, migrate_options
 _TOP = (".git", "pyproject.toml", "setup.py")
 
 
-@click.command()
+@click.command(cls=Command)
 @migrate_options
 @click.option(
     "-m", "--main", "entry", type=FILE, metavar="FILE", required=True, help="The training script, inside the input."
