@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import struct
 from pathlib import Path
@@ -13,8 +14,10 @@ from click.testing import CliRunner
 
 from transplt.base.errors import UsageError
 from transplt.faces.cli.convert import convert
+from transplt.precision.compare import compare
 from transplt.precision.convert.device_dump import device_file, device_tensors
 from transplt.precision.convert.layout import Layout, in_layout
+from transplt.precision.dumps import open_dump
 from transplt.precision.record import UnusableDump
 
 np = pytest.importorskip("numpy")
@@ -87,6 +90,59 @@ def test_the_names_of_the_guide(tmp_path: Path) -> None:
     call(str(tmp_path / "o"), "-o", str(tmp_path / "t"))
     text = (tmp_path / "t" / f"{NAME}.output.0.txt").read_text()
     assert np.loadtxt(tmp_path / "t" / f"{NAME}.output.0.txt").tolist() == [1, 2, 3, 4.5] and len(text.split()) == 4
+
+
+DEVICE = "20240101120000/0/model/1/0"
+TENSORS = "dump_tensor_data"
+
+
+@pytest.mark.parametrize(
+    ("folders", "parts"),
+    [
+        ([DEVICE], 1),
+        ([f"npu/{DEVICE}"], 1),
+        ([f"step0/rank/{TENSORS}"], 1),
+        ([f"step0/proc4711/{TENSORS}"], 1),
+        ([f"step0/rank0/{TENSORS}", f"step0/rank1/{TENSORS}", f"step1/rank0/{TENSORS}"], 3),
+    ],
+)
+def test_the_folder_of_a_conversion_is_compared(folders: list[str], parts: int, tmp_path: Path) -> None:
+    for side in ("npu", "bench"):
+        for folder in (tmp_path / side / each for each in folders):
+            folder.mkdir(parents=True)
+            value = 1.5 if side == "npu" else 1.0
+            (folder / NAME).write_bytes(dump([], [(1, (4,), np.full(4, value, "<f4").tobytes())]))
+        call(str(tmp_path / side), "-o", str(tmp_path / f"{side}_npy"))
+    npu, bench = (open_dump(str(tmp_path / f"{side}_npy")) for side in ("npu", "bench"))
+    assert len(npu.parts) == len(bench.parts) == parts
+    found = compare(npu, bench)
+    assert not found.same and found.first is not None
+
+
+def test_what_ran_first_is_first_in_a_conversion(tmp_path: Path) -> None:
+    """Names of tensors of msprobe have no times: those of the files tell."""
+    for at, name in enumerate(("Torch.relu.0.forward.output.0", "Torch.add.0.forward.output.0")):
+        np.save(tmp_path / f"{name}.npy", np.ones(2))
+        os.utime(tmp_path / f"{name}.npy", ns=(at, at))
+    call(str(tmp_path), "-o", str(tmp_path / "o"), "--to", "npy")
+    record = open_dump(str(tmp_path / "o")).parts[0, 0].read()
+    assert [row.name for row in record.rows] == ["Torch.relu.0.forward", "Torch.add.0.forward"]
+
+
+@pytest.mark.parametrize(
+    ("folders", "says"),
+    [
+        ([f"step0/rank0/{TENSORS}"], "has folders of steps, and no dump.json and no .npy files in any of them"),
+        ([DEVICE], "is no dump"),
+        (["a/b"], "is no dump"),
+    ],
+)
+def test_a_folder_of_text_is_no_dump(folders: list[str], says: str, tmp_path: Path) -> None:
+    for folder in (tmp_path / each for each in folders):
+        folder.mkdir(parents=True)
+        (folder / f"{NAME}.output.0.txt").write_text("1.0")
+    with pytest.raises(UnusableDump, match=says):
+        open_dump(str(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from transplt.precision import loose, msprobe, ptdbg
 from transplt.precision.files import folders
 from transplt.precision.record import Dump, UnusableDump
 
-#: Folders below the one that is named are looked into so deep, and so many of them.
-_DEEP, _MOST_FOLDERS = 4, 5_000
+#: Folders below the one that is named are looked into so deep, and so many of them. A device writes into five: of the
+#: time, of the device, of the model, of its number and of the iteration.
+_DEEP, _MOST_FOLDERS = 6, 5_000
 #: They lie in a dump, and are none.
-_INSIDE = ("dump_tensor_data", "configuration", ".git", ".transplt")
+_INSIDE = (msprobe.DATA, "configuration", ".git", ".transplt")
 
 
 def open_dump(path: str) -> Dump:
@@ -29,6 +30,8 @@ def open_dump(path: str) -> Dump:
         names = ", ".join(shown(os.path.relpath(each.path, path)) for each in below[:5])
         more = f" and {len(below) - 5} more" if len(below) > 5 else ""
         raise UnusableDump(f"{shown(path)} holds several dumps ({names}{more}): name one of them")
+    if os.path.isdir(path) and msprobe.steps_in(path):
+        raise UnusableDump(f"{shown(path)} has folders of steps, and no dump.json and no .npy files in any of them")
     what = (
         "no step*/rank*/dump.json, no .pkl of ptdbg, no .npy files"
         if os.path.isdir(path)

@@ -14,6 +14,7 @@ from typing import Any
 from transplt.base.errors import UsageError, shown
 from transplt.precision.elements import read_array, read_h5
 from transplt.precision.files import files, folders
+from transplt.precision.msprobe import DATA, ranks_in, steps_in
 from transplt.precision.ptdbg import PLACE, rows_of
 from transplt.precision.record import API, FORWARD, Part, Record, Row, Tensor, UnusableDump
 
@@ -22,22 +23,27 @@ _DEVICE = re.compile(r"(?P<type>\w+)\.(?P<row>.+?)\.\d+\.(?P<time>\d{10,})\.(?P<
 #: `pool1.0.1589195081588018.npy`, what the bench of another framework has.
 _BENCH = re.compile(r"(?P<row>.+)\.(?P<place>\d+)\.(?P<time>\d{10,})$")
 _NUMBER = re.compile(r"(\d+)_")
-_RANK = re.compile(r"rank(\d+)$")
 
 
 def find(path: str) -> Mapping[tuple[int, int], Part] | None:
-    """The .npy files of a folder, or of the folders of its ranks; the one file where `path` is .h5."""
+    """The .npy files of a folder, or of the folders of its steps and ranks; the one file where `path` is .h5."""
     if os.path.isfile(path):
         return {(0, 0): H5Part(path)} if path.endswith((".h5", ".hdf5")) else None
-    if any(name.endswith(".npy") for name in files(path)):
-        return {(0, 0): NpyPart(path)}
-    ranks = {int(match[1]): name for name in folders(path) if (match := _RANK.match(name))}
-    found = {
-        (0, rank): NpyPart(os.path.join(path, name))
-        for rank, name in sorted(ranks.items())
-        if any(each.endswith(".npy") for each in files(os.path.join(path, name)))
-    }
-    return found or None
+    steps = steps_in(path) or {0: path}
+    return {(step, rank): part for step, folder in steps.items() for rank, part in _ranks(folder).items()} or None
+
+
+def _ranks(path: str) -> dict[int, NpyPart]:
+    """Rank -> its files, of a folder that has them itself, or has folders of ranks."""
+    if own := _with_npy(path):
+        return {0: NpyPart(own)}
+    return {rank: NpyPart(_with_npy(each)) for rank, each in ranks_in(path, lambda each: bool(_with_npy(each))).items()}
+
+
+def _with_npy(path: str) -> str:
+    """The folder of .npy files: the one that is given, or that in it where msprobe has its tensors; else empty."""
+    inner = [os.path.join(path, DATA)] if DATA in folders(path) else []
+    return next((each for each in (path, *inner) if any(name.endswith(".npy") for name in files(each))), "")
 
 
 @dataclass(frozen=True)

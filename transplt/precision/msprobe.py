@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,20 +24,17 @@ _OUTPUTS = ("output", "output_args")
 _BESIDE = {"input_args": "input", "input_kwargs": "kwargs", "output_args": "output"}
 #: Entries of tensors have these; other things have a `value`, or the four figures of a number.
 _TENSORS = ("torch.Tensor", "torch.nn.parameter.Parameter", "mindspore.Tensor")
-_DATA = "dump_tensor_data"
+#: Where the elements of tensors are.
+DATA = "dump_tensor_data"
 
 
 def find(path: str) -> Mapping[tuple[int, int], Part] | None:
     """The parts of the dump at `path`: its own folder, that of a step, or that of a rank. None for something else."""
-    names = folders(path)
-    steps = {int(match[1]): name for name in names if (match := _STEP.match(name))}
-    if steps:
+    if steps := steps_in(path):
         parts: dict[tuple[int, int], Part] = {}
-        for step, name in sorted(steps.items()):
-            parts |= {(step, rank): part for rank, part in _ranks(os.path.join(path, name))}
-        if not parts:
-            raise UnusableDump(f"{shown(path)} has folders of steps, and no dump.json in any of them")
-        return parts
+        for step, folder in steps.items():
+            parts |= {(step, rank): part for rank, part in _ranks(folder)}
+        return parts or None
     match = _STEP.match(os.path.basename(os.path.abspath(path)))
     step = int(match[1]) if match else 0
     if _RANK.match(os.path.basename(os.path.abspath(path))) is None and (ranks := dict(_ranks(path))):
@@ -50,22 +47,36 @@ def find(path: str) -> Mapping[tuple[int, int], Part] | None:
     return {(int(above[1]) if above else 0, int((here and here[1]) or 0)): MsprobePart(path)}
 
 
+def steps_in(path: str) -> dict[int, str]:
+    """Step -> its folder, of those in a folder."""
+    steps = {int(match[1]): name for name in folders(path) if (match := _STEP.match(name))}
+    return {step: os.path.join(path, name) for step, name in sorted(steps.items())}
+
+
 def _ranks(path: str) -> Iterator[tuple[int, Part]]:
-    """(rank, part) of the folders of ranks in that of a step; processes without a rank in the order of their ids."""
-    named, processes = {}, []
-    for name in folders(path):
-        if (match := _RANK.match(name)) and "dump.json" in files(os.path.join(path, name)):
-            if match[2]:
-                processes.append((int(match[2]), name))
-            else:
-                named[int(match[1] or 0)] = name
-    if named and processes:
-        raise UnusableDump(f"{shown(path)} has folders of ranks and of processes: two runs wrote into it")
-    named |= {rank: name for rank, (_, name) in enumerate(sorted(processes))}
+    """(rank, part) of the folders of ranks in that of a step, or of this folder as the only one."""
+    named = ranks_in(path, lambda folder: "dump.json" in files(folder))
     if not named and "dump.json" in files(path):
         yield 0, MsprobePart(path)
-    for rank, name in sorted(named.items()):
-        yield rank, MsprobePart(os.path.join(path, name))
+    for rank, folder in named.items():
+        yield rank, MsprobePart(folder)
+
+
+def ranks_in(path: str, holds: Callable[[str], bool]) -> dict[int, str]:
+    """Rank -> its folder, of those in a folder that hold something; processes without a rank in the order of their ids.
+    """
+    named, processes = {}, []
+    for name in folders(path):
+        folder = os.path.join(path, name)
+        if (match := _RANK.match(name)) and holds(folder):
+            if match[2]:
+                processes.append((int(match[2]), folder))
+            else:
+                named[int(match[1] or 0)] = folder
+    if named and processes:
+        raise UnusableDump(f"{shown(path)} has folders of ranks and of processes: two runs wrote into it")
+    named |= {rank: folder for rank, (_, folder) in enumerate(sorted(processes))}
+    return dict(sorted(named.items()))
 
 
 @dataclass(frozen=True)
@@ -172,7 +183,7 @@ def _tensor(value: dict[str, Any], kind: str, name: str) -> Tensor:
             number(get("Min")),
             number(get("Mean")),
             number(get("Norm")),
-            f"{_DATA}/{path}" if isinstance(path, str) and path not in ("", "-1") else None,
+            f"{DATA}/{path}" if isinstance(path, str) and path not in ("", "-1") else None,
             digest if isinstance(digest, str) else None,
             True,
             get("requires_grad"),

@@ -65,7 +65,8 @@ def convert(
         kind = to or ("txt" if path.endswith(".npy") else "npy")
         for name, what, array in arrays_in(path, wanted):
             target = Path(output, below, f"{name}.{kind}")
-            _write(target, as_text(array) if kind == "txt" else as_npy(array), force=force)
+            made = as_text(array) if kind == "txt" else as_npy(array)
+            _write(target, made, force=force, at=os.stat(path).st_mtime_ns)
             click.echo(f"{visible(str(target))}  {what}")
             written += 1
     click.echo(f"{many(written, 'tensor')} written to {shown(output)}", err=True)
@@ -93,14 +94,17 @@ def _listed(files: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         yield from entries
 
 
-def _write(path: Path, data: bytes, *, force: bool) -> None:
-    """The whole file or nothing. UsageError where it is there already."""
+def _write(path: Path, data: bytes, *, force: bool, at: int | None = None) -> None:
+    """The whole file or nothing, with the time `at` that it was dumped, which tells the order of operators. UsageError
+    where it is there already."""
     unfinished = path.with_name(f".{path.name[:200]}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if os.path.lexists(path) and not force:
             raise UsageError(f"{shown(path)} exists; --force replaces it")
         unfinished.write_bytes(data)
+        if at is not None:
+            os.utime(unfinished, ns=(at, at))
         os.replace(unfinished, path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
