@@ -117,7 +117,13 @@ def test_a_reason_that_is_none(reason: str, project: Path, call: Call) -> None:
     assert code == 2 and "--add-ignores needs the reason" in err and (project / "train.py").read_text() == TRAIN
 
 
-@pytest.mark.parametrize("more", [(), ("--fix", "--diff"), ("--fix", "-"), ("--fix", "--watch")])
+@pytest.mark.parametrize("more", [("--diff",), ("--fix", "--diff"), ("--fix", "-"), ("--fix", "--watch")])
 def test_what_it_does_not_go_with(more: tuple[str, ...], project: Path, call: Call) -> None:
     code, _, err = call("check", "--add-ignores", WHY, *more)
     assert code == 2 and "--add-ignores cannot be combined" in err
+
+
+def test_without_fix_it_says_what_is_missing(project: Path, call: Call) -> None:
+    code, _, err = call("check", "--add-ignores", WHY)
+    assert code == 2 and err.endswith("Error: --add-ignores needs --fix\n")
+    assert (project / "train.py").read_text() == TRAIN

@@ -118,7 +118,13 @@ def test_numbers_that_are_none(numbers: str, said: str, project: Path, call: Cal
     assert code == 2 and said in err and (project / "train.py").read_text() == TRAIN
 
 
-@pytest.mark.parametrize("more", [(), ("--fix", "--diff"), ("--fix", "-"), ("--fix", "--watch")])
+@pytest.mark.parametrize("more", [("--diff",), ("--fix", "--diff"), ("--fix", "-"), ("--fix", "--watch")])
 def test_what_it_does_not_go_with(more: tuple[str, ...], project: Path, call: Call) -> None:
     code, _, err = call("check", "--pick", "1", *more)
     assert code == 2 and "--pick cannot be combined" in err
+
+
+def test_without_fix_it_says_what_is_missing(project: Path, call: Call) -> None:
+    code, _, err = call("check", "--pick", "1")
+    assert code == 2 and err.endswith("Error: --pick needs --fix\n")
+    assert (project / "train.py").read_text() == TRAIN

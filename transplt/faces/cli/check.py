@@ -140,11 +140,11 @@ def check(
         raise UsageError("`-` reads standard input: give no other path")
     if stdin and since is not None:
         raise UsageError("--since cannot be combined with `-`")
-    if pick is not None and (not fix or diff or watch or stdin):
-        raise UsageError("--pick cannot be combined with --diff, --watch or `-`")
-    if add_ignores is not None and (not fix or diff or watch or stdin):
-        raise UsageError("--add-ignores cannot be combined with --diff, "
-                         "--watch or `-`")  # fmt: skip
+    for name in [name for name, value in (("--pick", pick), ("--add-ignores", add_ignores)) if value is not None]:
+        if diff or watch or stdin:
+            raise UsageError(f"{name} cannot be combined with --diff, --watch or `-`")
+        if not fix:
+            raise UsageError(f"{name} needs --fix")
     options, fixing = Options(**given), fix and not diff
     inputs = [Path(path) for path in paths or (".",)]
     if show_files:
