@@ -31,6 +31,23 @@ def test_a_file_that_is_not_text_is_shown_as_far_as_it_can_be(project: Path, cal
     assert "2 | x = 'caf\ufffd'  # cuda" in out
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("unfinished.py", "def f(:\n    model.cuda()\n", "NPU901"),
+        ("deep.py", f"x = {'(' * 300}cuda{')' * 300}\n", "NPU90"),
+        ("book.ipynb", '{"cells": 1, "cuda": 1}', "NPU830"),
+    ],
+)
+def test_nothing_is_copied_where_files_are_only_looked_at(
+    name: str, text: str, code: str, project: Path, call: Call
+) -> None:
+    (project / name).write_text(text)
+    exit_code, out, _ = call("check", name)
+    assert exit_code == 1 and f" {code}" in out
+    assert "stays as it is" in out and "copied" not in out
+
+
 def test_a_file_that_goes_away(project: Path) -> None:
     worker = FileWorker(str(project), Settings(), TorchTarget(TORCH_VERSIONS[-1], ""), checked)
     gone = Entry("gone.py", 1, 0o644)
@@ -44,6 +61,7 @@ def test_a_file_on_which_a_worker_died_is_a_finding(project: Path) -> None:
     assert isinstance(record, CheckedFile)
     assert record.status is Status.INTERNAL
     assert [finding.code for finding in record.findings] == ["NPU991"]
+    assert record.findings[0].message.startswith("transplt could not process this file and left it as it is")
     assert record.data is None
 
 

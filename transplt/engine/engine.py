@@ -263,7 +263,7 @@ def _readable(data: bytes, *, alone: bool) -> UnreadableSource | None:
 
 
 def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileResult:
-    """A file that is copied as it is, with the reason; its tokens are unknown."""
+    """A file that stays as it is, with the reason; its tokens are unknown."""
     span = Span(error.line, error.column, error.line, error.column, 0, 0)
     finding = Finding(
         path,
@@ -272,7 +272,7 @@ def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileRe
         Level.MANUAL,
         error.reason,
         effort=Effort.MEDIUM,
-        help=error.help or "the file was copied unchanged; fix it and run transplt again",
+        help=error.help or "the file stays as it is: mend it and run transplt again",
     )
     ledger, count = ledger_of(data, Cause(TokenVerdict.MANUAL, error.code))
     return FileResult(path, data, (finding,), count, Status.UNREADABLE, ledger=ledger)

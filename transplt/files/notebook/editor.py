@@ -159,7 +159,7 @@ def _other_words(piece: Document, found: list[Found]) -> Iterator[Found]:
 
 
 def _unread(extent: Extent, message: str) -> Note:
-    help_ = "it was copied unchanged; fix it and run transplt again"
+    help_ = "it stays as it is: mend it and run transplt again"
     return Note(extent, UNREAD, Level.MANUAL, message, help=help_, effort=Effort.LOW)
 
 
