@@ -59,6 +59,15 @@ def type_all(folder: Path, left: int) -> list[str]:
     return printed
 
 
+def test_what_the_page_quotes_of_the_first_command(tmp_path: Path) -> None:
+    """The example's README has three commands for CUDA, the first in line 33; the sample has none."""
+    source = Path(shutil.copytree(SAMPLES / "quick_start" / "cuda", tmp_path / "imagenet"))
+    command = "```bash\npython main.py -a resnet50 --dist-backend 'nccl'\n```\n"
+    (source / "README.md").write_text("\n" * 31 + 3 * command, encoding="utf-8")
+    printed = typed(tmp_path, "transplt -i imagenet -o out", 1)
+    assert "\n".join(blocks("quick_start.md", "text")[0]) in printed
+
+
 @pytest.mark.torch
 def test_every_command_on_a_sample_of_the_same_shape(tmp_path: Path) -> None:
     (tmp_path / "examples").mkdir()
