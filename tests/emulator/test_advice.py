@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from importlib.util import find_spec
@@ -13,8 +14,9 @@ from click.testing import CliRunner
 
 from tests.emulator.test_report import process, raised
 from transplt.faces.cli.main import main as transplt
-from transplt.proof.launch.advice import Asked, advice
+from transplt.proof.launch.advice import Asked, advice, foretold
 from transplt.proof.launch.options import RunOptions
+from transplt.render.proofs import Seen
 
 
 @pytest.fixture
@@ -30,11 +32,15 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def told(root: Path, reason: str, *, command: str = "run", stubs: tuple[str, ...] = (), **values: Any) -> list[str]:
+def told(
+    root: Path, reason: str, *, command: str = "run", stubs: tuple[str, ...] = (), writes: bool = False,
+    known: tuple[str, ...] = (), **values: Any,
+) -> list[str]:  # fmt: skip
     options = RunOptions("out/net/main.py", (), "/py/python", stubs=stubs)
     kind, _, message = reason.partition(": ")
     asked = Asked(command, options, root, root if command == "prove" else Path.cwd(), ("--python",))
-    return advice(asked, 1, [process(exception=raised(kind, message), **values)])
+    error = {**raised(kind, message), **({"writes": True} if writes else {})}
+    return advice(asked, 1, [process(exception=error, **values)], known)
 
 
 STAND_IN = "random pictures and untrained models in its place (torchvision=256: 256 pictures in each data set); or "
@@ -122,6 +128,87 @@ def test_data_that_are_nowhere_name_the_working_folder(root: Path) -> None:
     assert line.startswith(f"the script looks for coco/a.csv in {Path.cwd()}, where it started: ")
 
 
+IN_SCRIPT = "; or make it in the script: os.makedirs(..., exist_ok=True)"
+COPIES = ", in the other project too, since each run starts in a copy"
+
+
+@pytest.mark.parametrize(
+    ("path", "command", "line"),
+    [
+        ("logs/a/b.txt", "run", "the script writes logs/a/b.txt into logs/a, a folder that is not there: "
+         f"mkdir -p logs/a{IN_SCRIPT}"),
+        ("/nowhere/my logs/b.txt", "run", "the script writes /nowhere/my logs/b.txt into /nowhere/my logs, a folder "
+         f"that is not there: mkdir -p '/nowhere/my logs'{IN_SCRIPT}"),
+        # The project has the folder, and the script started elsewhere.
+        ("data/result.png", "run", f"data is in out/net, and {STARTED}: cd out/net && transplt run ... main.py ..."),
+        ("data/new/a.txt", "run", "the script writes data/new/a.txt into data/new, a folder that is not there: "
+         f"mkdir -p data/new{IN_SCRIPT}"),
+        ("logs/b.txt", "prove", "the script writes logs/b.txt into logs, a folder that is not there: "
+         f"mkdir -p out/net/logs{COPIES}{IN_SCRIPT}"),
+        ("/tmp/transplt-prove-x1/net/logs/b.txt", "prove", "the script writes logs/b.txt into logs, a folder that is "
+         f"not there: mkdir -p out/net/logs{COPIES}{IN_SCRIPT}"),
+        ("../logs/b.txt", "prove", "the script writes ../logs/b.txt into ../logs, a folder that is not there: "
+         f"mkdir -p ../logs{IN_SCRIPT}"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_written_into_a_missing_folder(path: str, command: str, line: str, root: Path) -> None:
+    assert told(root, f"{FILE}'{path}'", command=command, writes=True) == [line]
+
+
+@pytest.mark.parametrize(
+    ("reason", "what"),
+    [
+        ("RuntimeError: Parent directory logs does not exist.", "a file"),
+        ("OSError: Cannot save file into a non-existent directory: 'logs'", "a file"),
+        ("FileNotFoundError: [Errno 2] Unable to synchronously create file (unable to open file: name = 'logs/a.h5', "
+         "errno = 2, error message = 'No such file or directory', flags = 13, o_flags = 242)", "logs/a.h5"),
+    ],
+)  # fmt: skip
+def test_a_folder_that_a_library_misses(reason: str, what: str, root: Path) -> None:
+    line = f"the script writes {what} into logs, a folder that is not there: mkdir -p logs{IN_SCRIPT}"
+    assert told(root, reason) == [line]
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "FileNotFoundError: [Errno 2] Unable to synchronously open file (unable to open file: name = 'logs/a.h5', "
+        "errno = 2, error message = 'No such file or directory', flags = 0, o_flags = 0)",
+        "RuntimeError: Parent directory",
+    ],
+)
+def test_what_is_no_folder_to_make(reason: str, root: Path) -> None:
+    assert told(root, reason) == []
+
+
+def test_what_is_read_in_a_copy_is_named_as_in_the_project(root: Path) -> None:
+    (line,) = told(root, f"{FILE}'/tmp/transplt-prove-x1/net/coco/a.csv'", command="prove")
+    assert line.startswith("put the data, a link to them or a small file of the same form at out/net/coco/a.csv ")
+
+
+ACTION = {"number": 2, "title": "Change uses of torch.Tensor.data", "apis": [], "lines": {"main.py": [[14, 14]]}}
+
+
+@pytest.mark.parametrize(
+    ("stop", "told"),
+    [
+        (("main.py", 14), ["action 2 of the migration is about main.py:14: Change uses of torch.Tensor.data "
+                           "(report.html has the finding)"]),
+        (("main.py", 13), []),
+        (("other.py", 14), []),
+    ],
+)  # fmt: skip
+def test_a_line_that_the_migration_has_an_action_for(stop: tuple[str, int], told: list[str], root: Path) -> None:
+    manifest = {"tool": "transplt", "format": 1, "files": {}, "reports": {}, "actions": [ACTION]}
+    (root / ".transplt").mkdir()
+    (root / ".transplt" / "manifest.json").write_text(json.dumps(manifest))
+    assert [*foretold(root, [Seen(*stop, "stopped by IndexError: invalid index")])] == told
+
+
+def test_a_folder_without_a_manifest_foretells_nothing(root: Path) -> None:
+    assert [*foretold(root, [Seen("main.py", 14, "stopped")])] == []
+
+
 BEHIND = "what stands behind is for the script"
 
 
@@ -131,6 +218,8 @@ def test_too_few_pictures(root: Path) -> None:
     few = "data sets had 16 pictures, fewer than a batch may need: --stubs torchvision=256 makes more"
     assert told(root, error, stubs=("torchvision",), notes=note) == [few]
     assert told(root, error, stubs=("torchvision=16",), notes=note) == []
+    # What the migration said of the line comes first.
+    assert told(root, error, stubs=("torchvision",), notes=note, known=("action 2",)) == ["action 2"]
 
 
 @pytest.mark.parametrize(

@@ -4,23 +4,34 @@ option at the wrong place. Each line has the command to type."""
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shlex
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from transplt.disk.manifest import PAGE, read_manifest
 from transplt.program.outside_packages import outside_packages
 from transplt.proof.launch.interpreter import lacks
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.runner import emulated_packages, ready_stubs, stub_of
+from transplt.render.proofs import Seen, proofs
 from transplt.rules.distributions import distribution_of
 from transplt.rules.packages import fails_to_load
 
 _MODULE = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'")
 _FILE = re.compile(r"^(?:FileNotFoundError|NotADirectoryError): .*?: (?:b)?'([^'\n]+)'$")
+#: What torch, pandas and h5py say of a folder or a file that they were to write.
+_FOLDER = re.compile(
+    r"^RuntimeError: Parent directory (?P<folder>.+) does not exist\.$|"
+    r"^OSError: Cannot save file into a non-existent directory: '(?P<directory>.+)'$|"
+    r"^\w+Error: .*[Uu]nable to (?:synchronously )?create file \(.*?name = '(?P<file>[^']+)', errno = 2\b"
+)
+#: The folder of the copy in which a run of a proof starts.
+_COPY = re.compile(r"^.*/transplt-prove-[^/]+/[^/]+/")
 _PICTURES = re.compile(r"^\w+ of (\w+) was (\d+) random pictures")
 #: How many pictures are enough for one batch of most examples.
 _ENOUGH = 256
@@ -47,13 +58,19 @@ class Asked:
         return self.command == "prove"
 
 
-def advice(asked: Asked, code: int, processes: Sequence[dict[str, Any]]) -> list[str]:
-    """What helps a run that ended with `code`, from the records of its processes; nothing for one that ended well."""
+def advice(
+    asked: Asked, code: int, processes: Sequence[dict[str, Any]], known: Iterable[str] = ()
+) -> list[str]:
+    """What helps a run that ended with `code`, from the records of its processes; nothing for one that ended well.
+    What is `known` of the lines at which it stopped (`foretold`) comes first."""
     if not code:
         return []
     raised = [each["exception"] for each in processes if each["exception"] and not each.get("launcher")]
-    reasons = dict.fromkeys(str(each["reason"]) for each in sorted(raised, key=lambda each: each.get("time", 0.0)))
-    lines = [line for reason in reasons for line in _of_reason(asked, reason)]
+    reasons: dict[str, bool] = {}
+    for each in sorted(raised, key=lambda each: each.get("time", 0.0)):
+        reasons.setdefault(str(each["reason"]), bool(each.get("writes")))
+    lines = [*known]
+    lines += [line for reason, writes in reasons.items() for line in _of_reason(asked, reason, writes=writes)]
     if code == _USAGE and not raised:
         lines += _of_usage(asked, processes)
     if raised and not lines:
@@ -61,10 +78,22 @@ def advice(asked: Asked, code: int, processes: Sequence[dict[str, Any]]) -> list
     return [*dict.fromkeys(lines)]
 
 
-def _of_reason(asked: Asked, reason: str) -> Iterator[str]:
-    module, file = _MODULE.match(reason), _FILE.match(reason)
+def foretold(root: Path, stops: Iterable[Seen]) -> Iterator[str]:
+    """The actions of a migration that are about the lines at which a program of its output stopped."""
+    for number, title, lines in proofs(read_manifest(root) or {}, stops):
+        places = ", ".join(dict.fromkeys(":".join(line.split(":", 2)[:2]) for line in lines))
+        yield f"action {number} of the migration is about {places}: {title} ({PAGE} has the finding)"
+
+
+def _of_reason(asked: Asked, reason: str, *, writes: bool) -> Iterator[str]:
+    module, file, folder = (each.match(reason) for each in (_MODULE, _FILE, _FOLDER))
     if module is not None:
         yield from _of_module(asked, module[1].partition(".")[0])
+    elif folder is not None:
+        made = folder["folder"] or folder["directory"] or os.path.dirname(folder["file"])
+        yield _of_folder(asked, folder["file"] or "", made)
+    elif file is not None and writes:
+        yield _of_folder(asked, file[1], os.path.dirname(file[1]))
     elif file is not None:
         yield _of_file(asked, file[1])
 
@@ -152,23 +181,46 @@ def _from_the_top(asked: Asked) -> str:
 
 def _of_file(asked: Asked, path: str) -> str:
     """Where a file was looked for, and how the script finds it."""
+    path = _in_project(asked, path)
     if path.startswith(("/", "~")):
         return f"there is no {path} on this machine: {_other_path()}"
     if asked.copied:
         return _of_file_in_copy(asked, path)
-    first = Path(path).parts[0]  # what is to be written has but its folder
+    first = Path(path).parts[0]
     found = next((each for each in _above(asked) if (each / first).exists()), None)
     if found is not None and not (asked.folder / first).exists():
-        inside = replace(asked.options, script=_from(Path(asked.options.script).resolve(), found))
-        return (
-            f"{first} is in {_short(found)}, and the script started in the current folder: "
-            f"cd {shlex.quote(_short(found))} && {_again(inside, asked.command)}"
-        )
+        return _started_elsewhere(asked, first, found)
     return (
         f"the script looks for {path} in {asked.folder}, where it started: put the data there, a link to them or a "
         "small file of the same form; start it in the folder that has them; or replace what reads them with --stubs "
         "FILE.py"
     )
+
+
+def _of_folder(asked: Asked, path: str, folder: str) -> str:
+    """How the script gets a folder that it writes into, the file `path` (or something, where that is not known)."""
+    path, folder = _in_project(asked, path), _in_project(asked, folder)
+    inside = not folder.startswith(("/", ".."))
+    found = next((each for each in _above(asked) if (each / folder).is_dir()), None) if inside else None
+    if found is not None and not asked.copied and not (asked.folder / folder).is_dir():
+        return _started_elsewhere(asked, folder, found)
+    what = f"the script writes {path or 'a file'} into {folder}, a folder that is not there"
+    made = _short(asked.root / folder) if asked.copied and inside else folder
+    other = ", in the other project too, since each run starts in a copy" if asked.copied and inside else ""
+    return f"{what}: mkdir -p {shlex.quote(made)}{other}; or make it in the script: os.makedirs(..., exist_ok=True)"
+
+
+def _started_elsewhere(asked: Asked, name: str, found: Path) -> str:
+    inside = replace(asked.options, script=_from(Path(asked.options.script).resolve(), found))
+    return (
+        f"{name} is in {_short(found)}, and the script started in the current folder: "
+        f"cd {shlex.quote(_short(found))} && {_again(inside, asked.command)}"
+    )
+
+
+def _in_project(asked: Asked, path: str) -> str:
+    """A path as it is in the project, where it lies in the copy in which a run started."""
+    return _COPY.sub("", path) if asked.copied else path
 
 
 def _of_file_in_copy(asked: Asked, path: str) -> str:

@@ -159,7 +159,7 @@ def run(
 
     from transplt.disk.manifest import read_manifest
     from transplt.proof.launch import interpreter, reference, runner
-    from transplt.proof.launch.advice import Asked, advice
+    from transplt.proof.launch.advice import Asked, advice, foretold
     from transplt.proof.launch.edits import find_migration
     from transplt.proof.launch.report import as_text, build
 
@@ -188,7 +188,7 @@ def run(
     command = [options.script, *options.arguments]
     result = build(outcome, migration, command, torch, version, options.timeout, compared)
     asked = Asked("run", options, migration.root if migration is not None else Path.cwd(), Path.cwd(), own)
-    result.advice = advice(asked, outcome.code, outcome.processes)
+    result.advice = advice(asked, outcome.code, outcome.processes, foretold(asked.root, result.stops))
     if migration is not None:
         result.prove(read_manifest(migration.root))
     sys.stdout.flush()

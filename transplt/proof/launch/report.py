@@ -45,12 +45,17 @@ class Report:
     advice: list[str] = field(default_factory=list)
 
     @property
+    def stops(self) -> list[Seen]:
+        """The lines at which its processes stopped, but for those that the guard of CUDA stopped."""
+        raised = [each["exception"] for each in self.processes if each["exception"] and each["exception"].get("path")]
+        return [Seen(each["path"], each["line"], _stopped(each)) for each in raised if each["type"] != "CudaLeftover"]
+
+    @property
     def seen(self) -> list[Seen]:
         """What the run reports about single lines: where it stopped, and its findings (a leftover of CUDA is one)."""
-        stops = [each["exception"] for each in self.processes if each["exception"] and each["exception"].get("path")]
-        stopped = [Seen(each["path"], each["line"], _stopped(each)) for each in stops if each["type"] != "CudaLeftover"]
         counted = [each for each in self.findings if each["level"] != "info"]
-        return [*stopped, *(Seen(each["path"], each["line"], f"{each['code']} {each['message']}") for each in counted)]
+        said = [Seen(each["path"], each["line"], f"{each['code']} {each['message']}") for each in counted]
+        return [*self.stops, *said]
 
     def prove(self, manifest: dict[str, Any] | None) -> None:
         """Note which of the migration's actions the run shows, by what it reports about their lines."""

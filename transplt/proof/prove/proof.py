@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
-from transplt.proof.launch.advice import Asked, advice
+from transplt.proof.launch.advice import Asked, advice, foretold
 from transplt.proof.launch.memory import in_words, uses
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.warm import Warm
@@ -20,6 +20,7 @@ from transplt.proof.prove.runs import Replay, Run, Runner
 from transplt.proof.prove.several import Several, has_groups
 from transplt.proof.prove.unseeded import as_started
 from transplt.render.cell import many
+from transplt.render.proofs import Seen
 from transplt.render.verdict import Verdict, Word, gravest
 from transplt.rules.silent_errors import CODE as SILENT
 
@@ -88,12 +89,16 @@ class Prover:
         return proof
 
     def _advice(self, reference: Run, alone: Run, own: Collection[str]) -> Iterator[str]:
-        """What helps where a program stops, the original first: what both lack helps both."""
+        """What helps where a program stops, the original first: what both lack helps both. What the migration said of
+        the line of its output comes first."""
+        stop = alone.stop
+        stops = [Seen(*stop.place, stop.reason)] if stop is not None and stop.place is not None else []
+        known = [*foretold(self.migrated.project.root, stops)]
         for side, run in ((self.original, reference), (self.migrated, alone)):
             if run.stop is not None and run.outcome.code:
                 root = side.project.elsewhere or side.project.root
                 asked = Asked("prove", replace(side.options, script=side.project.main), root, root, own)
-                if lines := advice(asked, run.outcome.code, run.outcome.processes):
+                if lines := advice(asked, run.outcome.code, run.outcome.processes, known):
                     yield from (f"what helps: {line}" for line in lines)
                     return
 

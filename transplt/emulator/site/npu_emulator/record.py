@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from . import stacks
 from .config import config
+from .opened import is_to_write
 from .user_code import is_user, nearest
 
 #: A frame in the text of a traceback.
@@ -150,6 +151,7 @@ def _note_exception(kind: type[BaseException], error: BaseException, trace: Trac
         "reason": f"{kind.__name__}: {_first_line(message)}".rstrip(": "),
         **place,
         **carried,
+        **({"writes": True} if is_to_write(error) else {}),
     }
     record.status = "failed"
 
