@@ -42,8 +42,8 @@ def test_a_flag_that_is_required() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        'import deepspeed\nparser.add_argument("--local_rank", type=int)',
-        'parser.add_argument("--local_rank", default=int(os.environ.get("LOCAL_RANK", 0)))',
+        'import deepspeed\nparser.add_argument("--local_rank", type=int)\nargs, _ = parser.parse_known_args()',
+        'parser.add_argument("--local_rank", default=os.environ.get("LOCAL_RANK"))\nparser.parse_known_args()',
         'parser.add_argument("--local_rank", "--local-rank", type=int)',
         'parser.add_argument("--local-rank", type=int)',
         'parser.add_argument("--local_rank_of_peer", type=int)',
@@ -58,6 +58,30 @@ def test_nothing_to_do(line: str) -> None:
     check_noop(HEAD + line + "\n")
 
 
+@pattern("P71", "T6")
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "known, _ = parser.parse_known_args()\nif known.fast:\n    import deepspeed\nargs = parser.parse_args()",
+        "known, rest = parser.parse_known_args()\nimport deepspeed\nargs = other.parse_args(rest)",
+        'args = parser.parse_args()\nos.environ.setdefault("LOCAL_RANK", str(args.local_rank))',
+        'args = parser.parse_intermixed_args()\nrank = os.environ["LOCAL_RANK"]',
+        "import deepspeed\nparser = deepspeed.add_config_arguments(parser)",  # it is read elsewhere
+        "args, _ = parser.parse_known_args()",  # the card is read from nothing else
+    ],
+)
+def test_a_parser_that_refuses_what_it_does_not_know(rest: str) -> None:
+    head = f"import os\n{HEAD}"
+    line = f'parser.add_argument("--local_rank", {{}}type=int)\n{rest}\n'
+    check_rewrite(head + line.format(""), head + line.format('"--local-rank", '), codes_applied=["NPU313"])
+
+
+@pattern("P71")
+def test_a_flag_that_is_required_under_deepspeed() -> None:
+    line = 'import deepspeed\nparser.add_argument("--local_rank", {}type=int, required=True)\nparser.parse_args()\n'
+    check_rewrite(HEAD + line.format(""), HEAD + line.format('"--local-rank", '))
+
+
 @pattern("P71")
 def test_another_parser() -> None:
     check_noop('import fire\nuse_cuda = True\nparser.add_argument("--local_rank")\n')
@@ -65,6 +89,8 @@ def test_another_parser() -> None:
 
 def test_an_option_of_click() -> None:
     head = "import click\nimport torch\n\ncuda = 1\n\n\n@click.option('--local_rank'{})\ndef main(local_rank): ...\n"
+    check_rewrite(head.format(""), head.format(", '--local-rank'"), codes_applied=["NPU313"])
+    head += "\nos.environ['LOCAL_RANK']\n"
     check_rewrite(head.format(""), head.format(", '--local-rank'"), codes_applied=["NPU313"])
 
 

@@ -2,7 +2,10 @@
 
 From torch 2.0 on it passes `--local-rank`, before that `--local_rank`; torch's own page says to accept both
 (torch/distributed/run.py). `torchrun` passes neither: it sets LOCAL_RANK (torch/distributed/launch.py). DeepSpeed's
-launcher goes on passing `--local_rank` (deepspeed/launcher/launch.py).
+launcher goes on passing `--local_rank` (deepspeed/launcher/launch.py). A file that speaks of these may be started by
+torch's launcher all the same: BEiT asks `parse_known_args` whether DeepSpeed is wanted before `parse_args` reads the
+rest, and the training scripts of OpenMMLab set LOCAL_RANK from the flag. A second spelling does no harm there, and a
+parser that knows one alone ends the script.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ fixer = Fixer(
 )
 
 _OLD, _NEW = "--local_rank", "--local-rank"
+#: What reads arguments and lets those pass that it does not know, and what ends the script at such a one.
+_LETS_PASS, _REFUSES = "parse_known_args", ("parse_args", "parse_intermixed_args", "parse_args_into_dataclasses")
 
 
 @fixer.on(ast.Call, last="add_argument")
@@ -32,13 +37,14 @@ def flag_of_the_launcher(work: Work, call: ast.Call) -> Finds:
     flags = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
     if not isinstance(call.func, ast.Attribute) or len(flags) < len(call.args) or _OLD not in flags:
         return
-    if b"argparse" not in work.source.utf8 or _is_started_otherwise(work):
+    started_otherwise = _is_started_otherwise(work)
+    if b"argparse" not in work.source.utf8 or (started_otherwise and _passes_unknown_flags(work)):
         return
     if _NEW not in flags and work.take(call):
         message = "torch.distributed.launch passes --local-rank (not --local_rank) since torch 2.0"
         yield Edit(call, "NPU313", message, with_twin(_OLD, _NEW), api="argparse")
     required = keyword_of(call, "required")
-    if isinstance(required, ast.Constant) and required.value is True:
+    if isinstance(required, ast.Constant) and required.value is True and not started_otherwise:
         yield work.note(
             call,
             "NPU313",
@@ -52,7 +58,7 @@ def flag_of_the_launcher(work: Work, call: ast.Call) -> Finds:
 def option_of_click(work: Work, call: ast.Call) -> Finds:
     """Let an option of click be given in both ways; the parameter is called after the first of them."""
     flags = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
-    if _OLD in flags and _NEW not in flags and not _is_started_otherwise(work) and work.take(call):
+    if _OLD in flags and _NEW not in flags and work.take(call):
         message = "torch.distributed.launch passes --local-rank (not --local_rank) since torch 2.0"
         yield Edit(call, "NPU313", message, with_twin(_OLD, _NEW), api="click.option")
 
@@ -71,6 +77,12 @@ def flag_of_one_spelling(work: Work, call: ast.Call) -> Finds:
 
 
 def _is_started_otherwise(work: Work) -> bool:
-    """True for a file that starts under DeepSpeed, or reads LOCAL_RANK itself as a program for torchrun does."""
+    """True for a file that speaks of DeepSpeed, or reads LOCAL_RANK itself as a program for torchrun does."""
     utf8 = work.source.utf8
     return b"deepspeed" in utf8.lower() or b'"LOCAL_RANK"' in utf8 or b"'LOCAL_RANK'" in utf8
+
+
+def _passes_unknown_flags(work: Work) -> bool:
+    """True where the parsers of the file let a flag pass that they do not know: all that is read, and none refuses."""
+    called = {call.func.attr for call in work.scan.calls if isinstance(call.func, ast.Attribute)}
+    return _LETS_PASS in called and not called.intersection(_REFUSES)
