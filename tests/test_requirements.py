@@ -6,6 +6,7 @@ import pytest
 
 from tests.files.shell_pairs import TARGET
 from transplt.base.settings import Settings
+from transplt.base.text.markers import holds_on_linux
 from transplt.base.text.requirement import Requirement
 from transplt.engine.actions.actions import actions_of
 from transplt.engine.engine import migrate_source
@@ -121,6 +122,30 @@ def test_what_a_file_asks_for(path: str, text: str, asked: list[tuple[str, str]]
 )
 def test_versions_in_the_form_of_pep_440(versions: str, specifier: str) -> None:
     assert Requirement("x", versions, 0, 1).specifier == specifier
+
+
+@pytest.mark.parametrize(
+    ("marker", "holds"),
+    [
+        ("", True),
+        ("sys_platform != 'win32'", True),
+        ("platform_system == 'Linux' and python_version >= '3.6'", True),
+        ("platform_system == 'Darwin'", False),
+        ("sys_platform == \\\"win32\\\"", False),
+        ("platform_machine == 'arm64'", False),
+        ("python_version < '3.7'", False),
+        ("extra == 'gpu' and os_name == 'nt'", False),
+        ("platform_machine == 'x86_64'", None),
+        ("python_version < '3.10'", None),
+        ("python_full_version >= '3.9.7' and python_full_version < '3.10'", None),
+        ("os_name == 'nt' or python_version < '3.9'", None),
+        ("platform_release >= '5'", None),
+        ("extra == 'gpu'", None),
+        ("is it?", None),
+    ],
+)
+def test_whether_a_condition_holds_on_a_host_with_npus(marker: str, holds: bool | None) -> None:
+    assert holds_on_linux(marker) is holds
 
 
 SAID = [

@@ -143,6 +143,12 @@ STYLES = [
     ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = {version = "2.4.1", optional = true}\n'),
     ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = {url = "https://x/torch-2.4.0-cp310-cp310-linux.whl"}\n'),
     ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = [{version = "2.4.1", platform = "linux"}]\n'),
+    (
+        "pyproject.toml",
+        '[tool.poetry.dependencies]\ntorch = [{version = "2.2.1", platform = "darwin"}, '
+        '{version = "2.4.1", platform = "linux"}]\n',
+    ),
+    ("setup.py", "setup(install_requires=['torch<2.3; sys_platform == \"darwin\"', 'torch==2.4.0'])\n"),
     ("pyproject.toml", '[tool.poetry.group.train.dependencies]\ntorch = "2.4.1"\n'),
     ("pyproject.toml", '[tool.pdm.dev-dependencies]\ntrain = ["torch==2.4.1"]\n'),
     ("pyproject.toml", '[tool.uv]\nconstraint-dependencies = ["torch<2.5"]\n'),

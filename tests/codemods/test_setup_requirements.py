@@ -18,6 +18,7 @@ from tests.harness import check_noop
         ("setup(install_requires=['cupy-cuda12x'])", ["NPU290"]),
         ("setup(install_requires=['dgl', 'dgl>=1'], setup_requires=['DGL'])", ["NPU290"]),
         ("setup(name='x', python_requires='>=3.6, <3.9')", ["NPU845"]),
+        ("setup(install_requires=['xformers ; sys_platform == \"linux\"', 'torch; os_name == \"nt\"'])", ["NPU290"]),
     ],
 )
 def test_reported(source: str, codes: list[str]) -> None:
@@ -37,6 +38,9 @@ def test_reported(source: str, codes: list[str]) -> None:
         "setup(python_requires='>=3.6')",
         "setup(python_requires=PYTHON)",
         "configure(python_requires='<3.9')",
+        "setup(install_requires=[\"torch<2.3 ; platform_system == 'Darwin'\"])",
+        "setup(install_requires=['triton ; sys_platform == \"win32\"', 'xformers; os_name == \"nt\"'])",
+        "setup(install_requires=['nvidia-nccl-cu12 ; sys_platform == \"win32\"', 'cupy-cuda12x; os_name == \"nt\"'])",
     ],
 )
 def test_silent(source: str) -> None:

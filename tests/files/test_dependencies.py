@@ -152,6 +152,88 @@ def test_files_for_others_stay(path: str) -> None:
     assert not migrate("torch==1.13.1\n", path).changed
 
 
+#: (before, after, path): what has a condition that no host with NPUs meets stays, with the words of CUDA in it.
+ELSEWHERE = [
+    (
+        "torch<2.3 ; platform_system == 'Darwin'\ntorch==1.13.1+cu117 ; sys_platform == 'win32'\n"
+        "torch==1.13.1 ; platform_system == 'Linux'\n",
+        "torch<2.3 ; platform_system == 'Darwin'\ntorch==1.13.1+cu117 ; sys_platform == 'win32'\n"
+        "torch==2.12.0 ; platform_system == 'Linux'\ntorch-npu==2.12.0 ; platform_system == 'Linux'\n",
+        "requirements.txt",
+    ),
+    (
+        "torch==1.13.1 ; sys_platform == 'win32' or sys_platform == 'linux'\n",
+        "torch==2.12.0 ; sys_platform == 'win32' or sys_platform == 'linux'\n"
+        "torch-npu==2.12.0 ; sys_platform == 'win32' or sys_platform == 'linux'\n",
+        "requirements.txt",
+    ),
+    (
+        "nvidia-cublas-cu12 ; sys_platform == 'win32'\nnvidia-cudnn-cu12 ; platform_machine == 'x86_64'\ntorch\n",
+        "nvidia-cublas-cu12 ; sys_platform == 'win32'\ntorch\ntorch-npu==2.12.0\n",
+        "requirements.txt",
+    ),
+    (
+        "[project]\ndependencies = [\n  \"torch<2.3 ; platform_system == 'Darwin'\",\n"
+        "  \"torch==1.13.1 ; platform_system == 'Linux'\",\n]\n",
+        "[project]\ndependencies = [\n  \"torch<2.3 ; platform_system == 'Darwin'\",\n"
+        "  \"torch==2.12.0 ; platform_system == 'Linux'\",\n  \"torch-npu==2.12.0 ; platform_system == 'Linux'\",\n]\n",
+        "pyproject.toml",
+    ),
+    (
+        "dependencies:\n  - python=3.10\n  - pip:\n    - torch==2.2.1 ; sys_platform == 'darwin'\n"
+        "    - torch==2.2.1 ; sys_platform == 'linux'\n    - \"nvidia-nccl-cu12 ; sys_platform == 'win32'\"\n",
+        "dependencies:\n  - python=3.10\n  - pip:\n    - torch==2.2.1 ; sys_platform == 'darwin'\n"
+        "    - torch==2.12.0 ; sys_platform == 'linux'\n    - torch-npu==2.12.0 ; sys_platform == 'linux'\n"
+        "    - \"nvidia-nccl-cu12 ; sys_platform == 'win32'\"\n",
+        "environment.yml",
+    ),
+    (
+        "pip install \"torch==1.13.1; sys_platform == 'darwin'\" \"nvidia-nccl-cu12; sys_platform == 'win32'\" torch\n",
+        "pip install \"torch==1.13.1; sys_platform == 'darwin'\" \"nvidia-nccl-cu12; sys_platform == 'win32'\" torch"
+        " torch-npu==2.12.0\n",
+        "install.sh",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "path"), ELSEWHERE)
+def test_what_no_host_with_npus_installs_stays(before: str, after: str, path: str) -> None:
+    result = check(before, after, path)
+    gone = before.count("nvidia-cudnn") * 2
+    assert (result.tokens.converted, result.tokens.ignored) == (gone, result.tokens.found - gone)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("torch<2.3 ; platform_system == 'Darwin'\n", "requirements.txt"),
+        ("torch==1.13.1+cu117 ; sys_platform == 'win32'\n", "requirements.txt"),
+        ("torch==2.0.1 ; platform_machine == 'arm64'\n", "requirements.txt"),
+        ("torch==1.10.0 ; python_version < '3.7'\n", "requirements.txt"),
+        ("torch==1.13.1 ; sys_platform == 'win32' and extra == 'gpu'\n", "requirements.txt"),
+        ("https://x.org/torch-1.8.1%2Bcu111-cp38-cp38-win_amd64.whl ; sys_platform == 'win32'\n", "requirements.txt"),
+        ("nvidia-cublas-cu12 ; os_name == 'nt'\ncupy-cuda12x ; os_name == 'nt'\n", "requirements.txt"),
+        ("triton ; platform_system == 'Windows'\n", "requirements.txt"),
+        ("xformers ; sys_platform == 'win32'\n", "requirements.txt"),
+        ('[project]\ndependencies = ["torch<2.3 ; sys_platform == \\"darwin\\""]\n', "pyproject.toml"),
+        ('[tool.poetry.dependencies]\ntorch = { version = "1.13", platform = "darwin" }\n', "pyproject.toml"),
+        (
+            "[tool.poetry.dependencies]\n"
+            "nvidia-nccl-cu12 = { version = \"2\", markers = \"sys_platform == 'win32'\" }\n",
+            "pyproject.toml",
+        ),
+        ("[options]\ninstall_requires =\n    torch==1.13 ; sys_platform == 'win32'\n", "setup.cfg"),
+        ("[packages]\ntorch = { version = \"==1.13.1\", sys_platform = \"== 'win32'\" }\n", "Pipfile"),
+        ("pip install \"torch==2.2.2; sys_platform == 'darwin'\"\n", "install.sh"),
+        ("pip install \"torch==2.2.2+cu118; sys_platform == 'win32'\"\n", "install.sh"),
+    ],
+)
+def test_files_with_nothing_for_a_host_with_npus_stay(text: str, path: str) -> None:
+    result = migrate(text, path)
+    assert not result.changed and open_codes(result) == []
+    assert result.tokens.ignored == result.tokens.found
+
+
 def test_constraints_get_the_release_and_no_more() -> None:
     check("torch==1.13.1\n", "torch==2.12.0\n", "constraints.txt")
 

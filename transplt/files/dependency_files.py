@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from transplt.base.text.markers import holds_on_linux
 from transplt.base.text.requirement import NAME, Requirement, requirement_in
 from transplt.base.text.toml import parse_toml
 from transplt.base.text.toml_places import ITEM, TomlValue, toml_values
@@ -34,7 +35,12 @@ FOLDERS = (
 )  # fmt: skip
 #: Files in which commands install packages.
 INSTALLING = frozenset({FileKind.SHELL, FileKind.DOCKER, FileKind.CONFIG, FileKind.NOTEBOOK})
-_ITEM = re.compile(r"^[ \t]*-[ \t]+[\"']?(?:[\w./-]+::)?([^\s\"'][^#\n\"']*)", re.M)
+#: An item of a list of YAML, in quotes or plain; a plain one may hold quotes, as conditions do.
+_ITEM = re.compile(
+    r"^[ \t]*-[ \t]+(?:([\"'])(?:[\w./-]+::)?(?P<quoted>[^\s\"'](?:(?!\1)[^\n])*)"
+    r"|(?:[\w./-]+::)?(?P<plain>[^\s\"'#][^#\n]*))",
+    re.M,
+)
 #: The table of a package in a lock file begins with its name and its version, in TOML or YAML.
 _LOCKED = re.compile(
     r"^\[\[(?:packages?|metadata\.files)\]\]\s*?\n(?:[^\[\n][^\n]*\n)??name = [\"']([^\"'\n]+)[\"']"
@@ -42,6 +48,8 @@ _LOCKED = re.compile(
     rf"|^- name: ({NAME})[ \t]*$(?:\n[ \t]+version: [\"']?(\d[\w.+!]*))?",
     re.M,
 )
+#: Rows of a table that are the condition of a requirement, as Pipfile has them.
+_CONDITIONS = ("sys_platform", "platform_system", "platform_machine", "os_name")
 #: Version clauses of a table are read so far.
 _LONGEST = 200
 
@@ -93,8 +101,9 @@ def _conda(text: str) -> Iterator[Requirement]:
     for match in _ITEM.finditer(text, begin.end(), end.start() if end else len(text)):
         indent = match.group().index("-")
         pip = pip if pip is not None and indent > pip else None
-        yield from _one(match[1], match.start(1), PIP if pip is not None else CONDA)
-        if pip is None and match[1].rstrip() == "pip:":
+        form = "quoted" if match["quoted"] else "plain"
+        yield from _one(match[form], match.start(form), PIP if pip is not None else CONDA)
+        if pip is None and match[form].rstrip() == "pip:":
             pip = indent
 
 
@@ -132,7 +141,8 @@ def _setup(text: str) -> Iterator[Requirement]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             for found in map(requirement_in, node.value.splitlines()):
                 if found is not None:
-                    yield Requirement(found.name, found.versions, 0, 0, section=EXTRAS if id(node) in of_extras else "")
+                    section = EXTRAS if id(node) in of_extras else ""
+                    yield Requirement(found.name, found.versions, 0, 0, marker=found.marker, section=section)
 
 
 def _extras(tree: ast.Module) -> list[ast.expr]:
@@ -209,18 +219,19 @@ def _of_table(
 ) -> Requirement:
     """A row of a table, or a table of its own, with the versions that it gives."""
     found = places.get((*path, name)) or next((each for at, each in places.items() if at[:-1] == (*path, name)), [])
-    section = ".".join(path)
+    section, marker = ".".join(path), _marker(value)
     if not found:
-        return Requirement(name, _versions(value), 0, 0, section=section)
+        return Requirement(name, _versions(value), 0, 0, marker=marker, section=section)
     row = found[0]
     start = row.key + (text[row.key] in "\"'")
     if row.path != (*path, name):  # [tool.poetry.dependencies.torch]
         start = max(text.rfind(name, 0, row.key), 0)
-        return Requirement(name, _versions(value), start, start + len(name), section=section)
+        return Requirement(name, _versions(value), start, start + len(name), marker=marker, section=section)
     version = [row] if isinstance(value, str) else places.get((*path, name, "version"), [])
     clauses = (version[0].start + 1, version[0].end - 1) if version else (0, 0)
     versions = _versions(value)
-    return Requirement(name, versions, start, start + len(name), clauses, (row.key, row.end), section=section)
+    whole = (row.key, row.end)
+    return Requirement(name, versions, start, start + len(name), clauses, whole, marker=marker, section=section)
 
 
 def _first_places(pattern: str, text: str) -> dict[str, tuple[int, int]]:
@@ -256,12 +267,31 @@ def _tables(table: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 def _versions(value: Any) -> str:
     """The versions of one package in a table: text, a table with it or an address, or one for each system."""
-    if isinstance(value, list):
-        value = next((each for each in value if isinstance(each, dict) and "version" in each), None)
+    value = _of_a_list(value)
     if isinstance(value, dict):
         wheel = requirement_in(str(value.get("url", "")))
         value = value.get("version") or (wheel.versions if wheel else "")
     return value[:_LONGEST] if isinstance(value, str) else ""
+
+
+def _of_a_list(value: Any) -> Any:
+    """Of a list of alternatives the first with a version that a host with NPUs may take; any other value itself."""
+    if not isinstance(value, list):
+        return value
+    versions = [each for each in value if isinstance(each, dict) and "version" in each]
+    return next((each for each in versions if holds_on_linux(_marker(each)) is not False), next(iter(versions), None))
+
+
+def _marker(value: Any) -> str:
+    """The condition of a row as PEP 508 writes it: Poetry's `platform`, Pipfile's `sys_platform = "== 'win32'"`."""
+    value = _of_a_list(value)
+    if not isinstance(value, dict):
+        return ""
+    parts = [f"({value['markers']})"] if isinstance(value.get("markers"), str) else []
+    parts += [f"{name} {value[name]}" for name in _CONDITIONS if isinstance(value.get(name), str)]
+    platform = value.get("platform")
+    parts += [f"sys_platform == '{platform}'"] if isinstance(platform, str) else []
+    return " and ".join(parts)
 
 
 def _installed(text: str) -> Iterator[Requirement]:

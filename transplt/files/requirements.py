@@ -73,7 +73,7 @@ def requirement_findings(data: bytes, path: str, kind: FileKind) -> list[Finding
     text = data.decode("utf-8", "surrogateescape")
     found: dict[str, tuple[Requirement, PackageAdvice]] = {}
     for each in sorted(requirements_of(text, path, kind), key=lambda each: each.start):
-        advice = advice_on_requirement(each.name, each.versions)
+        advice = None if each.is_elsewhere else advice_on_requirement(each.name, each.versions)
         if advice is not None:
             found.setdefault(f"{each.name.lower()} {advice.code}", (each, advice))
     for each in cloned_packages(text) if kind in INSTALLING else ():

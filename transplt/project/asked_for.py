@@ -63,4 +63,4 @@ def _asked(path: str, kind: str, root: Path) -> frozenset[str]:
     if _is_setup(path) and "install_requires" not in text:
         return frozenset()  # it builds, and installs nothing
     known = FileKind.PYTHON if _is_setup(path) else FileKind(kind)
-    return frozenset(normalised(each.name) for each in requirements_of(text, path, known))
+    return frozenset(normalised(each.name) for each in requirements_of(text, path, known) if not each.is_elsewhere)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transplt.base.settings import TORCH_VERSIONS
+from transplt.base.text.markers import holds_on_linux
 from transplt.files.dependencies.others import speaks_for_others
 from transplt.project.pins import IMAGE, Pin, pins
 from transplt.rules.companions import companions, has_torchs_numbers, is_weak, torch_beside, torch_minors
@@ -30,8 +31,6 @@ _OF_SOME = re.compile(r"optional|groups?\b|extras?\b|\bdev\b|dev-(?:packages|dep
 _BOUNDED = ("==", "===", "~=", "<", "<=")
 #: Patch versions of torch are below this.
 _PATCHES = 10
-#: Conditions are tried for these Pythons, on Linux.
-_PYTHONS = tuple(f"3.{minor}" for minor in range(8, 15))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def _is_for_cuda(ask: Ask) -> bool:
 
 def ask_of(pin: Pin) -> Ask | None:
     """What a requirement says of torch; None where it says nothing, or holds on no Linux."""
-    holds = _holds(pin.marker)
+    holds = holds_on_linux(pin.marker)
     if holds is False:
         return None
     if pin.package in TORCH or has_torchs_numbers(pin.package):
@@ -192,30 +191,6 @@ def _of_companion(pin: Pin) -> Read | None:
     if not allowed:
         return None
     return Read(allowed, min(allowed, key=version_key), True)
-
-
-def _holds(marker: str) -> bool | None:
-    """Whether a condition holds on Linux: for every Python, for none, or for some (None, also for an extra)."""
-    if not marker:
-        return True
-    from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
-
-    try:
-        condition = Marker(marker.replace("\\", ""))
-        found = {condition.evaluate(environment) for environment in _environments()}
-    except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName):
-        return None
-    return found.pop() if len(found) == 1 and "extra" not in marker else None
-
-
-@cache
-def _environments() -> tuple[dict[str, str], ...]:
-    system = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "extra": ""}
-    return tuple(
-        {**system, "platform_machine": machine, "python_version": python, "python_full_version": f"{python}.0"}
-        for machine in ("x86_64", "aarch64")
-        for python in _PYTHONS
-    )
 
 
 def _group(path: str) -> str:

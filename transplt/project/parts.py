@@ -94,6 +94,7 @@ def _installs_torch(folder: Path) -> bool:
             text = read_regular(folder / name, REQUIREMENTS).decode("utf-8", "replace")
         except OSError:
             continue
-        if any(normalised(each.name) in TORCH for each in requirements_of(text, name, kind)):
+        asked = requirements_of(text, name, kind)
+        if any(normalised(each.name) in TORCH and not each.is_elsewhere for each in asked):
             return True
     return False

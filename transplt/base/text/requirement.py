@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from transplt.base.text.markers import holds_on_linux
+
 NAME = r"[A-Za-z0-9](?:[\w.-]{0,80}[A-Za-z0-9])?"
 _REQUIREMENT = re.compile(rf"({NAME})[ \t]*(?:\[[^\]\n]{{0,200}}\])?[ \t]*\(?((?:[<>=!~^][^;#\n\"')@]{{0,200}})?)")
 #: `git+https://github.com/NVIDIA/apex.git@22.04#egg=apex`: the last part of the address, or its egg.
@@ -46,6 +48,11 @@ class Requirement:
     marker: str = ""
     section: str = ""
     address: bool = False
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """True for one whose condition holds on no host with NPUs: it is another system's, and stays as it is."""
+        return holds_on_linux(self.marker) is False
 
     @property
     def specifier(self) -> str:

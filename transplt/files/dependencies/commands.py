@@ -7,6 +7,7 @@ and notebooks hold.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from transplt.base.finding import Effort, Level
 from transplt.base.text.requirement import Requirement, normalised
@@ -24,7 +25,7 @@ from transplt.files.dependencies.codes import (
     without_python,
 )
 from transplt.files.dependencies.indexes import has_cpu_index, index_changes, names_cuda_index
-from transplt.files.dependencies.others import is_for_others
+from transplt.files.dependencies.others import is_for_others, kept_elsewhere, without_elsewhere
 from transplt.files.dependencies.pythons import python_of_image, python_of_wheel
 from transplt.files.dependencies.versions import (
     BUILDS,
@@ -83,6 +84,8 @@ def install_line_changes(document: Document, start: int, end: int) -> Finds:
         return
     text = document.utf8[start:end].decode()
     for command in install_commands(text):
+        yield from shifted(in_bytes(text, kept_elsewhere(command.requirements)), start)
+        command = replace(command, requirements=tuple(without_elsewhere(command.requirements)))
         if not _SERVICES.search(document.path) or _names_cuda(text, command):
             found = _of_conda(text, command, releases) if command.is_conda else _of_pip(text, command, releases)
             yield from shifted(in_bytes(text, found), start)

@@ -1,8 +1,14 @@
-"""Files whose requirements are those of others than the training: of another device, of documents, of a linter."""
+"""Requirements of others than the training: files for another device, for documents, for a linter, and requirements
+whose condition holds on no host with NPUs (`; sys_platform == "win32"`).
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from transplt.base.text.requirement import Requirement
+from transplt.edits.edit import Finds, Kept
 
 #: A word of the name of a file, of a folder, or of an extra.
 FOR_OTHERS = re.compile(
@@ -23,3 +29,15 @@ def speaks_for_others(name: str) -> bool:
     What is for the NPU does say it: nothing says it better.
     """
     return any(not _NPU.search(match.group()) for match in FOR_OTHERS.finditer(name.lower()))
+
+
+def without_elsewhere(asked: Iterable[Requirement]) -> list[Requirement]:
+    """The requirements that a host with NPUs may have to install."""
+    return [each for each in asked if not each.is_elsewhere]
+
+
+def kept_elsewhere(asked: Iterable[Requirement]) -> Finds:
+    """Why the words of CUDA stay in the requirements that no host with NPUs installs."""
+    for each in asked:
+        if each.is_elsewhere:
+            yield Kept(each.whole if each.whole != (0, 0) else (each.start, each.end), "elsewhere")

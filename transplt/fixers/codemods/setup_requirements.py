@@ -36,10 +36,13 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
     reported: set[tuple[str, str]] = set()
     yield from _without_torch_npu(work, call)
     yield from _of_no_python(work, call)
-    for node in _strings(work, call):
-        asked = requirement_in(str(node.value).strip())
-        advice = advice_on_requirement(asked.name, asked.versions) if asked is not None else None
-        if asked is None or advice is None or (advice.code, asked.name.lower()) in reported:
+    for node, asked in _requirements(work, call):
+        if asked.is_elsewhere:
+            if work.take(node):
+                yield work.keep(node, "elsewhere")
+            continue
+        advice = advice_on_requirement(asked.name, asked.versions)
+        if advice is None or (advice.code, asked.name.lower()) in reported:
             continue
         reported.add((advice.code, asked.name.lower()))
         if (other := in_its_place(asked.name)) and (new := _named(work, call, node, asked, other)) is not None:
@@ -54,7 +57,7 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
 def _named(work: Work, call: ast.Call, node: ast.Constant, asked: Requirement, other: str) -> Edit | None:
     """A requirement that gets another name, without its version; None where a person does that."""
     text, value = work.text(node), str(node.value)
-    named = {normalised(each.name) for one in _strings(work, call) if (each := requirement_in(str(one.value).strip()))}
+    named = {normalised(each.name) for _, each in _requirements(work, call)}
     plain = text[1:-1] == value and text[0] == text[-1] and text[0] in "'\""
     if work.settings.style == "portable" or asked.address or "[" in value or other in named or not plain:
         return None
@@ -66,12 +69,12 @@ def _named(work: Work, call: ast.Call, node: ast.Constant, asked: Requirement, o
 
 def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
     """One finding where the package needs torch and does not ask for torch-npu."""
-    asked = [(node, requirement_in(str(node.value).strip())) for node in _strings(work, call)]
-    names = [normalised(each.name) for _, each in asked if each is not None]
+    asked = [(node, each) for node, each in _requirements(work, call) if not each.is_elsewhere]
+    names = [normalised(each.name) for _, each in asked]
     release = release_of(work.settings.torch_version)
     if TORCH_NPU in names or "torch" not in names or not release.torch_npu:
         return
-    node = next(node for node, each in asked if each is not None and normalised(each.name) == "torch")
+    node = next(node for node, each in asked if normalised(each.name) == "torch")
     help_text = f'add "torch-npu=={release.torch_npu}" to the list; it goes with torch {release.torch}'
     message = "the package requires torch but not torch-npu"
     yield work.note(node, ASKED_NOWHERE, message, api=TORCH_NPU, help=help_text)
@@ -87,6 +90,13 @@ def _of_no_python(work: Work, call: ast.Call) -> Finds:
         node = keyword_of(call, "python_requires")
         assert node is not None
         yield work.note(node, PYTHON, message, api="python", help=help_text, effort=Effort.MEDIUM)
+
+
+def _requirements(work: Work, call: ast.Call) -> Iterator[tuple[ast.Constant, Requirement]]:
+    """What the call asks for, with the strings that do."""
+    for node in _strings(work, call):
+        if (asked := requirement_in(str(node.value).strip())) is not None:
+            yield node, asked
 
 
 def _strings(work: Work, call: ast.Call) -> Iterator[ast.Constant]:
