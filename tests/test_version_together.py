@@ -347,7 +347,31 @@ def test_which_torch_a_release_goes_with(package: str, release: str, torch: set[
     assert torch_beside(package, lambda each: each == release) == torch
 
 
-@pytest.mark.parametrize("other", ["torch==2.6.0\n", "torch\n", "torch==1.4.0\n"])
+@pytest.mark.parametrize("other", ["torch==2.6.0\n", "torch\n", "torch==2.99\n"])
 def test_parts_that_do_not_agree_decide_nothing(tmp_path: Path, other: str) -> None:
     target = choose_target(made(tmp_path, {"a/requirements.txt": "torch==2.4.0\n", "b/requirements.txt": other}), None)
     assert (target.version, target.why) == (NEWEST, "the default: parts of the project pin torch of their own")
+
+
+OLDER = "asks for torch==1.8.1, for which there is no torch_npu: it gets 2.1, the oldest that has one"
+
+
+def test_a_part_without_a_torch_npu_is_named(tmp_path: Path) -> None:
+    files = {"a/requirements.txt": "torch==2.4.0\n", "b/requirements.txt": "torch==1.8.1\n"}
+    target = choose_target(made(tmp_path, files), None)
+    assert (target.version, target.of_parts) == (NEWEST, True)
+    assert target.why == f"the default: parts of the project pin torch of their own; b/requirements.txt {OLDER}"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a/requirements.txt": "torch==2.4.0\n", "b/setup.py": "setup(install_requires=['torch==1.8.1'])\n"},
+        {"a/requirements.txt": "torch==2.4.0\n", "b/requirements.txt": "torch\n"},
+        {"a/requirements.txt": "torch==1.4.0\n", "b/requirements.txt": "torch==1.8.1\n"},
+        {"requirements.txt": "torch==2.4.0\n", "b/requirements.txt": "torch==1.8.1\n"},
+        {"b/requirements.txt": "torch==1.8.1\n"},
+    ],
+)
+def test_no_part_is_named(tmp_path: Path, files: dict[str, str]) -> None:
+    assert OLDER not in choose_target(made(tmp_path, files), None).why

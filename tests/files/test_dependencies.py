@@ -510,6 +510,40 @@ def test_the_requirements_of_a_part_of_a_project_keep_their_torch_where_it_has_a
     ]
 
 
+#: The default, in a project whose folders pin torch of their own.
+PARTS = TorchTarget("2.12", "", "2.12.0", "9.1.0", "2.12.0", of_parts=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("b/requirements.txt", "torch==1.8.1\ntorchvision==0.9.1\n",
+         "torch==2.1.0\ntorch-npu==2.1.0.post17\ntorchvision==0.16.0\n"),
+        ("b/requirements.txt", "torch<2\n", "torch==2.1.0\ntorch-npu==2.1.0.post17\n"),
+        ("b/requirements.txt", "torch>=1.4,<2.1\n", "torch==2.1.0\ntorch-npu==2.1.0.post17\n"),
+        ("b/requirements.txt", "torch==2.4.1\n", "torch==2.4.0\ntorch-npu==2.4.0.post4\n"),
+        ("b/requirements.txt", "torch==2.99\n", "torch==2.12.0\ntorch-npu==2.12.0\n"),
+        ("b/requirements.txt", "torch>=1.8\n", "torch>=1.8\ntorch-npu==2.12.0\n"),
+        ("b/requirements.txt", "torch<1.9 ; os_name == 'nt'\ntorch\n",
+         "torch<1.9 ; os_name == 'nt'\ntorch\ntorch-npu==2.12.0\n"),
+        ("requirements.txt", "torch==1.8.1\n", "torch==2.12.0\ntorch-npu==2.12.0\n"),
+        ("b/install.sh", "pip install torch==1.8.1\n", "pip install torch==2.1.0 torch-npu==2.1.0.post17"
+         " --extra-index-url https://download.pytorch.org/whl/cpu\n"),
+        ("b/install.sh", "pip install torch==2.4.0\n", "pip install torch==2.4.0 torch-npu==2.4.0.post4"
+         " --extra-index-url https://download.pytorch.org/whl/cpu\n"),
+        ("b/install.sh", "pip install torch\n", "pip install torch torch-npu==2.12.0\n"),
+        ("install.sh", "pip install torch==1.8.1\n", "pip install torch==2.12.0 torch-npu==2.12.0\n"),
+    ],
+)  # fmt: skip
+def test_each_part_has_its_own_torch_and_one_without_a_torch_npu_the_oldest(
+    path: str, before: str, after: str
+) -> None:
+    said = [each.message for each in check(before, after, path, target=PARTS).findings if each.code == "NPU840"]
+    raised = "b asks for a torch without torch_npu and gets 2.1.0, the oldest that has one; the migration aims at"
+    named = "torch-npu==2.1.0" in after and path.endswith(".txt")
+    assert any(each.startswith(raised) for each in said) is named
+
+
 @pytest.mark.parametrize(
     ("path", "before", "after"),
     [

@@ -27,7 +27,8 @@ class TorchTarget:
     `changes` are sentences on what PyTorch changed between the version that the project was written for and this one.
     `weighed` are lines on what the files of the project ask for, where more than one does, and on what else decided;
     `disagreements` are findings of files that exclude each other. `oldest` is the first torch that a requirement with a
-    lower bound admits; empty where none is older than `version`, and where that was asked for.
+    lower bound admits; empty where none is older than `version`, and where that was asked for. `of_parts`: it is the
+    default, since folders of the project pin torch of their own.
     """
 
     version: str
@@ -40,6 +41,7 @@ class TorchTarget:
     weighed: tuple[str, ...] = ()
     disagreements: tuple[Finding, ...] = ()
     oldest: str = ""
+    of_parts: bool = False
 
     @property
     def pin(self) -> str:

@@ -14,10 +14,10 @@ from pathlib import Path
 from transplt.base.text.regular_file import REQUIREMENTS, read_regular
 from transplt.base.text.requirement import normalised
 from transplt.disk.walk import SKIPPED_FOLDERS
-from transplt.files.dependency_files import requirements_of
+from transplt.files.dependency_files import LOCK_FILES, requirements_of
 from transplt.files.kind import FileKind, kind_of
-from transplt.project.asks import TORCH, Voice, ask_of, together
-from transplt.project.pins import pins
+from transplt.project.asks import NEWER, TORCH, Ask, Voice, ask_of, together
+from transplt.project.pins import IMAGE, pins
 
 #: Folders that are no parts of a program, by their names in small letters.
 _ASIDE = frozenset(
@@ -29,13 +29,15 @@ _ASIDE = frozenset(
 _DEPTH, _MOST = 2, 200
 
 
-def voices_of_parts(root: Path) -> tuple[list[Voice], bool]:
-    """What the parts of the project at `root` ask for, empty where they do not agree, or one asks for any torch; and
-    whether one of them bounds torch to a version with a torch_npu.
+def voices_of_parts(root: Path) -> tuple[list[Voice], bool, list[Ask]]:
+    """What the parts of the project at `root` ask for, empty where they do not agree, or one asks for any torch;
+    whether one of them bounds torch to a version with a torch_npu; and the asks that bound it to older ones, of files
+    that a migration edits.
     """
     if root == root.parent or (root.is_dir() and _installs_torch(root)):
-        return [], False
+        return [], False, []
     found: list[Voice] = []
+    older: list[Ask] = []
     others = False
     for folder in _parts(root):
         path = folder.relative_to(root).as_posix()
@@ -47,11 +49,19 @@ def voices_of_parts(root: Path) -> tuple[list[Voice], bool]:
         voice = Voice(tuple(asks), together(asks)) if asks else None
         if voice is not None and voice.pinned and voice.with_npu:
             found.append(voice)
-        else:
-            others = others or voice is not None or _installs_torch(folder)
+            continue
+        others = others or voice is not None or _installs_torch(folder)
+        if voice is not None and voice.pinned and voice.direct and NEWER not in voice.allowed:
+            older += [ask for ask in voice.asks if _is_edited(ask)][:1]
     common = frozenset[str].intersection(*(voice.allowed for voice in found)) if found else frozenset[str]()
     agree = not others and any(version in common for voice in found for version in voice.with_npu)
-    return (found if agree else []), bool(found)
+    return (found if agree else []), bool(found), older
+
+
+def _is_edited(ask: Ask) -> bool:
+    """True for a requirement that gets another release: none of a setup.py, of a lock file, of a base image."""
+    name = ask.pin.path.rpartition("/")[2].lower()
+    return name != "setup.py" and LOCK_FILES.fullmatch(name) is None and ask.pin.section != IMAGE
 
 
 def _parts(root: Path) -> Iterator[Path]:

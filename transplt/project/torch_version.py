@@ -23,6 +23,10 @@ from transplt.rules.versions import spans, version_key
 #: What bounds a version from below.
 _FLOOR = re.compile(r"(?<![<!])=|>")
 _NEWEST_WITH_ONE = marked("{path} asks for {text}, for which there is no torch_npu: this is the newest that has one")
+_DEFAULT_OF_PARTS = marked("the default: parts of the project pin torch of their own")
+_OLDER_PART = marked(
+    "{why}; {path} asks for {text}, for which there is no torch_npu: it gets {version}, the oldest that has one"
+)
 _FEWEST_BLOCKERS = marked(
     "{path} asks for {text}, for which there is no torch_npu: this is the newest of the versions with the fewest "
     "blockers"
@@ -42,12 +46,15 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
         return _target(check_version(configured), "[tool.transplt] in pyproject.toml")
     unread: list[str] = []
     found, of_parts = voices(root, unread), False
+    older: list[Ask] = []
     if not found:
-        found, of_parts = voices_of_parts(root)
+        found, of_parts, older = voices_of_parts(root)
     if not found:
-        parts = Sentence("the default: parts of the project pin torch of their own")
-        why = parts if of_parts else Sentence("the default: no requirement file pins torch")
-        return _target(DEFAULT_TORCH_VERSION, "; ".join((why, *unread)) if unread else why)
+        why = Sentence(_DEFAULT_OF_PARTS if of_parts else "the default: no requirement file pins torch")
+        for ask in older[:_MOST_ASKS] if of_parts else ():
+            why = Sentence(_OLDER_PART, why=why, path=ask.pin.path, text=ask.text, version=TORCH_VERSIONS[0])
+        target = _target(DEFAULT_TORCH_VERSION, "; ".join((why, *unread)) if unread else why)
+        return replace(target, of_parts=of_parts)
     from transplt.project.disagreements import disagreements  # reads lists of packages
 
     target = _together(root, found)

@@ -87,7 +87,9 @@ def install_line_changes(document: Document, start: int, end: int) -> Finds:
         yield from shifted(in_bytes(text, kept_elsewhere(command.requirements)), start)
         command = replace(command, requirements=tuple(without_elsewhere(command.requirements)))
         if not _SERVICES.search(document.path) or _names_cuda(text, command):
-            found = _of_conda(text, command, releases) if command.is_conda else _of_pip(text, command, releases)
+            part = Releases.of_part(document, command.requirements) if document.target.of_parts else None
+            reader = _of_conda if command.is_conda else _of_pip
+            found = reader(text, command, part or releases)
             yield from shifted(in_bytes(text, found), start)
 
 

@@ -46,6 +46,7 @@ from transplt.files.dependencies.versions import (
     TORCH,
     TORCH_NPU,
     Releases,
+    is_older,
     is_other_build,
     is_part_of_cuda,
     lost_names,
@@ -164,10 +165,13 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
 def _of_a_part(document: Document, asked: list[Requirement], part: Releases) -> Note:
     torch = next(each for each in asked if normalised(each.name) in TORCH)
     folder = document.path.rpartition("/")[0]
+    stays = f"{folder} asks for a torch of its own, which stays"
+    if is_older(torch):
+        stays = f"{folder} asks for a torch without torch_npu and gets {part.torch}, the oldest that has one"
     return Note(
         (torch.start, torch.end), MOVED, Level.INFO,
-        f"{folder} asks for a torch of its own, which stays; the migration aims at torch {document.target.version}",
-        api="torch", help=f"migrate {folder} by itself where its code is to be for torch {part.torch}",
+        f"{stays}; the migration aims at torch {document.target.version}", api="torch",
+        help=f"migrate {folder} by itself where its code is to be for torch {part.torch}",
     )  # fmt: skip
 
 

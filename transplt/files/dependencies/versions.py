@@ -53,6 +53,9 @@ class Releases:
     def of_part(cls, document: Document, asked: Iterable[Requirement]) -> Releases | None:
         """Those of the newest torch with a torch_npu that a file bounds torch to which says nothing of the project: the
         one of a folder of examples, of a service. None for files of the project, and where the target is allowed.
+
+        Where the folders of a project pin torch of their own, one that pins an older torch than any with a torch_npu
+        gets the oldest: the way to the target, which is a default then, would be longer.
         """
         first, slash, _ = document.path.lower().partition("/")
         if not slash or first in FOLDERS:
@@ -62,6 +65,8 @@ class Releases:
                 if _allows(each, document.target.release):
                     return None
                 version = next((minor for minor in reversed(TORCH_VERSIONS) if _allows_some(each, minor)), "")
+                if not version and document.target.of_parts and is_older(each):
+                    version = TORCH_VERSIONS[0]
                 row = release_of(version)
                 return cls._with(version, row.torch, row.torch_npu) if row.torch and row.torch_npu else None
         return None
@@ -123,6 +128,19 @@ def _allows(asked: Requirement, version: str) -> bool | None:
 def _allows_some(asked: Requirement, minor: str) -> bool:
     """True where a patch of a minor version is allowed."""
     return any(_allows(asked, f"{minor}.{patch}") for patch in range(_PATCHES))
+
+
+def is_older(asked: Requirement) -> bool:
+    """True for a requirement of torch that names no version behind the oldest with a torch_npu."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        clauses = [each.version for each in SpecifierSet(asked.specifier) if each.operator != "!="]
+        named = [Version(each.removesuffix(".*")) for each in clauses]
+    except (InvalidSpecifier, InvalidVersion):
+        return False
+    return bool(named) and max(named) <= Version(TORCH_VERSIONS[0])
 
 
 def is_part_of_cuda(name: str) -> bool:
