@@ -114,6 +114,73 @@ def test_what_stays(text: str) -> None:
     assert not migrated("Dockerfile", text).changed
 
 
+OFF = "TORCH_DEVICE_BACKEND_AUTOLOAD=0"
+ASK = 'python -c "import torch; print(torch.cuda.is_available())"'
+#: No driver is there while an image is built: torch_npu is not loaded, and what asks torch for CUDA stays.
+BUILT = [
+    (f"RUN {ASK}\n", f"RUN {OFF} {ASK}\n"),
+    ('RUN python3 -c "import torch; print(torch.__version__)"\n',
+     f'RUN {OFF} python3 -c "import torch; print(torch.__version__)"\n'),
+    ("RUN ls && A=1 python -c 'import os, torch'\n", f"RUN ls && {OFF} A=1 python -c 'import os, torch'\n"),
+    ('RUN ABI=$(python -c "import torch; print(torch._C._GLIBCXX_USE_CXX11_ABI)") && ls $ABI\n',
+     f'RUN ABI=$({OFF} python -c "import torch; print(torch._C._GLIBCXX_USE_CXX11_ABI)") && ls $ABI\n'),
+    ("RUN python -c 'from torchvision.models import resnet50'\n",
+     f"RUN {OFF} python -c 'from torchvision.models import resnet50'\n"),
+    ("RUN sudo -E python -c 'import torch'\n", f"RUN sudo -E {OFF} python -c 'import torch'\n"),
+    ("RUN python -m torch.utils.collect_env\n", f"RUN {OFF} python -m torch.utils.collect_env\n"),
+    ('RUN ["python", "-c", "import torch"]\n', f'RUN ["env", "{OFF}", "python", "-c", "import torch"]\n'),
+    ("RUN python <<EOF\nimport torch\nprint(torch.cuda.device_count())\nEOF\n",
+     f"RUN {OFF} python <<EOF\nimport torch\nprint(torch.cuda.device_count())\nEOF\n"),
+    (f"RUN <<EOF\n{ASK}\nls\nEOF\n", f"RUN <<EOF\n{OFF} {ASK}\nls\nEOF\n"),
+    (f"RUN {ASK}\nRUN {OFF} {ASK}\n", f"RUN {OFF} {ASK}\nRUN {OFF} {ASK}\n"),
+    (f"FROM a\nCMD {ASK}\n",
+     'FROM a\nCMD python -c "import torch_npu; import torch; print(torch.npu.is_available())"\n'),
+    ("RUN cat > a.py <<'EOF'\nimport torch\ntorch.cuda.init()\nEOF\n",
+     "RUN cat > a.py <<'EOF'\nimport torch\nimport torch_npu  # noqa: F401\ntorch.npu.init()\nEOF\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), BUILT)
+def test_python_that_runs_while_an_image_is_built(before: str, after: str) -> None:
+    result = migrated("Dockerfile", before)
+    assert result.data.decode() == after and said(result) == []
+
+
+def test_work_that_needs_a_card_while_an_image_is_built_is_left_to_a_person() -> None:
+    result = migrated("Dockerfile", "RUN python -c 'import torch; torch.zeros(1).cuda()'\n")
+    assert result.data.decode() == f"RUN {OFF} python -c 'import torch; torch.zeros(1).cuda()'\n"
+    (finding,) = [each for each in result.findings if each.open]
+    assert (finding.code, result.tokens.manual) == ("NPU805", 1)
+    assert "runs while the image is built" in finding.message and "running container" in finding.help
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RUN python -c 'import numpy'\n",
+        "RUN python -c 'import torch_npu, torch'\n",
+        "RUN python -m pip install torchmetrics\n",
+        "RUN pip install . && python setup.py install\n",
+        "RUN echo 'import torch' > a.py\n",
+        "FROM a\nCMD python -c 'import torch'\n",
+        'FROM a\nENTRYPOINT ["python", "-c", "import torch"]\n',
+        f"ENV {OFF}\nRUN {ASK}\n",
+        f"RUN export {OFF} && {ASK}\n",
+    ],
+)
+def test_commands_of_an_image_that_stay(text: str) -> None:
+    assert not migrated("Dockerfile", text).changed
+
+
+def test_before_torch_loads_torch_npu_by_itself_nothing_is_switched_off() -> None:
+    assert not migrated("Dockerfile", f"RUN {ASK}\n", TorchTarget("2.4", "")).changed
+
+
+def test_a_shell_script_is_no_build_of_an_image() -> None:
+    result = migrated("run.sh", f"{ASK}\n")
+    assert result.data == b'python -c "import torch_npu; import torch; print(torch.npu.is_available())"\n'
+
+
 def test_the_portable_style_edits_nothing() -> None:
     assert not migrated("Dockerfile", "ENV CUDA_VISIBLE_DEVICES=0\n", style="portable").changed
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from transplt.base.finding import Effort, Level
-from transplt.edits.edit import Extent, Finds, Found, Kept, Note, extent_of
+from transplt.edits.edit import Edit, Extent, Finds, Found, Kept, Note, extent_of
 from transplt.files.dependencies.commands import of_image
 from transplt.files.dockerfile import Instruction, Word, instructions, without_flags, words
 from transplt.files.document import Document
 from transplt.files.exec_form import Item, json_words, list_changes
 from transplt.files.kind import FileKind
 from transplt.files.pieces import in_lines
+from transplt.files.shell import build_time
 from transplt.files.variables import together, variable_set
 from transplt.rules.containers import image_text, is_cuda_image
 
@@ -38,6 +40,8 @@ def _changes(document: Document) -> Finds:
     shell, stages = True, {alias for each in found for alias in _stage(document, each)}
     image_arguments = set(_expanded_in_images(document, found))
     yield from _started(document, found)
+    autoload = build_time.AUTOLOAD.encode()
+    settled = any(each.keyword in ("ENV", "ARG") and autoload in _bytes(document, each.extent) for each in found)
     for each in found:
         if each.keyword == "SHELL":
             shell = _SHELLS.search(_bytes(document, each.extent)) is not None
@@ -51,7 +55,9 @@ def _changes(document: Document) -> Finds:
         elif each.keyword in ("COPY", "ADD"):
             yield from _copied(document, each, stages)
         elif each.keyword in _COMMANDS and shell and each.escape == b"\\":
-            yield from _commands(document, each)
+            for change in _commands(document, each):
+                if not (settled and isinstance(change, Edit) and build_time.AUTOLOAD in str(change.new)):
+                    yield change
 
 
 def _bytes(document: Document, extent: Extent) -> bytes:
@@ -185,7 +191,8 @@ def _started(document: Document, found: Sequence[Instruction]) -> Finds:
             if each.keyword == "ENTRYPOINT":
                 own, entry = each, _as_words(document, each)
             elif each.keyword == "RUN" and (words := _as_words(document, each)):
-                yield from list_changes(document, words)
+                yield from build_time.of_a_list(document, [item.word for item in words])
+                yield from list_changes(replace(document, building=True), words)
         for name in _stage(document, first):
             entries[name] = entry
         last = next((each for each in reversed(stage) if each.keyword == "CMD"), None)
@@ -209,4 +216,5 @@ def _commands(document: Document, instruction: Instruction) -> Finds:
                 return
         else:
             lines[-1] = (lines[-1][0], instruction.end)
-    yield from in_lines(document, lines, FileKind.SHELL)
+    building = instruction.keyword == "RUN"
+    yield from in_lines(replace(document, building=building), lines, FileKind.SHELL)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Document:
     """The text of a file, with what its editors may ask. Places are byte offsets into `source.utf8` (no BOM).
 
-    `host` is the kind of the file of which the document is a piece, None for a whole file.
+    `host` is the kind of the file of which the document is a piece, None for a whole file. `building`: it is a piece
+    that runs while an image is built.
     """
 
     source: Source
@@ -28,6 +29,7 @@ class Document:
     target: TorchTarget
     project: ProjectFacts
     host: FileKind | None = None
+    building: bool = False
 
     @property
     def utf8(self) -> bytes:

@@ -42,6 +42,7 @@ EDITORS: tuple[_Entry, ...] = (
     _Entry("transplt.files.dependencies.commands", frozenset({FileKind.SHELL}),
            (b"torch", b"nvidia", b"cudatoolkit", b"python=", b"python<")),
     _Entry("transplt.files.shell.editor", frozenset({FileKind.SHELL}), WORDS),
+    _Entry("transplt.files.shell.build_time", frozenset({FileKind.SHELL}), (b"import", b"from", b"-m torch")),
     _Entry("transplt.files.shell.system_packages", frozenset({FileKind.SHELL}), WORDS),
     _Entry("transplt.files.docker", frozenset({FileKind.DOCKER}), _RECIPES),
     _Entry("transplt.files.makefiles", frozenset({FileKind.NATIVE}), _RECIPES),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tree_sitter import Node
 
@@ -11,12 +12,14 @@ from transplt.edits.edit import Edit, Extent, Finds
 from transplt.files.document import Document
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.pieces import in_lines
+from transplt.files.shell.build_time import left_as_it_is
 from transplt.files.shell.script import Script
 from transplt.files.shell.words import words_of
 from transplt.flow.command_words import SHELLS, Word, base, is_python, started, unwrapped
 
 #: Commands that run a string as a shell does, somewhere.
 _RUN_STRINGS = frozenset({"eval", "ssh", "tmux", "screen", "watch", "parallel", "pdsh", "su", "runuser", "script"})
+_WRITE = ("cat", "tee")
 _READ_SCRIPTS = frozenset({"sbatch", "qsub", "bsub", "ssh", *SHELLS})
 #: What the shell changes in a here-document or in double quotes.
 _WORKED_OUT = re.compile(r"[$`\\]")
@@ -32,12 +35,25 @@ def embedded_changes(script: Script) -> Iterator[tuple[Node, Finds]]:
     """Nodes that are programs of their own, with their findings."""
     for node, kind, extents, forbidden in _pieces(script):
         if script.sound(node):
-            yield node, _within(script.document, kind, extents, forbidden)
+            document = script.document
+            runs = kind is not FileKind.PYTHON or not _is_written(script, node)
+            yield node, _within(replace(document, building=document.building and runs), kind, extents, forbidden)
+
+
+def _is_written(script: Script, node: Node) -> bool:
+    """True for a here-document that becomes a file: `cat > train.py <<EOF`."""
+    redirect = script.above(node) if node.type == "heredoc_body" else None
+    statement = script.above(redirect) if redirect is not None else None
+    command = statement.child_by_field_name("body") if statement is not None else None
+    words = words_of(script, command) if command is not None else []
+    return bool(words) and base(words[0]) in _WRITE
 
 
 def _within(document: Document, kind: FileKind, extents: list[Extent], forbidden: str) -> Finds:
     """The changes of a piece, without edits that write what its quotes do not let through."""
     found = list(in_lines(document, extents, kind))
+    if document.building and kind is FileKind.PYTHON:
+        found = list(left_as_it_is(document, found))
     lost = {
         each.group or str(id(each))
         for each in found
@@ -156,7 +172,7 @@ def _kind_of_reader(script: Script, node: Node, document: Node, text: str) -> Fi
     target = _target(script, [*node.named_children, *document.named_children])
     if words and base(words[0]) == "tee" and not target:
         target = next((word.value or "" for word in words[1:] if not word.source.startswith("-")), "")
-    if words and base(words[0]) in ("cat", "tee") and target:
+    if words and base(words[0]) in _WRITE and target:
         kind = FileKind.PYTHON if target.endswith(".py") else kind_of(target, text.encode())
         return None if kind in (FileKind.PROSE, FileKind.BINARY) else kind
     if run and base(run[0]) in _READ_SCRIPTS and len([word for word in run[1:] if word.source in ("-c",)]) == 0:
