@@ -17,6 +17,7 @@ from transplt.flow.key_reads import key_reads
 from transplt.flow.marks import BACKEND, DEVICE
 from transplt.rules.versions import loads_itself
 from transplt.syntax.asks import has_main_guard, last_name
+from transplt.syntax.configurations import is_configuration
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 
 TORCH_NPU = "import torch_npu  # noqa: F401"
@@ -53,9 +54,12 @@ def needs_torch_npu(work: Work, applied: Iterable[Edit]) -> bool:
     """True when what was written into a file runs there only after `import torch_npu`.
 
     A file that merely holds settings (`backend = "hccl"`, `dict(device="npu")`, `add_argument(default="npu")`) and
-    imports nothing but the standard library hands its strings to others, who import torch.
+    imports nothing but the standard library hands its strings to others, who import torch. So does a configuration,
+    whatever it imports: nothing runs there.
     """
     nodes = [edit.node for edit in applied if edit.writes_npu]
+    if all(isinstance(node, (ast.Constant, ast.JoinedStr)) for node in nodes) and is_configuration(work.scan.tree):
+        return False
     return bool(nodes) and (_uses_packages(work) or any(not _is_setting(node) for node in nodes))
 
 

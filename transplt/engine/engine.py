@@ -8,6 +8,7 @@ from dataclasses import replace
 from transplt.base import stages
 from transplt.base.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, TokenVerdict
 from transplt.base.settings import Settings
+from transplt.base.text.given_values import names_given
 from transplt.base.text.old_names import may_hold_old_names
 from transplt.base.text.source import UnreadableSource, read_source
 from transplt.base.text.token_rows import ledger_of
@@ -38,7 +39,9 @@ from transplt.flow.slots import Slots
 from transplt.flow.vendored import copy_of
 from transplt.program.compiled import given_up
 from transplt.rules.rule_set import compile_rules
+from transplt.rules.versions import loads_itself
 from transplt.syntax.asks import has_main_guard
+from transplt.syntax.configurations import is_configuration
 from transplt.syntax.files import File, Files
 from transplt.syntax.modules import imported_names
 from transplt.syntax.parse import parse
@@ -100,6 +103,8 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
         slots = linked_slots(found, names, ProjectFacts(), alone=False)
         file.once(_linked)[:] = [slots]
         facts = facts_of(slots, compile_rules(settings))
+        if not loads_itself(settings.torch_version) and is_configuration(found.tree):
+            facts = replace(facts, gives=names_given(data))  # it imports no torch_npu: who reads it does
     elif leads:
         facts = code_facts(unlinked_slots(found, names, ProjectFacts()), compile_rules(settings))
     if not has_facts:

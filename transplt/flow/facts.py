@@ -74,7 +74,7 @@ class ModuleFacts:
     uses: tuple[Use, ...] = ()
     reads: tuple[KeyRead, ...] = ()  # what it reads from configurations, command lines and the environment
     matched: tuple[str, ...] = ()  # what it looks for in the text of errors (`match=`), with a CUDA word
-    gives: tuple[str, ...] = ()  # of a file that is not Python: names beside which it speaks of CUDA (given_values.py)
+    gives: tuple[str, ...] = ()  # of a configuration, also in Python: names beside words of CUDA (given_values.py)
     compiled: str = ""  # of a Cython file without CUDA: the full name of what it is built to
     kernels: tuple[tuple[str, bool], ...] = ()  # of a source of kernels: functions of ours, and whether it has the same
     placing: Placing | None = None  # how it is found, where a module of ours may go in (helper_place.py)
