@@ -107,6 +107,17 @@ Form = Callable[[Iterable[str]], bytes]
             ["import torch", "device = 'cuda'", "markdown:a `cuda` é", "x = torch.zeros(2, device=device)\n"],
             [f"import torch\n{NPU}", "device = 'npu'", "markdown:a `cuda` é", "x = torch.zeros(2, device=device)\n"],
         ),
+        # a guard and what it guards: a name says what it holds, as in a .py file
+        (
+            ["import torch", "if torch.cuda.is_available():\n    device = 'cuda'", "train(device)"],
+            [f"import torch\n{NPU}", "if torch.npu.is_available():\n    device = 'npu'", "train(device)"],
+        ),
+        (
+            ["import torch", "where = lambda device='cuda:0': run(device)",
+             "def f():\n    dist_backend = 'nccl'\n    g(dist_backend)"],
+            [f"import torch\n{NPU}", "where = lambda device='npu:0': run(device)",
+             "def f():\n    dist_backend = 'hccl'\n    g(dist_backend)"],
+        ),
         # a name that nobody uses as a device stays
         (["name = 'cuda'", "print(name)"], ["name = 'cuda'", "print(name)"]),
         # the last line of a cell ends without a line end, before and after

@@ -39,6 +39,13 @@ def migrated(text: str, path: str, project: ProjectFacts | None = None) -> FileR
             "#!/usr/bin/env python3\nimport torch\ntorch.cuda.init()\n",
             f"#!/usr/bin/env python3\nimport torch\n{NPU}\ntorch.npu.init()\n",
         ),
+        # a name says what it holds, as in a .py file: a guard moves with what it guards
+        (
+            "bin/train",
+            "#!/usr/bin/env python3\nimport torch\nif torch.cuda.is_available():\n    device = 'cuda'\nrun(device)\n",
+            f"#!/usr/bin/env python3\nimport torch\n{NPU}\nif torch.npu.is_available():\n    device = 'npu'\n"
+            "run(device)\n",
+        ),
         ("a.pyx", "import torch\ntorch.cuda.init()\n", f"import torch\n{NPU}\ntorch.npu.init()\n"),
         (
             "a.py.j2",

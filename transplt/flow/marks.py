@@ -22,6 +22,8 @@ GENERIC = frozenset(
     "src dst op ops impl method style format fmt level output outputs input inputs content message msg raw string "
     "str line parent node children info meta version prefix suffix variant flavor choice choices".split()
 )
+#: The elements of what a function gives, behind its name; `<demo_ipynb>` before it is a module.
+_ELEMENTS = re.compile(r"(?:<[^<>]*>)+$")
 #: Answers of `marks_by_name`; the same names come again and again.
 _KNOWN: dict[str, frozenset[str]] = {}
 _NO_MARKS: frozenset[str] = frozenset()
@@ -34,7 +36,7 @@ def marks_by_name(slot: str) -> frozenset[str]:
         return _NO_MARKS
     found = _KNOWN.get(slot)
     if found is None:
-        name = slot.partition("<")[0].rpartition(".")[2].rpartition(":")[2].rpartition("[")[2].rstrip("]")
+        name = _ELEMENTS.sub("", slot).rpartition(".")[2].rpartition(":")[2].rpartition("[")[2].rstrip("]")
         found = frozenset(mark for mark, word in WORDS.items() if word.search(name))
         if len(_KNOWN) < 100_000:
             _KNOWN[slot] = found
