@@ -102,7 +102,7 @@ def test_the_first_row_decides(statement: str, first: str) -> None:
 
 
 def test_parameters_are_read_in_the_text_as_in_the_tree() -> None:
-    """Those of the functions and methods with a parameter called device, of a file that is not parsed otherwise."""
+    """Those of functions and methods with a parameter called device or backend, of a file that is not parsed."""
     text = clean(
         """
         def a(x, device): pass
@@ -114,11 +114,13 @@ def test_parameters_are_read_in_the_text_as_in_the_tree() -> None:
             @staticmethod
             def s(x, /, device): pass
         def k(x, *, device): pass
+        def b(x, dist_backend="gloo"): pass
         def of_nothing(x): pass
         """
     )
     source = read_source(text.encode())
     found = scan(source, parse(source), "pk/m.py")
     own = linked_slots(found, Names(found), ProjectFacts()).own.parameters()
-    expected = {name: names for name, names in own.items() if "device" in names and "inner" not in name}
+    told = {"device", "dist_backend"}
+    expected = {name: names for name, names in own.items() if told & {*names} and "inner" not in name}
     assert dict(parameters_in_text(text.encode(), "pk/m.py")) == expected

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
+from transplt.base.settings import Settings
+from transplt.engine.engine import migrate_source
+from transplt.flow.facts import ProjectFacts
 
 _USE = """
 import torch
@@ -890,3 +893,138 @@ def test_a_positional_device_of_a_file_without_cuda(silent: str, line: str) -> N
 def test_another_argument_of_a_file_without_cuda(silent: str, line: str) -> None:
     source = f"from helpers import run\n{line}\n"
     check_noop(source, files={"helpers.py": f"import torch\n\n{silent}"}, open_codes=["NPU203"])
+
+
+# --- who takes a backend ---------------------------------------------------------------------------------------------
+
+TAKERS = """
+import functools
+import torch
+import torch.distributed as dist
+from ray.util import collective
+from somelib import Group, Base
+from vllm import LLM
+from vllm.config import WeightTransferConfig
+from helpers import own, Worker
+"""
+#: The project's own, in a file that says nothing of CUDA.
+HELPERS = """
+def own(backend=None):
+    pass
+
+class Worker:
+    def begin(self, n, backend=None):
+        pass
+
+    def end(self, *, transport_backend):
+        self.x = transport_backend
+"""
+
+
+def taken(lines: str, *open_codes: str, after: str = "") -> None:
+    """What becomes of lines below imports of packages that take backends; without `after` nothing."""
+    imports = {"NPU512", "NPU513"}  # what is said of ray and vllm
+    result = migrate(TAKERS + lines, files={"helpers.py": HELPERS})
+    written = result.data.decode().replace("import torch_npu  # noqa: F401\n", "")
+    assert written == (TAKERS + (after or lines)).lstrip("\n")
+    assert sorted({each.code for each in result.findings if not each.applied} - imports) == sorted(open_codes)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "dist.init_process_group(backend='nccl')",
+        "dist.new_group([0], backend='nccl')",
+        "begin = functools.partial(dist.init_process_group, backend='nccl')",
+        "own(backend='nccl')",
+        "own('nccl')",
+        "Worker().begin(2, backend='nccl')",
+        "def f(x):\n    x.begin(2, backend='nccl')",  # whatever x is, the project has such a method
+        "def f(x):\n    x.begin.remote(2, backend='nccl')",
+        "def f(x):\n    x.begin.options(num_cpus=1).remote(2, backend='nccl')",
+        "class A:\n    def f(self):\n        self.setup(backend='nccl')",
+        "settings = dict(backend='nccl')",
+        "settings = {'dist': {'backend': 'nccl'}}",
+        "Group(options=dict(backend='nccl'))",
+        "parser.add_argument('--backend', default='nccl')",
+        "def f(backend='nccl'):\n    Group(backend=backend)",
+        "class A:\n    backend: str = 'nccl'",
+        "backend = 'nccl'\nown(backend=backend)",
+        "x.backend = 'nccl'",
+    ],
+)
+def test_a_backend_that_torch_or_the_project_takes(line: str) -> None:
+    taken(line + "\n", after=line.replace("nccl", "hccl") + "\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Group(backend='nccl')",
+        "Group(comm_backend='nccl' if n else 'gloo')",
+        "make = functools.partial(Group, backend='nccl')",
+        "Group.remote(backend='nccl')",
+        "backend = 'nccl'\nGroup(backend=backend)",
+        "backend = 'nccl' if n else 'gloo'\nown(backend)\nGroup(backend=backend)",
+        "for backend in ('nccl', 'gloo'):\n    Group(backend=backend)",
+        "def f(x):\n    x.launch(backend='nccl')",  # no class of the project has it
+        "class A(Base):\n    def __init__(self):\n        super().__init__(backend='nccl')",
+        "collective.init_collective_group(2, 0, backend='nccl')",
+        "collective.init_collective_group(2, 0, 'nccl', 'group')",
+        "collective.create_collective_group([], 2, [0, 1], backend='nccl')",
+        "import ignite.distributed as idist\nwith idist.Parallel(backend='nccl') as run:\n    pass",
+    ],
+)
+def test_a_backend_that_another_package_takes_is_a_finding(line: str) -> None:
+    taken(line + "\n", "NPU302")
+
+
+def test_the_finding_names_the_taker_and_what_to_do() -> None:
+    (said,) = [each for each in migrate(f"{TAKERS}Group(backend='nccl')\n").findings if each.code == "NPU302"]
+    assert "somelib.Group is not known to hand it to torch.distributed" in said.message
+    source = f"{TAKERS}collective.init_collective_group(2, 0, backend='nccl')\n"
+    (said,) = [each for each in migrate(source).findings if each.code == "NPU302"]
+    assert "ray.util.collective does not know hccl" in said.message and "ray-ascend" in said.help
+
+
+def test_what_is_compared_with_a_variable_stays_beside_it() -> None:
+    taken("backend = 'nccl'\nif backend == 'nccl':\n    Group(backend=backend)\n", "NPU302")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "WeightTransferConfig(backend='nccl')",
+        "WeightTransferConfig('nccl')",
+        "backend = 'nccl'\nWeightTransferConfig(backend=backend)",
+        "LLM('m', weight_transfer_config={'backend': 'nccl'})",
+        "LLM('m', weight_transfer_config=dict(backend='nccl'))",
+        "kwargs = {'weight_transfer_config': {'backend': 'nccl', 'n': 1}}",
+        "cfg['weight_transfer_config']['backend'] = 'nccl'",
+        "args.weight_transfer_config.backend = 'nccl'",
+        "x = args.weight_transfer_config.get('backend') == 'nccl'",
+        "def f(weight_transfer_config={'backend': 'nccl'}):\n    pass",
+        "parser.add_argument('--weight-transfer-config', default={'backend': 'nccl'})",
+        "args = ['vllm', 'serve', 'm', '--weight-transfer-config', '{\"backend\": \"nccl\"}']",
+        "args = ['vllm', 'serve', 'm', '--weight-transfer-config', json.dumps({'backend': 'nccl'})]",
+        "args = ['python', 'train.py', '--weight-transfer-config.backend', 'nccl']",
+        "os.system('vllm serve m --weight-transfer-config \\'{\"backend\": \"nccl\"}\\'')",
+    ],
+)
+def test_a_backend_of_vllms_own_registry_stays_without_a_word(line: str) -> None:
+    taken(line + "\n")
+
+
+def test_a_command_with_both_kinds_of_backend() -> None:
+    command = "python train.py --weight-transfer-config {{\"backend\":\"nccl\"}} --backend {}"
+    line = f"subprocess.run('{command}', shell=True)\n"
+    head = "import subprocess\nimport torch.distributed as dist\nparser.add_argument('--backend')\n"
+    use = "dist.init_process_group(args.backend)\n"
+    check_rewrite(head + use + line.format("nccl"), head + use + line.format("hccl"))
+
+
+def test_a_file_seen_alone_does_not_know_whose_function_it_is() -> None:
+    source = "from helpers import own\nown(backend='nccl')\n"
+    facts = ProjectFacts()
+    result = migrate_source(source.encode(), "train.py", Settings(), facts)
+    assert not result.changed and [each.code for each in result.findings] == ["NPU302"]

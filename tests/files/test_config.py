@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness import record
+from tests.harness import reasons, record
 from transplt.base.finding import FileResult
 from transplt.base.settings import Settings, TorchTarget
 from transplt.engine.engine import index_source
@@ -123,6 +123,64 @@ NOTHING_TO_DO = [
 def test_yaml_that_stays_without_a_word(text: str) -> None:
     result = migrated(text, "conf/a.yaml")
     assert not result.changed and left(result) == []
+
+
+OWN_NAMES = [
+    ("a.yaml", "weight_transfer_config:\n  backend: nccl\n"),
+    ("a.yaml", "engine:\n  weight-transfer-config: {backend: nccl}\n"),
+    ("a.yaml", "engine:\n  weight_transfer_config: '{\"backend\": \"nccl\"}'\n"),
+    ("a.yaml", "_target_: vllm.config.WeightTransferConfig\nbackend: nccl\n"),
+    ("a.yaml", "overrides: [engine.weight_transfer_config.backend=nccl]\n"),
+    ("a.yaml", "args: [vllm, serve, m, --weight-transfer-config, '{\"backend\": \"nccl\"}']\n"),
+    ("a.yaml", "run: |\n  vllm serve m --weight-transfer-config '{\"backend\": \"nccl\"}'\n"),
+    ("a.json", '{"weight_transfer_config": {"backend": "nccl"}}'),
+    ("a.json", '{"args": ["serve", "--weight-transfer-config", "{\\"backend\\": \\"nccl\\"}"]}'),
+    ("a.toml", '[weight_transfer_config]\nbackend = "nccl"\n'),
+]
+
+
+@pytest.mark.parametrize("style", ["npu", "portable"])
+@pytest.mark.parametrize(("path", "text"), OWN_NAMES)
+def test_names_of_vllms_own_registry_stay_without_a_word(path: str, text: str, style: str) -> None:
+    code = CODE + "\n    dist.init_process_group(cfg.backend)\n    parser.add_argument('--backend', default='nccl')\n"
+    result = migrated(text, path, code, style=style)
+    assert not result.changed and {*left(result)} <= {"NPU512"}  # of the package vllm
+    assert list(reasons(result)) == ["a name of vLLM's own, on NPUs too"]
+
+
+BACKENDS = """
+    import torch.distributed as dist
+    from ray.util import collective
+    from somelib import Group
+    def own(backend): pass
+    collective.init_collective_group(1, 0, backend=cfg["ray_backend"])
+    Group(backend=cfg["backend"])
+    Group(**cfg["group"])
+    own(backend=cfg["own_backend"])
+    own(**cfg["own"])
+    dist.init_process_group(backend=cfg["dist_backend"])
+    dist.init_process_group(**cfg["dist"])
+    Group(backend=cfg["both_backend"])
+    dist.new_group(backend=cfg["both_backend"])
+"""
+
+
+@pytest.mark.parametrize(
+    "text", ["own_backend: nccl\n", "own:\n  backend: nccl\n", "dist_backend: nccl\n", "dist:\n  backend: nccl\n",
+             "_target_: accelerate.InitProcessGroupKwargs\nbackend: nccl\n"]
+)  # fmt: skip
+def test_a_backend_that_torch_or_the_project_takes(text: str) -> None:
+    result = migrated(text, "conf/a.yaml", BACKENDS)
+    assert result.data.decode() == text.replace("nccl", "hccl") and left(result) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["ray_backend: nccl\n", "backend: nccl\n", "group:\n  backend: nccl\n", "both_backend: nccl\n",
+             "_target_: ray.util.collective.init_collective_group\nbackend: nccl\n"]
+)  # fmt: skip
+def test_a_backend_that_another_package_takes(text: str) -> None:
+    result = migrated(text, "conf/a.yaml", BACKENDS)
+    assert not result.changed and left(result) == ["NPU821"]
 
 
 LEFT = [

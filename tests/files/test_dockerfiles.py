@@ -229,6 +229,8 @@ def test_what_is_said(text: str, code: str, help_: str) -> None:
         "ENV TORCH_CUDA_ARCH_LIST=8.0\nENV NVIDIA_DRIVER_CAPABILITIES=compute\n",  # nothing reads it: a remark
         "RUN apt-get install -y git\n",
         "RUN echo 1\n",
+        'CMD ["serve", "--weight-transfer-config", "{\\"backend\\": \\"nccl\\"}"]\n',  # vLLM's own name
+        "CMD serve --weight-transfer-config '{\"backend\": \"nccl\"}'\n",
     ],
 )
 def test_what_needs_nobody(text: str) -> None:

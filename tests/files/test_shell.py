@@ -199,6 +199,30 @@ def test_arguments_that_stay(text: str, expected: list[str]) -> None:
     assert codes(held(text, text)) == expected
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "vllm serve m --weight-transfer-config '{\"backend\": \"nccl\"}'\n",
+        "vllm serve m --weight-transfer-config='{\"backend\":\"nccl\"}' --port 80\n",
+        "vllm serve m \\\n  --weight-transfer-config \\\n  '{\"backend\": \"nccl\"}'\n",
+        "vllm serve m --weight-transfer-config.backend nccl\n",
+        "python train.py --weight_transfer_config '{\"backend\": \"nccl\"}'\n",
+        "python train.py engine.weight_transfer_config.backend=nccl\n",
+        "C='{\"backend\": \"nccl\"}'\nvllm serve m --weight-transfer-config \"$C\"\n",
+    ],
+)
+def test_a_name_of_vllms_own_registry_stays_without_a_word(text: str) -> None:
+    result = held(text, text)
+    assert {*codes(result)} <= {"NPU512"} and result.tokens.manual == 0  # of the package vllm
+
+
+def test_another_backend_on_the_same_line_is_spoken_of() -> None:
+    text = "vllm serve m --weight-transfer-config '{\"backend\": \"nccl\"}' --other nccl\n"
+    result = held(text, text)
+    (said,) = [each for each in result.findings if each.code == "NPU801"]
+    assert said.span.column == text.rindex("nccl") + 1 and "another library may look the name up" in said.help
+
+
 def test_without_its_project_no_option_is_known() -> None:
     text = "python train.py --device cuda --dist-backend nccl\n"
     assert codes(held(text, text, alone=True)) == ["NPU814", "NPU814"]

@@ -27,6 +27,7 @@ from transplt.files.addresses import names_no_cuda
 from transplt.files.kind import FileKind
 from transplt.files.line_advice import advise_on
 from transplt.files.native_text import block_comments, has_hash_comments, only_speaks_of_cuda, starts_a_container
+from transplt.rules.communication_backends import without_own_names
 from transplt.rules.reasons import CODE_COMMENT, named
 
 _TOKEN = re.compile(WORD.pattern, re.IGNORECASE)
@@ -195,9 +196,14 @@ def _rows(line: _Line, tokens: Iterable[tuple[_Range, Cause]]) -> Iterator[Token
 
 
 def _of_a_name(line: _Line, at: int, kind: FileKind) -> Cause | None:
-    """Why a word stays that is part of a name which merely holds it."""
-    stays = line.text[at : at + 6].lower() in _IN_NAMES and names_no_cuda(line.text, at, kind)
-    return Cause(TokenVerdict.IGNORED, reason="address") if stays else None
+    """Why a word stays that is part of a name which merely holds it, or a name of a library's own."""
+    if line.text[at : at + 6].lower() in _IN_NAMES and names_no_cuda(line.text, at, kind):
+        return Cause(TokenVerdict.IGNORED, reason="address")
+    if line.text[at : at + 4] == b"nccl" and len(line.text) <= _LONG_LINE_BYTES:
+        left, library = without_own_names(line.text.decode("latin-1"))
+        if library and left[at] == " ":
+            return Cause(TokenVerdict.IGNORED, reason="own-registry", detail=library)
+    return None
 
 
 def _inside(ranges: Sequence[_Range], at: int) -> bool:

@@ -17,6 +17,7 @@ import ast
 from typing import Literal, NamedTuple
 
 from transplt.flow.marks import BACKEND, DEVICE
+from transplt.rules.communication_backends import passed_on
 from transplt.syntax.names import Names
 
 By = Literal["any call", "method", "last name", "full name"]
@@ -117,6 +118,7 @@ ROWS = (
     Row("full name", "torch.distributed.distributed_c10d.init_process_group", 0, BACKEND),
     Row("full name", "torch.distributed.Backend", 0, BACKEND),
     Row("full name", "torch.distributed.is_backend_available", 0, BACKEND),
+    *(Row("full name" if callee else "any call", callee, argument, BACKEND) for callee, argument in passed_on()),
 )
 
 _Marks = dict[int | str, str]

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from transplt.flow.backend_takers import argument_of_a_package
 from transplt.flow.callees import ABSL_CALLS, OBJECTS, PARSER_CALLS
 from transplt.flow.key_facts import How, KeyRead, names_a_configuration
 from transplt.flow.marks import DEVICE_NAME, GENERIC, marks_by_name
@@ -169,6 +170,8 @@ class _Reading:
         root, path = self._chain(node)
         if (root, *path[:-1]) in (("os", "environ"), ("environ",)):
             yield self._found("variable", "", path[-1:], slot)
+        elif path and (taken := argument_of_a_package(self.slots, node)):
+            yield KeyRead("key", root, path, taken)
         elif path and (entry or names_a_configuration(root) or self._is_configuration(node)):
             yield self._found("key", root, path, slot)
 

@@ -52,7 +52,7 @@ _SHORT = 4000
 #: What is imported, by its first name. Of `import a, b` it is the first; wrappers import what they wrap by `from`.
 _IMPORTS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\.|[A-Za-z_]\w*)", re.M)
 #: A function of a file that is not parsed, what stands at the margin of one, and the parts of its parameters.
-_DEFINED = re.compile(rb"^([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)\(([^()]*\bdevice[^()]*)\)", re.M)
+_DEFINED = re.compile(rb"^([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)\(([^()]*(?:\bdevice|backend)[^()]*)\)", re.M)
 _HEADS = re.compile(rb"^(?:class[ \t]+(\w+)|[^\s#)\]}\"'])", re.M)
 _TEXTS_IN_IT = re.compile(rb"\"[^\"\n]*\"|'[^'\n]*'")
 _NOT_PLAIN = re.compile(rb"[\"'#{]")
@@ -161,14 +161,14 @@ def _parameters(slots: Slots) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def parameters_in_text(data: bytes, path: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """As `facts_of` says them, of a file that is not parsed: those of functions of the module, and of the methods of
-    its classes, that have a parameter called device.
+    its classes, that have a parameter called device or backend.
     """
     found = []
     heads: list[re.Match[bytes]] | None = None
     indents: dict[str, int] = {}
-    for match in _DEFINED.finditer(data) if b"device" in data else ():
+    for match in _DEFINED.finditer(data) if b"device" in data or b"backend" in data else ():
         names = _parameter_names(match.group(3))
-        if not any(DEVICE in marks_by_name(name) for name in names):
+        if not any(marks_by_name(name) for name in names):
             continue
         parts = [match.group(2).decode()]
         if match.group(1):

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from transplt.rules.communication_backends import OwnNames
+
 Path = tuple[int | str | None, ...]
 
 
@@ -31,6 +33,17 @@ class Place:
     kind: str
     detail: str = ""
     other: ast.expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taker:
+    """What takes a backend and is not known to hand it to torch.distributed: its name, as far as that is known.
+
+    `names`: what its library makes of the string, where a table says it.
+    """
+
+    called: str
+    names: OwnNames | None = None
 
 
 class Up(NamedTuple):

@@ -7,7 +7,7 @@ whatever it is called. A project that chooses between CUDA and the NPU by itself
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transplt.flow.callees import FOREIGN, OTHER_DEVICES, SIMULATOR_DEVICE
@@ -92,14 +92,15 @@ def variable(project: ProjectFacts, name: str) -> Reading:
 def argument(project: ProjectFacts, callee: str, keyword: str) -> Reading:
     """Of a keyword argument of a callee that a configuration names (`_target_: pkg.Model`, `!new:pkg.Model`)."""
     known = project.canonical(callee)
-    own = any(head in project.modules for head in _heads(known))
+    own = _is_own(project, known)
     return _agreed(project, [_parameter(f"p:{known}" if own else f"f:{callee}", keyword)])
 
 
-def _heads(name: str) -> Iterable[str]:
-    while name:
-        yield name
+def _is_own(project: ProjectFacts, name: str) -> bool:
+    """True for a name of the project, as it knows it."""
+    while name and name not in project.modules:
         name = name.rpartition(".")[0]
+    return bool(name)
 
 
 def _fit(read: KeyRead, path: tuple[str, ...]) -> int:
@@ -148,6 +149,10 @@ def _marks(project: ProjectFacts, read: KeyRead) -> frozenset[str]:
         return frozenset()
     kind, name = read.slot[:2], read.slot[2:]
     callee, _, keyword = name.rpartition(".")
+    if kind in ("f:", "p:") and project.known:  # the file alone did not know whose function it is
+        known = project.canonical(callee)
+        kind = "p:" if _is_own(project, known) else "f:"
+        read = _parameter(kind + (known if kind == "p:" else callee), keyword)._replace(marks=read.marks)
     if kind == "f:":  # an argument of somebody else's function
         root = callee.partition(".")[0]
         if root in FOREIGN or root in OTHER_DEVICES:

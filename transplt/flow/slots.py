@@ -20,7 +20,7 @@ from transplt.flow.components import Components
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.marks import DEVICE_NAME, DEVICE_WORD, GENERIC, marks_by_name
 from transplt.flow.own_names import OwnNames
-from transplt.flow.place import Place
+from transplt.flow.place import Place, Taker
 from transplt.syntax.asks import last_name, string_of
 from transplt.syntax.names import SELF, Names
 from transplt.syntax.scan import Scan
@@ -37,8 +37,9 @@ class Slots:
     """The slots of one file, and which of them share a value; transplt/flow/links.py makes it.
 
     `marks` and `members` belong to the slots that stand for a component. `held` are slots that hold a CUDA string
-    somewhere in this file. `places` keeps what `reached.places` found, by the id of the node. `complete`: the file has
-    been read to its end, so that answers may be kept.
+    somewhere in this file. `places` keeps what `reached.places` found, by the id of the node; `takers` who of
+    another package takes what a variable holds (backend_takers.py), by the id of its bindings. `complete`: the file
+    has been read to its end, so that answers may be kept.
     """
 
     scan: Scan
@@ -50,6 +51,7 @@ class Slots:
     members: dict[str, list[str]] = field(default_factory=dict)
     held: set[str] = field(default_factory=set)
     places: dict[int, list[Place]] = field(default_factory=dict)
+    takers: dict[int, Taker | None] = field(default_factory=dict)
     complete: bool = False
     libraries: frozenset[str] | None = None  # the imported packages with devices of their own, once somebody asked
     _known: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -61,6 +63,7 @@ class Slots:
         self.names, self.project = names, project
         self.own.join(names, project)
         self._known.clear()
+        self.takers.clear()
         self._by_bindings.clear()
         return self
 

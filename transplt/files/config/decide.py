@@ -19,6 +19,7 @@ from transplt.flow import read_as
 from transplt.flow.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING
 from transplt.flow.marks import BACKEND, DEVICE
 from transplt.flow.read_as import NOBODY, Reading
+from transplt.rules.communication_backends import OwnNames, own_names, own_names_below
 
 VALUE, UNREAD = "NPU820", "NPU821"
 #: A default of an interpolation (`${oc.env:DEVICE,cuda}`, `${DEVICE:-cuda}`), and an override (`train.device=cuda`).
@@ -62,7 +63,9 @@ def decide(document: Document, value: Value) -> Finds:
     if not WORD.search(value.text):
         return
     spelled = list(_spelled(value))
-    if spelled:
+    if (names := _names_of_a_library(value)) is not None:
+        yield Kept(value.whole, "own-registry", names.library)
+    elif spelled:
         if _chooses_a_file(value):
             yield Kept(value.whole, "own-string")
         elif edits:
@@ -80,6 +83,15 @@ def decide(document: Document, value: Value) -> Finds:
         yield from _options(document, value, edits)
     elif " " in value.text.strip():
         yield Kept(value.whole, "words")
+
+
+def _names_of_a_library(value: Value) -> OwnNames | None:
+    """What a library makes of a value that it looks up among names of its own, which are right on NPUs."""
+    override = _OVERRIDE.match(value.text)
+    keys = [value.before, override["key"] if override is not None else "", *(key for at in value.paths() for key in at)]
+    called = (own_names(callee, name) for callee, name in value.callees())
+    found = own_names_below(keys) or next(filter(None, called), None)
+    return found if found is not None and found.kept else None
 
 
 def _spelled(value: Value) -> Iterator[_Spelled]:

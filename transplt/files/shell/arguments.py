@@ -18,6 +18,7 @@ from transplt.files.shell.words import words_of
 from transplt.flow import read_as
 from transplt.flow.command_options import NEW, mark_of, named_after_cuda, options, path_of, reading_of, spells_cuda
 from transplt.flow.command_words import Started, Word, started
+from transplt.rules.communication_backends import own_names_below
 
 MOVED, PERHAPS = "NPU813", "NPU814"
 _HOLDS = re.compile(r"[\"']?\$(?:(\w+)|\{(\w+)(?:\[[@*]\])?\})[\"']?")
@@ -54,24 +55,31 @@ def argument_changes(script: Script, elsewhere: frozenset[int], reads: Reads) ->
     `elsewhere`: nodes (their ids) of which somebody else speaks.
     """
     for command in script.walk("command", but=elsewhere):
-        program = started(words_of(script, command))
-        if program is None:
-            continue
-        for option, word, value, _ in options(program.arguments):
+        words = words_of(script, command)
+        program = started(words)
+        path = path_of(script.document.project, script.document.path, program) if program is not None else ""
+        for option, word, value, _ in options(words[1:] if program is None else program.arguments):
+            names = own_names_below([option or ""]) if program is None else None
+            if program is None and names is None:
+                continue
             if (match := _HOLDS.fullmatch(value)) is not None and word.node is not None:
-                path = path_of(script.document.project, script.document.path, program)
                 reads.by_name.setdefault(match[1] or match[2], []).append((option, path))
                 reads.nodes |= {node.id for node in script.walk("variable_name", below=word.node)}
-        yield from program_changes(script.document, program, script.sound(command))
+            elif names is not None:
+                yield Kept(word.extent, "own-registry", names.library)
+        if program is not None:
+            yield from program_changes(script.document, program, script.sound(command))
 
 
 def program_changes(document: Document, program: Started, sound: bool = True) -> Finds:
     """What becomes of the words that a program is started with, whoever starts it."""
     path = path_of(document.project, document.path, program)
-    for option, _, value, start in options(program.arguments):
+    for option, word, value, start in options(program.arguments):
         if (default := DEFAULT.fullmatch(value)) is not None:
             start, value = start + len(value[: default.start(1)].encode()), default[1]
-        if option is not None and spells_cuda(value):
+        if (names := own_names_below([option or ""])) is not None:
+            yield Kept(word.extent, "own-registry", names.library)
+        elif option is not None and spells_cuda(value):
             yield from changed(Place(option, value, start, reading_of(document.project, option, path), sound))
     yield from option_names(program.arguments)
 

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from tree_sitter import Node
 
 from transplt.base.text.cuda_words import mentions_cuda
-from transplt.edits.edit import Finds
+from transplt.edits.edit import Finds, Kept
 from transplt.files.shell.arguments import DEFAULT, Place, Reads, changed, option_names
 from transplt.files.shell.script import Script
 from transplt.files.shell.texts import is_printed
 from transplt.flow import read_as
 from transplt.flow.command_options import mark_of, options, reading_of, spells_cuda
 from transplt.flow.command_words import split
+from transplt.rules.communication_backends import own_names_below
 
 #: What keeps a text in double quotes from being read as a list of options by its words.
 _NO_LIST = re.compile(r"\$\(|`|\\(?!\n)")
@@ -47,6 +48,10 @@ def held_changes(script: Script, elsewhere: frozenset[int], reads: Reads) -> Fin
         compared = _compared(script, name, unread)
         environment = read_as.variable(script.document.project, name)
         group = f"value of {name}"
+        own = [own_names_below([option or ""]) for option, _ in uses]
+        if own and (names := own[0]) is not None and all(own) and not unread:
+            yield from (Kept((at, at + len(text.encode())), "own-registry", names.library) for text, at, _ in values)
+            continue
         moved = False
         whole = _whole(script, uses, environment) if any(spells_cuda(text) for text, _, _ in values) else environment
         for text, start, sound in values:

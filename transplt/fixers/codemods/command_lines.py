@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from transplt.base.finding import Effort
+from transplt.base.text.cuda_words import mentions_cuda
 from transplt.base.text.lexer import one_plain_literal
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
@@ -20,6 +21,7 @@ from transplt.flow.command_options import NEW, mark_of, options, path_of, readin
 from transplt.flow.command_words import Word, started
 from transplt.flow.device_strings import whole_value
 from transplt.flow.read_as import Reading
+from transplt.rules.communication_backends import own_names_below, without_own_names
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import parent
 from transplt.trees.literals import in_literals, words_in_literal
@@ -153,6 +155,11 @@ def _text(work: Work, outer: ast.expr, certain: bool) -> Finds:
         yield _asked(work, outer, next((each for each in given if not each.takes), given[0]))
         return
     named = ", ".join(f"{old} -> {new}" for old, new in pairs)
+    left, library = without_own_names(whole_value(outer))
+    for old, new in pairs:
+        left = _whole(old).sub(new.replace("\\", r"\\"), left)
+    if library and not mentions_cuda(left.lower().encode()):
+        yield work.keep(outer, "own-registry", library)
     yield Edit(outer, fixer.code, f"a command gives its program a device or a backend: {named}", swapped(pairs),
                api=given[0].option, writes_npu=_parted(outer) is not None and not runs(work, outer))  # fmt: skip
 
@@ -180,7 +187,7 @@ def _given_in(work: Work, text: str) -> Iterator[_Given]:
         path = work.scan.path if program is None else path_of(work.project, work.scan.path, program)
         utf8 = shell.encode()
         for option, word, value, start in options(words if program is None else program.arguments):
-            if option is None or not mark_of(value):
+            if option is None or not mark_of(value) or own_names_below([option]) is not None:
                 continue
             before = [each.extent[0] for each in words if each.source == option and each.extent[1] <= word.extent[0]]
             begin = word.extent[0] if "=" in word.source else before[-1] if before else start
@@ -220,7 +227,7 @@ def _list(work: Work, display: ast.List | ast.Tuple) -> Finds:
     run = runs(work, display)
     certain = bool(program is not None and path) or _is_arguments(work, display) or run
     for option, word, value, _ in options(words if program is None else program.arguments):
-        if option is None or not mark_of(value):
+        if option is None or not mark_of(value) or own_names_below([option]) is not None:
             continue
         node = word.node
         reading = Reading() if run and program is None else reading_of(work.project, option, path)

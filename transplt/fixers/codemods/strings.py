@@ -12,11 +12,12 @@ from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.cuda_text import explain
+from transplt.flow.backend_takers import looked_up_by, taker_of
 from transplt.flow.callees import NEEDS_A_CARD, OTHER_DEVICES, SIMULATORS
 from transplt.flow.device_or_backend import verdict
 from transplt.flow.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING, whole_value
 from transplt.flow.marks import BACKEND, DEVICE
-from transplt.flow.place import Place
+from transplt.flow.place import Place, Taker
 from transplt.flow.reached import places
 from transplt.flow.shown import only_shown
 from transplt.flow.slots import Slots
@@ -44,6 +45,8 @@ def strings_of_the_file(work: Work, tree: ast.Module) -> Finds:
         value = whole_value(outer)
         if _beside_the_accelerator(work, outer):
             yield work.keep(outer, "both")
+        elif "nccl" in value and (library := looked_up_by(outer, value)):
+            yield work.keep(outer, "own-registry", library)
         elif DEVICE_STRING.fullmatch(value):
             yield from _decide(work, slots, outer, value, DEVICE)
         elif value in BACKEND_STRINGS or (BACKENDS_STRING.fullmatch(value) and "nccl" in value):
@@ -66,6 +69,9 @@ def _beside_the_accelerator(work: Work, node: ast.expr) -> bool:
 
 
 def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -> Finds:
+    if wanted == BACKEND and (taker := taker_of(slots, node)) is not None:
+        yield from _of_another_package(work, node, value, taker)
+        return
     found = places(slots, node)
     meant = verdict(slots, found, wanted)
     if meant != wanted and value.isupper() and wanted == BACKEND:
@@ -138,6 +144,39 @@ def _of_another(work: Work, node: ast.expr, value: str, library: str) -> Note:
     )
 
 
+def _of_another_package(work: Work, node: ast.expr, value: str, taker: Taker) -> Finds:
+    """A backend that something else than torch.distributed takes: right as it is, or a matter for people."""
+    names = taker.names
+    if names is not None and names.kept:
+        yield work.keep(node, "own-registry", names.library)
+    elif _is_asked_for(work, "NPU302", node):
+        yield from _replace_as_planned(work, node, value, BACKEND)
+    else:
+        said = names.message if names is not None else f"{taker.called} is not known to hand it to torch.distributed"
+        help_ = "write hccl if it does hand it on; leave it if it is a name of its own, and see what that is on NPUs"
+        yield work.note(
+            node,
+            "NPU302",
+            f"the string {value!r} is given to another package: {said}",
+            details=(("in question", "backend"),),
+            help=names.help if names is not None else help_,
+        )
+
+
+def _is_asked_for(work: Work, code: str, node: ast.expr) -> bool:
+    """True for a string in question that a plan says is the NPU's."""
+    return work.settings.decided is not None and work.choice(code, node) == IN_QUESTION[code]
+
+
+def _replace_as_planned(work: Work, node: ast.expr, value: str, wanted: str) -> Finds:
+    decided = work.settings.decided
+    assert decided is not None
+    pairs = (("cuda", "npu"),) if wanted == DEVICE else (("nccl", "hccl"), ("cuda", "npu"))
+    what = "device" if wanted == DEVICE else "backend"
+    kept = tuple(pair for pair in pairs if pair[0] in value)
+    yield from _replace(work, node, "NPU203" if wanted == DEVICE else "NPU302", f"{what} {value!r}", kept, decided.plan)
+
+
 def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
     for old, new in pairs:
         text = text.replace(old, new)
@@ -181,10 +220,8 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Place
         )
     elif wanted == DEVICE and not value.islower():
         yield work.keep(node, "no-device")
-    elif (decided := work.settings.decided) is not None and work.choice(code, node) == IN_QUESTION[code]:
-        pairs = (("cuda", "npu"),) if wanted == DEVICE else (("nccl", "hccl"), ("cuda", "npu"))
-        kept = tuple(pair for pair in pairs if pair[0] in value)
-        yield from _replace(work, node, code, f"{what} {value!r}", kept, decided.plan)
+    elif _is_asked_for(work, code, node):
+        yield from _replace_as_planned(work, node, value, wanted)
     elif _is_searched(node):
         yield work.keep(node, "pattern")
     elif _is_never_read(work, node):

@@ -1,0 +1,85 @@
+"""Who is given the name of a backend of communication: rules/support/communication_backends.json."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from transplt.rules.tables import read_table
+
+TABLE = "support/communication_backends.json"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnNames:
+    """What a library makes of a backend that it looks up among names of its own.
+
+    `kept`: nccl is right on NPUs; otherwise `message` says what is wrong with it, and `help` what to do.
+    """
+
+    library: str
+    kept: bool
+    message: str
+    help: str
+
+
+def passed_on() -> Iterator[tuple[str, int | str]]:
+    """The arguments that reach torch.distributed: (full name of the callee, position or keyword).
+
+    The callee is empty where any call passes the keyword on.
+    """
+    for row in read_table(TABLE)["passed_on"]:
+        for callee in row.get("callees", ("",)):
+            yield from ((callee, argument) for argument in row["arguments"])
+
+
+def own_names(callee: str, argument: int | str) -> OwnNames | None:
+    """What the library of a callee (its full name) makes of an argument; None where no row knows it."""
+    return _own()[0].get((callee, argument))
+
+
+def own_names_below(keys: Iterable[str]) -> OwnNames | None:
+    """What a library makes of a value below one of some keys: settings, arguments or options, dotted or not."""
+    below = _own()[1]
+    parts = (part for each in keys for part in re.split(r"[./]", each.lstrip("-+").lower().replace("-", "_")))
+    return next((below[part] for part in parts if part in below), None)
+
+
+def without_own_names(text: str) -> tuple[str, str]:
+    """A text with blanks in place of options and keys whose values a library looks up among names of its own, and that
+    library; empty where there is none. `vllm serve m --weight-transfer-config '{"backend": "nccl"}'`
+    """
+    library = ""
+    for pattern, names in _written():
+        text, count = pattern.subn(lambda match: " " * len(match.group()), text)
+        library = names.library if count else library
+    return text, library
+
+
+@cache
+def _written() -> tuple[tuple[re.Pattern[str], OwnNames], ...]:
+    """How a value stands behind a key: as one word, or as a mapping that may be quoted, in a string of JSON too."""
+    return tuple(
+        (
+            re.compile(
+                rf"(?<!\w){key.replace('_', '[-_]')}(?:\.\w+)?\\?[\"']?(?:[ \t]*[=,:][ \t]*|[ \t]+)(?:\\?[\"'])*"
+                r"(?:\{[^{}\n]*\}|[\w.-]+)"
+            ),
+            names,
+        )
+        for key, names in _own()[1].items()
+        if names.kept
+    )
+
+
+@cache
+def _own() -> tuple[dict[tuple[str, int | str], OwnNames], dict[str, OwnNames]]:
+    callees: dict[tuple[str, int | str], OwnNames] = {}
+    keys: dict[str, OwnNames] = {}
+    for row in read_table(TABLE)["own"]:
+        names = OwnNames(row["library"], row.get("kept", False), row.get("message", ""), row.get("help", ""))
+        callees.update({(callee, argument): names for callee in row["callees"] for argument in row["arguments"]})
+        keys.update(dict.fromkeys(row.get("keys", ()), names))
+    return callees, keys
