@@ -311,3 +311,33 @@ def test_what_is_written_runs(project: Path, tmp_path: Path) -> None:
         command, cwd=out, env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True, check=False
     )
     assert "torch.Size([4, 2]) OneCardDataParallel ['module.weight', 'module.bias']" in done.stdout, done.stderr
+
+
+def test_everybody_finds_it(tmp_path: Path) -> None:
+    """Scripts in the package and outside, a test, and whoever imports the package and none of these."""
+    wraps = NET.replace("wrap(net)", "wrap(net=None)")
+    files = {
+        "proj/pkg/__init__.py": "",
+        "proj/pkg/net.py": wraps,
+        "proj/pkg/more.py": wraps,
+        "proj/pkg/train.py": "import net\n\nnet.wrap()\n",
+        "proj/tools/train.py": "import torch\nimport pkg.more\nfrom pkg.net import wrap\n\n"
+        "wrap(torch.nn.DataParallel(1))\n",
+        "proj/tests/test_net.py": "from pkg.net import wrap\n\nwrap()\n",
+        "libs/torch/__init__.py": "from torch import nn\n",
+        "libs/torch/nn.py": "class Module:\n    pass\n\n\n"
+        "class DataParallel:\n    def __init__(self, *given):\n        pass\n",
+        "libs/torch_npu.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    out = migrated(tmp_path / "proj", tmp_path / "out")
+    written = sorted(path.relative_to(out).as_posix() for path in out.rglob("npu_port.py"))
+    assert written == ["npu_port.py", "pkg/npu_port.py", "tools/npu_port.py"]
+    ways = (["pkg/train.py"], ["tools/train.py"], ["tests/test_net.py"], ["-c", "import pkg.net, pkg.more"])
+    for way in ways:
+        alone = [str(tmp_path / "libs")] + [str(out)] * (way != ["pkg/train.py"])
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(alone), "PYTHONSAFEPATH": ""}
+        done = subprocess.run([sys.executable, *way], cwd=out, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (way, done.stderr)

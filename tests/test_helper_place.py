@@ -164,7 +164,7 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
             "recipes/a/train.py": "from pkg.net import wrap\nfrom prepare import prepare\nwrap(1)\n",
             "recipes/a/prepare.py": "",
         },
-        {"pkg/net.py": ("pkg/npu_port.py", "import npu_port")},
+        {"pkg/net.py": ("pkg/npu_port.py, npu_port.py", "import npu_port")},
     ),
     "tests are no scripts": (
         {
@@ -190,6 +190,97 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
     "but not where the folder is a package itself": (
         {"__init__.py": "", "net.py": WRAPS},
         {"net.py": ("", NOT_THERE)},
+    ),
+    "a package that somebody outside imports, and a script in it imports flat": (
+        {
+            "pkg/__init__.py": "",
+            "pkg/net.py": WRAPS,
+            "pkg/more.py": WRAPS,
+            "pkg/train.py": f"import net\n{STARTS}",
+            "tools/train.py": "from pkg.net import wrap\nimport pkg.more\nwrap(1)\n",
+        },
+        {
+            "pkg/train.py": ("pkg/npu_port.py", "import npu_port"),
+            "pkg/net.py": ("pkg/npu_port.py, npu_port.py", "import npu_port"),
+            "pkg/more.py": ("pkg/npu_port.py", "from . import npu_port"),
+        },
+    ),
+    "a package whose tests import it, and a script in it imports flat": (
+        {
+            "pkg/__init__.py": "",
+            "pkg/net.py": WRAPS,
+            "pkg/train.py": f"import net\n{STARTS}",
+            "tests/test_net.py": "from pkg.net import wrap\n",
+        },
+        {
+            "pkg/train.py": ("pkg/npu_port.py", "import npu_port"),
+            "pkg/net.py": ("pkg/npu_port.py, npu_port.py", "import npu_port"),
+        },
+    ),
+    "a module that is imported with its package or without, as well as it goes": (
+        {
+            "pkg/__init__.py": "",
+            "pkg/net.py": WRAPS,
+            "pkg/train.py": f"try:\n    from .net import wrap\nexcept ImportError:\n    from net import wrap\n{STARTS}",
+            "demo/show.py": "import pkg.train\n",
+        },
+        {"pkg/net.py": ("pkg/npu_port.py, npu_port.py", "import npu_port")},
+    ),
+    "a package with scripts that name it in full": (
+        {
+            "pkg/__init__.py": "",
+            "pkg/net.py": WRAPS,
+            "pkg/train.py": f"from pkg.net import wrap\n{STARTS}{GUARD}",
+        },
+        {
+            "pkg/train.py": ("pkg/npu_port.py", "from pkg import npu_port"),
+            "pkg/net.py": ("pkg/npu_port.py", "from . import npu_port"),
+        },
+    ),
+    "a script of a folder with __init__.py that imports flat, and its test": (
+        {
+            "scripts/__init__.py": "",
+            "scripts/average.py": f"import inputs\n{STARTS}{GUARD}",
+            "scripts/inputs.py": "",
+            "tests/test_average.py": "from scripts.average import main\n",
+        },
+        {"scripts/average.py": ("scripts/npu_port.py, npu_port.py", "import npu_port")},
+    ),
+    "a module of a package that is found by its name alone": (
+        {
+            "run.py": "import importlib\nimport models.base\nimportlib.import_module(name)\n",
+            "models/__init__.py": "",
+            "models/base.py": "",
+            "models/plugin.py": f"from layers.attention import full\n{WRAPS}",
+            "models/other.py": f"import models.base\n{WRAPS}",
+            "layers/__init__.py": "",
+            "layers/attention.py": "import models.base\n",
+            "tools/draw.py": "import layers.attention\nimport neighbour\n",
+            "tools/show.py": "import neighbour\n",
+            "tools/neighbour.py": "",
+        },
+        {
+            "models/plugin.py": ("models/npu_port.py", "from . import npu_port"),
+            "models/other.py": ("models/npu_port.py", "from models import npu_port"),
+        },
+    ),
+    "a package where a folder is on the path of scripts elsewhere": (
+        {
+            "src/pkg/__init__.py": "from .core import net\n",
+            "src/pkg/core/__init__.py": "",
+            "src/pkg/core/net.py": WRAPS,
+            "src/pkg/tools.py": f"import pkg.core.net\n{WRAPS}{GUARD}",
+            "run/one.py": "import sys\nsys.path.append('src/pkg')\nfrom core import net\nnet.wrap(1)\n",
+            "run/two.py": "from pkg import net\nnet.wrap(1)\n",
+        },
+        {
+            "src/pkg/core/net.py": ("src/pkg/core/npu_port.py", "from . import npu_port"),
+            "src/pkg/tools.py": ("src/pkg/npu_port.py", "from pkg import npu_port"),
+        },
+    ),
+    "files that import one another and nobody starts": (
+        {"pkg/__init__.py": "", "pkg/a.py": f"import b\n{WRAPS}", "pkg/b.py": "import a\n"},
+        {"pkg/a.py": ("", NOT_THERE)},
     ),
     "nobody says how a module is found": (
         {"models/net.py": WRAPS},
@@ -243,7 +334,7 @@ def test_where_it_goes(name: str, path: str) -> None:
     files, wanted = LAYOUTS[name]
     where, line = wanted[path]
     found = place_of(project_of(files), path, starts=files[path] == STARTS or GUARD in files[path])
-    assert (found.paths[0] if found else "") == where
+    assert (", ".join(found.paths) if found else "") == where
     assert imported(files, path) == line
 
 

@@ -12,17 +12,19 @@ from transplt.flow.facts import ProjectFacts
 from transplt.flow.helper_place import NAME, Place, place_of, program_of
 
 
-def used_of_helper(data: bytes, path: str, settings: Settings, project: ProjectFacts | None) -> HelperUse | None:
+def used_of_helper(
+    data: bytes, path: str, settings: Settings, project: ProjectFacts | None, *, before: bytes
+) -> HelperUse | None:
     """The functions that a file calls, and where the module is to be written for it; None where it calls none, or the
-    project has the module.
+    project has the module. `before`: what the file was when its edits were worked out.
     """
     if not settings.helper_file or project is None or not path.endswith(".py") or NAME.encode() not in data:
         return None
     try:
-        tree = ast.parse(data)
+        tree, original = ast.parse(data), ast.parse(before)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    place = place_of(project, path, starts=starts_something(tree), entry=settings.entry)
+    place = place_of(project, path, starts=starts_something(original), entry=settings.entry)
     if place is None or place.there is not None:
         return None
     names = _called(tree, place)

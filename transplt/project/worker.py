@@ -174,7 +174,7 @@ def read_and_migrate(worker: FileWorker[Any], entry: Entry) -> MigratedFile:
         data = worker.read(entry)
     if entry.is_python:
         result = _migrated(worker, entry.path, data)
-        helper = used_of_helper(result.data, entry.path, worker.settings, worker.project)
+        helper = used_of_helper(result.data, entry.path, worker.settings, worker.project, before=data)
         return MigratedFile(entry, FileKind.PYTHON, data, result, helper=helper)
     return _looked_through(worker, entry, data)
 

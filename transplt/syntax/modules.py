@@ -38,10 +38,17 @@ def absolute(path: str, level: int, module: str) -> str:
 
 def outermost_package(path: str, files: Container[str]) -> str:
     """The folder of the outermost package that holds a file, among all `files`; empty where its folder is none."""
-    top, folder = "", posixpath.dirname(path)
+    return next(iter(packages_of(path, files)), "")
+
+
+def packages_of(path: str, files: Container[str]) -> list[str]:
+    """The folders of the packages that hold a file, the outermost first."""
+    found: list[str] = []
+    folder = posixpath.dirname(path)
     while folder and f"{folder}/__init__.py" in files:
-        top, folder = folder, posixpath.dirname(folder)
-    return top
+        found.insert(0, folder)
+        folder = posixpath.dirname(folder)
+    return found
 
 
 def imported_names(path: str, nodes: Iterable[ast.Import | ast.ImportFrom]) -> tuple[str, ...]:
