@@ -31,8 +31,8 @@ def with_rows(places: Set[int], key: Callable[[str], str], texts: Mapping[int, s
     return transform
 
 
-def with_twin(old: str, new: str) -> Transform:
-    """Put a second text behind each element of a display that is the first one, both as they are spelled."""
+def with_twin(old: str, *new: str) -> Transform:
+    """Put other texts behind each element of a display that is the first one, all as they are spelled."""
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
         if not isinstance(node, (cst.List, cst.Tuple, cst.Set)):
@@ -44,7 +44,8 @@ def with_twin(old: str, new: str) -> Transform:
                 comma = element.comma if isinstance(element.comma, cst.Comma) else None
                 between = comma or cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
                 elements.append(element.with_changes(comma=between))
-                elements.append(element.with_changes(value=cst.SimpleString(new)))
+                elements += [element.with_changes(value=cst.SimpleString(each), comma=between) for each in new[:-1]]
+                elements.append(element.with_changes(value=cst.SimpleString(new[-1])))
             else:
                 elements.append(element)
         if len(elements) == len(display.elements):

@@ -17,7 +17,10 @@ from transplt.program.share_sums import SharedFile
 from transplt.program.start import Start
 from transplt.program.training import Training
 from transplt.program.wraps import Wrap
+from transplt.rules.torch_callables import full_names
+from transplt.syntax.scan import parent
 
+_OURS = full_names("distributes")
 #: The code of what a person has to do unless a page of its own speaks of it.
 LEFT = "NPU332"
 
@@ -93,8 +96,20 @@ class Bench(Writer):
 
     @property
     def parallel(self) -> str:
-        """The name of DistributedDataParallel in this file."""
-        return self.object("torch.nn.parallel", "DistributedDataParallel")
+        """A name for torch's DistributedDataParallel that means it everywhere in this file; it is imported if need be.
+
+        What is imported under a condition or in a function is not there elsewhere, and what the file calls by the name
+        itself may be a class of its own, or of apex.
+        """
+        scan, name = self.work.scan, "DistributedDataParallel"
+        for local, bindings in sorted(scan.root.bindings.items()):
+            imported = bindings[0].target in _OURS and isinstance(parent(bindings[0].node), ast.Module)
+            if imported and sum(len(scope.bindings.get(local, ())) for scope in scan.scopes.values()) == 1:
+                return local
+        if scan.binds(name):
+            return f"{self.torch}.nn.parallel.{name}"
+        self.imports(f"from torch.nn.parallel import {name}")
+        return name
 
 
 def put_on_bench(

@@ -8,6 +8,7 @@ from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.fixers.distributed.asked import claim_asked
 from transplt.fixers.distributed.bench import LEFT, hand_over, put_on_bench
 from transplt.fixers.distributed.devices import claim
 from transplt.fixers.distributed.verdict import Refusal, Verdict, judge
@@ -61,6 +62,8 @@ def first_look(work: Work, tree: ast.Module) -> Finds:
     bench = put_on_bench(work, own, start, models, {} if verdict.averaging else wraps, verdict)
     claim(bench)
     claim_data_parallel(bench)
+    if not verdict.averaging:  # nothing is wrapped then
+        claim_asked(bench)
     yield from hand_over(bench)
 
 

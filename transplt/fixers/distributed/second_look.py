@@ -18,7 +18,7 @@ from transplt.fixers.distributed.mathematics import remark_mathematics
 from transplt.fixers.distributed.process_group import write_start
 from transplt.fixers.distributed.seeds import write_own_draws
 from transplt.fixers.distributed.waits import write_clocks
-from transplt.fixers.distributed.wrapping import write_asked, write_models
+from transplt.fixers.distributed.wrapping import write_models
 
 fixer = Fixer(__name__, code="NPU333", theme="distributed")
 
@@ -31,7 +31,6 @@ def second_look(work: Work, _: ast.Module) -> Finds:
         return
     write_start(bench)
     write_devices(bench)
-    write_asked(bench)
     effects = Effects(bench)
     if bench.verdict.averaging:
         write_averages(bench)

@@ -6,7 +6,6 @@ import ast
 
 from transplt.fixers.distributed.bare import write_bare, write_renewed
 from transplt.fixers.distributed.bench import Bench
-from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.models import is_optimizer
 from transplt.program.wraps import Wrap, buffers_apart
 from transplt.syntax.asks import block_of, call_of, last_name
@@ -125,16 +124,3 @@ def _write_wrap(bench: Bench, wrap: Wrap) -> None:
     text = f"{wrap.name} = {bench.call('wrap')}({wrap.name}{options})"
     why = ", a layer of which a forward pass may leave out" if "unused" in options else ""
     bench.after(wrap.after, [text], "NPU336", f"{wrap.name} in DistributedDataParallel{why}")
-
-
-def write_asked(bench: Bench) -> None:
-    """`isinstance(model, nn.DataParallel)` asks for the wrapper that there is now."""
-    scan = bench.file.scan
-    nodes: list[ast.expr] = [*scan.attributes.get("DataParallel", ()), *scan.names.get("DataParallel", ())]
-    for node in nodes:
-        above = parent(node)
-        call = parent(above) if isinstance(above, ast.Tuple) else above
-        asked = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "isinstance"
-        if asked and bench.file.names.qualified(node) in DATA_PARALLEL:
-            bench.work.taken.discard(id(node))
-            bench.change(node, "NPU336", "the wrapper is DistributedDataParallel", bench.parallel)
