@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
+from transplt.base.settings import Settings
+from transplt.engine.engine import migrate_source
+from transplt.flow.facts import ProjectFacts
 
 
 @pattern("P23", "P33", "P36")
@@ -439,3 +444,99 @@ def test_kernels_of_deepspeed_for_cuda_alone(line: str) -> None:
 @pytest.mark.parametrize("line", ["from deepspeed.ops.adam import DeepSpeedCPUAdam", "import deepspeed"])
 def test_what_deepspeed_has_for_npus(line: str) -> None:
     check_noop(f"{line}\n")
+
+
+# --- trees that are the library --------------------------------------------------------------------------------------
+
+#: An accelerate from before 0.21, whose files import each other as its users do.
+OLD_ACCELERATE = {
+    "accelerate/__init__.py": "from .utils import DistributedType, is_cuda_available\n",
+    "accelerate/utils/__init__.py": """
+        from .dataclasses import DistributedType
+        from .imports import is_cuda_available
+        """,
+    "accelerate/utils/dataclasses.py": """
+        import enum
+
+        class DistributedType(str, enum.Enum):
+            NO = "NO"
+            MULTI_GPU = "MULTI_GPU"
+        """,
+    "accelerate/utils/imports.py": "import torch\ndef is_cuda_available():\n    return torch.cuda.is_available()\n",
+}
+NEW_MEMBER = OLD_ACCELERATE["accelerate/utils/dataclasses.py"] + '    MULTI_NPU: str = "MULTI_NPU"\n'
+USES_ACCELERATE = [
+    ("accelerate/state.py", "from .utils import DistributedType\nx = DistributedType.MULTI_GPU\n"),
+    ("accelerate/state.py", "from .utils.dataclasses import DistributedType as D\nx = D.MULTI_GPU\n"),
+    ("tests/test_state.py", "from accelerate import DistributedType\nx = DistributedType.MULTI_GPU\n"),
+    ("tests/test_state.py", "import accelerate\nx = accelerate.DistributedType.MULTI_GPU\n"),
+    ("tests/test_state.py", "x = state.distributed_type == 'MULTI_GPU'\n"),
+]
+
+
+def in_sources(files: dict[str, str]) -> dict[str, str]:
+    """The same tree with its package in `src`."""
+    return {f"src/{path}" if path.startswith("accelerate") else path: text for path, text in files.items()}
+
+
+@pytest.mark.parametrize("folder", [dict, in_sources])
+@pytest.mark.parametrize(("path", "source"), USES_ACCELERATE)
+def test_a_name_that_the_sources_of_the_library_do_not_have(path: str, source: str, folder: Any) -> None:
+    files = folder({path: source, **OLD_ACCELERATE})
+    path = next(each for each in files if each.endswith(path))
+    check_noop(files.pop(path), path=path, files=files)
+
+
+@pytest.mark.parametrize(("path", "source"), USES_ACCELERATE)
+def test_a_name_that_the_sources_of_the_library_have(path: str, source: str) -> None:
+    files = {**OLD_ACCELERATE, "accelerate/utils/dataclasses.py": NEW_MEMBER}
+    check_rewrite(source, source.replace("MULTI_GPU", "MULTI_NPU"), path=path, files=files)
+
+
+def test_a_file_of_the_library_seen_alone() -> None:
+    """A relative import leads into the package itself, and nobody knows what that has."""
+    source = "from .utils import DistributedType\nx = DistributedType.MULTI_GPU\n"
+    result = migrate_source(source.encode(), "accelerate/state.py", Settings(), ProjectFacts())
+    assert not result.changed
+
+
+@pytest.mark.parametrize(
+    ("files", "source"),
+    [
+        (OLD_ACCELERATE, "from accelerate.utils import is_cuda_available\nx = is_cuda_available()\n"),
+        ({"src/transformers/utils/import_utils.py": "def is_torch_cuda_available():\n    return True\n"},
+         "from transformers.utils.import_utils import is_torch_cuda_available\nx = is_torch_cuda_available()\n"),
+        ({"mmcv/parallel/__init__.py": "from .distributed import MMDistributedDataParallel\n",
+          "mmcv/parallel/distributed.py": "class MMDistributedDataParallel(Base):\n    pass\n"},
+         "from mmcv.parallel import MMDistributedDataParallel\nm = MMDistributedDataParallel(net)\n"),
+        ({"mmengine/device/utils.py": "def is_cuda_available() -> bool:\n    return True\n"},
+         "import mmengine.device.utils as u\nx = u.is_cuda_available()\n"),
+        # a class of the project's own, of that name or with such a member
+        ({"kinds.py": "class DistributedType:\n    MULTI_GPU = 'MULTI_GPU'\n"},
+         "from kinds import DistributedType\nx = s.distributed_type == 'MULTI_GPU' or DistributedType.MULTI_GPU\n"),
+    ],
+)  # fmt: skip
+def test_what_a_tree_defines_itself_keeps_its_name(files: dict[str, str], source: str) -> None:
+    check_noop(source, path="tests/test_it.py", files=files)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"scripts/accelerate.py": "print('starts it')\n"},  # a script that is called so
+        {"trainers/accelerate.py": "def begin():\n    MULTI = 1\n"},
+        {"kinds.py": "x = dict(MULTI_GPU=1)\ny = DistributedType.MULTI_GPU\n"},  # it defines nothing
+    ],
+)
+def test_users_of_an_installed_library(files: dict[str, str]) -> None:
+    source = "from accelerate import DistributedType as D\nx = D.MULTI_GPU\ny = s.distributed_type == 'MULTI_GPU'\n"
+    check_rewrite(source, source.replace("MULTI_GPU", "MULTI_NPU"), files=files)
+
+
+def test_similar_optimizers_in_the_tree_of_their_library() -> None:
+    source = "from bitsandbytes.optim import AdamW8bit\nopt = AdamW8bit(model.parameters(), lr=1e-3)\n"
+    own = {"bitsandbytes/optim/__init__.py": "from .adamw import AdamW8bit\n",
+           "bitsandbytes/optim/adamw.py": "class AdamW8bit(Base):\n    pass\n"}  # fmt: skip
+    assert migrate(source, similar=True).changed
+    assert not migrate(source, path="tests/test_optim.py", files=own, similar=True).changed

@@ -183,6 +183,14 @@ def test_a_backend_that_another_package_takes(text: str) -> None:
     assert not result.changed and left(result) == ["NPU821"]
 
 
+@pytest.mark.parametrize("member", ["", "    MULTI_NPU = 'MULTI_NPU'\n"])
+def test_a_word_of_accelerate_in_the_sources_of_accelerate(member: str) -> None:
+    code = f"import enum\nclass DistributedType(enum.Enum):\n    MULTI_GPU = 'MULTI_GPU'\n{member}"
+    text = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 2\n"
+    result = migrated(text, "tests/default.yaml", code)
+    assert result.data.decode() == (text.replace("MULTI_GPU", "MULTI_NPU") if member else text)
+
+
 LEFT = [
     # nobody reads it under this name
     ("eval:\n  machine: cuda\n", "NPU821"),

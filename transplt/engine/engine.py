@@ -33,6 +33,7 @@ from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.key_reads import reads_in_text
 from transplt.flow.links import linked_slots, unlinked_slots
 from transplt.flow.module_facts import code_facts, empty_facts, facts_of, leads_to_code, others_need, parameters_in_text
+from transplt.flow.own_packages import tabled_names
 from transplt.flow.placing import Placing, placing_of
 from transplt.flow.saved_files import loaded_files, loads_strictly, saved_files
 from transplt.flow.slots import Slots
@@ -69,7 +70,8 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
     renames = tuple((rule.old, rule.new) for rule in compile_rules(settings).user.definitions.values())
     if renames:
         facts = replace(facts, renames=renames, uses=_uses(data, path, settings, renames))
-    return replace(facts, copy=copy, entry=entry_of(data, path) if path.endswith(".py") else None)
+    tabled = tabled_names(data, path, settings.torch_version, settings.similar)
+    return replace(facts, copy=copy, tabled=tabled, entry=entry_of(data, path) if path.endswith(".py") else None)
 
 
 def _uses(data: bytes, path: str, settings: Settings, renames: tuple[tuple[str, str], ...]) -> tuple[Use, ...]:

@@ -16,6 +16,7 @@ from transplt.engine.copies import leave_copies
 from transplt.engine.npu_side import leave_npu_code
 from transplt.engine.other_cards import leave_other_cards
 from transplt.flow.facts import ProjectFacts
+from transplt.flow.own_packages import beside_own_packages
 from transplt.flow.slots import Slots
 from transplt.program.stars import names_in
 from transplt.rules.rule_set import RuleSet
@@ -38,6 +39,7 @@ def plan(
     `edits_alone`: nobody reads the findings, so fixers that only report do not look.
     """
     rules = rules.beside(project.packages)
+    rules = beside_own_packages(rules, project, found.path, settings.torch_version, settings.similar)
     names = names_in(found, project.reexports)
     work = Work(source, found, names, rules, settings, project, known_slots=slots, edits_alone=edits_alone)
     themes = _themes(settings) if settings.adds_code else ()

@@ -74,6 +74,7 @@ class ModuleFacts:
     uses: tuple[Use, ...] = ()
     reads: tuple[KeyRead, ...] = ()  # what it reads from configurations, command lines and the environment
     matched: tuple[str, ...] = ()  # what it looks for in the text of errors (`match=`), with a CUDA word
+    tabled: tuple[str, ...] = ()  # names that it defines and that tables know as those of a package (own_packages.py)
     gives: tuple[str, ...] = ()  # of a configuration, also in Python: names beside words of CUDA (given_values.py)
     compiled: str = ""  # of a Cython file without CUDA: the full name of what it is built to
     kernels: tuple[tuple[str, bool], ...] = ()  # of a source of kernels: functions of ours, and whether it has the same
@@ -127,6 +128,7 @@ class ProjectFacts(Memoized):
     aside: Aside = field(default_factory=Aside)  # files that no training script reaches
     sets: frozenset[str] = frozenset()  # keys of settings that some file sets to a device that it works out
     options: dict[str, Option] = field(default_factory=dict)  # by the attribute that holds one, and its default
+    tabled: dict[str, frozenset[str]] = field(default_factory=dict)  # by package, and of all files (own_packages.py)
     bound: frozenset[str] = frozenset()  # paths of files whose classes derive from what stays for CUDA as a whole
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
     _canonical: Memo = field(default_factory=Memo, init=False, compare=False, repr=False)
@@ -150,6 +152,7 @@ class ProjectFacts(Memoized):
         joined.packages = _packages(joined.modules)
         entries = {item.path: item.entry for item in every if item.entry is not None}
         joined.aside = aside_of(entries, joined.path_of)
+        joined.tabled = _tabled(every)
         joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)
         joined.options = options_joined(each for _, entry in sorted(entries.items()) for each in entry.options)
         joined.copies = tuple(item.copy for item in every if item.copy is not None)
@@ -285,6 +288,15 @@ def _packages(modules: dict[str, str]) -> frozenset[str]:
         if dot and first not in modules and f"{first}.{package}" in modules:
             found.add(package)
     return frozenset(found)
+
+
+def _tabled(every: list[ModuleFacts]) -> dict[str, frozenset[str]]:
+    """The names of `ModuleFacts.tabled` that the files below each package define; below "" those of all files."""
+    found: dict[str, set[str]] = {}
+    for item in every:
+        for part in ("", *item.module.split(".")) if item.tabled else ():
+            found.setdefault(part, set()).update(item.tabled)
+    return {part: frozenset(names) for part, names in found.items()}
 
 
 #: Modules of a package that its build writes.

@@ -126,6 +126,15 @@ class RuleSet:
         modules = {name: rule for name, rule in self.user.modules.items() if name not in left}
         return replace(self, user=replace(self.user, modules=modules), left=left)
 
+    def without(self, names: frozenset[str]) -> RuleSet:
+        """The rules without the built-in ones for some names, and for the arguments of their calls."""
+        builtin = replace(
+            self.builtin,
+            names={name: rule for name, rule in self.builtin.names.items() if name not in names},
+            args={name: rules for name, rules in self.builtin.args.items() if name not in names},
+        )
+        return replace(self, builtin=builtin)
+
     def resolve(self, name: str) -> tuple[Rule, str] | None:
         """The rule for a qualified name, the user's first, and the prefix that it matched."""
         return self.user.resolve(name) or self.builtin.resolve(name)

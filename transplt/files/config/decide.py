@@ -18,6 +18,7 @@ from transplt.files.variables import variable_set
 from transplt.flow import read_as
 from transplt.flow.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING
 from transplt.flow.marks import BACKEND, DEVICE
+from transplt.flow.own_packages import has_its_own
 from transplt.flow.read_as import NOBODY, Reading
 from transplt.rules.communication_backends import OwnNames, own_names, own_names_below
 
@@ -72,7 +73,8 @@ def decide(document: Document, value: Value) -> Finds:
             for each in spelled:
                 yield from _spelled_value(document, value, each)
     elif edits and (schema := schema_of(document, value)) is not None and value.text in schema.values:
-        if not document.project.portable:
+        own = has_its_own(document.project, value.text, schema.values[value.text])
+        if not document.project.portable and not own:
             yield from _edit(value, 0, len(value.text), schema.values[value.text], schema.library, schema.effect)
             yield Kept((value.key[0] if value.key else value.whole[0], value.whole[1]), "remark")
     elif value.name.lower() in _PROSE:

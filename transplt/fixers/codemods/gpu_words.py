@@ -14,6 +14,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.gpu_arguments import arguments, defaults, imported_packages, is_value, note_of
+from transplt.flow.own_packages import has_its_own
 from transplt.flow.reached import places
 from transplt.rules.gpu_words import KeyPlace, gpu_words
 from transplt.syntax.asks import by_place, last_name, string_of
@@ -87,7 +88,9 @@ def _comparisons(work: Work, strings: list[ast.Constant]) -> Finds:
         sides = {last_name(side) for side in (compare.left, *compare.comparators)}
         for place, word in gpu_words().compares:
             known = any(string_of(each) == place.becomes for each in ast.walk(compare))
-            if node.value == place.value and place.compared in sides and not known and work.take(node):
+            if node.value != place.value or place.compared not in sides or known:
+                continue
+            if not has_its_own(work.project, place.value, place.becomes) and work.take(node):
                 new = words_in_literal({place.value: place.becomes})
                 yield Edit(node, word.code, word.message, new, api=place.value, becomes=place.becomes)
 
