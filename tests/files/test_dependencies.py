@@ -180,6 +180,19 @@ ELSEWHERE = [
         "pyproject.toml",
     ),
     (
+        "[project]\ndependencies = [\"torch>=2.1\"]\n\n[tool.uv.sources]\ntorch = [\n"
+        "  { index = \"win\", marker = \"sys_platform == 'win32'\" },\n"
+        "  { index = \"linux\", marker = \"sys_platform == 'linux'\" },\n]\n\n"
+        '[[tool.uv.index]]\nname = "win"\nurl = "https://download.pytorch.org/whl/cu124"\n\n'
+        '[[tool.uv.index]]\nname = "linux"\nurl = "https://download.pytorch.org/whl/cu126"\n',
+        "[project]\ndependencies = [\"torch>=2.1\", \"torch-npu==2.12.0\"]\n\n[tool.uv.sources]\ntorch = [\n"
+        "  { index = \"win\", marker = \"sys_platform == 'win32'\" },\n"
+        "  { index = \"linux\", marker = \"sys_platform == 'linux'\" },\n]\n\n"
+        '[[tool.uv.index]]\nname = "win"\nurl = "https://download.pytorch.org/whl/cu124"\n\n'
+        '[[tool.uv.index]]\nname = "linux"\nurl = "https://download.pytorch.org/whl/cpu"\n',
+        "pyproject.toml",
+    ),
+    (
         "dependencies:\n  - python=3.10\n  - pip:\n    - torch==2.2.1 ; sys_platform == 'darwin'\n"
         "    - torch==2.2.1 ; sys_platform == 'linux'\n    - \"nvidia-nccl-cu12 ; sys_platform == 'win32'\"\n",
         "dependencies:\n  - python=3.10\n  - pip:\n    - torch==2.2.1 ; sys_platform == 'darwin'\n"
@@ -306,6 +319,7 @@ def test_pyproject(before: str, after: str) -> None:
         ('[project]\ndependencies = ["torch", "torch_npu"]\n', []),
         ('[tool.ruff]\nfirst-party = ["torch"]\n', []),
         ("[project\n", []),
+        ("[project\ntorch\n", []),
         ('[tool.poetry.dependencies]\ntorch = { version = ">=2.1", optional = true }\n', ["NPU844"]),
         ('[tool.poetry.dependencies]\ntorch = [{ version = ">=2.1", platform = "linux" }]\n', ["NPU844"]),
     ],

@@ -219,7 +219,7 @@ def _of_table(
 ) -> Requirement:
     """A row of a table, or a table of its own, with the versions that it gives."""
     found = places.get((*path, name)) or next((each for at, each in places.items() if at[:-1] == (*path, name)), [])
-    section, marker = ".".join(path), _marker(value)
+    section, marker = ".".join(path), condition_of(value)
     if not found:
         return Requirement(name, _versions(value), 0, 0, marker=marker, section=section)
     row = found[0]
@@ -279,15 +279,18 @@ def _of_a_list(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     versions = [each for each in value if isinstance(each, dict) and "version" in each]
-    return next((each for each in versions if holds_on_linux(_marker(each)) is not False), next(iter(versions), None))
+    here = (each for each in versions if holds_on_linux(condition_of(each)) is not False)
+    return next(here, next(iter(versions), None))
 
 
-def _marker(value: Any) -> str:
-    """The condition of a row as PEP 508 writes it: Poetry's `platform`, Pipfile's `sys_platform = "== 'win32'"`."""
+def condition_of(value: Any) -> str:
+    """The condition of a row as PEP 508 writes it: uv's `marker`, Poetry's `markers` and `platform`, Pipfile's
+    `sys_platform = "== 'win32'"`.
+    """
     value = _of_a_list(value)
     if not isinstance(value, dict):
         return ""
-    parts = [f"({value['markers']})"] if isinstance(value.get("markers"), str) else []
+    parts = [f"({value[name]})" for name in ("marker", "markers") if isinstance(value.get(name), str)]
     parts += [f"{name} {value[name]}" for name in _CONDITIONS if isinstance(value.get(name), str)]
     platform = value.get("platform")
     parts += [f"sys_platform == '{platform}'"] if isinstance(platform, str) else []

@@ -27,7 +27,13 @@ from transplt.files.dependencies.codes import (
     in_bytes,
     of_older_python,
 )
-from transplt.files.dependencies.indexes import has_cpu_index, index_changes, is_cuda_index, names_cuda_index
+from transplt.files.dependencies.indexes import (
+    elsewhere_indexes,
+    has_cpu_index,
+    index_changes,
+    is_cuda_index,
+    names_cuda_index,
+)
 from transplt.files.dependencies.others import FOR_OTHERS, is_for_others, kept_elsewhere, without_elsewhere
 from transplt.files.dependencies.places import (
     Change,
@@ -349,9 +355,10 @@ def _indexes(document: Document, text: str, asked: list[Requirement]) -> Finds:
 
 
 def _toml_indexes(text: str, message: str) -> Iterator[Edit | Kept]:
+    elsewhere = elsewhere_indexes(text)
     for value in toml_values(text):
         content = text[value.start + 1 : value.end - 1]
-        if is_cuda_index(content):
+        if is_cuda_index(content) and content not in elsewhere:
             yield Edit((value.start + 1, value.end - 1), INDEX, message, CPU_INDEX, api="torch")
         elif value.path[-1] in ("index", "source", "name", "extra", "group") and re.fullmatch(r"[\w.-]+", content):
             yield Kept((value.start, value.end), "key")

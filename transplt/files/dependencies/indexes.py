@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
+from transplt.base.text.markers import holds_on_linux
+from transplt.base.text.toml import parse_toml
+from transplt.files.dependency_files import condition_of
 from transplt.rules.releases import CPU_INDEX
 
 _HOST = r"https?://download\.pytorch\.org/whl/"
@@ -54,3 +58,26 @@ def index_changes(text: str, needs_pypi: bool) -> Iterator[tuple[int, int, str]]
         new = f"{option}{match['between']}{match['quote']}{address}{match['quote']}"
         if new != match.group():
             yield match.start(), match.end(), new
+
+
+def elsewhere_indexes(text: str) -> set[str]:
+    """The addresses of a pyproject.toml from which no host with NPUs installs: all that names such an index, uv's
+    `{ index = "cu124", marker = "sys_platform == 'win32'" }` or Poetry's `source`, has a condition that leaves it out.
+    """
+    addresses: dict[str, str] = {}
+    used: dict[str, list[bool]] = {}
+    try:
+        waiting: list[Any] = [parse_toml(text)]
+    except ValueError:
+        return set()
+    for value in waiting:  # grows
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()
+            name = value.get("index", value.get("source"))
+            if isinstance(name, str):
+                used.setdefault(name, []).append(holds_on_linux(condition_of(value)) is False)
+            if isinstance(value.get("name"), str) and isinstance(value.get("url"), str):
+                addresses[value["name"]] = value["url"]
+    return {addresses[name] for name, away in used.items() if name in addresses and all(away)}
