@@ -376,6 +376,109 @@ def test_a_device_is_not_parted_from_what_another_question_places() -> None:
     assert result.data.decode() == clean(source)
 
 
+# --- devices that belong together move together, or not at all -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        # a text with its placeholders
+        'x = torch.zeros(2, device=f"cuda:{torch.cuda.current_device()}")',
+        'where = f"cuda:{torch.cuda.current_device()}"\nrun(where)',
+        'where = f"cuda:{rank % torch.cuda.device_count()}"\nrun(where)',
+        # the values of one table
+        'load(device_map={"a": "cuda:0", "b": f"cuda:{n}"})',
+        'load(devices={"a": torch.device("cuda"), "b": torch.device(f"cuda:{n}"), "c": torch.cuda.current_device()})',
+        'load(device_map=dict(a="cuda:0", b=f"cuda:{n}"))',
+        'devices = ["cuda:0", f"cuda:{n}"]\nx.to(devices[0])',
+        'load(device_map={"a": "cuda:0", "b": "cu" "da:1"})',
+        # a gate that leads to them through a variable
+        """
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+            if device != "cpu":
+                model = model.cuda(index)
+        """,
+        """
+            device = torch.device("cpu")
+            if torch.cuda.is_available():
+                device = torch.device("cuda")
+            if device.type == "cpu":
+                print("slow")
+            else:
+                model = model.cuda(index)
+        """,
+        """
+            args.device = "cuda" if torch.cuda.is_available() else "cpu"
+            on_card = str(args.device) != "cpu"
+            if on_card:
+                model = model.cuda(index)
+        """,
+        """
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+            if "cpu" not in device and index is not None:
+                model = model.cuda(index)
+        """,
+        """
+            device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            if device.type == "cuda":
+                model = model.cuda(index)
+            data = data.to(device)
+        """,
+    ],
+)
+def test_a_part_does_not_move_without_the_rest(source: str) -> None:
+    lines = textwrap.indent(textwrap.dedent(source).strip(), "    ")
+    result = migrate(f"import torch\n\n\ndef f(x, n, rank, index, model, data, args):\n{lines}\n", style="portable")
+    assert not result.changed and all(each.help for each in result.findings if each.open)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('print(f"card {torch.cuda.current_device()}")', 'print(f"card {torch.accelerator.current_device_index()}")'),
+        (
+            'print(f"on cuda:{torch.cuda.current_device()}")',
+            'print(f"on cuda:{torch.accelerator.current_device_index()}")',
+        ),
+        (
+            'load(device_map={"a": "cuda:0", "b": torch.cuda.current_device(), "c": n})',
+            "load(device_map={\"a\": f\"{getattr(torch.accelerator.current_accelerator(), 'type', 'cuda')}:0\", "
+            '"b": torch.accelerator.current_device_index(), "c": n})',
+        ),
+        (
+            """
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+            if device != "cpu":
+                torch.cuda.set_device(0)
+            x.to(device)
+            """,
+            """
+            device = torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"
+            if device != "cpu":
+                torch.accelerator.set_device_index(0)
+            x.to(device)
+            """,
+        ),
+        (
+            """
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+            if other != "cpu":
+                model = model.half()
+            """,
+            """
+            device = torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"
+            if other != "cpu":
+                model = model.half()
+            """,
+        ),
+    ],
+)
+def test_what_belongs_together_moves_whole(before: str, after: str) -> None:
+    head = "import torch\n\n\ndef f(x, n, model, other):\n"
+    inner, wanted = (textwrap.indent(textwrap.dedent(each).strip(), "    ") for each in (before, after))
+    check_rewrite(f"{head}{inner}\n", f"{head}{wanted}\n", style="portable")
+
+
 def test_data_parallel_is_one_card_on_npus_alone() -> None:
     """By a file of functions, which keeps what it is on CUDA; the program's own file gets no class for NPUs."""
     source = clean("""

@@ -46,6 +46,8 @@ def stays(line: str, *open_codes: str) -> None:
         pytest.param("torch.device('cuda:0')", "torch.device('npu:0')", marks=pattern("P26")),
         pytest.param("torch.device('cuda', i)", "torch.device('npu', i)", marks=pattern("P27")),
         pytest.param("torch.device(type='cuda', index=i)", "torch.device(type='npu', index=i)", marks=pattern("P27")),
+        # a number that becomes that of an NPU is a device, wherever it goes
+        ("run(f'cuda:{torch.cuda.current_device()}')", "run(f'npu:{torch.npu.current_device()}')"),
         pytest.param("torch.device(f'cuda:{i}')", "torch.device(f'npu:{i}')", marks=pattern("P28")),
         pytest.param("torch.device(':'.join(['cuda', str(i)]))", "torch.device(':'.join(['npu', str(i)]))"),
         pytest.param(

@@ -15,11 +15,12 @@ import ast
 from transplt.edits.edit import Edit
 from transplt.edits.ignores import Ignores
 from transplt.edits.work import Work
-from transplt.engine.portable_gates import QUESTIONS, Gate, follow, stays_behind
+from transplt.engine.portable_gates import QUESTIONS, Gate, behind_devices, follow, stays_behind
+from transplt.engine.portable_wholes import TORN, torn, wholes
 from transplt.rules.accelerator import accelerator_for
 from transplt.rules.versions import version_key
-from transplt.syntax.asks import call_of, index_in
-from transplt.syntax.scan import parent
+from transplt.syntax.asks import call_of, index_in, last_name
+from transplt.syntax.scan import parent, statement
 from transplt.trees.expressions import left_side
 
 #: Changes that hold everywhere: they keep what is there beside what they add, or raise nowhere any more.
@@ -71,6 +72,8 @@ def _settle(work: Work, planned: list[Edit], portable: dict[int, Edit], gates: l
     """Take out of `portable` what a gate that stays would part; why, by edit."""
     why: dict[int, str] = {}
     moving = {id(gate): gate for gate in gates}
+    for gate in gates:
+        gate.chosen = behind_devices(work, gate, _devices(gate, planned))
     settled = False
     while not settled:
         settled = True
@@ -97,13 +100,28 @@ def _settle(work: Work, planned: list[Edit], portable: dict[int, Edit], gates: l
                     continue
                 settled = False
                 _drop(portable, edit, why, "without any accelerator torch.accelerator raises, and this ran")
-    for number, gate in enumerate(moving.values()):
-        members = [gate.edit, *(edit for edit in planned if id(edit) in portable and gate.guards(edit.node))]
+        for edit in torn(work, planned, portable):
+            settled = False
+            _drop(portable, edit, why, TORN)
+    moved = [edit for edit in planned if id(edit) in portable]
+    groups = [[gate.edit, *(edit for edit in moved if gate.guards(edit.node))] for gate in moving.values()]
+    for number, members in enumerate([*groups, *wholes(moved)]):
         together = [portable[id(edit)] for edit in members]
         name = next((new.group for new in together if new.group), f"gate {number}")
         for new in together:
             new.group = name
     return why
+
+
+def _devices(gate: Gate, planned: list[Edit]) -> set[str]:
+    """The names that get the device which a gate chooses."""
+    found = set[str]()
+    for edit in planned:
+        holder = statement(edit.node)
+        if edit.code == "NPU201" and isinstance(holder, (ast.Assign, ast.AnnAssign)) and gate.guards(edit.node):
+            targets = holder.targets if isinstance(holder, ast.Assign) else [holder.target]
+            found.update(last_name(each) for each in targets)
+    return found - {""}
 
 
 def _places(gate: Gate, planned: list[Edit]) -> bool:
@@ -115,9 +133,13 @@ def _places_elsewhere(
     planned: list[Edit], portable: dict[int, Edit], moving: dict[int, Gate], gates: list[Gate]
 ) -> bool:
     """True where another question stays, and with it code of this file that brings tensors to CUDA."""
-    stays = any(id(gate) not in moving and gate.edit.api in QUESTIONS for gate in gates)
     lost = [edit for edit in planned if id(edit) not in portable]
-    return stays and any(edit.code in _PLACING or edit.api.endswith("Tensor") for edit in lost)
+    placing = [edit for edit in lost if edit.code in _PLACING or edit.api.endswith("Tensor")]
+    return any(
+        gate.edit.api in QUESTIONS or any(gate.guards(edit.node) for edit in placing)
+        for gate in gates
+        if placing and id(gate) not in moving
+    )
 
 
 def _drop(portable: dict[int, Edit], edit: Edit, why: dict[int, str], reason: str) -> None:

@@ -8,7 +8,7 @@ gate and what it guards are edited together, or not at all.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from transplt.base.finding import Level
@@ -39,6 +39,7 @@ class Gate:
     edit: Edit
     guarded: list[ast.AST] = field(default_factory=list)
     read: set[int] = field(default_factory=set)  # the nodes through which the answer goes
+    chosen: list[ast.AST] = field(default_factory=list)  # what is reached where the device that it chooses is no CPU
     why: str = ""
 
     def guards(self, node: ast.AST) -> bool:
@@ -205,7 +206,36 @@ def _seen_elsewhere(work: Work, name: str) -> bool:
 def stays_behind(work: Work, gate: Gate, lost: Iterable[Edit], portable: Iterable[Edit]) -> str:
     """What of CUDA a gate guards that no portable edit speaks of, in words; empty when there is nothing."""
     look = _Look(work, gate, {id(edit.node): edit for edit in lost}, {id(edit.node) for edit in portable})
-    return next((found for node in gate.guarded for found in look.at(node)), "")
+    return next((found for node in (*gate.guarded, *gate.chosen) for found in look.at(node)), "")
+
+
+def behind_devices(work: Work, gate: Gate, names: Collection[str]) -> list[ast.AST]:
+    """What is reached where a variable, or an attribute, of one of these names is no CPU: `if device != "cpu": ...`."""
+    probe = Gate(gate.edit)
+    for compare in ast.walk(work.scan.tree) if names else ():
+        if not isinstance(compare, ast.Compare) or len(compare.ops) != 1:
+            continue
+        sides = [_device_compared(side) for side in (compare.left, compare.comparators[0])]
+        values = [side.value for side in sides if isinstance(side, ast.Constant)]
+        if values == ["cpu"] and any(last_name(side) in names for side in sides):
+            try:
+                _climb(work, probe, compare, isinstance(compare.ops[0], (ast.NotEq, ast.NotIn, ast.IsNot)), False)
+            except _Stays:
+                continue
+    return probe.guarded
+
+
+def _device_compared(side: ast.expr) -> ast.expr:
+    """What a side of a comparison is made of: the name in `str(device)` and `device.type`, the text in
+    `torch.device("cpu")`.
+    """
+    while True:
+        if isinstance(side, ast.Attribute) and side.attr == "type":
+            side = side.value
+        elif isinstance(side, ast.Call) and len(side.args) == 1 and last_name(side.func) in ("str", "device"):
+            side = side.args[0]
+        else:
+            return side
 
 
 @dataclass(slots=True)

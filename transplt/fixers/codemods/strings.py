@@ -22,7 +22,7 @@ from transplt.flow.reached import places
 from transplt.flow.shown import only_shown
 from transplt.flow.slots import Slots
 from transplt.rules.rule import Kind
-from transplt.syntax.asks import has_key, last_name, string_of
+from transplt.syntax.asks import has_key, is_dotted, last_name, string_of
 from transplt.syntax.scan import outermost, parent
 from transplt.trees.literals import words_in_literal
 
@@ -226,6 +226,8 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Place
         yield work.keep(node, "pattern")
     elif _is_never_read(work, node):
         yield work.keep(node, "own-string")
+    elif wanted == DEVICE and _numbers_a_card(work, node):
+        yield from _replace(work, node, "NPU201", f"device string {value!r}", (("cuda", "npu"),))
     else:
         yield work.note(
             node,
@@ -234,6 +236,14 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Place
             details=(("in question", what),),
             help=f"if it names a {what}, write {'npu' if what == 'device' else 'hccl'}; if it is a name, leave it",
         )
+
+
+def _numbers_a_card(work: Work, node: ast.expr) -> bool:
+    """True for `f"cuda:{torch.cuda.current_device()}"`: the number becomes that of an NPU, and so does its name."""
+    if not isinstance(node, ast.JoinedStr) or len(node.values) != 2:
+        return False
+    numbers = ast.walk(node.values[1])
+    return any((work.names.qualified(each) or "").startswith("torch.cuda.") for each in numbers if is_dotted(each))
 
 
 def _is_searched(node: ast.expr) -> bool:
