@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from typing import Any
@@ -63,6 +64,22 @@ def test_types_of_tensors(program: Any) -> None:
 def test_lazy_modules_and_the_profiler_of_autograd(program: Any) -> None:
     done = program("lazy_and_profiled.py")
     assert "lazy and profiled: ok" in done.stdout and "INTERNAL ASSERT" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "by_number", "by_device"),
+    [
+        ("2.13", "npu:1", "TypeError: device(): argument 'index' (position 2) must be int, not "),
+        ("2.7", "npu:1", "TypeError: device(): argument 'index' (position 2) must be int, not "),
+        ("2.9", "npu:2", "npu:2"),
+    ],
+)
+def test_npu_of_a_module_takes_a_number(program: Any, version: str, by_number: str, by_device: str) -> None:
+    found = json.loads(program("moves_of_modules.py", torch_version=version).stdout.splitlines()[-1])
+    kinds = ["str", "torch.device", "torch.device"] if by_device.startswith("Type") else ["", "", ""]
+    assert found[:3] == ["npu:2", "npu:2", by_number]
+    assert found[3:6] == [by_device + kind for kind in kinds]
+    assert found[6:] == ["npu:1"] * 4
 
 
 def test_forked_workers(program: Any) -> None:

@@ -154,7 +154,10 @@ result = [x, y, y.device, z.device, layer(x), low, loaded, x.device.type == 'cud
     ),
     "NPU210": Snippet(
         "layer = torch.nn.Linear(3, 2).cuda()\nx = torch.ones(4, 3).cuda(0, non_blocking=True)\n"
-        "y = torch.arange(3).cuda(torch.device('cuda:1'))\nresult = [layer(x), y, y.get_device(), x.cuda() is x]"
+        "y = torch.arange(3).cuda(torch.device('cuda:1'))\nplace = torch.device('cuda:1')\n"
+        "moved = [torch.nn.Linear(1, 1).cuda(place), torch.nn.ReLU().cuda('cuda:0'), torch.nn.Linear(1, 1).cuda(1)]\n"
+        "result = [layer(x), y, y.get_device(), x.cuda() is x, moved[0].weight.get_device(), "
+        "moved[2].weight.get_device()]"
     ),
     "NPU211": Snippet(
         "x = torch.ones(2).cuda()\nresult = [x.is_cuda, x.cpu().is_cuda, torch.nn.Linear(1, 1).cuda().weight.is_cuda]"

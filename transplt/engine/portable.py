@@ -178,10 +178,12 @@ def _without_a_gate(work: Work, edit: Edit) -> Edit | None:
 
 
 def _is_asked_of_cuda(work: Work, node: ast.AST) -> bool:
-    """True for the device of a call that stays with CUDA: `torch.cuda.synchronize("cuda:0")`."""
+    """True for the device of a call that stays with CUDA: `torch.cuda.synchronize("cuda:0")`, `x.cuda("cuda:0")`."""
     while not isinstance(node, ast.stmt):
         node = parent(node)
-        if isinstance(node, ast.Call) and (work.names.qualified(node.func) or "").startswith("torch.cuda."):
+        if not isinstance(node, ast.Call):
+            continue
+        if last_name(node.func) == "cuda" or (work.names.qualified(node.func) or "").startswith("torch.cuda."):
             return True
     return False
 

@@ -73,6 +73,7 @@ ROWS = (
     # Read down, no more is looked at in a call of these that has positions: not the keywords of `x.to(y, device=z)`.
     Row("method", "to", 0, DEVICE),
     Row("method", "to_empty", 0, DEVICE),
+    Row("method", "cuda", 0, DEVICE),
     Row("last name", "init_process_group", "backend", BACKEND),
     Row("last name", "new_group", "backend", BACKEND),
     Row("last name", "init_dist", "backend", BACKEND, read="up"),

@@ -32,6 +32,15 @@ def own_cuda(slots: Slots) -> set[str]:
     return found
 
 
+def own_moves(slots: Slots) -> frozenset[str]:
+    """The full names of classes with a method `cuda` of their own: those of the file, and those of its project whose
+    method takes a device.
+    """
+    scopes = (slots.scan.scopes[each] for each in slots.scan.classes)
+    here = {slots.own.full_name(scope) for scope in scopes if "cuda" in scope.bindings}
+    return frozenset(here | {name[:-5] for name in slots.project.parameters if name.endswith(".cuda")})
+
+
 def is_without_torch(slots: Slots, node: ast.ClassDef) -> bool:
     """True for a class with a method `cuda` that has nothing to do with torch: neither its file, its bases nor it."""
     bindings = slots.scan.scopes[node].bindings.get("cuda", ())

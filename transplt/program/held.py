@@ -25,12 +25,14 @@ class Passed:
     """A parameter: what the calls in sight give it, or its default where one of them gives nothing.
 
     `forward`: it is one of `forward` of a module or of a function of autograd, whose calls are not followed. `tensor`:
-    its annotation says that it is one. `asked`: it has no default, or is one of `forward` with None.
+    its annotation says that it is one. `asked`: it has no default, or is one of `forward` with None. `argument`: where
+    it is declared.
     """
 
     values: tuple[Value, ...]
     forward: bool
     tensor: bool
+    argument: ast.arg
     asked: bool = False
 
 
@@ -110,12 +112,13 @@ class Held:
         tensor = _says_tensor(node.annotation)
         default = dict(defaults(function)).get(node.arg)
         if function.name in ("forward", "backward") and self.in_module(file, function):
-            return Passed((), forward=True, tensor=tensor, asked=default is None or is_none(default))
-        given = [*self.program.values.get(self.program.parameter_slot(function, node.arg), ())]
+            return Passed((), True, tensor, node, asked=default is None or is_none(default))
+        every = self.program.values.get(self.program.parameter_slot(function, node.arg), ())
+        given = [each for each in every if isinstance(parent(each.node), (ast.Call, ast.keyword))]  # not what it stores
         sites = self.program.call_sites.get(function, ())
         if default is not None and (not sites or len(given) < len(sites)):
             given.append(Value(file, default))
-        return Passed(tuple(given), forward=False, tensor=tensor, asked=default is None)
+        return Passed(tuple(given), False, tensor, node, asked=default is None)
 
     def in_module(self, file: File, function: ast.AST) -> bool:
         """True for a method of a module, of a class whose bases or theirs are called so, and of a function of autograd.

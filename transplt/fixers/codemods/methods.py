@@ -8,6 +8,7 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.fixers.codemods.module_moves import method_of_move
 from transplt.flow.callees import FOREIGN
 from transplt.flow.own_cuda import own_cuda
 from transplt.rules.packages import bound_classes
@@ -101,11 +102,14 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
             )
         return
     if work.take(node):
-        yield _renamed(node, old, new)
+        if old == "cuda":
+            new = yield from method_of_move(work, node)
+        if new:
+            yield _renamed(node, old, new)
 
 
 def _renamed(node: ast.Attribute, old: str, new: str) -> Edit:
-    brackets = "()" if old == "cuda" else ""
+    brackets = "" if old == "is_cuda" else "()" if new == "npu" else "(device)"
     return Edit(
         node,
         "NPU210" if old == "cuda" else "NPU211",

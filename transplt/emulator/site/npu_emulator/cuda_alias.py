@@ -112,13 +112,15 @@ def install(seen: Any) -> None:
     carry_out(torch.nn.Module, "to", "Module.to")
     carry_out(torch.random, "fork_rng", "torch.random.fork_rng")
 
-    for owner in (torch.Tensor, torch.nn.Module):
+    def tensor_cuda(self: Any, *args: Any, **kwargs: Any) -> Any:
+        seen("Tensor.cuda()", codes.METHOD)
+        return self.npu(*[to_npu(a) for a in args], **{k: to_npu(v) for k, v in kwargs.items()})
 
-        def cuda(self: Any, *args: Any, _label: str = owner.__name__ + ".cuda()", **kwargs: Any) -> Any:
-            seen(_label, codes.METHOD)
-            return self.npu(*[to_npu(a) for a in args], **{k: to_npu(v) for k, v in kwargs.items()})
+    def module_cuda(self: Any, device: Any = None) -> Any:
+        seen("Module.cuda()", codes.METHOD)
+        return self._apply(lambda t: t.npu(to_npu(device)))  # `npu` of a module takes numbers alone
 
-        owner.cuda = cuda
+    torch.Tensor.cuda, torch.nn.Module.cuda = tensor_cuda, module_cuda
 
     def set_default_tensor_type(kind: Any) -> None:
         if "cuda" in str(kind):

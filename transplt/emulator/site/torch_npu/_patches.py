@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 import torch
+from npu_emulator.config import config, version_key
 from torch.jit._builtins import _register_builtin
 
 from . import _devices as devices
@@ -91,6 +92,8 @@ def _patch_moves() -> None:
         return original_type(self, dtype, non_blocking, **kwargs) if dtype is not None else original_type(self)
 
     def module_onto(self: Any, device: Any = None) -> Any:
+        if KIND == "npu":
+            device = _card_of_module(device)
         return self._apply(lambda t: onto(t, device))
 
     tensor.to = to
@@ -98,6 +101,18 @@ def _patch_moves() -> None:
     tensor.type = cast
     tensor.record_stream = lambda self, stream: None
     setattr(torch.nn.Module, KIND, module_onto)
+
+
+def _card_of_module(device: Any) -> Any:
+    """Where `npu` of a module puts it, as `torch_npu/utils/_module.py` has it: on the card of a number.
+
+    The releases for torch 2.1, 2.5.1 and 2.9.1 look at no argument; those for 2.7.1, 2.13 and 2.14 hand it to
+    torch.device, which refuses all but numbers.
+    """
+    version = version_key(config.torch_version)
+    if device is None or not (version[1] == 7 or version >= (2, 10)):
+        return None
+    return torch.device(KIND, device)
 
 
 class _Allowed(list[Any]):
