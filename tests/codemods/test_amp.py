@@ -28,21 +28,31 @@ def rewritten(before: str, after: str, head: str = "import torch", **more: objec
             "torch.cuda.amp.autocast(dtype=torch.bfloat16, cache_enabled=False)",
             "torch.npu.amp.autocast(dtype=torch.bfloat16, cache_enabled=False)",
         ),
-        ("torch.cuda.amp.GradScaler()", "torch.npu.amp.GradScaler()"),
-        ("torch.cuda.amp.GradScaler(2.**16)", "torch.npu.amp.GradScaler(2.**16)"),
-        ("torch.cuda.amp.GradScaler(1024, 2, 0.5, 100, on)", "torch.npu.amp.GradScaler(1024, 2, 0.5, 100, enabled=on)"),
-        ("torch.cuda.amp.GradScaler(enabled=on)", "torch.npu.amp.GradScaler(enabled=on)"),
-        ("torch.cuda.amp.GradScaler(**options)", "torch.npu.amp.GradScaler(**options)"),
         ("autocast = torch.cuda.amp.autocast", "autocast = torch.npu.amp.autocast"),
         (
             "functools.partial(torch.cuda.amp.autocast, enabled=on)",
             "functools.partial(torch.npu.amp.autocast, enabled=on)",
         ),
-        ("isinstance(s, torch.cuda.amp.GradScaler)", "isinstance(s, torch.npu.amp.GradScaler)"),
     ],
 )
 def test_the_old_names_keep_their_arguments(before: str, after: str) -> None:
     rewritten(before, after)
+
+
+@pattern("P13", "T15")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("torch.cuda.amp.GradScaler()", "torch.npu.amp.GradScaler()"),
+        ("torch.cuda.amp.GradScaler(2.**16)", "torch.npu.amp.GradScaler(2.**16)"),
+        ("torch.cuda.amp.GradScaler(1024, 2, 0.5, 100, on)", "torch.npu.amp.GradScaler(1024, 2, 0.5, 100, enabled=on)"),
+        ("torch.cuda.amp.GradScaler(enabled=on)", "torch.npu.amp.GradScaler(enabled=on)"),
+        ("torch.cuda.amp.GradScaler(**options)", "torch.npu.amp.GradScaler(**options)"),
+        ("isinstance(s, torch.cuda.amp.GradScaler)", "isinstance(s, torch.npu.amp.GradScaler)"),
+    ],
+)
+def test_before_2_3_the_scaler_is_that_of_torch_npu(before: str, after: str) -> None:
+    rewritten(before, after, torch_version="2.2")
 
 
 @pattern("P14", "P15", "P32")
@@ -291,7 +301,8 @@ def test_a_subclass_of_the_scaler_names_what_would_shift() -> None:
 
 @pattern("P13", "T15")
 def test_positional_arguments_in_a_star_are_for_a_person() -> None:
-    check_noop("import torch\nscaler = torch.cuda.amp.GradScaler(*options)\n", open_codes=["NPU505"])
+    source = "import torch\nscaler = torch.cuda.amp.GradScaler(*options)\n"
+    check_noop(source, torch_version="2.2", open_codes=["NPU505"])
 
 
 @pattern("P13")
@@ -302,5 +313,13 @@ def test_the_module_of_the_scaler() -> None:
         import torch_npu  # noqa: F401
         from torch_npu.npu.amp.grad_scaler import GradScaler
         from torch.amp.grad_scaler import OptState
+        """,
+    )
+    check_rewrite(
+        "from torch.cuda.amp.grad_scaler import GradScaler, OptState\nscaler = GradScaler()\n",
+        """
+        from torch.amp.grad_scaler import GradScaler, OptState
+        import torch_npu  # noqa: F401
+        scaler = GradScaler("npu")
         """,
     )

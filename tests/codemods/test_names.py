@@ -139,10 +139,11 @@ class TestArguments:
             ("(2.0, 3.0, 0.5, 100, fp16)", "(2.0, 3.0, 0.5, 100, enabled=fp16)"),
         ],
     )
-    def test_grad_scaler_has_a_parameter_before_enabled(self, before: str, after: str) -> None:
+    def test_grad_scaler_of_torch_npu_has_a_parameter_before_enabled(self, before: str, after: str) -> None:
         check_rewrite(
             f"import torch\nscaler = torch.cuda.amp.GradScaler{before}\n",
             f"import torch\nimport torch_npu  # noqa: F401\nscaler = torch.npu.amp.GradScaler{after}\n",
+            torch_version="2.2",
         )
 
     @pattern("P66")

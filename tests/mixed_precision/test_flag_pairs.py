@@ -55,7 +55,7 @@ def flagged(source: str, amp: str, **more: Any) -> str:
 
 def holds(text: str, amp: str, value: str) -> None:
     """What makes the precision reads the option."""
-    wanted = [f"GradScaler(enabled={value})", f"dtype=torch.float16, enabled={value})"]
+    wanted = [f'torch.amp.GradScaler("npu", enabled={value})', f"dtype=torch.float16, enabled={value})"]
     for words in wanted if amp == "native" else [f"enabled={value}, opt_level={value[:-4]}.opt_level"]:
         assert words in text, text
 

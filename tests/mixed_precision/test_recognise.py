@@ -189,7 +189,7 @@ def test_callers_in_another_file_need_no_edit() -> None:
     files = {"net.py": NET, "main.py": MAIN.format(loss="MSELoss")}
     result = migrate(ENGINE, path="engine.py", files=files, amp="native")
     text = result.data.decode()
-    assert "\nscaler = torch.npu.amp.GradScaler()\n\n\ndef train_one_epoch(model, criterion, data, optimizer):" in text
+    assert '\nscaler = torch.amp.GradScaler("npu")\n\n\ndef train_one_epoch(model, criterion, data, optimizer):' in text
     left = [item for item in result.findings if item.code == "NPU744"]
     assert len(left) == 1 and "written in main.py" in left[0].message
     assert not migrate(
@@ -211,7 +211,7 @@ def test_a_scaler_above_a_function_with_nothing_above_it_that_stands_alone(head:
     engine = head + ENGINE.partition("\n\n\n")[2]
     files = {"net.py": NET, "main.py": MAIN.format(loss="MSELoss")}
     text = migrate(engine, path="engine.py", files=files, amp="native").data.decode()
-    assert "\nscaler = torch.npu.amp.GradScaler()\n\n\ndef train_one_epoch(" in text
+    assert '\nscaler = torch.amp.GradScaler("npu")\n\n\ndef train_one_epoch(' in text
     assert text.count("import os") == head.count("import os")
 
 

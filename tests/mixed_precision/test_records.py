@@ -117,7 +117,7 @@ def test_parameters_and_arguments(call: str, handed: str) -> None:
 def test_an_optimizer_in_brackets_of_its_own_is_handed_over_alone() -> None:
     text = migrate(FUNCTION.format(call="train(model, (optimizer), (3))"), amp="native").data.decode()
     assert "\ntrain(model, (optimizer), (3))\n" in text and "optimizer: torch.optim.Optimizer, epochs):" in text
-    assert "\nscaler = torch.npu.amp.GradScaler()\n\n\ndef train(" in text
+    assert '\nscaler = torch.amp.GradScaler("npu")\n\n\ndef train(' in text
 
 
 def test_two_scalers_behind_one_argument_are_one_record() -> None:

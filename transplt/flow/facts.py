@@ -40,6 +40,7 @@ class ModuleFacts:
     `instances`: (module-level name, its class).
     `has_kernels`: it builds or imports CUDA kernels. `sets_double`: it makes float64 the default type.
     `uses_cuda`: it speaks of CUDA or of the NPU. `handles_npu`: it chooses between the two (see npu_choices.py).
+    `scales`: it speaks of a GradScaler.
     `code`: what its code reaches that runs on CUDA alone (see reach.py).
     `analysis`: what it says to the analysis, where that is asked for.
     """
@@ -61,6 +62,7 @@ class ModuleFacts:
     sets_double: bool = False
     uses_cuda: bool = False
     handles_npu: bool = False
+    scales: bool = False
     code: CodeFacts = field(default_factory=CodeFacts)
     analysis: SupportFacts | None = None
     text: bytes = b""  # of the whole file, for those who read programs
@@ -109,6 +111,7 @@ class ProjectFacts(Memoized):
     defined: frozenset[str] = frozenset()
     portable: bool = False
     default_is_double: bool = False
+    scales: bool = False  # some file speaks of a GradScaler
     instances: dict[str, str] = field(default_factory=dict)
     reach: Reach = field(default_factory=Reach)
     packages: frozenset[str] = frozenset()  # names under which the project itself is imported
@@ -184,6 +187,7 @@ class ProjectFacts(Memoized):
         joined.own_cuda = frozenset(name for item in every for name in item.own_cuda)
         joined.cuda_data = frozenset(name for item in every for name in item.cuda_data)
         joined.default_is_double = any(item.sets_double for item in every)
+        joined.scales = any(item.scales for item in every)
         joined.flags = frozenset(name for item in every for name in item.flags)
         joined.matched = frozenset(text for item in every for text in item.matched)
         joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)

@@ -112,6 +112,7 @@ def facts_of(slots: Slots, rules: RuleSet) -> ModuleFacts:
         sets_double=sets_double(scan, slots.names),
         uses_cuda=b"cuda" in scan.source.utf8.lower() or mentions_npu(scan.source.utf8),
         reads=key_reads(slots, {*(slot for group in links for slot in group), *(slot for slot, _ in marks)}),
+        scales=b"GradScaler" in scan.source.utf8,
         handles_npu=mentions_npu(scan.source.utf8) and is_portable(scan.source, scan),
     )
 
@@ -135,7 +136,9 @@ def _shared(slots: Slots) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str,
 
 
 def _used_from(slots: Slots) -> set[str]:
-    """Full names that a file takes from other modules; of those it reaches by attributes only the CUDA-bound ones."""
+    """Full names that a file takes from other modules; of those it reaches by attributes only the CUDA-bound ones, and
+    scalers, of which torch has one and torch_npu another.
+    """
     used: set[str] = set()
     scan = slots.scan
     for node in scan.imports:
@@ -143,7 +146,7 @@ def _used_from(slots: Slots) -> set[str]:
             base = import_base(scan.path, node)
             used.update(f"{base}.{alias.name}" for alias in node.names)
     for name, nodes in scan.attributes.items():
-        if "cuda" in name.lower():
+        if "cuda" in name.lower() or name == "GradScaler":
             used.update(full for node in nodes if (full := slots.names.qualified(node)) is not None)
     return used
 

@@ -13,7 +13,7 @@ from transplt.program.models import is_optimizer, kind_of
 from transplt.program.optimized import Given, parameters_given
 from transplt.program.program import File, Function, Program, Variable, stores_of, text_of
 from transplt.program.values import values_of
-from transplt.syntax.asks import by_place, keyword_of, last_name, variable
+from transplt.syntax.asks import by_place, keyword_of, last_name, string_of, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: Variables that hold optimizers, by the last part of their names, and others that sound like it.
@@ -77,6 +77,23 @@ def optimizer_calls(program: Program) -> Iterator[tuple[File, ast.Call, str]]:
             kind = kind_of(file, call) if call.args or call.keywords else None
             if kind is not None and program.callee(file, call) is None:
                 yield file, call, kind
+
+
+def asks_for_fused(file: File, call: ast.Call) -> bool:
+    """True for an optimizer that is fused, or may be: by its keyword, or one in a dict that it is given with `**`."""
+    fused = keyword_of(call, "fused")
+    if fused is not None:
+        return not (isinstance(fused, ast.Constant) and not fused.value)
+    given = {last_name(each.value) for each in call.keywords if each.arg is None} - {""}
+    stored = (each.value for each in file.scan.assigns if not given.isdisjoint(map(last_name, each.targets)))
+    return any(_holds_fused(each) for value in stored for each in ast.walk(value))
+
+
+def _holds_fused(node: ast.AST) -> bool:
+    """True for `dict(fused=...)` and `{"fused": ...}`."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func) == "dict" and keyword_of(node, "fused") is not None
+    return isinstance(node, ast.Dict) and any(string_of(key) == "fused" for key in node.keys)
 
 
 def _stepped(program: Program, file: File, call: ast.Call) -> OptimizerStep | None:

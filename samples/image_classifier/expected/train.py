@@ -56,7 +56,7 @@ def main(argv=None):
     criterion = nn.CrossEntropyLoss(label_smoothing=cfg.label_smoothing)
     if cfg.cuda:
         criterion = criterion.npu()
-    scaler = torch.npu.amp.GradScaler(enabled=cfg.amp and device.type == 'npu')
+    scaler = torch.amp.GradScaler("npu", enabled=cfg.amp and device.type == 'npu')
 
     if cfg.data_parallel and torch.npu.device_count() > 1:
         log.info('using %d GPUs', torch.npu.device_count())

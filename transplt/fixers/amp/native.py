@@ -25,9 +25,11 @@ from transplt.fixers.amp.spelling import Spelling, spelling_of
 from transplt.fixers.amp.theme import wanted, writer_for
 from transplt.fixers.amp.unbound import said_of, unbound_for
 from transplt.program.cards import on_card
-from transplt.program.program import enclosing_function, text_of
+from transplt.program.optimizers import asks_for_fused, optimizer_calls
+from transplt.program.program import File, enclosing_function, text_of
+from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
-from transplt.trees.calls import followed_by
+from transplt.trees.calls import followed_by, keyword_replaced
 from transplt.trees.expressions import handed_to, method_called, scaled_by
 from transplt.trees.transform import New
 
@@ -105,6 +107,9 @@ def _write(writer: Writer, units: list[Unit]) -> None:
         _unit(writer, spelling, unit, made, names)
         done += made
         written.append(unit)
+    for call in dict.fromkeys(call for unit in written for _, call in _fused(spelling, unit)):
+        message = "a fused step on an NPU does not go with a scaler"
+        writer.rewrite(call, "NPU741", message, keyword_replaced("fused", "fused", "False"))
     for argument, scalers in names.handed.items():
         writer.rewrite(argument, "NPU741", "the scaler is passed on", followed_by(", ".join(scalers)), apart=True)
     for node, lines in names.above.items():
@@ -148,11 +153,32 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
     if crowded is not None:
         do = "put each statement on its own line and run transplt again"
         found.append(Problem(crowded, "the statements of this line cannot be split", do))
+    hidden = next((call for file, call in _fused(spelling, unit) if not _is_plainly_fused(unit, file, call)), None)
+    if hidden is not None:
+        why = f"{last_name(hidden.func)} may be fused, and its fused step on an NPU does not go with a scaler"
+        found.append(Problem(unit.first, why, "write fused=False there and run transplt again"))
     blind = next((item for item in _flagged(spelling, unit) if spelling.enabled(item) is None), None)
     if blind is not None:
         do = "pass the options to this code, or do not use --amp-flag"
         found.append(Problem(blind, "the command line flag is not available here", do))
     return found
+
+
+def _fused(spelling: Spelling, unit: Unit) -> list[tuple[File, ast.Call]]:
+    """The optimizers of the program that may be fused, and that the scaler cannot step then: torch's steps AdamW as if
+    there were no scale and no overflow, torch_npu's hands itself to a step that takes no scaler.
+    """
+    if not spelling.scales:
+        return []
+    wrong = ("torch.optim.AdamW", "torch.optim", "")
+    calls = optimizer_calls(unit.program)
+    asked = [(file, call, kind) for file, call, kind in calls if asks_for_fused(file, call)]
+    return [(file, call) for file, call, kind in asked if kind in wrong or not spelling.scaler_of_torch]
+
+
+def _is_plainly_fused(unit: Unit, file: File, call: ast.Call) -> bool:
+    """True for a fused optimizer that can be written as another one: by a keyword, in the file of the unit."""
+    return file is unit.file and isinstance(keyword_of(call, "fused"), ast.Constant)
 
 
 def _flagged(spelling: Spelling, unit: Unit) -> list[ast.stmt]:

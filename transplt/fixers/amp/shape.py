@@ -228,7 +228,8 @@ def _complete(unit: Unit, part: Part) -> None:
         if isinstance(home, str):
             _problem(
                 unit, unit.first, home,
-                "make `scaler = torch.npu.amp.GradScaler()` beside the optimizer, and use it here: "
+                'make `scaler = torch.amp.GradScaler("npu")` beside the optimizer (before torch 2.3: '
+                "torch.npu.amp.GradScaler()), and use it here: "
                 "scaler.scale(loss).backward(), scaler.step(optimizer), scaler.update()",
                 scaling=True,
             )  # fmt: skip

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from transplt.base.settings import Settings
 from transplt.fixers.amp.flag import follow
 from transplt.program.program import File, Program
+from transplt.rules.versions import version_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +32,19 @@ class Spelling:
         flag += "" if cached else ", cache_enabled=False"
         return f'with {self.torch}.autocast("npu", dtype={self.torch}.{self.settings.amp_dtype}{flag}):'
 
+    @property
+    def scaler_of_torch(self) -> bool:
+        """True where torch has a scaler for an NPU; a scale that never changes is one of torch_npu's scaler alone."""
+        return version_key(self.settings.torch_version) >= (2, 3) and self.settings.loss_scale == "dynamic"
+
     def scaler(self, node: ast.AST) -> str:
         """The call that makes a scaler; a static one keeps its scale and looks for no overflow."""
-        given = []
+        given = ['"npu"'] if self.scaler_of_torch else []
         if self.settings.loss_scale != "dynamic":
             given += [f"init_scale={float(self.settings.loss_scale)}", "dynamic=False"]
         if self.enabled(node):
             given.append(f"enabled={self.enabled(node)}")
-        return f"{self.torch}.npu.amp.GradScaler({', '.join(given)})"
+        return f"{self.torch}{'' if self.scaler_of_torch else '.npu'}.amp.GradScaler({', '.join(given)})"
 
 
 def spelling_of(torch: str, settings: Settings, program: Program, file: File) -> Spelling:

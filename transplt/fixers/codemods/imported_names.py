@@ -25,7 +25,7 @@ def may_rename(work: Work, scope: Scope, local: str, new: str, user: bool) -> bo
         return False
     if new in work.scan.names or work.scan.binds(new):
         return False
-    if _switched_off(work, local, scope):
+    if switched_off(work, local, scope):
         return False  # the import, or a use, would keep the old name
     if scope.kind == "module":
         if "__all__" in scope.bindings or work.scan.path.endswith("__init__.py"):
@@ -35,7 +35,7 @@ def may_rename(work: Work, scope: Scope, local: str, new: str, user: bool) -> bo
     return not _named_in_string(work, local)
 
 
-def _switched_off(work: Work, local: str, scope: Scope) -> bool:
+def switched_off(work: Work, local: str, scope: Scope) -> bool:
     """True when the settings or a comment may leave the import of a name, or a use of it, as it is."""
     if work.settings.ignored_codes(work.scan.path):
         return True

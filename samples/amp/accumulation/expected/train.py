@@ -22,7 +22,7 @@ def main():
     model = nn.Sequential(nn.Linear(10, 64), nn.GELU(), nn.Linear(64, 1)).npu()
     criterion = nn.BCEWithLogitsLoss()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    scaler = torch.npu.amp.GradScaler()
+    scaler = torch.amp.GradScaler("npu")
 
     for epoch in range(args.epochs):
         for i, (inputs, labels) in enumerate(loader):

@@ -13,7 +13,7 @@ y = torch.sin(x.sum(dim=1, keepdim=True))
 model = nn.Sequential(nn.Linear(8, 32), nn.LayerNorm(32), nn.ReLU(), nn.Linear(32, 1)).to(device)
 criterion = nn.MSELoss()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-scaler = torch.npu.amp.GradScaler()
+scaler = torch.amp.GradScaler("npu")
 
 for step in range(50):
     rows = torch.arange(step * 16, step * 16 + 16) % 200

@@ -68,7 +68,7 @@ def main():
     train_loader, test_loader = get_loaders(args.batch_size)
     model = Net().to(device)
     optimizer = optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
-    scaler = torch.npu.amp.GradScaler()
+    scaler = torch.amp.GradScaler("npu")
     scheduler = StepLR(optimizer, step_size=2, gamma=0.5)
 
     for epoch in range(args.epochs):

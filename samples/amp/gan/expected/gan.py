@@ -19,9 +19,9 @@ netG = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(
 netD = nn.Sequential(nn.Linear(16, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1)).to(device)
 criterion = nn.BCEWithLogitsLoss()
 optimizerD = torch.optim.Adam(netD.parameters(), lr=2e-3, betas=(0.5, 0.999))
-scaler_d = torch.npu.amp.GradScaler()
+scaler_d = torch.amp.GradScaler("npu")
 optimizerG = torch.optim.Adam(netG.parameters(), lr=2e-3, betas=(0.5, 0.999))
-scaler_g = torch.npu.amp.GradScaler()
+scaler_g = torch.amp.GradScaler("npu")
 
 pictures = torch.rand(128, 16) * 0.5 + 0.5
 loader = DataLoader(TensorDataset(pictures), batch_size=args.batch_size, shuffle=True, drop_last=True)

@@ -13,7 +13,7 @@ class Trainer:
         self.model = model.to(self.device)
         self.loaders = loaders
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=args.lr)
-        self.scaler = torch.npu.amp.GradScaler()
+        self.scaler = torch.amp.GradScaler("npu")
         self.criterion = nn.CrossEntropyLoss()
         self.start_epoch = 0
         os.makedirs(args.out, exist_ok=True)

@@ -20,7 +20,7 @@ def batches(args):
 def train(args, model):
     criterion = nn.MSELoss()
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
-    scaler = torch.npu.amp.GradScaler(enabled=args.amp)
+    scaler = torch.amp.GradScaler("npu", enabled=args.amp)
     for step, (inputs, targets) in enumerate(batches(args)):
         optimizer.zero_grad()
         with torch.autocast("npu", dtype=torch.float16, enabled=args.amp):

@@ -86,7 +86,7 @@ def main():
     if npu_port.is_first():
         print(model.module.describe())
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    scaler = torch.npu.amp.GradScaler(enabled=args.amp)
+    scaler = torch.amp.GradScaler("npu", enabled=args.amp)
 
     best = 0.0
     npu_port.own_draws()

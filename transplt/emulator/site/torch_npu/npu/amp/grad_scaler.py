@@ -32,6 +32,19 @@ class GradScaler(torch.amp.GradScaler):
         )
         self._dynamic = dynamic
 
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._enabled and getattr(optimizer, "_step_supports_amp_scaling", False):
+            return optimizer.step(*args, **kwargs, grad_scaler=self)  # torch's own raise a TypeError then
+        return super().step(optimizer, *args, **kwargs)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "dynamic": self._dynamic} if self._enabled else {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        if self._enabled:
+            self._dynamic = state_dict["dynamic"]
+
     def update(self, new_scale: Any = None) -> None:
         if not self._dynamic and new_scale is None and self._enabled:
             new_scale = self.get_scale()

@@ -1,0 +1,149 @@
+"""Scalers beside optimizers that unscale by themselves.
+
+Those of torch_npu raise a TypeError at the first step. Beside those of torch AdamW steps silently wrong: the kernel of
+an NPU is given neither the scale nor whether there was an overflow, so that the step is taken with gradients that are
+scaled still, and with infinite ones (op-plugin: FusedAdamWKernelNpuOpApi.cpp; run with torch_npu 2.13). Adam and
+Adagrad, which the CPU computes, and SGD look at both.
+
+torch_npu's scaler calls `optimizer.step(grad_scaler=self)` where torch's sets two attributes; the fused optimizers of
+torch have no such argument (torch_npu/npu/amp/grad_scaler.py, torch/amp/grad_scaler.py: step). On an NPU accelerate,
+and with it the Trainer of transformers, takes torch_npu's (accelerate/utils/modeling.py: get_grad_scaler).
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Level
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.around import program_around
+from transplt.fixers.codemods.amp import SCALERS
+from transplt.fixers.codemods.grad_scalers import MOVES, is_type, uses_of
+from transplt.program.models import is_optimizer
+from transplt.program.optimizers import asks_for_fused
+from transplt.program.program import Program
+from transplt.rules.since import only_older
+from transplt.rules.versions import version_key
+from transplt.syntax.asks import by_place, hides_arguments, keyword_of, last_name, string_of
+from transplt.trees.calls import keyword_replaced
+
+fixer = Fixer(
+    __name__, code="NPU160", rank=610, versions=">=2.3", edits=False, words=("gradscaler", "fp16"),
+    needs=(b"GradScaler", b"TrainingArguments", b"trl", b"Accelerator"),
+)  # fmt: skip
+
+#: Behind what moves the scalers.
+adamw = Fixer(__name__, code="NPU161", rank=245, versions=">=2.3", needs=(b"AdamW",), words=("fused",))
+
+_ADAMW = ("torch.optim.AdamW", "torch.optim.adamw.AdamW")
+_NPUS = frozenset(
+    f"{package}.npu.amp{module}.GradScaler" for package in ("torch", "torch_npu") for module in ("", ".grad_scaler")
+)
+_IGNORED = "on an NPU the fused step of AdamW ignores the scale and the overflows that a GradScaler hands it"
+_SCALER = "torch.npu.amp.GradScaler"
+_FUSED = "adamw_torch_fused"
+#: From when on transformers takes it without being asked, with a torch that is new enough (its pull request 37358).
+_SINCE, _SINCE_TORCH = "4.54.0", (2, 8)
+
+
+@adamw.on(ast.Call, name=_ADAMW)
+def scaled_by_torch(work: Work, call: ast.Call) -> Finds:
+    """Write AdamW without its fused step where the file has a scaler of torch; report what cannot be written."""
+    if work.settings.style == "portable" or not asks_for_fused(work.file, call):
+        return
+    moved = [old for old in MOVES if work.rules.builtin.names[old].new not in _NPUS]
+    here = any(not is_type(node) for node, _ in uses_of(work, SCALERS.union(moved)))
+    given = keyword_of(call, "fused")
+    if here and isinstance(given, ast.Constant) and id(call) not in work.taken - work.shared:
+        message = f"AdamW(fused=True) -> fused=False: {_IGNORED}"
+        yield Edit(call, adamw.code, message, keyword_replaced("fused", "fused", "False"), api=_ADAMW[0])
+    elif here or work.project.scales:
+        yield work.note(
+            call,
+            adamw.code,
+            f"{_IGNORED}, where fused is on and a GradScaler steps it",
+            level=Level.MANUAL if here else Level.INFO,
+            api=_ADAMW[0],
+            help="write fused=False, or see that it is on only where nothing is scaled (bfloat16, float32)",
+        )
+
+
+@fixer.on(ast.Module)
+def scaler_of_torch_npu(work: Work, tree: ast.Module) -> Finds:
+    """Report the first use of a scaler of torch_npu in a program with a fused optimizer."""
+    if work.settings.style == "portable":
+        return
+    stays = _NPUS.union(old for old in MOVES if work.rules.builtin.names[old].new in _NPUS)
+    uses = by_place(node for node, _ in uses_of(work, stays) if not is_type(node))
+    program = program_around(work) if uses else None
+    if program is not None and (beside := _fused(program, work.scan.path)):
+        do = 'leave out fused=True, or see that torch.amp.GradScaler is called, with "npu" in front of other arguments'
+        if beside.startswith("AdamW"):
+            do = f"leave out fused=True: with a scaler of torch nothing stops, but {_IGNORED}"
+        message = f"{_SCALER} cannot step {beside}: TypeError at the first step"
+        yield work.note(uses[0], fixer.code, message, api=_SCALER, help=do)
+
+
+@fixer.on(ast.Call, name="accelerate.Accelerator")
+def scaler_of_accelerate(work: Work, call: ast.Call) -> Finds:
+    """Report float16 of accelerate in a program with a fused optimizer."""
+    program = program_around(work) if string_of(keyword_of(call, "mixed_precision")) == "fp16" else None
+    if program is not None and (beside := _fused(program, work.scan.path)):
+        yield work.note(
+            call,
+            fixer.code,
+            f"the scaler of accelerate is {_SCALER} on an NPU, which cannot step {beside}: TypeError at the first step",
+            api="accelerate.Accelerator",
+            help='leave out fused=True, or take mixed_precision="bf16", which scales nothing',
+        )
+
+
+@fixer.on(ast.Module)
+def scaler_of_transformers(work: Work, tree: ast.Module) -> Finds:
+    """Report float16 of a Trainer whose optimizer is the fused one: where it is asked for, or is the default."""
+    for call in work.scan.calls:
+        half = keyword_of(call, "fp16")
+        if half is None or (isinstance(half, ast.Constant) and not half.value):
+            continue
+        name = _arguments_of_a_trainer(work, call)
+        if name and _steps_fused(work, call):
+            certain = isinstance(half, ast.Constant)
+            when = "" if certain else ", where fp16 is on"
+            yield work.note(
+                call.func,
+                fixer.code,
+                f"{_SCALER}, which {name}(fp16=...) takes, cannot step {_FUSED}: TypeError at the first step{when}",
+                level=Level.MANUAL if certain else Level.INFO,
+                api=name,
+                help='write optim="adamw_torch", or train with bf16=True, which scales nothing',
+            )
+
+
+def _arguments_of_a_trainer(work: Work, call: ast.Call) -> str:
+    """The name of the arguments of a Trainer of transformers or trl that a call makes; empty for any other call."""
+    package, last = (work.names.qualified(call.func) or "").partition(".")[0], last_name(call.func)
+    ending = {"transformers": "TrainingArguments", "trl": "Config"}.get(package)
+    return last if ending and last.endswith(ending) and not work.defines_package(package) else ""
+
+
+def _steps_fused(work: Work, call: ast.Call) -> bool:
+    """True for a Trainer of which torch's scaler steps the fused AdamW, as far as its arguments say it."""
+    asked, engine = keyword_of(call, "optim"), keyword_of(call, "deepspeed")
+    if engine is not None and not (isinstance(engine, ast.Constant) and engine.value is None):
+        return False  # it scales by itself
+    if asked is not None:
+        return string_of(asked) == _FUSED or last_name(asked) == _FUSED.upper()
+    older = only_older(dict(work.settings.pins).get("transformers", ""), _SINCE)
+    return not hides_arguments(call) and not older and version_key(work.settings.torch_version) >= _SINCE_TORCH
+
+
+def _fused(program: Program, path: str) -> str:
+    """A fused optimizer of a program in words, one of the file at a path first; empty where it has none."""
+    for file in sorted(program.files, key=lambda each: (each.path != path, each.path)):
+        for call in by_place(file.scan.calls):
+            if call.keywords and is_optimizer(file, call) and asks_for_fused(file, call):
+                where = "" if file.path == path else f"{file.path}:"
+                return f"{last_name(call.func)}(fused=True) in {where or 'line '}{call.lineno}"
+    return ""
