@@ -323,3 +323,107 @@ def test_the_module_of_the_scaler() -> None:
         scaler = GradScaler("npu")
         """,
     )
+
+
+TWO = """
+import torch
+try:
+    from torch.amp import GradScaler
+    OLD = False
+except ImportError:
+    from torch.cuda.amp import GradScaler
+    OLD = True
+"""
+
+
+def of_two(before: str, after: str, **more: object) -> None:
+    """Lines below both imports."""
+    head = TWO.lstrip()
+    moved = head.replace("torch.cuda.amp", "torch_npu.npu.amp").replace(
+        "import torch\n", "import torch\nimport torch_npu  # noqa: F401\n"
+    )
+    check_rewrite(head + before, moved + after, **more)  # type: ignore[arg-type]
+
+
+@pattern("P15")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            'scaler = GradScaler("cuda") if not OLD else GradScaler()\n',
+            'scaler = GradScaler("npu") if not OLD else GradScaler()\n',
+        ),
+        (
+            "scaler = GradScaler(enabled=on) if OLD else GradScaler(device='cuda', enabled=on)\n",
+            "scaler = GradScaler(enabled=on) if OLD else GradScaler(device='npu', enabled=on)\n",
+        ),
+        (
+            "if OLD:\n    scaler = GradScaler()\nelse:\n    scaler = GradScaler('cuda')\n",
+            "if OLD:\n    scaler = GradScaler()\nelse:\n    scaler = GradScaler('npu')\n",
+        ),
+        (
+            "if OLD:\n    scaler = GradScaler()\nelif on:\n    scaler = torch.amp.GradScaler('cuda', enabled=on)\n",
+            "if OLD:\n    scaler = GradScaler()\nelif on:\n    scaler = torch.amp.GradScaler('npu', enabled=on)\n",
+        ),
+        (
+            "def make():\n    if not OLD:\n        return GradScaler('cuda')\n    return GradScaler()\n",
+            "def make():\n    if not OLD:\n        return GradScaler('npu')\n    return GradScaler()\n",
+        ),
+        (
+            "try:\n    scaler = GradScaler(device='cuda')\nexcept TypeError:\n    scaler = GradScaler()\n",
+            "try:\n    scaler = GradScaler(device='npu')\nexcept TypeError:\n    scaler = GradScaler()\n",
+        ),
+    ],
+)
+def test_a_scaler_of_the_older_torch_takes_no_device(before: str, after: str) -> None:
+    of_two(before, after)
+
+
+@pattern("P15")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("scaler = GradScaler()\n", 'scaler = GradScaler("npu")\n'),
+        (
+            "scaler = GradScaler(enabled=on) if on else None\n",
+            'scaler = GradScaler("npu", enabled=on) if on else None\n',
+        ),
+        (
+            "a = GradScaler('cuda')\nb = GradScaler()\n",
+            "a = GradScaler('npu')\nb = GradScaler(\"npu\")\n",
+        ),
+        (
+            "if OLD:\n    scaler = GradScaler(8.0)\nelse:\n    scaler = GradScaler()\n",
+            'if OLD:\n    scaler = GradScaler(8.0)\nelse:\n    scaler = GradScaler("npu")\n',
+        ),
+    ],
+)
+def test_a_call_that_serves_both_is_told_the_device(before: str, after: str) -> None:
+    of_two(before, after)
+    of_two(before.replace("'cuda'", "device"), before.replace("'cuda'", "device"), torch_version="2.2")
+
+
+@pattern("P15")
+def test_two_imports_of_which_a_condition_chooses() -> None:
+    head = "import torch\nif OLD:\n    from torch.cuda.amp import GradScaler\n"
+    head += "else:\n    from torch.amp import GradScaler\n"
+    moved = head.replace("torch.cuda.amp", "torch_npu.npu.amp").replace(
+        "torch\n", "torch\nimport torch_npu  # noqa: F401\n", 1
+    )
+    for line, left in (
+        ("scaler = GradScaler(enabled=on)\n", ["NPU122"]),
+        ("scaler = GradScaler() if OLD else GradScaler(device)\n", []),
+        ("scaler = GradScaler(8.0)\n", []),
+        ("def f(s: GradScaler): ...\n", []),
+    ):
+        check_rewrite(head + line, moved + line, open_codes=left)
+    check_rewrite(head + "scaler = GradScaler()\n", moved + "scaler = GradScaler()\n", torch_version="2.2")
+
+
+@pattern("P15")
+def test_the_import_that_is_tried_first_decides() -> None:
+    before = (
+        "try:\n    from torch.cuda.amp import GradScaler\nexcept ImportError:\n    from torch.amp import GradScaler\n"
+    )
+    after = before.replace("torch.cuda.amp", "torch_npu.npu.amp")
+    check_rewrite(f"{before}s = GradScaler()\n", f"import torch_npu  # noqa: F401\n{after}s = GradScaler()\n")

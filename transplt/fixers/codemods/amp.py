@@ -14,8 +14,8 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.versions import version_key
-from transplt.syntax.asks import lacks, shape
-from transplt.syntax.scan import parent
+from transplt.syntax.asks import lacks, place_in_block, shape
+from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.calls import with_first, with_keyword, with_named
 from transplt.trees.transform import New
 
@@ -26,13 +26,29 @@ SCALERS = frozenset({"torch.amp.GradScaler", "torch.GradScaler", "torch.amp.grad
 FORK_RNG = frozenset({"torch.random.fork_rng"})
 #: Scalers whose NPU twin has `dynamic` in front of `enabled`.
 CUDA_SCALERS = frozenset({"torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler"})
+NPU_SCALERS = frozenset(
+    f"{package}.npu.amp{module}.GradScaler" for package in ("torch", "torch_npu") for module in ("", ".grad_scaler")
+)
 #: Functions that take the device first from torch 2.4 on, and how many arguments they have without it.
 STATE = {"torch.is_autocast_enabled": 0, "torch.set_autocast_enabled": 1}
 
 
 @fixer.on(ast.Call, name=SCALERS)
 def scaler_without_a_device(work: Work, call: ast.Call) -> Finds:
-    yield from _default_device(work, call, "device", 0)
+    if not (_brought_by_two(work, call.func) and (_names_the_older(work, call) or _lacks_the_newer(work))):
+        yield from _default_device(work, call, "device", 0)
+
+
+@fixer.on(ast.Call)
+def scaler_of_either_import(work: Work, call: ast.Call) -> Finds:
+    """Of a name that a condition imports from torch.cuda.amp or from torch.amp only a run says which it is."""
+    if work.names.qualified(call.func) is not None or not _brought_by_two(work, call.func):
+        return
+    if lacks(call, "device", 0) is not False and not _names_the_older(work, call) and not _lacks_the_newer(work):
+        full = "torch.amp.GradScaler"
+        message = f"{full}, which one of two imports of this name brings, uses CUDA unless a device is given"
+        help_ = 'import one of the two, and call that of torch.amp with "npu" in front of the other arguments'
+        yield work.note(call, "NPU122", message, api=full, help=help_)
 
 
 @fixer.on(ast.Call, name=FORK_RNG)
@@ -87,6 +103,55 @@ def _subclass(work: Work, node: ast.ClassDef) -> Finds:
             message = "the fifth argument of torch.npu.amp.GradScaler is dynamic: enabled is given by name"
             api = "torch.cuda.amp.GradScaler"
             yield Edit(call, "NPU103", message, with_named(4, "enabled"), api=api)
+
+
+def _brought_by_two(work: Work, func: ast.expr) -> bool:
+    """True for a name that is imported from torch.amp and from torch.cuda.amp (torch.npu.amp), whose scaler takes no
+    device: its first argument is the scale.
+    """
+    found = work.names.lookup(func.id, work.scan.scope_of(func)) if isinstance(func, ast.Name) else None
+    targets = {binding.target for binding in (found[1] if found else ())}
+    return not targets.isdisjoint(SCALERS) and not targets.isdisjoint(CUDA_SCALERS | NPU_SCALERS)
+
+
+def _lacks_the_newer(work: Work) -> bool:
+    """True for a torch whose torch.amp has no scaler: the other import brings the name."""
+    return version_key(work.settings.torch_version) < (2, 3)
+
+
+def _names_the_older(work: Work, call: ast.Call) -> bool:
+    """True where the code tells the two apart: it names a device in a call on the other side of a condition."""
+    node: ast.AST = call
+    while not isinstance(node, (ast.Module, *FUNCTIONS, ast.ClassDef)):
+        if any(_names_a_device(work, each) for other in _instead_of(node) for each in ast.walk(other)):
+            return True
+        node = parent(node)
+    return False
+
+
+def _instead_of(node: ast.AST) -> list[ast.AST]:
+    """What runs in place of a part of a condition, of a `try` or its handlers, or of what stands below a way out."""
+    above = parent(node)
+    if isinstance(above, ast.IfExp) and node is not above.test:
+        return [above.orelse if node is above.body else above.body]
+    found: list[ast.AST] = []
+    if isinstance(node, ast.stmt):
+        block, index = place_in_block(node)
+        left = (each for each in block[:index] if isinstance(each, ast.If))
+        found += [each for each in left if isinstance(each.body[-1], (ast.Return, ast.Raise))]
+    if isinstance(above, ast.If) and isinstance(node, ast.stmt):
+        found += above.orelse if node in above.body else above.body
+    elif isinstance(above, ast.Try):
+        found += above.handlers if node in above.body else above.body
+    return found
+
+
+def _names_a_device(work: Work, node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or lacks(node, "device", 0) is not False:
+        return False
+    known = work.names.qualified(node.func) in SCALERS or _brought_by_two(work, node.func)
+    scale = bool(node.args) and isinstance(node.args[0], ast.Constant) and not isinstance(node.args[0].value, str)
+    return known and not scale
 
 
 def _default_device(work: Work, call: ast.Call, keyword: str, index: int) -> Finds:

@@ -19,7 +19,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.around import program_around
-from transplt.fixers.codemods.amp import SCALERS
+from transplt.fixers.codemods.amp import NPU_SCALERS, SCALERS
 from transplt.fixers.codemods.grad_scalers import MOVES, is_type, uses_of
 from transplt.program.models import is_optimizer
 from transplt.program.optimizers import asks_for_fused
@@ -38,9 +38,6 @@ fixer = Fixer(
 adamw = Fixer(__name__, code="NPU161", rank=245, versions=">=2.3", needs=(b"AdamW",), words=("fused",))
 
 _ADAMW = ("torch.optim.AdamW", "torch.optim.adamw.AdamW")
-_NPUS = frozenset(
-    f"{package}.npu.amp{module}.GradScaler" for package in ("torch", "torch_npu") for module in ("", ".grad_scaler")
-)
 _IGNORED = "on an NPU the fused step of AdamW ignores the scale and the overflows that a GradScaler hands it"
 _SCALER = "torch.npu.amp.GradScaler"
 _FUSED = "adamw_torch_fused"
@@ -53,7 +50,7 @@ def scaled_by_torch(work: Work, call: ast.Call) -> Finds:
     """Write AdamW without its fused step where the file has a scaler of torch; report what cannot be written."""
     if work.settings.style == "portable" or not asks_for_fused(work.file, call):
         return
-    moved = [old for old in MOVES if work.rules.builtin.names[old].new not in _NPUS]
+    moved = [old for old in MOVES if work.rules.builtin.names[old].new not in NPU_SCALERS]
     here = any(not is_type(node) for node, _ in uses_of(work, SCALERS.union(moved)))
     given = keyword_of(call, "fused")
     if here and isinstance(given, ast.Constant) and id(call) not in work.taken - work.shared:
@@ -75,7 +72,7 @@ def scaler_of_torch_npu(work: Work, tree: ast.Module) -> Finds:
     """Report the first use of a scaler of torch_npu in a program with a fused optimizer."""
     if work.settings.style == "portable":
         return
-    stays = _NPUS.union(old for old in MOVES if work.rules.builtin.names[old].new in _NPUS)
+    stays = NPU_SCALERS.union(old for old in MOVES if work.rules.builtin.names[old].new in NPU_SCALERS)
     uses = by_place(node for node, _ in uses_of(work, stays) if not is_type(node))
     program = program_around(work) if uses else None
     if program is not None and (beside := _fused(program, work.scan.path)):
