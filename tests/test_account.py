@@ -266,3 +266,68 @@ def test_a_folder_with_the_name_of_a_library(files: dict[str, str], unknown: int
     source = "import paddle\nplace = paddle.CUDAPlace(0) if USE else paddle.CPUPlace()\n"
     result = migrate(source, path="paddle/quant/q.py", files=files)
     assert result.tokens.unknown == unknown
+
+
+# --- settings named after cuDNN --------------------------------------------------------------------------------------
+
+YACS = "from yacs.config import CfgNode as CN\n\n_C = CN()\n_C.CUDNN = CN()\n_C.CUDNN.BENCHMARK = True\n"
+USES = "import torch\nimport torch.backends.cudnn as cudnn\nfrom .config import cfg\n"
+CUDNN = "a setting whose value only goes to torch.backends.cudnn"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "cudnn.benchmark = cfg.CUDNN.BENCHMARK\n",
+        "torch.backends.cudnn.deterministic = bool(cfg.CUDNN.DETERMINISTIC)\ncudnn.enabled = not cfg.CUDNN.OFF\n",
+        "cudnn.benchmark = cfg['CUDNN']['BENCHMARK']\n",
+        "cudnn.benchmark = cfg.get('CUDNN').get('BENCHMARK', True)\n",
+        "cudnn.benchmark = getattr(cfg, 'CUDNN').BENCHMARK\n",
+        "with cudnn.flags(enabled=cfg.CUDNN.ENABLED):\n    run()\n",
+        "with cudnn.flags(**cfg.CUDNN):\n    run()\n",
+        "if cfg.CUDNN.BENCHMARK and not debug:\n    cudnn.benchmark = True\nelse:\n    cudnn.deterministic = True\n",
+        "cfg.CUDNN.BENCHMARK = False\ncudnn.benchmark = cfg.CUDNN.BENCHMARK\n",
+        "def cudnn_of(net):\n    cudnn.benchmark = cfg.CUDNN.BENCHMARK\n",
+    ],
+)
+def test_a_key_that_only_reaches_cudnn_stays(use: str) -> None:
+    result = migrate(YACS, path="pkg/config.py", files={"pkg/train.py": USES + use})
+    assert reasons(result) == {CUDNN: 2} and result.tokens.found == 2
+    assert not result.findings
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "",  # nobody reads it
+        "cfg.CUDNN.BENCHMARK = False\n",
+        "cudnn.benchmark = cfg.CUDNN.BENCHMARK\nrun(cfg.CUDNN)\n",
+        "cudnn.benchmark = cfg.CUDNN.BENCHMARK\nbackend = cfg.CUDNN.BACKEND\n",
+        "cudnn.benchmark = backend = cfg.CUDNN.BENCHMARK\n",
+        "net.benchmark = cfg.CUDNN.BENCHMARK\n",
+        "if cfg.CUDNN.BENCHMARK:\n    cudnn.benchmark = True\n    load_kernels()\n",
+        "with cudnn.flags(**cfg.CUDNN):\n    run()\nrun(**cfg.CUDNN)\n",
+        "cudnn.benchmark = cfg.CUDNN.BENCHMARK\nfor key in cfg.CUDNN.keys():\n    set_it(key)\n",
+        "cudnn.benchmark = cfg.CUDNN.BENCHMARK + 1 if choose(cfg.CUDNN) else 0\n",
+        "cudnn.benchmark = cfg.cudnn.BENCHMARK\n",  # another key
+    ],
+)
+def test_a_key_that_goes_elsewhere_is_unknown(use: str) -> None:
+    result = migrate(YACS, path="pkg/config.py", files={"pkg/train.py": USES + use})
+    assert result.tokens.unknown == result.tokens.found == 2
+
+
+def test_an_option_that_only_reaches_cudnn_stays() -> None:
+    source = "parser.add_argument('--cudnn')\nargs = parser.parse_args()\nimport torch\n{use}\n"
+    result = migrate(source.format(use="torch.backends.cudnn.enabled = args.cudnn"))
+    assert reasons(result)[CUDNN] == 1 and result.tokens.unknown == 0
+    assert migrate(source.format(use="run(args.cudnn)")).tokens.unknown == 1
+
+
+def test_what_torch_has_is_no_setting_of_the_project() -> None:
+    result = migrate(YACS + "import torch\ntorch.backends.cudnn.benchmark = _C.CUDNN.BENCHMARK\n")
+    assert reasons(result) == {CUDNN: 3, "a remark, nothing to do": 1}
+
+
+def test_a_file_without_its_project_says_nothing_of_its_keys() -> None:
+    assert migrate_source(YACS.encode(), "config.py", Settings()).tokens.unknown == 2

@@ -397,3 +397,46 @@ def test_real_files() -> None:
             assert made[start : start + len(before)] == before, name
             made = made[:start] + finding.edit.after.encode() + made[start + len(before) :]
         assert made == result.data, name
+
+
+CUDNN = """
+    import torch
+    torch.backends.cudnn.benchmark = cfg.CUDNN.BENCHMARK
+    torch.backends.cudnn.enabled = cfg["cudnn_on"]
+    run(cfg.CUDNN_KERNELS, cfg.cudnn.kernels)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("CUDNN:\n  BENCHMARK: true\n", "a.yaml"),
+        ("train:\n  'CUDNN': {BENCHMARK: true}\ncudnn_on: 1\n", "a.yaml"),
+        ("CUDNN: [1, 2]\n", "a.yml"),
+        ('{"CUDNN": {"BENCHMARK": true}, "cudnn_on": 1}', "a.json"),
+        ("[CUDNN]\nBENCHMARK = true\n[train.CUDNN]\nA = 1\n[x]\nCUDNN.A = 1\nCUDNN.B = { A = 1 }\n", "a.toml"),
+        ("x = 1\nCUDNN = { A = 1 }\n", "a.toml"),
+        ("[CUDNN]\nBENCHMARK = 1\n[x]\ncudnn_on = 1\n", "a.ini"),
+    ],
+)
+def test_keys_that_only_reach_cudnn_stay(text: str, path: str) -> None:
+    result = migrated(text, path, CUDNN)
+    assert left(result) == [] and result.data == text.encode()
+    assert {cause.reason for cause in result.ledger.counts()} == {"cudnn-setting"}
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("CUDNN_KERNELS:\n  fast: true\n", "a.yaml"),
+        ("cudnn:\n  kernels: fast\n", "a.yaml"),
+        ("cuda:\n  CUDNN: 1\n", "a.yaml"),
+        ('{"cudnn": {"kernels": "fast"}}', "a.json"),
+        ("[cudnn]\nkernels = 'fast'\n", "a.toml"),
+        ("[cudnn]\nkernels = fast\n", "a.ini"),
+        ("nobody:\n  cudnn_benchmark:\n    a: 1\n", "a.yaml"),
+    ],
+)
+def test_keys_that_go_elsewhere_are_left(text: str, path: str) -> None:
+    result = migrated(text, path, CUDNN)
+    assert left(result) == ["NPU802"] and result.data == text.encode()

@@ -174,13 +174,15 @@ def own_names(work: Work, applied: Sequence[tuple[int, int, bytes]]) -> list[Ran
             cause = known[key]
             if cause is not None:
                 kept.append((*source.extent(node), cause))
-        if not word.islower():
-            for attribute in scan.attributes.get(word, ()):
-                root = (work.names.qualified(attribute) or "").partition(".")[0]
-                if root in FOREIGN:
-                    kept.append((*source.extent(attribute), ignored("library-name", root)))
-                elif _is_member(work, attribute):
-                    kept.append((*source.extent(attribute), ignored("own-member")))
+        of_cudnn = word in work.project.reads.cudnn
+        for attribute in scan.attributes.get(word, ()) if of_cudnn or not word.islower() else ():
+            root = (work.names.qualified(attribute) or "").partition(".")[0]
+            if not word.islower() and root in FOREIGN:
+                kept.append((*source.extent(attribute), ignored("library-name", root)))
+            elif not word.islower() and _is_member(work, attribute):
+                kept.append((*source.extent(attribute), ignored("own-member")))
+            elif of_cudnn and root != "torch":
+                kept.append((*source.extent(attribute), ignored("cudnn-setting")))
     for scope in scan.scopes.values():
         for word in words:
             for binding in scope.bindings.get(word, ()):

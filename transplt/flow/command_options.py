@@ -18,7 +18,7 @@ NEW = {"cuda": "npu", "nccl": "hccl", "NCCL": "HCCL"}
 _OPTION = re.compile(r"(--?[A-Za-z][\w.-]*)(?:=(.*))?", re.S)
 #: Hydra and OmegaConf: `a.b=c`, `+a.b=c`, `++a=c`; yacs: `MODEL.DEVICE cuda`.
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_][\w./@-]*)=(.*)", re.S)
-_YACS = re.compile(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+")
+_YACS = re.compile(r"([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+)")
 #: transformers/training_args.py, TrainingArguments.ddp_backend: nccl, gloo, mpi, ccl, hccl, ...
 _OF_LIBRARIES = {"ddp_backend": BACKEND}
 
@@ -102,7 +102,7 @@ def named_after_cuda(words: Sequence[Word]) -> Iterator[tuple[int, int]]:
     """Where the options that are called cuda have their names."""
     for word in words:
         source, start = _unquoted(word)
-        match = _OPTION.fullmatch(source) or _OVERRIDE.fullmatch(source)
+        match = _OPTION.fullmatch(source) or _OVERRIDE.fullmatch(source) or _YACS.fullmatch(source)
         if match is not None and mentions_cuda(match[1].lower().encode()):
             at = start + len(source[: match.start(1)].encode())
             yield at, at + len(match[1].encode())

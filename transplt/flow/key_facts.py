@@ -15,7 +15,7 @@ CONFIGURATION = re.compile(
     re.I,
 )
 
-How = Literal["key", "field", "spread", "option", "variable", "name"]
+How = Literal["key", "field", "spread", "option", "variable", "name", "cudnn"]
 
 
 class KeyRead(NamedTuple):
@@ -23,7 +23,8 @@ class KeyRead(NamedTuple):
 
     key: `root` is what is read from, `path` the keys from there; field: of a class that holds settings; spread:
     `f(**root[path])`, whose keys are parameters of the callee; option: of the command line of the script `root`;
-    variable: of the environment; name: one that speaks of CUDA and holds anything. `slot` holds the value
+    variable: of the environment; name: one that speaks of CUDA and holds anything; cudnn: one that is named after
+    cuDNN, `root` where its value goes (cudnn_settings.py). `slot` holds the value
     (transplt/flow/slots.py); of a spread it begins with `p:` and the project's own callee, or with `f:` and the name
     of somebody else's. `marks`: what its file alone says of it.
     """
@@ -40,7 +41,8 @@ class KeyReads:
     """Those of all files whose value is a device or a backend, with all others of the same last key.
 
     `keys` by the last key, `spreads` by the last key of what is spread, `options` and `variables` by name. `names` are
-    those of attributes, keys and options that speak of CUDA.
+    those of attributes, keys and options that speak of CUDA; `cudnn` those whose values only go to the settings of
+    torch.backends.cudnn.
     """
 
     keys: dict[str, tuple[KeyRead, ...]] = field(default_factory=dict)
@@ -48,6 +50,7 @@ class KeyReads:
     options: dict[str, tuple[KeyRead, ...]] = field(default_factory=dict)
     variables: dict[str, tuple[KeyRead, ...]] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
+    cudnn: frozenset[str] = frozenset()
 
     def named(self) -> set[str]:
         """The last keys, options and variables, as Python names them."""
@@ -67,7 +70,9 @@ class KeyReads:
         by_name: dict[tuple[How, str], list[KeyRead]] = {}
         every = set(reads)
         joined.names = frozenset(read.path[-1] for read in every if read.how == "name")
-        for read in sorted(each for each in every if each.how != "name"):
+        of_cudnn = [(read.path[-1], read.root) for read in every if read.how == "cudnn"]
+        joined.cudnn = frozenset(name for name, _ in of_cudnn) - {name for name, root in of_cudnn if not root}
+        for read in sorted(each for each in every if each.how not in ("name", "cudnn")):
             how: How = "key" if read.how == "field" else read.how
             by_name.setdefault((how, read.path[-1] if read.path else read.root), []).append(read)
         for (how, name), found in by_name.items():

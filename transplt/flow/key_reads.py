@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from transplt.flow.backend_takers import argument_of_a_package
 from transplt.flow.callees import ABSL_CALLS, OBJECTS, PARSER_CALLS
+from transplt.flow.cudnn_settings import cudnn_reads
 from transplt.flow.key_facts import How, KeyRead, names_a_configuration
 from transplt.flow.marks import DEVICE_NAME, GENERIC, marks_by_name
 from transplt.flow.option_defaults import destination
@@ -44,7 +45,7 @@ def key_reads(slots: Slots, shared: Iterable[str]) -> tuple[KeyRead, ...]:
     names = {slot.rpartition(".")[2].rpartition(":")[2].rpartition("[")[2].rstrip("]") for slot in known}
     reading = _Reading(slots, known, names)
     found = {*reading.attributes(), *reading.entries(), *reading.spreads(), *reading.fields(), *reading.options()}
-    found.update(reading.cuda_names())
+    found.update(reading.cuda_names(), cudnn_reads(slots.scan, slots.names))
     return tuple(sorted(found))
 
 

@@ -54,12 +54,17 @@ class _Spelled:
 def decide(document: Document, value: Value) -> Finds:
     """Edits, notes and kept words for a value and its key."""
     edits = document.settings.style != "portable"
+    reads = document.project.reads
+    if value.of_many:
+        if value.key is not None and value.name in reads.cudnn:
+            yield Kept(value.key, "cudnn-setting")
+        return
     if value.in_environment and value.key is not None:
         whole = (value.key[0], value.whole[1])
         yield from variable_set(document, value.name, value.key, value.text, whole)
-    elif value.key is not None and {value.name, value.name.replace("-", "_")} & (
-        document.project.reads.names | library_names()
-    ):
+    elif value.key is not None and value.name in reads.cudnn:
+        yield Kept(value.key, "cudnn-setting")
+    elif value.key is not None and {value.name, value.name.replace("-", "_")} & (reads.names | library_names()):
         yield Kept(value.key, "key")
     if not WORD.search(value.text):
         return

@@ -25,6 +25,8 @@ def values(utf8: bytes) -> list[Value]:
         if (section := _SECTION.fullmatch(line)) is not None:
             here = Holder(section[1].decode().strip(), top)
             top.texts.setdefault(here.name, "")
+            if WORD.search(here.name):
+                found.append(Value.many(here.name, top, (start + section.start(1), start + section.end(1))))
         elif (entry := _ENTRY.fullmatch(line.removesuffix(b"\r").rstrip(b" \t"))) is not None:
             name, first = entry[1].decode(), entry.start(2)
             raw = _COMMENT.sub(b"", entry[2])

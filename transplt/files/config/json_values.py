@@ -68,6 +68,8 @@ class _Reader:
             name = self.key[0] if self.key is not None else str(self.index) if self.here is not None else ""
             if self.key is not None and self.here is not None:
                 self.here.texts[name] = ""
+                if WORD.search(name):
+                    self.found.append(Value.many(name, self.here, self.key[1]))
             self.here = Holder(name, self.here, mark == b"[")
             self.indices.append(self.index)
             self.key, self.colon, self.index, self.before = None, False, 0, ""

@@ -53,14 +53,14 @@ class _Reader:
                 self.at += 2 if double else 1
                 keys = self._keys(b"]")
                 self.at += 1 if double else 0
-                table = self._table(self.top, [name for name, _ in keys])
+                table = self._table(self.top, keys)
             else:
                 self._entry(table)
         return self.found
 
     def _entry(self, table: Holder, depth: int = 0) -> None:
         keys = self._keys(b"=")
-        holder = self._table(table, [name for name, _ in keys[:-1]])
+        holder = self._table(table, keys[:-1])
         self._value(holder, *keys[-1], depth=depth)
 
     def _keys(self, end: bytes) -> list[tuple[str, Extent]]:
@@ -88,6 +88,8 @@ class _Reader:
             return self._scalar(holder, name, key, before, kind, start, stop)
         if token not in (b"[", b"{"):
             raise NotToml
+        if key is not None and WORD.search(name):
+            self.found.append(Value.many(name, holder, key))
         inner = Holder(name, holder, token == b"[")
         closing = b"]" if inner.is_list else b"}"
         index, last = 0, ""
@@ -127,9 +129,11 @@ class _Reader:
             self.found.append(Value(text, name, holder, extent, (start, stop), key, before, lines))
         return text
 
-    def _table(self, above: Holder, names: list[str]) -> Holder:
+    def _table(self, above: Holder, keys: list[tuple[str, Extent]]) -> Holder:
         here = above
-        for name in names:
+        for name, at in keys:
+            if WORD.search(name):
+                self.found.append(Value.many(name, here, at))
             path = (*here.path(), name)
             here.texts.setdefault(name, "")
             here = self.tables.setdefault(path, Holder(name, here))

@@ -51,7 +51,7 @@ class Value:
 
     `whole`: with quotes. `lines`: as `extent`, of a block line by line. `key`: the bytes of its own key without quotes,
     None in a list. `before`: the item before it in a list. `others`: by whom else it is read, through an alias or an
-    interpolation.
+    interpolation. `of_many`: it is a mapping or a list, of which nothing but the key is known here.
     """
 
     text: str
@@ -63,6 +63,12 @@ class Value:
     before: str = ""
     lines: tuple[Extent, ...] = ()
     others: list[tuple[Holder, str]] = field(default_factory=list)
+    of_many: bool = False
+
+    @classmethod
+    def many(cls, name: str, holder: Holder, key: Extent) -> Value:
+        """A mapping or a list under a key."""
+        return cls("", name, holder, None, key, key, of_many=True)
 
     def paths(self) -> list[tuple[str, ...]]:
         """The full path of its key, then those by which others read it."""

@@ -63,6 +63,9 @@ class _Reader:
                 continue
             if holder is not None and _is_inside(node, holder):
                 continue  # an alias of what it stands in
+            at = self._extents(key)[1] if key is not None and WORD.search(name) else None
+            if holder is not None and at is not None:
+                self.found.setdefault(id(node), Value.many(name, holder, at))
             here = _Node(name, holder, isinstance(node, SequenceNode), node.tag, node=node)
             stack.extend(reversed(list(self._inside(node, here))))
 
