@@ -1168,3 +1168,82 @@ def test_a_choice_of_a_function_that_a_variable_keeps(choice: str) -> None:
 def test_a_choice_among_functions_of_plain_torch_moves(body: str, choice: str) -> None:
     source = KEPT.format(body=body, choice=choice)
     assert b"if x.is_npu:" in migrate(source, files={"kernels.py": KERNELS}).data
+
+
+POOL = """
+    import torch
+    {given}
+
+    def pool(x):
+        if not x.is_cuda:
+            raise NotImplementedError
+        return {called}(x)
+"""
+
+
+@pattern("T2")
+@pytest.mark.parametrize("path", ["lib/roi/pool.py", "pool.py"])
+@pytest.mark.parametrize(
+    ("given", "called"),
+    [
+        ("from ._ext import roi_pool", "roi_pool.forward"),
+        ("from . import _ext", "_ext.roi_pool"),
+        ("from . import _ext", "_ext.roi_pool.forward"),
+        ("from ._ext.roi_pool import forward", "forward"),
+        ("from ._ext.roi_pool import *", "forward"),
+        ("from _ext import roi_pool", "roi_pool.forward"),
+        ("from roi._ext import roi_pool", "roi_pool.forward"),
+        ("import lib.roi._ext", "lib.roi._ext.roi_pool.forward"),
+    ],
+)
+def test_a_compiled_module_beside_a_file_in_a_folder_without_init(given: str, called: str, path: str) -> None:
+    source = POOL.format(given=given, called=called)
+    check_noop(source, path=path, open_codes=["NPU279"])
+    if path != "pool.py":
+        files = {"train.py": "import sys\nsys.path.append('lib')\nfrom roi.pool import pool\n"}
+        check_noop(source, path=path, open_codes=["NPU279"], files=files)
+        check_noop(source, path=path, open_codes=["NPU279"], files={**files, "lib/roi/__init__.py": ""})
+    alone = migrate_source(clean(source).encode(), path, Settings())
+    assert b"x.is_cuda" in alone.data  # with its project it is not edited less
+
+
+@pattern("T2")
+@pytest.mark.parametrize(
+    ("given", "called", "file"),
+    [
+        ("from .ops import forward", "forward", "lib/roi/ops.py"),
+        ("from . import ops", "ops.forward", "lib/roi/ops.py"),
+        ("from ._ext import roi_pool", "roi_pool.forward", "lib/roi/_ext/roi_pool.py"),
+        ("from . import _ext", "_ext.forward", "lib/roi/_ext.py"),
+        ("from ..ops import forward", "forward", "lib/ops/__init__.py"),
+        ("from lib.ops import forward", "forward", "lib/ops.py"),
+        ("from roi.ops import forward", "forward", "lib/roi/ops.py"),
+        ("from .version import forward", "forward", "lib/roi/other.py"),  # which a build writes
+        ("from timm.data import forward", "forward", "timm/train.py"),  # a folder that is called as a library is
+    ],
+)
+def test_python_beside_a_file_in_a_folder_without_init(given: str, called: str, file: str) -> None:
+    source = POOL.format(given=given, called=called)
+    files = {file: "def forward(x):\n    return x\n", "train.py": "from lib.roi.pool import pool\n"}
+    result = migrate(source, path="lib/roi/pool.py", files=files)
+    assert b"if not x.is_npu:" in result.data and not [f for f in result.findings if f.open]
+
+
+def test_a_module_that_is_missing_in_a_folder_without_init() -> None:
+    for given in ("from .ops import forward", "from lib.roi.ops import forward", "from roi.ops import forward"):
+        lines = "from lib.roi.pool import pool\n" if "lib" in given else "from roi.pool import pool\n"
+        files = {"train.py": f"import sys\nsys.path.append('lib')\n{lines}"}
+        result = migrate(POOL.format(given=given, called="forward"), path="lib/roi/pool.py", files=files)
+        assert [f.code for f in result.findings if f.open] == ["NPU271"], given
+
+
+def test_a_library_that_the_project_has_a_copy_of_elsewhere_is_not_missing() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/third_party/engines/engine.py": "",
+        "pkg/run.py": "import engines.engine\nfrom pkg.pool import pool\n",
+    }
+    result = migrate(
+        POOL.format(given="from engines.outputs import forward", called="forward"), path="pkg/pool.py", files=files
+    )
+    assert b"if not x.is_npu:" in result.data and not [f for f in result.findings if f.open]

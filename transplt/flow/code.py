@@ -169,7 +169,8 @@ class CodeFacts:
     `aliases`: local name -> full name. `stars`: by place. `modules`: full names of modules in its
     imports. `classes`: its classes with their bases. `extensions`: names of modules that it builds, `host_built` those
     of them that it builds without CUDA too. `cuda_named`: what it defines that speaks of CUDA. `defined`: its
-    module-level names. `parameters`: those of the functions that ask one of them for a truth value.
+    module-level names. `parameters`: those of the functions that ask one of them for a truth value. `relative`: full
+    names of what its relative imports say to be a module.
     """
 
     module: str = ""
@@ -184,6 +185,7 @@ class CodeFacts:
     cuda_named: tuple[str, ...] = ()
     defined: tuple[str, ...] = ()
     parameters: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    relative: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=10_000)

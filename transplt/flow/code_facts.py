@@ -27,6 +27,7 @@ from transplt.flow.code_pieces import State, Stored, Walk, stores_in
 from transplt.flow.cuda_builds import built_modules
 from transplt.flow.cuda_code import CudaCode
 from transplt.flow.libraries import is_library
+from transplt.flow.reach import COMPILED
 from transplt.flow.reached import places
 from transplt.flow.slots import Slots
 from transplt.flow.stores import store_slots
@@ -219,7 +220,22 @@ class FileCode:
             defined=tuple(sorted(name for name, found in scan.root.bindings.items() if found[0].kind != "import")),
             parameters=tuple(sorted(self._parameters())),
             cuda_named=tuple(sorted(name for name in self._defined() if names_cuda_code(name))),
+            relative=tuple(sorted(self._relative())),
         )  # fmt: skip
+
+    def _relative(self) -> Iterator[str]:
+        """The modules that relative imports name, with or without `__init__.py` in their folder; of what a package may
+        define as well (`from . import ops`) those that are called as compiled modules are.
+        """
+        scan = self.code.slots.scan
+        for node in scan.imports:
+            if isinstance(node, ast.ImportFrom) and node.level:
+                base = import_base(scan.path, node)
+                if node.module:
+                    yield base
+                else:
+                    stem = f"{base}." if base else ""
+                    yield from (stem + each.name for each in node.names if COMPILED.fullmatch(each.name))
 
     def _without_empty(self, gates: set[Guard]) -> dict[Piece | Guard, tuple[Step, ...]]:
         """The pieces without what leads nowhere: to functions of this file that reach nothing, to values of no code."""

@@ -20,6 +20,8 @@ from transplt.flow.libraries import is_library
 CUDA_PART = re.compile(r"(?:^|_)cuda(?:[_.\d]|$)", re.I)
 #: How compiled modules are called: `from detectron2 import _C`.
 COMPILED = re.compile(r"_?C|\w+_ext|_ext|\w+_extension|_backend")
+#: Those of them that nobody writes in Python, whatever stands behind their name: `_ext.roi_pool.forward`.
+_ALWAYS_COMPILED = frozenset({"_C", "_ext"})
 #: Modules that a build writes as Python.
 _GENERATED = re.compile(r"(?:_?version|_?about|_?build_info|\w+_pb2(?:_grpc)?|__config__|_?build)")
 #: The message for a module of the project that none of its files is: a build may write it, in whatever language.
@@ -66,7 +68,10 @@ class Reach:
         """
         joined = cls(graph, known, packages, compiled=frozenset(compiled), said=frozenset(said))
         named = {name for facts in every for name in facts.modules}
-        joined.missing = frozenset(name for name in named if joined._is_missing(name))
+        own = {name for facts in every for name in facts.relative}
+        folders = {name.rpartition(".")[0] for name in named if joined._is_in_a_folder(name)}
+        own |= {name for name in named if name.rpartition(".")[0] in folders or joined._is_own(graph.canonical(name))}
+        joined.missing = frozenset(name for name in own if joined._is_missing(name))
         joined.extensions = frozenset(name for facts in every for name in facts.extensions)
         joined.host_built = frozenset(name for facts in every for name in facts.host_built)
         joined.cuda_named = frozenset(name for facts in every for name in facts.cuda_named)
@@ -229,12 +234,15 @@ class Reach:
             if head in self.extensions or (end > 1 and parts[end - 1] in self.extensions and self._is_own(head)):
                 return full
             if head in self.missing:
-                last = head.rpartition(".")[2]
-                return full if last.startswith("_") or COMPILED.fullmatch(last) else f"{head}{MISSING}"
+                last = parts[end - 1]
+                is_compiled = last.startswith("_") or COMPILED.fullmatch(last) or not _ALWAYS_COMPILED.isdisjoint(parts)
+                return full if is_compiled else f"{head}{MISSING}"
         if self.graph.knows(full.rpartition(".")[0]):
             return ""
         if len(parts) > 1 and COMPILED.fullmatch(parts[-2]) and self.known:
             return ".".join(parts[-2:])
+        if not _ALWAYS_COMPILED.isdisjoint(parts[-3:-1]):
+            return full
         if any(CUDA_PART.search(part) and part.lower() != "cuda" for part in parts[: max(1, len(parts) - 1)]):
             return full
         return ""
@@ -257,11 +265,19 @@ class Reach:
         folders = {*first.split("."), last}
         return any(each.rpartition(".")[2] == last and folders.issuperset(each.split(".")) for each in self.compiled)
 
+    def _is_in_a_folder(self, name: str) -> bool:
+        """True for the name of a file in a folder that some script has on its path, with or without `__init__.py`: that
+        of the project, or one in it which is no package, such as `lib`.
+        """
+        known = self.graph.canonical(name)
+        above = known.removesuffix(name).rstrip(".")
+        return "." in name and known in self.graph.modules and "." not in above and above not in self.graph.modules
+
     def _is_missing(self, name: str) -> bool:
-        """True for a module of the project's own that is none of its files."""
+        """True for a module of the project's own (`name`) that is none of its files."""
         graph = self.graph
         module = graph.canonical(name)
-        if not self.known or not self._is_own(module) or module in graph.modules or module in graph.defined:
+        if not self.known or module in graph.modules or module in graph.defined:
             return False
         if self._is_built_without_cuda(module):
             return False
