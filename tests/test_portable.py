@@ -110,6 +110,10 @@ def test_names_that_torch_has_for_every_accelerator(old: str, new: str) -> None:
             "cuda = True if torch.accelerator.is_available() else False\nif cuda:\n    torch.accelerator.synchronize()",
         ),
         (
+            "cuda = torch.cuda.is_available() or cuda\nif cuda:\n    torch.cuda.synchronize()",
+            "cuda = torch.accelerator.is_available() or cuda\nif cuda:\n    torch.accelerator.synchronize()",
+        ),
+        (
             "if torch.cuda.device_count() > 0:\n    used = torch.cuda.memory_allocated()",
             "if torch.accelerator.device_count() > 0:\n    used = torch.accelerator.memory_allocated()",
         ),
@@ -138,6 +142,7 @@ def test_a_gate_moves_with_what_it_guards(before: str, after: str) -> None:
         "use_cuda = torch.cuda.is_available()\nif use_cuda:\n    model.cuda()",
         "args.cuda = torch.cuda.is_available()",
         "cuda = True if torch.cuda.is_available() else False\nif cuda:\n    model.cuda()",
+        "cuda = torch.cuda.is_available() and cuda\nif cuda:\n    model.cuda()",
         "cpu = False if torch.cuda.is_available() else True\nif not cpu:\n    model.cuda()",
         "count = 1 if torch.cuda.is_available() else 0\nif count > 0:\n    model.cuda()",
         "kind = 'gpu' if torch.cuda.is_available() else 'cpu'\nif kind == 'gpu':\n    model.cuda()",

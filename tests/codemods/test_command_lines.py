@@ -35,6 +35,13 @@ EDITED = [
     'cmd = ["python", "tools/train.py", "--device", "cuda"]\nstart(cmd)',
     'cmd = "python tools/train.py --device cuda"\nos.system(cmd)',
     'cmd = "python tools/train.py"\ncmd += " --device cuda"\nos.system(cmd)',
+    'cmd = "python tools/train.py --device cuda"\ncmd = "nohup " + cmd\nos.system(cmd)',
+    'cmd = "python tools/train.py --device cuda"\ncmd = cmd + " --n 3"\nos.system(cmd)',
+    'cmd = "python tools/train.py --device cuda"\ncmd = "nice %s" % cmd\nos.system(cmd)',
+    'cmd = "python tools/train.py --device cuda"\ncmd = f"{cmd} &"\nos.system(cmd)',
+    'cmd = "python tools/train.py --device cuda"\nfor n in "ab":\n    cmd = cmd + f" -{n}"\nos.system(cmd)',
+    'cmd = "CUDA_VISIBLE_DEVICES=0 python tools/train.py"\ncmd = "nohup " + cmd\nos.system(cmd)',
+    'one = "python tools/train.py --device cuda"\ntwo = "nohup " + one\none = two + " &"\nos.system(one)',
     'subprocess.run(shlex.split("python tools/train.py --device cuda"))',
     'subprocess.run("python tools/train.py --device cuda".split())',
 ]
@@ -70,6 +77,7 @@ STAYS = [
     'parser.error("use --device cuda or --device cpu")',
     '"""python tools/train.py --device cuda"""',
     'shown = "run with --device cuda"',
+    'shown = "run with --device cuda"\nshown = "please " + shown\nprint(shown)',
 ]
 ASKED = [
     ('subprocess.run(["python", "tools/train.py", "--method", "cuda"])', "NPU814"),
@@ -80,6 +88,9 @@ ASKED = [
     ('subprocess.run(["server", "--device", "cuda"])', "NPU814"),  # a program of somebody else's
     ('subprocess.run(["bash", "run.sh", "--device", "cuda"])', "NPU814"),
     ('names = ["--kind", "cuda"]', "NPU203"),
+    ('cmd = "python tools/train.py --device cuda"\ncmd = "nohup " + cmd', "NPU208"),  # nobody runs it
+    ('cmd = "python tools/train.py --device cuda"\ncmd = "nice {}".format(cmd)\nos.system(cmd)', "NPU208"),
+    ('cmd = "python tools/train.py --device cuda"\ncmd = "nohup " + cmd\nos.system(cmd)\nsend(cmd)', "NPU208"),
     ('names = ["--color", "red", "cuda"]', "NPU203"),
     ('os.system("python tools/train.py --device cu\\x64a")', ""),
 ]

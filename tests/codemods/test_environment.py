@@ -41,6 +41,8 @@ from tests.harness import check_noop, check_rewrite, migrate, pattern
         'variables = {"CUDA_VISIBLE_DEVICES": "0,1,2,4", "LOCAL_RANK": "1"}',
         'ray.init(runtime_env={"env_vars": {"CUDA_VISIBLE_DEVICES": "0"}})',
         'for key in ("RANK", "CUDA_VISIBLE_DEVICES"): os.environ.pop(key, None)',
+        'for key in (key, "CUDA_VISIBLE_DEVICES"): os.environ.pop(key, None)',
+        'for a in (b, "CUDA_VISIBLE_DEVICES"):\n    for b in [a]: os.environ.pop(b, None)',
     ],
 )
 def test_visible_devices(line: str) -> None:

@@ -42,6 +42,8 @@ PIECES = tuple(
         "import argparse\np = argparse.ArgumentParser()\np.add_argument('--device', default='cuda', choices=['cuda', 'cpu'], help='cuda or cpu')\na = p.parse_args()\nx.to(a.device)\n",
         "import torch\nm = torch.nn.parallel.DistributedDataParallel(m.cuda(), device_ids=[0])\nfor x, y in l:\n    o.zero_grad(); loss = f(m(x.cuda()), y); loss.backward(); o.step()\n",
         "import torch\ntype X[T: torch.cuda.Stream] = list[T]\ndef g[T](a: T = torch.cuda.Event()) -> T: return torch.cuda.current_stream().record_event(a)\n",
+        "import os\ncmd = 'CUDA_VISIBLE_DEVICES=0 python a.py --device cuda'\ncmd = f'nohup {cmd}' + cmd\nos.system(cmd)\nfor k in (k, 'CUDA_HOME'): os.environ[k]\n",
+        "import torch\na = torch.cuda.is_available() and a\nb, c = c, b\ndef f(x): return g(x)\ndef g(x): return f(x.to(b))\nclass A(B): d = 'cuda'\nclass B(A): d = A.d\n",
         "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n'''cuda'''\nfrom __future__ import annotations\nimport torch as t; t.backends.cudnn.benchmark = t.backends.cudnn.enabled = True\n",
     )
 )

@@ -403,6 +403,15 @@ def test_a_model_that_a_function_puts_on_the_card(made: str) -> None:
     assert f"model = build()\n{HEAD.splitlines()[-1]}\n{INITIALIZED}" in text
 
 
+def test_a_function_that_makes_an_optimizer_by_calling_itself() -> None:
+    again = "if again:\n        return make_optimizer(model, False)"
+    made = f"{again}\n    return torch.optim.SGD(model.parameters(), lr=0.1)"
+    model, _ = HEAD.strip().splitlines()[-2:]
+    source = HEAD.partition("model =")[0] + f"\ndef make_optimizer(model, again):\n    {made}\n\n\n{model}\n"
+    text = migrate(f"{source}optimizer = make_optimizer(model, True)\n{LOOP}", amp="apex").data.decode()
+    assert f"optimizer = make_optimizer(model, True)\n{INITIALIZED}" in text
+
+
 def test_many_cards_for_a_model_that_the_optimizer_gets_by_another_name() -> None:
     source = HEAD.replace("optimizer =", "trained = model\noptimizer =").replace("model.param", "trained.param") + LOOP
     result = migrate(source, amp="apex", entry="train.py")

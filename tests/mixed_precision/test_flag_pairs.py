@@ -154,6 +154,13 @@ def test_parameters_that_are_not_certain(signature: str, call: str, amp: str) ->
 
 
 @pytest.mark.parametrize("amp", KINDS)
+def test_parsers_of_functions_that_call_one_another(amp: str) -> None:
+    source = FUNCTIONS.replace("SIGNATURE", "args").replace("CALL", "args")
+    made = "def one():\n    return other()\n\n\ndef other():\n    return one()\n\n\ndef options"
+    stays(source.replace("parser =", "parser = one()\n    parser =").replace("def options", made), amp)
+
+
+@pytest.mark.parametrize("amp", KINDS)
 def test_a_caller_without_the_options(amp: str) -> None:
     source = FUNCTIONS.replace("SIGNATURE", "args").replace("CALL", "args")
     source = source.replace("def main():\n", "def main():\n    train(None)\n")

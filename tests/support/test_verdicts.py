@@ -82,6 +82,12 @@ def test_data_loading_is_no_work() -> None:
     assert [each.level for each in found] == [Level.INFO, Level.INFO]
 
 
+def test_classes_made_of_one_another_are_no_datasets() -> None:
+    first = "class A(B):\n    def f(self, x):\n        return torch.heaviside(x, x)\n"
+    found = [each for each in findings(f"import torch\n{first}class B(A): ...\n") if each.code == "NPU520"]
+    assert [each.level for each in found] == [Level.MANUAL]
+
+
 def test_a_later_version_is_named() -> None:
     (found,) = [
         each

@@ -40,6 +40,7 @@ class Gate:
     guarded: list[ast.AST] = field(default_factory=list)
     read: set[int] = field(default_factory=set)  # the nodes through which the answer goes
     chosen: list[ast.AST] = field(default_factory=list)  # what is reached where the device that it chooses is no CPU
+    followed: set[tuple[int, bool, bool]] = field(default_factory=set)  # variables, with what was followed to them
     why: str = ""
 
     def guards(self, node: ast.AST) -> bool:
@@ -187,6 +188,9 @@ def _reads(work: Work, gate: Gate, statement: ast.Assign | ast.AnnAssign, answer
     if len(owner.bindings.get(target.id, ())) != 1 or owner.kind == "class" or target.id in owner.outward:
         raise _Stays(f"{target.id} gets its value in several places")
     gate.read.add(id(target))
+    if (id(target), answer, number) in gate.followed:
+        return  # `use_cuda = torch.cuda.is_available() and use_cuda`
+    gate.followed.add((id(target), answer, number))
     if owner.kind == "module" and (not work.project.known or _seen_elsewhere(work, target.id)):
         raise _Stays(f"other files may ask for {target.id}")
     for name in work.names.uses(target):

@@ -7,6 +7,7 @@ A name resolves only when every binding that can reach it agrees. Bindings that 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from transplt.syntax.asks import last_name, root_name, string_of
@@ -122,6 +123,27 @@ class Names:
         owner = self.scan.scope_of(target)
         found = ((name, self.lookup(name.id, self.scan.scope_of(name))) for name in self.scan.names.get(target.id, ()))
         return [name for name, bound in found if bound is not None and bound[0] is owner]
+
+    def ends_only(self, node: ast.expr, end: Callable[[ast.expr], bool | ast.Name | None]) -> bool:
+        """True when a value, through the variables that are given it, ends in places of one kind, and in no others.
+
+        `end` says of a place whether it is of that kind, or which variable is given the value there; None for one that
+        says nothing. What is given to a variable as it is counts as another place. A variable may be made of itself
+        (`cmd = "nohup " + cmd`) or of one that is made of it: each place is asked about once.
+        """
+        pending, seen, found = [node], set[ast.expr](), False
+        while pending:
+            place = end(pending.pop())
+            if place is False:
+                return False
+            found = found or place is True
+            if isinstance(place, ast.Name):
+                reads = self.uses(place)
+                if not reads or any(isinstance(parent(read), ast.Assign) for read in reads):
+                    return False
+                pending += (read for read in reads if read not in seen)
+                seen.update(reads)
+        return found
 
     def import_of(self, name: ast.Name) -> Binding | None:
         """The import that gives a name its value; the main one when an except clause holds a double."""

@@ -240,13 +240,14 @@ class Receivers:
                 return True
         return False
 
-    def _is_dataset(self, base: ast.expr) -> bool:
+    def _is_dataset(self, base: ast.expr, seen: tuple[ast.expr, ...] = ()) -> bool:
         full = self.names.qualified(base) or ""
         of_torch = (name for name in (full, *self._above(full)) if name.startswith("torch.utils.data."))
         if (name := next(of_torch, None)) is not None:
             return name.endswith("Dataset")
         local = self._local(base)
-        return local is not None and any(self._is_dataset(inner) for inner in local.bases if inner is not base)
+        seen = (*seen, base)
+        return local is not None and any(self._is_dataset(each, seen) for each in local.bases if each not in seen)
 
     def _local(self, base: ast.expr) -> ast.ClassDef | None:
         if not isinstance(base, ast.Name):

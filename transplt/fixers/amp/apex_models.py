@@ -38,7 +38,7 @@ def _bases(program: Program, file: File, node: ast.expr, seen: set[int]) -> list
     """`model` of every `model.parameters()` in the arguments of a call, through variables and one helper."""
     found: dict[str, ast.expr] = {}
     if isinstance(node, ast.Call) and isinstance(callee := program.callee(file, node), FUNCTIONS):
-        return _from_helper(program, file, node, callee)
+        return [] if id(callee) in seen else _from_helper(program, file, node, callee, seen | {id(callee)})
     for at in ast.walk(node):
         if isinstance(at, ast.Attribute) and at.attr in names_of(MODULE, "parameters"):
             if (base := base_of(at.value)) is not None:
@@ -60,7 +60,9 @@ def _asks(node: ast.expr) -> bool:
     return any(isinstance(at, ast.Attribute) and at.attr in names_of(MODULE, "parameters") for at in ast.walk(node))
 
 
-def _from_helper(program: Program, file: File, call: ast.Call, callee: Function) -> list[ast.expr]:
+def _from_helper(
+    program: Program, file: File, call: ast.Call, callee: Function, seen: set[int]
+) -> list[ast.expr]:
     """The arguments of `make_optimizer(model, ...)` whose parameters the optimizers made there get.
 
     Of a method they may be what it is called of, and attributes of the object that both are methods of.
@@ -71,7 +73,7 @@ def _from_helper(program: Program, file: File, call: ast.Call, callee: Function)
     for inner in owner.scan.calls:
         if enclosing_function(inner) is not callee or not is_optimizer(owner, inner):
             continue
-        for base in _bases(program, owner, inner, set()):
+        for base in _bases(program, owner, inner, set(seen)):
             argument = given.get(base.id) if isinstance(base, ast.Name) else None
             of = call.func.value if isinstance(call.func, ast.Attribute) else None
             if of is not None and isinstance(base, ast.Name) and base.id == "self":

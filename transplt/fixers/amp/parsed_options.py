@@ -33,14 +33,14 @@ def reads_options(program: Program, file: File, call: ast.Call) -> bool:
     return _is_parser(program, file, func.value, set())
 
 
-def _is_parser(program: Program, file: File, node: ast.expr, seen: set[Variable]) -> bool:
+def _is_parser(program: Program, file: File, node: ast.expr, seen: set[Variable | ast.AST]) -> bool:
     if isinstance(node, ast.Call):
         if file.names.qualified(node.func) in PARSERS:
             return True
         callee = program.callee(file, node)
-        if not isinstance(callee, FUNCTIONS):
+        if not isinstance(callee, FUNCTIONS) or callee in seen:
             return False
-        returned = list(program.returns(callee))
+        returned, seen = list(program.returns(callee)), seen | {callee}
         return bool(returned) and all(_is_parser(program, program.owner[callee], item, seen) for item in returned)
     slot = program.slot(file, node)
     if slot is None or slot in seen:

@@ -92,7 +92,14 @@ def commands_of_the_file(work: Work, tree: ast.Module) -> Finds:
 
 def runs(work: Work, node: ast.expr) -> bool:
     """True for (a part of) the command that a call of os or subprocess runs."""
+    return work.names.ends_only(node, lambda place: _runs_here(work, place))
+
+
+def _runs_here(work: Work, node: ast.expr) -> bool | ast.Name | None:
+    """Whether a call runs the command that a value becomes part of; the variable where one is given it."""
     current: ast.AST = node
+    if isinstance(node, ast.Name) and isinstance(parent(node), ast.AugAssign):
+        return None
     above = parent(current)
     while (
         isinstance(above, (ast.BinOp, ast.JoinedStr, ast.FormattedValue, ast.List, ast.Tuple))
@@ -100,10 +107,8 @@ def runs(work: Work, node: ast.expr) -> bool:
         or (isinstance(above, ast.Call) and (above.func is current or last_name(above.func) in _SPLITS))
     ):
         current, above = above, parent(above)
-    target = _bound(above)
-    if target is not None:
-        reads = [read for read in work.names.uses(target) if not isinstance(parent(read), ast.AugAssign)]
-        return bool(reads) and all(_bound(parent(read)) is None and runs(work, read) for read in reads)
+    if (target := _bound(above)) is not None:
+        return target
     if not isinstance(above, ast.Call) or current not in above.args[:1]:
         return False
     return (work.names.qualified(above.func) or "") in _PROCESS

@@ -162,6 +162,11 @@ def objection(work: Work, variable: Variable, value: ast.expr | None) -> str:
 
 def names_environment(work: Work, node: ast.expr) -> bool:
     """True when the value of an expression certainly names a variable of the environment."""
+    return work.names.ends_only(node, lambda place: _names_here(work, place))
+
+
+def _names_here(work: Work, node: ast.expr) -> bool | ast.Name:
+    """Whether a variable of the environment is named where a value stands; the variable where one is given it."""
     above = parent(node)
     if isinstance(above, ast.Subscript) and above.slice is node:
         return is_environment(work, above.value)
@@ -180,17 +185,11 @@ def names_environment(work: Work, node: ast.expr) -> bool:
     if isinstance(above, (ast.Tuple, ast.List, ast.Set)):
         loop = parent(above)
         if isinstance(loop, (ast.For, ast.comprehension)) and loop.iter is above and isinstance(loop.target, ast.Name):
-            return _all_name_environment(work, loop.target)
+            return loop.target
         return False
     if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
-        return _all_name_environment(work, above.targets[0])
+        return above.targets[0]
     return False
-
-
-def _all_name_environment(work: Work, target: ast.Name) -> bool:
-    """True when a variable is read, and only where an environment name stands."""
-    reads = work.names.uses(target)
-    return bool(reads) and all(not isinstance(parent(r), ast.Assign) and names_environment(work, r) for r in reads)
 
 
 def is_environment(work: Work, node: ast.expr) -> bool:
