@@ -22,9 +22,10 @@ from transplt.flow.facts import ProjectFacts
 BESIDE = (
     "{x} = {x}", "{x} = 'nohup ' + {x}", "{x} = f'{{{x}}} a'", "{x} = '%s' % {x}", "{x} = {x}[0]", "{x} = {x}.y",
     "{x} = {x}()", "{x} = [{x}]", "{x} = {x} if {x} else {x}", "{x} += {x}", "back = {x}; {x} = back",
-    "{x}, back = back, {x}; back = {x}", "{x} = {{**{x}, 'a': {x}}}", "{x} = round_1({x})", "{x} = str({x}).split()",
-    "for {x} in ({x}, {x}): pass", "for back in [{x}]: {x} = back", "with {x} as {x}: pass", "{x}.y = {x}",
-    "{x}['k'] = {x}", "{x} = {x}.to({x}).cuda()", "{x} = torch.device({x})", "{x} = getattr({x}, 'a', {x})",
+    "{x}, back = back, {x}; back = {x}", "{x}, back = round_1({x})", "{x} = {{**{x}, 'a': {x}}}", "{x} = round_1({x})",
+    "{x} = str({x}).split()", "for {x} in ({x}, {x}): pass", "for back in [{x}]: {x} = back", "with {x} as {x}: pass",
+    "{x}.y = {x}", "{x}['k'] = {x}", "{x} = {x}.to({x}).cuda()", "{x} = torch.device({x})",
+    "{x} = getattr({x}, 'a', {x})",
 )  # fmt: skip
 INSTEAD = (
     "({x}, {e})", "{x} or ({e})", "({e}) if {x} else {x}", "{x} if {x} else ({e})", "{x} + ({e})", "back or ({e})",

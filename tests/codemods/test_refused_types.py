@@ -426,6 +426,14 @@ f("cpu"), torch.rand(3).cuda()
     assert said(source) == []
 
 
+@pytest.mark.parametrize(("again", "known"), [("", True), ("    if again:\n        return tables(n, False)\n", False)])
+def test_a_function_that_may_return_what_it_gives_itself(again: str, known: bool) -> None:
+    """Several values at once; of what the call inside gives nothing is known."""
+    made = f'def tables(n, again):\n{again}    return precompute(n, 128).to("cuda"), n\n\n'
+    found = said(f'{PRECOMPUTED}{made}table, n = tables(64, True)\ntable[torch.arange(n, device="cuda")]\n')
+    assert found == ['aten::index takes no complex64: table[torch.arange(n, device="cuda")]'] * known
+
+
 def test_a_function_of_autograd() -> None:
     source = """
 class Product(torch.autograd.Function):

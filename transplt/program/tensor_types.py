@@ -46,7 +46,7 @@ class TensorTypes:
         self.program = program
         self.floats = frozenset({"float32", "float64"} if default_double else {"float32"})
         self._known: dict[int, Known | None] = {}
-        self._open: set[int] = set()
+        self._open: set[int | tuple[int, int | None]] = set()
         self.held = Held(program)
         self.named = Named(self.held, self.tensor)
 
@@ -166,12 +166,11 @@ class TensorTypes:
         held = self.of(file, node.value)
         if isinstance(held, Several):
             return held if isinstance(node.slice, ast.Slice) else held.item
-        found = held if isinstance(held, Tensor) else None
-        if found is None:
+        if not isinstance(held, Tensor):
             return None
         every = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         keeps = any(isinstance(each, ast.Slice) or _is_ellipsis(each) for each in every)
-        return Tensor(found.types, found.device, found.sure and keeps)
+        return Tensor(held.types, held.device, held.sure and keeps)
 
     def _part(self, value: Value) -> Known | None:
         """One of the things that an expression gives together."""
@@ -180,13 +179,16 @@ class TensorTypes:
             return Number(whole=True)
         if isinstance(node, (ast.Tuple, ast.List)) and index is not None and index < len(node.elts):
             return self.of(file, node.elts[index])
-        if not isinstance(node, ast.Call):
+        key = (id(node), index)
+        if not isinstance(node, ast.Call) or key in self._open:  # a function may return what it gives itself
             return None
         callee = self.program.callee(file, node)
         if isinstance(callee, FUNCTIONS):
-            returned = list(self.program.returns(callee))
-            at = self.program.owner[callee]
-            return joined(self._part(Value(at, each, index)) for each in returned) if returned else None
+            self._open.add(key)
+            at, returned = self.program.owner[callee], list(self.program.returns(callee))
+            found = joined(self._part(Value(at, each, index)) for each in returned) if returned else None
+            self._open.discard(key)
+            return found
         return self._picked(file, node, indices=index == 1)
 
     def _picked(self, file: File, node: ast.expr, indices: bool) -> Known | None:
