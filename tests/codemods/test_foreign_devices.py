@@ -226,3 +226,94 @@ def test_a_file_that_moves_tensors_is_torchs_whoever_imports_it() -> None:
         source.format("", "CUDA_VISIBLE_DEVICES", "cuda"),
         source.format("import torch_npu  # noqa: F401\n", "ASCEND_RT_VISIBLE_DEVICES", "npu"),
     )
+
+
+LIMITS = (
+    'assert device in ["cpu", "cuda"]',
+    'assert device in ("cpu", "cuda"), f"unknown device {device}"',
+    'if device not in {"cpu", "cuda"}:\n        raise ValueError(f"unknown device {device}")',
+)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize(
+    ("given", "call", "code"),
+    [
+        ("import tvm", "tvm.build(graph, target=device)", "NPU273"),
+        ("import tvm", "tvm.target.Target(device)", "NPU273"),
+        ("import taichi as ti", "ti.init(arch=device)", "NPU273"),
+        ("from hidet import compile_model", "compile_model(graph, target=device)", "NPU203"),
+        ("import hidet.drivers", 'hidet.drivers.build(graph, target=f"{device} -arch=sm_80")', "NPU203"),
+    ],
+)
+def test_what_the_target_of_a_compiler_is_limited_to(given: str, call: str, code: str, limit: str) -> None:
+    source = f"import torch\n{given}\n\ndef build(graph, device):\n    {limit}\n    return {call}\n"
+    check_noop(source, open_codes=[code])
+    result = check_noop(source.replace("device):", 'device="cuda"):'), open_codes=[code])
+    assert len([finding for finding in result.findings if finding.open]) == 2
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_what_a_target_is_limited_to_that_torch_gets_as_a_device(limit: str) -> None:
+    for call in ("hidet.compile_model(graph, target=device)", "tvm.build(graph, target=device)"):
+        head = f"import {call.partition('.')[0]}\nimport torch\n"
+        lines = f"def build(graph, device):\n    {limit}\n    graph.to(device)\n    return {call}\n"
+        result = check_noop(f"{head}\n{lines}", open_codes=["NPU203"])
+        (finding,) = (each for each in result.findings if each.open)
+        assert "beside other uses" in str(finding.message)
+
+
+def test_what_a_target_is_limited_to_that_an_object_keeps() -> None:
+    check_noop(
+        """
+        import hidet
+        import torch
+
+        class Engine:
+            def __init__(self, model, device="cuda"):
+                assert device in ("cpu", "cuda")
+                self.device = device
+                self.model = model.to(device)
+
+            def build(self):
+                return hidet.compile_model(self.model, target=self.device)
+        """,
+        open_codes=["NPU203"],
+    )
+
+
+def test_a_target_that_nothing_limits() -> None:
+    head = "import hidet\nimport torch\n"
+    check_noop(
+        f'{head}\ndef build(graph, device="cuda"):\n    return hidet.compile_model(graph, target=device)\n',
+        open_codes=["NPU203"],
+    )
+    check_rewrite(
+        f'{head}\ndef build(graph, device="cuda"):\n    graph.to(device)\n'
+        "    return hidet.compile_model(graph, target=device)\n",
+        f'{head}import torch_npu  # noqa: F401\n\ndef build(graph, device="npu"):\n    graph.to(device)\n'
+        "    return hidet.compile_model(graph, target=device)\n",
+        open_codes=["NPU203"],  # where the compiler gets it
+    )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "return compile_model(graph, target=device)",  # a function of the project
+        "return torch.export.export(graph, target=device)",
+        "return threading.Thread(target=device)",
+        "return graph.to(device)",
+        "return compile_model(graph, device)",
+    ],
+)
+def test_what_a_device_of_torch_is_limited_to(lines: str) -> None:
+    source = (
+        "import threading\nimport torch\n{0}from engine import compile_model\n\ndef build(graph, device='{1}'):\n"
+        f"    assert device in ['cpu', '{{1}}']\n    {lines}\n"
+    )
+    check_rewrite(
+        source.format("", "cuda"),
+        source.format("import torch_npu  # noqa: F401\n", "npu"),
+        files={"engine.py": "def compile_model(graph, target):\n    return graph.to(target)\n"},
+    )

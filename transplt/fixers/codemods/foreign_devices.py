@@ -7,10 +7,10 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.flow.callees import FOREIGN, OTHER_DEVICES
 from transplt.flow.marks import DEVICE
-from transplt.flow.other_devices import libraries_of
+from transplt.flow.other_devices import libraries_of, library_given, takes_a_target, target_of
 from transplt.syntax.asks import arguments_of
+from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU203", rank=560)
 
@@ -18,22 +18,23 @@ fixer = Fixer(__name__, code="NPU203", rank=560)
 @fixer.on(ast.Module)
 def handed_to_another_library(work: Work, tree: ast.Module) -> Finds:
     """Report arguments of other libraries' calls that will hold an NPU string."""
-    if not work.scan.strings or not libraries_of(work.scan):
+    if not work.scan.strings:
         return
     slots = work.slots
     held = {slots.find(slot) for slot in slots.held}
-    for call in work.scan.calls:
-        root = (work.names.qualified(call.func) or "").partition(".")[0]
-        if root not in FOREIGN and root not in OTHER_DEVICES:
-            continue
-        for value in arguments_of(call):
-            if not isinstance(value, (ast.Name, ast.Attribute)):
-                continue
-            slot = slots.of(value)
-            if slot is not None and slots.find(slot) in held and DEVICE in slots.marks_of(slot):
-                yield work.note(
-                    value,
-                    fixer.code,
-                    f"the device string of torch reaches {root} here, and names the NPU now",
-                    help=f"give {root} its own name of the device",
-                )
+    calls = work.scan.calls if libraries_of(work.scan) else [each for each in work.scan.calls if takes_a_target(each)]
+    given = [
+        (value, root) for call in calls for value in arguments_of(call)
+        if isinstance(value, (ast.Name, ast.Attribute)) and (root := library_given(slots, call, parent(value)))
+    ]  # fmt: skip
+    limited = [taken for node in work.scan.strings if (taken := target_of(slots, node)) is not None] if given else []
+    stays = {id(read) for taken in limited for read in taken.reads}  # it is said of the strings
+    for value, root in given:
+        slot = slots.of(value)
+        if slot is not None and slots.find(slot) in held and DEVICE in slots.marks_of(slot) and id(value) not in stays:
+            yield work.note(
+                value,
+                fixer.code,
+                f"the device string of torch reaches {root} here, and names the NPU now",
+                help=f"give {root} its own name of the device",
+            )

@@ -17,6 +17,7 @@ from transplt.flow.callees import NEEDS_A_CARD, OTHER_DEVICES, SIMULATORS
 from transplt.flow.device_or_backend import verdict
 from transplt.flow.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING, whole_value
 from transplt.flow.marks import BACKEND, DEVICE
+from transplt.flow.other_devices import Taken, target_of
 from transplt.flow.place import Place, Taker
 from transplt.flow.reached import places
 from transplt.flow.shown import only_shown
@@ -80,6 +81,8 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
         yield from _stays(work, node, value, meant, found, wanted)
     elif wanted == DEVICE and _asks_cuda(work, node):
         yield work.keep(node, "reported-beside")
+    elif wanted == DEVICE and (taken := target_of(slots, node)) is not None:
+        yield _of_a_compiler(work, node, value, taken)
     elif wanted == DEVICE:
         word = value[:4]
         new = "NPU" if word.isupper() else "Npu" if word[0].isupper() else "npu"
@@ -175,6 +178,16 @@ def _replace_as_planned(work: Work, node: ast.expr, value: str, wanted: str) -> 
     what = "device" if wanted == DEVICE else "backend"
     kept = tuple(pair for pair in pairs if pair[0] in value)
     yield from _replace(work, node, "NPU203" if wanted == DEVICE else "NPU302", f"{what} {value!r}", kept, decided.plan)
+
+
+def _of_a_compiler(work: Work, node: ast.expr, value: str, taken: Taken) -> Note:
+    library = taken.library
+    if taken.alone:
+        message, more = f"{value!r} is a target of {library} here", ""
+    else:
+        message, more = f"{value!r} is a target of {library} here, beside other uses", ", and give torch 'npu'"
+    help_ = f"let {library} compile for a target that it has where the program runs on an NPU{more}"
+    return work.note(node, "NPU203", message, help=help_, effort=Effort.MEDIUM)
 
 
 def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
