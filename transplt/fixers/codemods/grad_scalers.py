@@ -172,7 +172,7 @@ def _called(work: Work, node: ast.expr, full: str) -> Finds:
         work.take(node)
         new = one_after_the_other(calling(_spelled(work, node)), new)
         imports = needed_import(work, _TORCHS, node)
-    message = f'{full} -> {_TORCHS}("npu"): torch\'s own scaler, which steps fused optimizers too'
+    message = f'{full} -> {_TORCHS}("npu")'
     yield Edit(
         call, fixer.code, message, new, api=full, writes_npu=True, imports=imports,
         group=_GROUP if isinstance(node, ast.Name) else "",
