@@ -126,7 +126,7 @@ def test_a_call_with_every_argument_of_transformers() -> None:
     [
         "no_cuda=True",
         "use_cpu=True",
-        "fp16=True",
+        'fp16=True, optim="adamw_torch"',
         "bf16=True",
         "tf32=False",
         'optim="adamw_torch_fused"',

@@ -1,9 +1,4 @@
-"""Scalers beside optimizers that unscale by themselves.
-
-Those of torch_npu raise a TypeError at the first step. Beside those of torch AdamW steps silently wrong: the kernel of
-an NPU is given neither the scale nor whether there was an overflow, so that the step is taken with gradients that are
-scaled still, and with infinite ones (op-plugin: FusedAdamWKernelNpuOpApi.cpp; run with torch_npu 2.13). Adam and
-Adagrad, which the CPU computes, and SGD look at both.
+"""Scalers of torch_npu beside optimizers that unscale by themselves: the first step raises a TypeError.
 
 torch_npu's scaler calls `optimizer.step(grad_scaler=self)` where torch's sets two attributes; the fused optimizers of
 torch have no such argument (torch_npu/npu/amp/grad_scaler.py, torch/amp/grad_scaler.py: step). On an NPU accelerate,
@@ -15,11 +10,12 @@ from __future__ import annotations
 import ast
 
 from transplt.base.finding import Level
-from transplt.edits.edit import Edit, Finds
+from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.around import program_around
-from transplt.fixers.codemods.amp import NPU_SCALERS, SCALERS
+from transplt.fixers.codemods.amp import NPU_SCALERS
+from transplt.fixers.codemods.fused_adamw import IGNORED
 from transplt.fixers.codemods.grad_scalers import MOVES, is_type, uses_of
 from transplt.program.models import is_optimizer
 from transplt.program.optimizers import asks_for_fused
@@ -27,44 +23,16 @@ from transplt.program.program import Program
 from transplt.rules.since import only_older
 from transplt.rules.versions import version_key
 from transplt.syntax.asks import by_place, hides_arguments, keyword_of, last_name, string_of
-from transplt.trees.calls import keyword_replaced
 
 fixer = Fixer(
     __name__, code="NPU160", rank=610, versions=">=2.3", edits=False, words=("gradscaler", "fp16"),
     needs=(b"GradScaler", b"TrainingArguments", b"trl", b"Accelerator"),
 )  # fmt: skip
 
-#: Behind what moves the scalers.
-adamw = Fixer(__name__, code="NPU161", rank=245, versions=">=2.3", needs=(b"AdamW",), words=("fused",))
-
-_ADAMW = ("torch.optim.AdamW", "torch.optim.adamw.AdamW")
-_IGNORED = "on an NPU the fused step of AdamW ignores the scale and the overflows that a GradScaler hands it"
 _SCALER = "torch.npu.amp.GradScaler"
 _FUSED = "adamw_torch_fused"
 #: From when on transformers takes it without being asked, with a torch that is new enough (its pull request 37358).
 _SINCE, _SINCE_TORCH = "4.54.0", (2, 8)
-
-
-@adamw.on(ast.Call, name=_ADAMW)
-def scaled_by_torch(work: Work, call: ast.Call) -> Finds:
-    """Write AdamW without its fused step where the file has a scaler of torch; report what cannot be written."""
-    if work.settings.style == "portable" or not asks_for_fused(work.file, call):
-        return
-    moved = [old for old in MOVES if work.rules.builtin.names[old].new not in NPU_SCALERS]
-    here = any(not is_type(node) for node, _ in uses_of(work, SCALERS.union(moved)))
-    given = keyword_of(call, "fused")
-    if here and isinstance(given, ast.Constant) and id(call) not in work.taken - work.shared:
-        message = f"AdamW(fused=True) -> fused=False: {_IGNORED}"
-        yield Edit(call, adamw.code, message, keyword_replaced("fused", "fused", "False"), api=_ADAMW[0])
-    elif here or work.project.scales:
-        yield work.note(
-            call,
-            adamw.code,
-            f"{_IGNORED}, where fused is on and a GradScaler steps it",
-            level=Level.MANUAL if here else Level.INFO,
-            api=_ADAMW[0],
-            help="write fused=False, or see that it is on only where nothing is scaled (bfloat16, float32)",
-        )
 
 
 @fixer.on(ast.Module)
@@ -78,7 +46,7 @@ def scaler_of_torch_npu(work: Work, tree: ast.Module) -> Finds:
     if program is not None and (beside := _fused(program, work.scan.path)):
         do = 'leave out fused=True, or see that torch.amp.GradScaler is called, with "npu" in front of other arguments'
         if beside.startswith("AdamW"):
-            do = f"leave out fused=True: with a scaler of torch nothing stops, but {_IGNORED}"
+            do = f"leave out fused=True: with a scaler of torch nothing stops, but {IGNORED}"
         message = f"{_SCALER} cannot step {beside}: TypeError at the first step"
         yield work.note(uses[0], fixer.code, message, api=_SCALER, help=do)
 
