@@ -26,9 +26,9 @@ v = f()
 """
 
 
-def read(call: str) -> tuple[str, str]:
-    """The mark of `v` in a call: read up, and read down; empty where it gets none."""
-    source = read_source(f"{_HEAD}{call}\n".encode())
+def read(call: str, module: str = "") -> tuple[str, str]:
+    """The mark of `v` in a call: read up, and read down; empty where it gets none. `module` is imported before."""
+    source = read_source((f"import {module}\n" * bool(module) + f"{_HEAD}{call}\n").encode())
     found = scan(source, parse(source), "m.py")
     slots = linked_slots(found, Names(found), ProjectFacts())
     (value,) = found.names["v"]
@@ -49,7 +49,7 @@ def call_of(row: Row) -> str:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.callee or 'any'}-{row.argument}")
 def test_each_row(row: Row) -> None:
-    up, down = read(call_of(row))
+    up, down = read(call_of(row), row.callee.rpartition(".")[0] if row.by == "full name" else "")
     assert up == (row.mark if "up" in row.read else "")
     assert down == (row.mark if "down" in row.read else "")
 

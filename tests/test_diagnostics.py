@@ -50,6 +50,11 @@ def test_pages_are_in_form(code: str) -> None:
     assert not page.title.endswith(".")
 
 
+def test_titles_tell_the_pages_apart() -> None:
+    titles = [load(code).title for code in all_codes()]
+    assert len(set(titles)) == len(titles)
+
+
 def test_a_code_never_gets_a_second_meaning() -> None:
     assert RETIRED & set(all_codes()) == set()
 
