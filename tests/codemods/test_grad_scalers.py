@@ -276,7 +276,6 @@ def test_a_name_of_two_imports_stays() -> None:
     )
 
 
-@pattern("P13")
 def test_a_rule_of_the_user_comes_first() -> None:
     rules = '{"rules": {"FuncNameModifyRule": [{"old_name": "torch.cuda.amp.GradScaler", "new_name": "own.Scaler"}]}}'
     result = migrate("import torch\ns = torch.cuda.amp.GradScaler()\n", user_rules=(("mine.json", rules),))
