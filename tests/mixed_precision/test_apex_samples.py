@@ -100,6 +100,6 @@ def test_many_cards_and_apex_compose(world: int, tmp_path: Path) -> None:
     options = ["--amp", "apex", "--opt-level", "O2", "distributed", "-m", str(source / "main.py")]
     folder = migrated(source, tmp_path / "out", *options)
     text = (folder / "main.py").read_text(encoding="utf-8")
-    assert text.index("amp.initialize(") < text.index("DistributedDataParallel(model")
+    assert text.index("amp.initialize(") < text.index("npu_port.wrap(model)")
     found = losses([line for line in launched(folder, world) if line.startswith("epoch ")])
     assert found[-1] < 0.9 * found[0]
