@@ -10,7 +10,7 @@ from transplt.flow.callees import FOREIGN, OTHER_DEVICES, PROSE_CALLS
 from transplt.flow.libraries import is_library
 from transplt.flow.shown import only_shown
 from transplt.flow.slots import Slots
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import defaults_of, last_name
 from transplt.syntax.names import SELF
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 
@@ -126,12 +126,7 @@ def _uses(slots: Slots, node: ast.AST) -> list[ast.Name]:
 
 def _uses_of_parameter(slots: Slots, arguments: ast.arguments, default: ast.AST) -> list[ast.Name]:
     """Where the parameter is read that has a default."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    given = [
-        *zip(reversed(positional), reversed(arguments.defaults), strict=False),
-        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-    ]
-    name = next(each.arg for each, value in given if value is default)
+    name = next(argument.arg for argument, value in defaults_of(arguments) if value is default)
     function = parent(arguments)
     if not isinstance(function, FUNCTIONS):
         return []

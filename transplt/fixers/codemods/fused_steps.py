@@ -38,7 +38,7 @@ _SINCE, _SINCE_TORCH = "4.54.0", (2, 8)
 @fixer.on(ast.Module)
 def scaler_of_torch_npu(work: Work, tree: ast.Module) -> Finds:
     """Report the first use of a scaler of torch_npu in a program with a fused optimizer."""
-    if work.settings.style == "portable":
+    if work.settings.style == "portable" or b"GradScaler" not in work.source.utf8:
         return
     stays = NPU_SCALERS.union(old for old in MOVES if work.rules.builtin.names[old].new in NPU_SCALERS)
     uses = by_place(node for node, _ in uses_of(work, stays) if not is_type(node))
