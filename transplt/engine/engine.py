@@ -116,8 +116,8 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     if settings.adds_code:
         imported, guarded = imported_names(path, found.imports), has_main_guard(found.tree)
         facts = replace(facts, text=data, imported=imported, guarded=guarded)
-    elif _defines_kernels(data):
-        facts = replace(facts, text=data)  # for the files that launch them
+    elif b"triton" in data and b"jit" in data:
+        facts = replace(facts, text=data)  # for the files that launch its kernels
     facts = _of_checkpoints(facts, data)
     return replace(facts, analysis=support_facts(found, names)) if analysed else facts
 
@@ -125,11 +125,6 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
 def _read_in_text(facts: ModuleFacts, data: bytes, path: str) -> ModuleFacts:
     """What a file that is not followed says to others in its text."""
     return replace(facts, reads=reads_in_text(data, path), parameters=parameters_in_text(data, path))
-
-
-def _defines_kernels(data: bytes) -> bool:
-    """True for a file that may define kernels in Triton."""
-    return b"triton" in data and b"jit" in data
 
 
 def _of_checkpoints(facts: ModuleFacts, data: bytes) -> ModuleFacts:
@@ -185,19 +180,10 @@ def survey_source(data: bytes, path: str, settings: Settings, project: ProjectFa
 def _finished(
     data: bytes, path: str, settings: Settings, project: ProjectFacts, finish: Callable[[bytes, Work], FileResult]
 ) -> FileResult:
-    if is_helper(path, data):
-        ledger, count = ledger_of(data, Cause(TokenVerdict.IGNORED, "", "helper-file"))
-        return FileResult(path, data, kernels_said(path, defined_in(data)), count, ledger=ledger)
-    if settings.leaves(path):
-        ledger, count = ledger_of(data, Cause(TokenVerdict.IGNORED, "", "left-by-plan"))
-        return FileResult(path, data, (), count, ledger=ledger)
-    rules = compile_rules(settings)
+    if (result := _left_alone(data, path, settings)) is not None:
+        return result
     recalled = project.files.take(path, data)
-    silent = project.files.silent.pop(path, None) == hash(data)
-    silent = silent or (recalled is None and not worth_a_look(data, settings))
-    silent = silent and not project.reach.names_built(data)
-    silent = silent and not any(name.encode() in data for name in project.given)
-    if silent and not settings.adds_code and not may_hold_old_names(data):
+    if _says_nothing(data, path, settings, project, recalled):
         if (error := _readable(data, alone=not project.known)) is not None:
             return unreadable_result(data, path, error)
         return _analysed(FileResult(path, data), data, recalled, settings, project)
@@ -212,7 +198,7 @@ def _finished(
         every = replace(settings, picked=None)
         result = result_for_old(*old[1:], _finished(old[0], path, every, project, finish))
         return result if settings.picked is None else all_or_none(result, data, settings)
-    linked = file.once(_linked)
+    rules, linked = compile_rules(settings), file.once(_linked)
     slots = linked.pop() if linked else None
     stages.enter(stages.SEARCHED)
     work = plan(file.source, file.scan, rules, settings, project, slots)
@@ -230,6 +216,26 @@ def _finished(
         result = replace(result, findings=tuple(sorted((*result.findings, taken_back), key=Finding.sort_key)))
     result = _analysed(result, data, file, settings, project)
     return replace(result, findings=mark_options(file.scan, result.findings, project))
+
+
+def _left_alone(data: bytes, path: str, settings: Settings) -> FileResult | None:
+    """The result of a file that stays as it is, whatever it holds: our own `npu_port.py`, and what a plan leaves."""
+    if not (helper := is_helper(path, data)) and not settings.leaves(path):
+        return None
+    ledger, count = ledger_of(data, Cause(TokenVerdict.IGNORED, "", "helper-file" if helper else "left-by-plan"))
+    return FileResult(path, data, kernels_said(path, defined_in(data)) if helper else (), count, ledger=ledger)
+
+
+def _says_nothing(data: bytes, path: str, settings: Settings, project: ProjectFacts, recalled: File | None) -> bool:
+    """True for a file in which no fixer finds anything, by its bytes and by what its project says of it."""
+    known_silent = project.files.silent.pop(path, None) == hash(data)
+    return (
+        (known_silent or (recalled is None and not worth_a_look(data, settings)))
+        and not settings.adds_code
+        and not project.reach.names_built(data)
+        and not any(name.encode() in data for name in project.given)
+        and not may_hold_old_names(data)
+    )
 
 
 def _analysed(

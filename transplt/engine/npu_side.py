@@ -1,11 +1,10 @@
 """Code that supports NPUs already: it stays as it is, and what is left for CUDA alone is reported.
 
 A file is *portable* when it chooses between CUDA and the NPU, or asks a library whether there is one
-(transplt/flow/npu_choices.py). A project is when a
-tenth of its CUDA-bound files are. What they do on CUDA, on the CPU and on an NPU must not change, so nothing in them
-is edited but what the user's own rules say. An edit that was planned is dropped where the code is CUDA's side of such
-a choice, and becomes a finding everywhere else. A file that merely uses the NPU (`torch.npu.set_device(0)` next to a
-forgotten `.cuda()`) makes no choice: it is edited.
+(transplt/flow/npu_choices.py). A project is when a tenth of its CUDA-bound files are. What they do on CUDA, on the CPU
+and on an NPU must not change, so nothing in them is edited but what the user's own rules say. An edit that was planned
+is dropped where the code is CUDA's side of such a choice, and becomes a finding everywhere else. A file that merely
+uses the NPU (`torch.npu.set_device(0)` next to a forgotten `.cuda()`) makes no choice: it is edited.
 """
 
 from __future__ import annotations
@@ -45,47 +44,21 @@ def leave_npu_code(work: Work) -> None:
     """Take back what was planned in a portable file or project; say what is left for CUDA alone."""
     if work.project.portable:
         work.notes = [_handled(note) for note in work.notes]
-    mentions = mentions_npu(work.source.utf8)
-    if not mentions and not work.project.portable:
+    places = npu_places(work.source) if mentions_npu(work.source.utf8) else []
+    if not work.project.portable and not _chooses(work, places):
         return
-    places = npu_places(work.source) if mentions else []
-    choices = npu_choices.choices(work.source, work.scan, places) if places else []
-    asks = bool(places) and npu_choices.asks_whether_there_is_one(work.scan)
-    if not work.project.portable and not asks and not (places and npu_choices.chooses(work.scan, choices)):
-        return
-    where = "file" if places else "project"
-    choices = npu_choices.choices(work.source, work.scan, places, arms=True) if places else []
-    below = {id(each.orelse[0]) for each in choices if isinstance(each, ast.If) and len(each.orelse) == 1}
-    choices = [choice for choice in choices if id(choice) not in below]  # `elif` goes with its `if`
-    sides = list(dict.fromkeys(side for choice in choices for side in npu_choices.sides(work.source, choice)))
-    sides += npu_choices.answered(work.source, work.scan)
+    sides = _sides_for_cuda(work, places)
     areas = _Areas(sides)
     planned = work.rewrites
     starts = sorted(work.source.extent(edit.node)[0] for edit in planned)
     work.edits = [edit for edit in planned if edit.user]
     for edit in planned:
         extent = work.source.extent(edit.node)
-        if edit.user:
+        if edit.user or (edit.code in _NO_EFFECT and not areas.hold(extent)):
             continue
-        if areas.hold(extent):
-            work.add(Kept(extent, REASON))
-        elif edit.code in _NO_EFFECT:
-            continue
-        elif edit.code == "NPU207":
-            work.add(Kept(extent, "text"))
-        elif _under_a_cuda_condition(work.source, edit.node, starts):
-            work.add(Kept(extent, "cuda-condition"))
-        elif edit.code == _LIBRARY and _names_both(work, edit):
-            work.add(Kept(extent, REASON))
-        elif reason := answered(work, edit):
-            work.add(Kept(extent, reason))
-        else:
-            work.add(_left(edit, extent, where))
-    reported = sorted([*starts, *(note.extent[0] for note in work.notes if note.code in _GATES)])
-    bodies = _Areas(_bodies(work.source, work.scan, reported))
-    for note in [note for note in work.notes if note.code in _NEVER_RUN and bodies.hold(note.extent)]:
-        work.add(Kept(note.extent, "cuda-condition"))
-    work.withdraw_notes(lambda note: note.code in _NEVER_RUN and bodies.hold(note.extent))
+        reason = REASON if areas.hold(extent) else _why_nothing_is_left(work, edit, starts)
+        work.add(Kept(extent, reason) if reason else _left(edit, extent, "file" if places else "project"))
+    _leave_what_never_runs(work, starts)
     if any(edit.group in (ADAPTORS.name, TUNINGS.name) for edit in planned):  # what each would have answered is open
         work.grouped = [edit for edit in work.grouped if edit.group != ADAPTORS.name]
         work.answers.clear()
@@ -100,6 +73,42 @@ def _handled(note: Note) -> Note:
     if note.level is not Level.MANUAL or (note.code not in _UNDECIDED and not note.code.startswith(_OF_KERNELS)):
         return note
     return replace(note, level=Level.INFO, effort=None, message=f"{note.message}; {HANDLED}")
+
+
+def _chooses(work: Work, places: list[int]) -> bool:
+    """True for a file that chooses between CUDA and the NPU, whose names stand at `places`."""
+    if not places:
+        return False
+    choices = npu_choices.choices(work.source, work.scan, places)
+    return npu_choices.asks_whether_there_is_one(work.scan) or npu_choices.chooses(work.scan, choices)
+
+
+def _sides_for_cuda(work: Work, places: list[int]) -> list[Extent]:
+    """The sides of choices that only CUDA takes."""
+    choices = npu_choices.choices(work.source, work.scan, places, arms=True) if places else []
+    below = {id(each.orelse[0]) for each in choices if isinstance(each, ast.If) and len(each.orelse) == 1}
+    choices = [choice for choice in choices if id(choice) not in below]  # `elif` goes with its `if`
+    sides = dict.fromkeys(side for choice in choices for side in npu_choices.sides(work.source, choice))
+    return [*sides, *npu_choices.answered(work.source, work.scan)]
+
+
+def _why_nothing_is_left(work: Work, edit: Edit, starts: list[int]) -> str:
+    """For which reason an edit that is taken back leaves nothing to do; empty where something is left."""
+    if edit.code == "NPU207":
+        return "text"
+    if _under_a_cuda_condition(work.source, edit.node, starts):
+        return "cuda-condition"
+    return REASON if edit.code == _LIBRARY and _names_both(work, edit) else answered(work, edit)
+
+
+def _leave_what_never_runs(work: Work, starts: list[int]) -> None:
+    """Names of CUDA below a condition that asks for it, and is reported itself, need no note."""
+    reported = sorted([*starts, *(note.extent[0] for note in work.notes if note.code in _GATES)])
+    bodies = _Areas(_bodies(work.source, work.scan, reported))
+    never_run = [note for note in work.notes if note.code in _NEVER_RUN and bodies.hold(note.extent)]
+    for note in never_run:
+        work.add(Kept(note.extent, "cuda-condition"))
+    work.withdraw_notes(lambda note: note in never_run)
 
 
 def _left(edit: Edit, extent: Extent, where: str) -> Note:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -92,34 +93,34 @@ class Kernels:
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         """`findings` are all of the project, remarks included: a source may hold a kernel and not name CUDA."""
-        known = list(findings)
-        native = {each.path for each in known if each.path.lower().endswith(SOURCE_SUFFIXES)}
+        of: dict[str, list[Finding]] = defaultdict(list)
+        for each in findings:
+            of[each.code].append(each)
+        paths = {each.path for found in of.values() for each in found}
+        native = {path for path in paths if path.lower().endswith(SOURCE_SUFFIXES)}
+        self._held, declared = of[_HOLDS], of[_DECLARES]
         #: By path: the kernels in a source, as the remark lists them.
-        listed = ((each.path, each.detail("kernels")) for each in known if each.code == _HOLDS)
-        self.listed = {path: kernels for path, kernels in listed if kernels}
-        self._held = [each for each in known if each.code == _HOLDS]
-        builds = {each.path for each in known if each.code in _BUILDS and each.open and _is_setup(each.path)}
-        builds |= {each.path for each in known if each.code == _DECLARES and _is_setup(each.path)}
-        self._builds = sorted(map(posixpath.dirname, builds), key=lambda folder: (-len(folder), folder))
-        self._extensions = _with_twins([_declared(each, native) for each in known if each.code == _DECLARES])
-        self._names = {plain_name(part) for each in known if each.code == _IMPORTS for part in each.api.split(".")}
+        self.listed = {each.path: kernels for each in self._held if (kernels := each.detail("kernels"))}
+        builds = {each.path for each in declared}.union(each.path for code in _BUILDS for each in of[code] if each.open)
+        folders = {posixpath.dirname(path) for path in builds if _is_setup(path)}
+        self._builds = sorted(folders, key=lambda folder: (-len(folder), folder))
+        self._extensions = _with_twins([_declared(each, native) for each in declared])
+        self._names = {plain_name(part) for each in of[_IMPORTS] for part in each.api.split(".")}
         self._names |= {plain_name(each.name) for each in self._extensions if not each.sources}
-        with_kernels = {path for path in native if path.lower().endswith(_KERNEL_SUFFIXES)}
-        with_kernels = with_kernels & self.listed.keys() or with_kernels
         self._owner = {path: self._owner_of(path, native) for path in native}
+        with_kernels = {path for path in native if path.lower().endswith(_KERNEL_SUFFIXES)}
         #: By owner: the names of the kernels in its sources.
-        self._kernels: dict[_Owner, set[str]] = {}
-        for path in with_kernels:
-            self._kernels.setdefault(self._owner[path], set()).add(_parts(path)[1])
+        self._kernels: dict[_Owner, set[str]] = defaultdict(set)
+        for path in with_kernels & self.listed.keys() or with_kernels:
+            self._kernels[self._owner[path]].add(_parts(path)[1])
         self._by_path = {path: self._unit(path) for path in native}
         self._units = sorted(set(self._by_path.values()), key=lambda unit: (unit.folder, unit.kernel))
-        self._made = {posixpath.dirname(each.path) for each in known if _makes(each.path)}
-        asked = [each for each in known if each.code in _ASKS_FOR]
-        units = ((each.api and self.named(each.api, each.path)) or self.beside(each.path) for each in asked)
-        self._asked = {unit for unit in units if unit is not None}
-        said = {(each.api.partition(".")[0], each.path) for each in known if each.code == SAID and not each.open}
-        units = (self.named(name) or self._only_below(path) for name, path in said if name)
-        self._said = {unit for unit in units if unit is not None}
+        self._made = {posixpath.dirname(path) for path in paths if _makes(path)}
+        asked = (each for code in _ASKS_FOR for each in of[code])
+        units = {(each.api and self.named(each.api, each.path)) or self.beside(each.path) for each in asked}
+        self._asked = units - {None}
+        said = {(each.api.partition(".")[0], each.path) for each in of[SAID] if not each.open}
+        self._said = {self.named(name) or self._only_below(path) for name, path in said if name} - {None}
 
     def of_source(self, path: str) -> Unit:
         """The unit of a C++ or CUDA source."""
