@@ -167,24 +167,21 @@ def _action(draft: _Draft, kernels: Mapping[str, str]) -> Action:
     further = len({place.path for place in places}) - 1
     each = _SUBSTITUTED if draft.group.kind in _MECHANICAL else _FURTHER[effort]
     hours = round(HOURS[effort] * things + each * max(further - things + 1, 0), 2)
+    title, name = draft.group.title, draft.group.name
+    if name and title.values.get("name") == name:
+        title = Sentence(title.template, **{**title.values, "name": _subject(draft)})
+    count = Counter(finding.code for finding in findings)
     return Action(
-        title=_title(draft),
+        title=title,
         blocks=draft.blocks,
         effort=level_of(hours),
         hours=hours,
         how=_how(draft),
-        codes=tuple(code for code, _ in sorted(Counter(each.code for each in findings).items(), key=_commonest)),
+        codes=tuple(sorted(count, key=lambda code: (-count[code], code))),
         places=places,
         findings=findings,
         aside=draft.aside,
     )
-
-
-def _title(draft: _Draft) -> Sentence:
-    title, name = draft.group.title, draft.group.name
-    if not name or title.values.get("name") != name:
-        return title
-    return Sentence(title.template, **{**title.values, "name": _subject(draft)})
 
 
 def _subject(draft: _Draft) -> str:
@@ -203,10 +200,6 @@ def _member(finding: Finding, owner: str) -> str:
     """The name below `owner` that a finding is about, empty where it is about something else."""
     api = canonical(finding.api)
     return api.removeprefix(f"{owner}.") if owner.startswith("torch.") and api.startswith(f"{owner}.") else ""
-
-
-def _commonest(item: tuple[str, int]) -> tuple[int, str]:
-    return (-item[1], item[0])
 
 
 def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:

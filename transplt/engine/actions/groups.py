@@ -218,7 +218,7 @@ def _of_triton(finding: Finding, codes: Iterable[str]) -> Group:
 
 def _substitution(finding: Finding) -> Group | None:
     """The group of a name of CUDA that is replaced in the same way wherever it stands."""
-    names = _names(finding)
+    names = [finding.api, *finding.every_detail("name")]
     for entry in _entries():
         if finding.code not in entry.codes:
             continue
@@ -303,11 +303,6 @@ def _first_word(text: str) -> str:
     """`warp` of `warp.launch, by way of sim.step`."""
     match = re.match(r"\w+", text)
     return match[0] if match is not None else ""
-
-
-def _names(finding: Finding) -> list[str]:
-    """The names that a line lists."""
-    return [finding.api, *finding.every_detail("name")]
 
 
 @cache

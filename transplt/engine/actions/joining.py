@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from typing import Any
 
 from transplt.base.finding import Effort
 from transplt.base.language import Sentence, marked
@@ -52,18 +50,13 @@ def _by_heading(actions: Sequence[Action]) -> list[list[Action]]:
 def _families() -> Iterator[tuple[str, _Family, bool]]:
     """Titles, what belongs to them, and whether that is one decision, in the order in which they are joined."""
     yield marked("Check tests, tools and old code: {count} actions"), (lambda action: action.aside), True
-    for row in _rows():
+    for row in read_table("support/substitutions.json")["families"]:
         if "blocks" in row:
             yield row["title"], _blocking(row["blocks"]), False
         else:
             yield row["title"], _of_kinds(row["codes"]), True
     yield marked("Fix what else stops the first step: {count} actions"), _blocking(["first step"]), False
     yield marked("Fix what else stops the import: {count} actions"), _blocking(["import"]), False
-
-
-@cache
-def _rows() -> list[dict[str, Any]]:
-    return list(read_table("support/substitutions.json")["families"])
 
 
 def _blocking(blocks: Sequence[str]) -> _Family:

@@ -115,7 +115,9 @@ class Kernels:
             self._kernels[self._owner[path]].add(_parts(path)[1])
         self._by_path = {path: self._unit(path) for path in native}
         self._units = sorted(set(self._by_path.values()), key=lambda unit: (unit.folder, unit.kernel))
-        self._made = {posixpath.dirname(path) for path in paths if _makes(path)}
+        #: The folders with files by which make or CMake build.
+        made_by = [path for path in paths if posixpath.basename(path).lower() in _MADE_BY or path.endswith(".cmake")]
+        self._made = {posixpath.dirname(path) for path in made_by}
         asked = (each for code in _ASKS_FOR for each in of[code])
         units = {(each.api and self.named(each.api, each.path)) or self.beside(each.path) for each in asked}
         self._asked = units - {None}
@@ -132,7 +134,10 @@ class Kernels:
         if not naming:
             folder = posixpath.dirname(path)
             beside = [each for each in self._extensions if any(posixpath.dirname(s) == folder for s in each.sources)]
-            naming = beside if len(beside) == 1 else _called_like(beside, _parts(path)[1])
+            if len(beside) != 1:  # by its name, but for what says that it is CUDA
+                stem = _parts(path)[1]
+                beside = [each for each in beside if any(_same(_parts(source)[1], stem) for source in each.sources)]
+            naming = beside
         if len(naming) == 1:
             return _Owner(_common(naming[0].sources), naming[0].name)
         home = self._home(posixpath.dirname(path))
@@ -164,7 +169,7 @@ class Kernels:
         apart = {name for name in kernels if name in self._names} if not owner.extension else set()
         if len(apart) > 1:  # each is imported by its own name
             stem = _parts(path)[1]
-            fits = [name for name in apart if _like(name, stem)]
+            fits = [name for name in apart if name.lower() in stem.lower() or stem.lower() in name.lower()]
             kernel = max(fits, key=lambda name: (_same(name, stem), len(name), name), default="")
             return Unit(owner.folder, kernel)
         name = owner.extension or posixpath.basename(owner.folder) or "the top folder"
@@ -320,20 +325,10 @@ def _is_twin(of_cuda: _Extension, of_cpu: _Extension) -> bool:
     )
 
 
-def _called_like(extensions: Sequence[_Extension], stem: str) -> list[_Extension]:
-    """The extensions with a source of that name, but for what says that it is CUDA."""
-    return [each for each in extensions if any(_same(_parts(path)[1], stem) for path in each.sources)]
-
-
 def _common(paths: Iterable[str]) -> str:
     """The folder of an extension with these sources."""
     folders = {home_of(posixpath.dirname(path)) for path in paths}
     return folders.pop() if len(folders) == 1 else posixpath.commonpath(folders) if folders else ""
-
-
-def _makes(path: str) -> bool:
-    """True for a file by which make or CMake build."""
-    return posixpath.basename(path).lower() in _MADE_BY or path.endswith(".cmake")
 
 
 def _is_setup(path: str) -> bool:
@@ -342,10 +337,6 @@ def _is_setup(path: str) -> bool:
 
 def _same(one: str, other: str) -> bool:
     return one.lower() == other.lower()
-
-
-def _like(one: str, other: str) -> bool:
-    return one.lower() in other.lower() or other.lower() in one.lower()
 
 
 def _parts(path: str) -> tuple[str, str]:

@@ -93,8 +93,10 @@ def _shapes(file: ScannedFile) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     utf8 = file.source.utf8
     if b"RMSNorm" in utf8:
         for owner in file.scan.classes:
-            if owner.name.endswith("RMSNorm") and file.receivers.is_module_class(owner) and _has_rsqrt(owner):
-                yield owner, "rms_norm"
+            if owner.name.endswith("RMSNorm") and file.receivers.is_module_class(owner):
+                names = {node.attr for node in ast.walk(owner) if isinstance(node, ast.Attribute)}
+                if not names.isdisjoint(("rsqrt", "sqrt")):
+                    yield owner, "rms_norm"
     if b"rotate_half" in utf8:
         for function in file.scan.functions:
             if function.name == "rotate_half":
@@ -109,10 +111,6 @@ def _shapes(file: ScannedFile) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
             key = _product(file, call, above)
             if key:
                 yield above, key
-
-
-def _has_rsqrt(owner: ast.ClassDef) -> bool:
-    return any(isinstance(node, ast.Attribute) and node.attr in ("rsqrt", "sqrt") for node in ast.walk(owner))
 
 
 def _product(file: ScannedFile, call: ast.Call, product: ast.BinOp) -> str:

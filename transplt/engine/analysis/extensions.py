@@ -78,7 +78,7 @@ def facts_of(scan: Scan, names: Names) -> ExtensionFacts:
     defined = {f"{owner_of(scan, module, d, owners)}.{d.name}".strip(".") for d in [*scan.functions, *scan.classes]}
     assigned = {f"{module}.{name}" for name, found in scan.root.bindings.items() if found[0].kind == "assign"}
     return ExtensionFacts(
-        tuple(sorted(_builds(scan))),
+        tuple(sorted(name for call in scan.calls_by_last_name(_BUILDERS) if (name := _name_of(call)))),
         tuple(sorted(_registered(scan))),
         tuple(sorted(edges, key=_by_name)),
         tuple(sorted(maybe - edges, key=_by_name)),
@@ -175,12 +175,6 @@ def _name_of(call: ast.Call) -> str:
     if value is None and call.args:
         value = call.args[0]
     return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
-
-
-def _builds(scan: Scan) -> Iterator[str]:
-    for call in scan.calls_by_last_name(_BUILDERS):
-        if name := _name_of(call):
-            yield name
 
 
 def _registered(scan: Scan) -> Iterator[str]:

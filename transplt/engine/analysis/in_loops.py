@@ -17,7 +17,6 @@ from transplt.syntax.asks import arguments_of, call_of, last_name
 from transplt.syntax.scan import chain, parent
 
 _TO_HOST = names_of(TENSOR, "to_host", "reads")
-_ENDS = (ast.Raise, ast.Break, ast.Return)
 
 Place = tuple[ast.AST, ast.expr, str, str]
 
@@ -87,15 +86,14 @@ def _now_and_then(node: ast.AST, loop: ast.AST) -> bool:
         if isinstance(above, ast.If) and inner is not above.test:
             if any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod) for each in ast.walk(above.test)):
                 return True
-            if inner in above.body and _ends(above.body[-1]):
-                return True
+            if inner in above.body:
+                match above.body[-1]:
+                    case ast.Return() | ast.Break() | ast.Raise():
+                        return True
+                    case ast.Expr(value=ast.Call(func=called)) if last_name(called) in ("exit", "_exit"):
+                        return True
         inner = above
     return False
-
-
-def _ends(last: ast.stmt) -> bool:
-    ending = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
-    return isinstance(last, _ENDS) or (ending and last_name(last.value.func) in ("exit", "_exit"))  # type: ignore[attr-defined]
 
 
 def _copied(node: ast.expr) -> bool:
