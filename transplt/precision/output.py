@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
@@ -65,7 +64,10 @@ def _files(
     if "json" in formats:
         made.append(("compare.json", (json.dumps(document(found, detail, advice=advice), indent=1) + "\n").encode()))
     if "xlsx" in formats:
-        made.append(("compare.xlsx", _workbook(detail, rule)))
+        from transplt.render.workbooks import Sheet, workbook
+
+        rows = (cells(line, rule, detail.stacks) for line in detail.lines[:_MOST_ROWS])
+        made.append(("compare.xlsx", workbook([Sheet("compare", header(rule), rows, frozen="B2")])))
     if "html" in formats:
         made.append(("compare.html", render(found, detail, advice=advice, graph=graph)))
     return made
@@ -114,17 +116,3 @@ def plain_rows(lines: Sequence[Line]) -> list[dict[str, object]]:
 
 def _plain(value: object) -> object:
     return None if value == "" or (isinstance(value, float) and not math.isfinite(value)) else value
-
-
-def _workbook(detail: Detail, rule: str) -> bytes:
-    from openpyxl import Workbook
-
-    book = Workbook(write_only=True)
-    sheet = book.create_sheet("compare")
-    sheet.freeze_panes = "B2"
-    sheet.append(header(rule))
-    for line in detail.lines[:_MOST_ROWS]:
-        sheet.append(cells(line, rule, detail.stacks))
-    data = io.BytesIO()
-    book.save(data)
-    return data.getvalue()

@@ -50,6 +50,7 @@ def write_reports(
 
 def prepare_reports(page: bool) -> None:
     """What `write_reports` needs in any case, for whoever waits for the files meanwhile."""
+    import transplt.render.workbooks
     import transplt.report.change_list
     import transplt.report.log
     import transplt.report.tokens

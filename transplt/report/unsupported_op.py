@@ -13,7 +13,6 @@ from transplt.render.cell import cell
 from transplt.report.action_rows import ACTION_COLUMNS, ACTION_WIDTHS, action_rows
 from transplt.report.records import RunResult
 from transplt.report.titles import title
-from transplt.report.workbook import Book, add_sheet, book_bytes
 
 COLUMNS = ("File", "Line", "API", "Code", "Effort", "What to do")
 _WIDTHS = (44, 8, 40, 10, 10, 110)
@@ -40,6 +39,8 @@ def render_unsupported(result: RunResult, links: str | None = None) -> bytes:
 
     `links` is the way from the workbook to the files (`""` beside it, `../src/`), None for no links.
     """
+    from transplt.render.workbooks import Sheet, workbook
+
     rows: dict[str, list[Finding]] = {name: [] for name in sheets_of(result)}
     for finding in result.findings:
         sheet = analysis_sheet(finding) if result.settings.analysis else ""
@@ -47,16 +48,15 @@ def render_unsupported(result: RunResult, links: str | None = None) -> bytes:
             sheet = sheet_of(finding)
         if sheet and not finding.ignored:
             rows[sheet].append(finding)
-    book = Book()
+    sheets = []
     if actions := actions_of(result.findings):
-        add_sheet(book, ACTIONS, ACTION_COLUMNS, ACTION_WIDTHS, action_rows(actions))
+        sheets.append(Sheet(ACTIONS, ACTION_COLUMNS, action_rows(actions), ACTION_WIDTHS))
     for name, found in rows.items():
-        if not found:
-            continue
-        add_sheet(book, name, COLUMNS, _WIDTHS, _cut(_rows(found), len(found)), links)
+        if found:
+            sheets.append(Sheet(name, COLUMNS, _cut(_rows(found), len(found)), _WIDTHS, links))
     counts = {name: len(found) for name, found in rows.items()}
-    add_sheet(book, "summary", ("What", "Count"), (60, 40), _summary(result, counts))
-    return book_bytes(book)
+    sheets.append(Sheet("summary", ("What", "Count"), _summary(result, counts), (60, 40)))
+    return workbook(sheets)
 
 
 def sheets_of(result: RunResult) -> tuple[str, ...]:
