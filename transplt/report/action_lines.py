@@ -40,7 +40,10 @@ def action_lines(actions: Sequence[Action], width: int = 0) -> Iterator[str]:
         )  # fmt: skip
         yield from wrapped(" " * (7 - len(str(number))) + line, width, _MARGIN)
         if action.parts:
-            yield from wrapped(f"         {_named(action.parts)}", width, _MARGIN)
+            parts = gettext("; ").join(visible(translated(part.title)) for part in action.parts[:_MOST_PARTS])
+            if (more := len(action.parts) - _MOST_PARTS) > 0:
+                parts = gettext("{actions}; and {count} more", actions=parts, count=more)
+            yield from wrapped(f"         {parts}", width, _MARGIN)
 
 
 def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Iterator[str]:
@@ -64,13 +67,6 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
 def _head(actions: Sequence[Action]) -> str:
     hours = about(total_hours(actions))
     return ngettext("to do: {count} action, {hours}", "to do: {count} actions, {hours}", len(actions), hours=hours)
-
-
-def _named(parts: Sequence[Action]) -> str:
-    """The first things to do of several, and how many more there are."""
-    more = len(parts) - _MOST_PARTS
-    named = gettext("; ").join(visible(translated(part.title)) for part in parts[:_MOST_PARTS])
-    return gettext("{actions}; and {count} more", actions=named, count=more) if more > 0 else named
 
 
 def about(hours: float) -> str:

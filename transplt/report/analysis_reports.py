@@ -43,7 +43,11 @@ def csv_files(summary: Summary) -> dict[str, bytes]:
     )
     files["effort.csv"] = _csv(
         ("file", "automatic", "low", "medium", "high", "share automatic", "hours"),
-        (_effort(each) for each in (*summary.files, summary.effort) if each.automatic or each.left),
+        (
+            (cell(each.path), each.automatic, each.low, each.medium, each.high, round(each.share, 3), each.hours)
+            for each in (*summary.files, summary.effort)
+            if each.automatic or each.left
+        ),
     )
     files["actions.csv"] = _csv(ACTION_COLUMNS, action_rows(summary.actions))
     files["blockers.csv"] = _csv(
@@ -65,10 +69,6 @@ def _row(finding: Finding) -> tuple[str | int, ...]:
     )  # fmt: skip
 
 
-def _effort(each: FileEffort) -> tuple[str | int | float, ...]:
-    return (cell(each.path), each.automatic, each.low, each.medium, each.high, round(each.share, 3), each.hours)
-
-
 def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -79,6 +79,8 @@ def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
 
 def document(summary: Summary) -> dict[str, Any]:
     """Everything as one JSON value; keys are stable, `format` counts changes of the form."""
+    from transplt.rules.tables import read_table
+
     result = summary.result
     return {
         "tool": "transplt",
@@ -108,14 +110,8 @@ def document(summary: Summary) -> dict[str, Any]:
         ],
         "extensions": summary.fallen,
         "findings": {sheet: [_object(finding) for finding in summary.rows(sheet)] for sheet in summary.counts},
-        "source": _source(),
+        "source": str(read_table("support/api_support.json")["source"]),
     }  # fmt: skip
-
-
-def _source() -> str:
-    from transplt.rules.tables import read_table
-
-    return str(read_table("support/api_support.json")["source"])
 
 
 def _effort_object(each: FileEffort) -> dict[str, Any]:

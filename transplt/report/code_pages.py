@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from transplt.rules.pages import Diagnostic, all_codes, load
+from transplt.rules.pages import all_codes, load
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\)")
@@ -15,12 +15,14 @@ _CODE = re.compile(r"`([^`]+)`")
 
 def code_pages(codes: Iterable[str]) -> dict[str, dict[str, Any]]:
     """By code, sorted: title and sections of its page. Codes of users' rules have none."""
-    return {code: _page(load(code)) for code in sorted({*codes} & {*all_codes()})}
-
-
-def _page(page: Diagnostic) -> dict[str, Any]:
-    sections = [{"name": name, "blocks": _blocks(text)} for name, text in page.sections.items()]
-    return {"title": page.title, "sections": sections}
+    pages = {code: load(code) for code in sorted({*codes} & {*all_codes()})}
+    return {
+        code: {
+            "title": page.title,
+            "sections": [{"name": name, "blocks": _blocks(text)} for name, text in page.sections.items()],
+        }
+        for code, page in pages.items()
+    }
 
 
 def _blocks(text: str) -> list[dict[str, Any]]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
 
-from transplt.rules.host_settings import HostSetting, host_settings_by_group
+from transplt.rules.host_settings import host_settings_by_group
 
 HOST_SCRIPT = "env_npu.sh"
 _HEAD = """\
@@ -21,24 +20,15 @@ _HEAD = """\
 
 def render_host_script() -> bytes:
     """The bytes of the script; sourced as it is, it does nothing."""
-    return "\n".join([_HEAD, *_lines()]).encode("ascii") + b"\n"
-
-
-def _lines() -> Iterator[str]:
+    comments = textwrap.TextWrapper(
+        118, initial_indent="## ", subsequent_indent="##   ", break_long_words=False, break_on_hyphens=False
+    )
+    lines = [_HEAD]
     for group, settings in host_settings_by_group():
-        yield f"## --- {group} {'-' * (112 - len(group))}\n"
+        lines.append(f"## --- {group} {'-' * (112 - len(group))}\n")
         for setting in settings:
-            lines = (f"#{line}" if line.startswith("#") else f"# {line}" for line in setting.lines)
-            yield "\n".join([*_comments(setting), *lines, *_undone(setting)]) + "\n"
-
-
-def _comments(setting: HostSetting) -> Iterator[str]:
-    for name, text in ((setting.name, setting.what), ("cost", setting.cost), ("source", setting.source)):
-        yield from textwrap.wrap(
-            f"{name}: {text}", 118, initial_indent="## ", subsequent_indent="##   ", break_long_words=False,
-            break_on_hyphens=False,
-        )  # fmt: skip
-
-
-def _undone(setting: HostSetting) -> Iterator[str]:
-    return (f"## undo: {line}" for line in setting.undo)
+            for name, text in ((setting.name, setting.what), ("cost", setting.cost), ("source", setting.source)):
+                lines += comments.wrap(f"{name}: {text}")
+            lines += [f"#{line}" if line.startswith("#") else f"# {line}" for line in setting.lines]
+            lines += [*(f"## undo: {line}" for line in setting.undo), ""]
+    return "\n".join(lines).encode("ascii") + b"\n"

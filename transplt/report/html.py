@@ -121,15 +121,10 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
         script=asset("theme.js") + asset("report.js"),
         pages=pages,
         omitted=omitted,
-        data=_embedded(data),
+        data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),  # it stands inside a script element
         **of_pages(),
     )
     return Report(page, visible(result.name), tuple(file for file in files if file.page))
-
-
-def _embedded(table: dict[str, Any]) -> str:
-    """JSON that can stand inside a script element."""
-    return json.dumps(table, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _contents(
@@ -171,13 +166,18 @@ def action_groups(actions: Sequence[Action], places: Mapping[str, ShownFile]) ->
 
 def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dict[str, Any]:
     """An action as the template shows it; `at` is the id of what it unfolds."""
-    links = [_place(place_text(place), place.path, place.lines[0], places) for place in action.places[:_MOST_PLACES]]
+    links = []
+    for place in action.places[:_MOST_PLACES]:
+        file = places.get(visible(place.path))  # None where the page does not have it
+        links.append({"text": visible(place_text(place)), "href": file.place(place.lines[0]) if file else ""})
+    # What is decided once may hold for several places, as they are about one thing.
+    one_choice = action.count > 1 and len({place.name for place in action.places}) == 1
     return {
         "at": at,
         "title": visible(translated(action.title)),
         "key": visible(action.title),
         "effort": translated(EFFORT_TEXT[action.effort]),
-        "many": gettext("one choice, {places}", places=how_many(action)) if _one_choice(action) else how_many(action),
+        "many": gettext("one choice, {places}", places=how_many(action)) if one_choice else how_many(action),
         "repeated": _repeated(action),
         "how": visible(action.how),
         "snippets": [(translated(each.where), visible_lines(each.text)) for each in snippets(action)],
@@ -189,20 +189,9 @@ def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dic
     }
 
 
-def _place(text: str, path: str, line: int, places: Mapping[str, ShownFile]) -> dict[str, str]:
-    """The words for a place and its address, empty where the page does not have the file."""
-    file = places.get(visible(path))
-    return {"text": visible(text), "href": file.place(line) if file else ""}
-
-
 def visible_lines(text: str) -> str:
     """`text` with its lines, each of them visible."""
     return "\n".join(visible(line) for line in text.split("\n"))
-
-
-def _one_choice(action: Action) -> bool:
-    """Whether what is decided once holds for several places, as they are about one thing."""
-    return action.count > 1 and len({place.name for place in action.places}) == 1
 
 
 def _repeated(action: Action) -> str:
@@ -243,7 +232,7 @@ def token_bar(result: RunResult) -> list[dict[str, Any]]:
 
 def effort_bars(findings: list[Finding]) -> list[dict[str, Any]]:
     """How many open findings there are of each effort; those without one last, where there are any."""
-    counts = Counter(_effort(finding) for finding in findings)
+    counts = Counter(finding.effort.value if finding.effort else "" for finding in findings)
     keys = [*_EFFORTS, *([""] if counts[""] else [])]
     return _bars([(key, gettext(_EFFORT_NAMES[key]), counts[key]) for key in keys])
 
@@ -275,7 +264,3 @@ def ranked_files(result: RunResult) -> list[dict[str, Any]]:
             path, edits = visible(record.path), effort.automatic
             rows.append({"path": path, "left": effort.left, "hours": effort.hours, "edits": edits})
     return sorted(rows, key=lambda row: (-row["hours"], row["path"]))
-
-
-def _effort(finding: Finding) -> str:
-    return finding.effort.value if finding.effort else ""

@@ -62,7 +62,9 @@ class ShownFile:
 
 def shown_files(result: RunResult, folder: str) -> list[ShownFile]:
     """The files in their order, and behind them what could not be read; `folder` is that of the pages."""
-    kept = _kept(result)
+    every = [finding for record in result.files for finding in record.findings]
+    every.sort(key=lambda finding: not finding.open)
+    kept = {id(finding) for finding in every[:_MOST_FINDINGS]}  # what is left before what is done
     files = [
         _file(record, tuple(finding for finding in record.findings if id(finding) in kept))
         for record in result.files
@@ -70,13 +72,6 @@ def shown_files(result: RunResult, folder: str) -> list[ShownFile]:
     ]
     files = _with_pages(_bounded(files), folder)
     return [*files, *(ShownFile(visible(finding.path), (finding,)) for finding in result.unread)]
-
-
-def _kept(result: RunResult) -> set[int]:
-    """The findings (their ids) that the page lists: those that are left first."""
-    every = [finding for record in result.files for finding in record.findings]
-    every.sort(key=lambda finding: not finding.open)
-    return {id(finding) for finding in every[:_MOST_FINDINGS]}
 
 
 def _file(record: FileRecord, findings: tuple[Finding, ...]) -> ShownFile:

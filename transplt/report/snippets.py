@@ -64,20 +64,16 @@ def _all(action: Action) -> Iterator[tuple[str, str]]:
     if any(finding.level is Level.UNSAFE and _UNSAFE in finding.help for finding in action.findings):
         yield _OPTION, _UNSAFE
     for code, help_ in dict.fromkeys((finding.code, finding.help) for finding in action.findings):
-        yield from _of_help(code, help_)
+        for pattern, where, form in _FORMS:
+            if found := pattern.search(help_):
+                yield where, form.format(*found.groups())
+        if code in _REQUIRED and (found := _PACKAGE.match(help_)):
+            yield _REQUIREMENT, found[1]
     for finding in action.findings:
         if wanted := finding.detail("wanted"):
             yield _REQUIREMENT, wanted
     for code in action.codes[:_MOST_CODES]:
         yield from _of_page(code)
-
-
-def _of_help(code: str, help_: str) -> Iterator[tuple[str, str]]:
-    for pattern, where, form in _FORMS:
-        if found := pattern.search(help_):
-            yield where, form.format(*found.groups())
-    if code in _REQUIRED and (found := _PACKAGE.match(help_)):
-        yield _REQUIREMENT, found[1]
 
 
 def _of_page(code: str) -> Iterator[tuple[str, str]]:

@@ -34,12 +34,11 @@ def token_view(result: RunResult) -> dict[str, Any]:
         for line, column, token, cause in record.ledger:
             flat += (line, column, words.setdefault(token, len(words)), places[cause])
         files.append([visible(record.path), flat, [[line, text] for line, text in record.token_lines]])
-    said = {cause: (gettext(cause.verdict.value), *named_cause(cause), _doubt(cause)) for cause in causes}
-    return {
-        "causes": [[*said[cause], counts[cause]] for cause in causes],
-        "words": list(words),
-        "files": files,
-    }
+    rows = []
+    for cause in causes:
+        doubt = gettext(_DOUBT[reasons()[cause.reason].doubt]) if cause.verdict is TokenVerdict.IGNORED else ""
+        rows.append([gettext(cause.verdict.value), *named_cause(cause), doubt, counts[cause]])
+    return {"causes": rows, "words": list(words), "files": files}
 
 
 def _rank(cause: Cause) -> int:
@@ -47,7 +46,3 @@ def _rank(cause: Cause) -> int:
     if cause.verdict is TokenVerdict.IGNORED:
         return (0, 1, 4)[reasons()[cause.reason].doubt]
     return {TokenVerdict.UNKNOWN: 2, TokenVerdict.MANUAL: 3, TokenVerdict.CONVERTED: 5}[cause.verdict]
-
-
-def _doubt(cause: Cause) -> str:
-    return gettext(_DOUBT[reasons()[cause.reason].doubt]) if cause.verdict is TokenVerdict.IGNORED else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from transplt.base.finding import Cause
 from transplt.render.cell import cell
-from transplt.report.records import FileRecord, RunResult
+from transplt.report.records import RunResult
 from transplt.report.titles import title
 from transplt.rules.reasons import words_of
 
@@ -23,14 +23,12 @@ def render_tokens(result: RunResult) -> Iterator[bytes]:
     yield _csv([COLUMNS])
     for record in result.files:
         if len(record.ledger):
-            yield _csv(_rows(record))
-
-
-def _rows(record: FileRecord) -> Iterator[tuple[object, ...]]:
-    path = cell(record.path)
-    columns = {cause: named_cause(cause) for cause in record.ledger.causes}
-    for line, column, token, cause in record.ledger:
-        yield (path, line, column, token, cause.verdict.value, *columns[cause])
+            path = cell(record.path)
+            columns = {cause: named_cause(cause) for cause in record.ledger.causes}
+            yield _csv(
+                (path, line, column, token, cause.verdict.value, *columns[cause])
+                for line, column, token, cause in record.ledger
+            )
 
 
 def named_cause(cause: Cause) -> tuple[str, str]:

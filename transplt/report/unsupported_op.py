@@ -53,7 +53,10 @@ def render_unsupported(result: RunResult, links: str | None = None) -> bytes:
         sheets.append(Sheet(ACTIONS, ACTION_COLUMNS, action_rows(actions), ACTION_WIDTHS))
     for name, found in rows.items():
         if found:
-            sheets.append(Sheet(name, COLUMNS, _cut(_rows(found), len(found)), _WIDTHS, links))
+            table = [*_rows(found[:_MAX_ROWS])]
+            if (more := len(found) - _MAX_ROWS) > 0:
+                table.append(("", "", "", "", "", f"{more} more rows do not fit into this sheet; the log has them"))
+            sheets.append(Sheet(name, COLUMNS, table, _WIDTHS, links))
     counts = {name: len(found) for name, found in rows.items()}
     sheets.append(Sheet("summary", ("What", "Count"), _summary(result, counts), (60, 40)))
     return workbook(sheets)
@@ -79,14 +82,6 @@ def _rows(findings: Iterable[Finding]) -> Iterator[tuple[str | int, ...]]:
 def what_to_do(finding: Finding) -> str:
     """The message of a finding and its help, as sentences of one line."""
     return f"{finding.text}. {finding.help}" if finding.help else finding.text
-
-
-def _cut(rows: Iterable[tuple[str | int, ...]], count: int) -> Iterator[tuple[str | int, ...]]:
-    for position, row in enumerate(rows):
-        if position == _MAX_ROWS:
-            yield ("", "", "", "", "", f"{count - _MAX_ROWS} more rows do not fit into this sheet; the log has them")
-            return
-        yield row
 
 
 def _summary(result: RunResult, counts: dict[str, int]) -> Iterator[tuple[str | int, ...]]:

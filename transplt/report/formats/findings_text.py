@@ -22,14 +22,17 @@ _EFFORT = {Effort.LOW: "minutes", Effort.MEDIUM: "an hour or two", Effort.HIGH: 
 def render_text(result: CheckResult, color: bool, verbose: bool) -> str:
     """One block for what is said, at the first place of which it is said; an empty line after each."""
     same: dict[tuple[object, ...], list[CheckedFinding]] = {}
-    for item in _listed(result, verbose):
-        same.setdefault(_said(item), []).append(item)
+    for item in _sorted(result, verbose):
+        finding = item.finding
+        edit = _edit(finding.edit) if finding.edit is not None and item.fix else ""
+        block = finding.code, item.fix, finding.text, finding.help, finding.effort, edit  # all of it but the place
+        same.setdefault(block, []).append(item)
     return "".join("\n".join(_block(first, others, color)) + "\n\n" for first, *others in same.values())
 
 
 def render_concise(result: CheckResult, color: bool, verbose: bool) -> str:
     """One line a finding."""
-    return "".join(_head(item, color) + "\n" for item in _listed(result, verbose))
+    return "".join(_head(item, color) + "\n" for item in _sorted(result, verbose))
 
 
 def render_statistics(result: CheckResult, color: bool, verbose: bool) -> str:
@@ -88,16 +91,9 @@ def _fixable(result: CheckResult, style: str, fixing: bool) -> Iterator[str]:
         yield gettext("none of them can be fixed automatically")
 
 
-def _listed(result: CheckResult, verbose: bool) -> list[CheckedFinding]:
+def _sorted(result: CheckResult, verbose: bool) -> list[CheckedFinding]:
     items = [*result.new, *result.info] if verbose else list(result.new)
     return sorted(items, key=lambda item: item.finding.sort_key())
-
-
-def _said(item: CheckedFinding) -> tuple[object, ...]:
-    """All of a block but its place."""
-    finding = item.finding
-    edit = _edit(finding.edit) if finding.edit is not None and item.fix else ""
-    return (finding.code, item.fix, finding.text, finding.help, finding.effort, edit)
 
 
 def _place(item: CheckedFinding, color: bool) -> str:
