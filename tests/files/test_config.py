@@ -323,6 +323,7 @@ def test_other_formats(path: str, before: str, after: str) -> None:
         ("a.toml", 'card = "cuda\n'),
         ("a.toml", "card = cuda cuda\n"),
         ("a.toml", 'card = ["cuda"\n'),
+        ("a.toml", 'card = "cuda"\n[[a]'),
         ("a.toml", "x = " + "[" * 3000 + '"cuda"' + "]" * 3000 + "\n"),
         ("a.yaml", "a:\n\tdevice: cuda\n"),
         ("a.yaml", "a: [\ndevice: cuda\n"),

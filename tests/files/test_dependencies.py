@@ -493,6 +493,18 @@ def test_places_of_toml() -> None:
     assert toml_values("[a\n") == toml_values("a = [") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('a = """x \\  \n  y"""\n', ['"""x \\  \n  y"""']),  # blanks behind the backslash that ends a line
+        ('a = {\n  b = "\\e",  # c\n  c = 07:32,\n}\n', ['"\\e"', "07:32"]),  # TOML 1.1
+    ],
+)
+def test_places_of_toml_where_other_readers_stop(text: str, values: list[str]) -> None:
+    found = [text[each.start : each.end] for each in toml_values(text)]
+    assert [each for each in found if each[0] != "{"] == values
+
+
 @pytest.mark.slow
 @pytest.mark.skipif("TRANSPLT_EXAMPLES" not in os.environ, reason="TRANSPLT_EXAMPLES names a folder of projects")
 def test_real_files() -> None:

@@ -1,118 +1,128 @@
-"""Where the values of a TOML file stand: for those who change one and leave every other byte as it is.
+"""Where the keys and values of a TOML file stand: for those who change one and leave every other byte as it is.
 
-It is for texts that `parse_toml` has read: what is no TOML has no places. Characters count from 0.
+It reads more than a parser does (keys twice, keys of any letters, inline tables over several lines as TOML 1.1 has
+them) and finds the same places in whatever `parse_toml` reads. Of a text that holds a character for each byte (as
+latin-1 decodes it) the places are those of the bytes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
-_SPACE = re.compile(r"[ \t]*")
+_SPACE = re.compile(r"[ \t\r]*")
 _STRING = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}' r"|'''.*?'{3,5}" r'|"(?:[^"\\\n]|\\.)*"' r"|'[^'\n]*'",
     re.S,
 )
-_BARE = re.compile(r"[^\s,\]}#]+(?:[ ][^\s,\]}#]+)?")
-_KEY = re.compile(r"[A-Za-z0-9_-]+|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'")
+_BARE = re.compile(r"[^\s\"'{}\[\],=#]+(?:[ \t\r]+[^\s\"'{}\[\],=#]+)*", re.A)  # 1979-05-27 07:32:00 is one
+_KEY = re.compile(r"[ \t\r.]*(?:\"((?:[^\"\\\n]|\\.)*)\"|'([^'\n]*)'|([^\s\"'{}\[\],=#.]+))[ \t\r.]*", re.A)
 #: The step of a path into an array.
 ITEM = "[]"
-
-
-@dataclass(frozen=True, slots=True)
-class TomlValue:
-    """A value: the keys that lead to it (`ITEM` for an element of an array), from where to where it stands, and where
-    its key begins (for an element, where it begins itself)."""
-
-    path: tuple[str, ...]
-    start: int
-    end: int
-    key: int
 
 
 class _Unreadable(Exception):
     """What stands here is no TOML."""
 
 
+@dataclass(frozen=True, slots=True)
+class TomlValue:
+    """A value, or the header of a table: the keys that lead to it (`ITEM` for an element of an array), from where to
+    where it stands, and where its key begins (for an element and a header, where it begins itself).
+
+    `steps`: the places of its own keys, without quotes (`a` and `b` of `a.b = 1`); an element has none.
+    """
+
+    path: tuple[str, ...]
+    start: int
+    end: int
+    key: int
+    steps: tuple[tuple[int, int], ...] = ()
+    is_header: bool = False
+
+
 def toml_values(text: str) -> list[TomlValue]:
-    """Every value of a file, arrays and tables in one line too, an outer one before those in it."""
-    found: list[TomlValue] = []
-    table: tuple[str, ...] = ()
-    at = 0
+    """Every value of a file, arrays and tables in one line too, an outer one before those in it; none of no TOML."""
+    return [each for each in toml_rows(text) or () if not each.is_header]
+
+
+def toml_rows(text: str) -> list[TomlValue] | None:
+    """The values and headers of a file, in its order; None for what is no TOML, or is nested too deeply."""
     try:
-        while (at := _past(_BLANK, text, at)) < len(text):
-            if text[at] == "[":
-                double = text.startswith("[[", at)
-                table, at = _keys(text, at + 1 + double)
-                at += 1 + double
+        return _Reader(text).read()
+    except (_Unreadable, RecursionError):
+        return None
+
+
+class _Reader:
+    """Reads on from `at`; `rows` are read."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.rows: list[TomlValue] = []
+
+    def read(self) -> list[TomlValue]:
+        table: tuple[str, ...] = ()
+        self._past(_BLANK)
+        while self.at < len(self.text):
+            start = self.at
+            if self._has("["):
+                closing = "]]" if self._has("[[") else "]"
+                self.at += len(closing)
+                table, steps = self._keys(closing)
+                self.rows.append(TomlValue(table, start, self.at, start, steps, is_header=True))
             else:
-                at = _row(text, at, table, found)
-    except (_Unreadable, IndexError, RecursionError):
-        return []
-    return found
+                self._row(table)
+            self._past(_BLANK)
+        return self.rows
 
+    def _row(self, above: tuple[str, ...]) -> None:
+        start = self.at
+        names, steps = self._keys("=")
+        self._past(_SPACE)
+        self._value((*above, *names), start, steps)
 
-def toml_tables(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """The headers `[a.b]` and `[[a.b]]` of a file, each with the place where it begins."""
-    inside = [(each.start, each.end) for each in toml_values(text)]
-    for match in re.finditer(r"^[ \t]*\[{1,2}", text, re.M):
-        if not any(start <= match.start() < end for start, end in inside):
-            try:
-                yield _keys(text, match.end())[0], match.start()
-            except (_Unreadable, IndexError):
-                return
+    def _keys(self, end: str) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
+        """The steps of a dotted key and their places; reads on behind `end`."""
+        steps = []
+        while not self._has(end):
+            match = self._past(_KEY)
+            steps.append(match.span(match.lastindex or 0))
+        if not steps:
+            raise _Unreadable
+        self.at += len(end)
+        return tuple(self.text[start:stop] for start, stop in steps), tuple(steps)
 
+    def _value(self, path: tuple[str, ...], key: int, steps: tuple[tuple[int, int], ...] = ()) -> None:
+        place, start = len(self.rows), self.at
+        closing = "]" if self._has("[") else "}" if self._has("{") else ""
+        if not closing:
+            self._past(_STRING if self._has('"') or self._has("'") else _BARE)
+        else:
+            self.at += 1
+            self._past(_BLANK)
+            while not self._has(closing):
+                if closing == "]":
+                    self._value((*path, ITEM), self.at)
+                else:
+                    self._row(path)
+                self._past(_BLANK)
+                if self._has(","):
+                    self.at += 1
+                    self._past(_BLANK)
+                elif not self._has(closing):
+                    raise _Unreadable
+            self.at += 1
+        self.rows.insert(place, TomlValue(path, start, self.at, key, steps))
 
-def _past(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    if match is None:
-        raise _Unreadable
-    return match.end()
+    def _has(self, mark: str) -> bool:
+        return self.text.startswith(mark, self.at)
 
-
-def _keys(text: str, at: int) -> tuple[tuple[str, ...], int]:
-    """The steps of a dotted key, and the place behind it and the blanks after it."""
-    steps = []
-    while True:
-        at = _past(_SPACE, text, at)
-        match = _KEY.match(text, at)
+    def _past(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        match = pattern.match(self.text, self.at)
         if match is None:
             raise _Unreadable
-        steps.append(match.group().strip("\"'") if match.group()[0] in "\"'" else match.group())
-        at = _past(_SPACE, text, match.end())
-        if text[at : at + 1] != ".":
-            return tuple(steps), at
-        at += 1
-
-
-def _row(text: str, at: int, table: tuple[str, ...], found: list[TomlValue]) -> int:
-    key = at
-    steps, at = _keys(text, at)
-    if text[at] != "=":
-        raise _Unreadable
-    return _value(text, _past(_SPACE, text, at + 1), (*table, *steps), key, found)
-
-
-def _value(text: str, at: int, path: tuple[str, ...], key: int, found: list[TomlValue]) -> int:
-    place = len(found)
-    start = at
-    if text[at] == "[":
-        at = _past(_BLANK, text, at + 1)
-        while text[at] != "]":
-            at = _past(_BLANK, text, _value(text, at, (*path, ITEM), at, found))
-            if text[at] == ",":
-                at = _past(_BLANK, text, at + 1)
-        at += 1
-    elif text[at] == "{":
-        at = _past(_BLANK, text, at + 1)
-        while text[at] != "}":
-            at = _past(_BLANK, text, _row(text, at, path, found))
-            if text[at] == ",":
-                at = _past(_BLANK, text, at + 1)
-        at += 1
-    else:
-        at = _past(_STRING if text[at] in "\"'" else _BARE, text, at)
-    found.insert(place, TomlValue(path, start, at, key))
-    return at
+        self.at = match.end()
+        return match

@@ -1,10 +1,11 @@
-"""The values of a TOML file: tables, arrays and inline tables, by one pass over its tokens."""
+"""The values of a TOML file: tables, arrays and inline tables."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from dataclasses import dataclass
 
+from transplt.base.text.toml_places import TomlValue, toml_rows
 from transplt.edits.edit import Extent
 from transplt.files.config.values import MOST_ITEMS, WORD, Holder, Value
 
@@ -12,15 +13,6 @@ LONGEST = 1_000_000
 _DEEPEST = 50
 _PLAIN = re.compile(rb"[+-]?(?:\d|inf\b|nan\b)|true\b|false\b")
 _SHORT = 200
-_TOKEN = re.compile(
-    rb"(?P<space>[ \t\r]+|#[^\n]*)"
-    rb"|(?P<line>\n)"
-    rb"|(?P<long>\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"{3,5}|'''(?:[^']|'(?!''))*'{3,5})"
-    rb"|(?P<string>\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
-    rb"|(?P<mark>[{}\[\],=.])"
-    rb"|(?P<bare>[^\s\"'{}\[\],=#.]+)",
-    re.DOTALL,
-)
 
 
 class NotToml(ValueError):
@@ -28,8 +20,24 @@ class NotToml(ValueError):
 
 
 def values(utf8: bytes) -> list[Value]:
-    """The values of a text that have a word of CUDA, or whose key has, in the order of the file."""
-    return _Reader(utf8).read()
+    """The values of a text that have a word of CUDA, or whose key has, in the order of the file. NotToml."""
+    rows = toml_rows(utf8.decode("latin-1"))  # a character for each byte
+    if rows is None:
+        raise NotToml
+    reader = _Reader(utf8)
+    for row in rows:
+        reader.read(row)
+    return reader.found
+
+
+@dataclass(slots=True)
+class _Open:
+    """An array or an inline table that ends at `end`: how many items of it are read, and the text of the last one."""
+
+    end: int
+    holder: Holder
+    count: int = 0
+    last: str = ""
 
 
 class _Reader:
@@ -38,96 +46,31 @@ class _Reader:
     def __init__(self, utf8: bytes) -> None:
         self.utf8 = utf8
         self.found: list[Value] = []
-        self.tokens = list(_tokens(utf8))
-        self.at = 0
-        self.top = Holder()
+        self.top = self.table = Holder()
         self.tables: dict[tuple[str, ...], Holder] = {(): self.top}
+        self.open: list[_Open] = []
 
-    def read(self) -> list[Value]:
-        table = self.top
-        while (kind := self._kind()) != "end":
-            if kind == "line":
-                self.at += 1
-            elif self._is(b"["):
-                double = self._text(self.at + 1) == b"["
-                self.at += 2 if double else 1
-                keys = self._keys(b"]")
-                self.at += 1 if double else 0
-                table = self._table(self.top, keys)
-            else:
-                self._entry(table)
-        return self.found
-
-    def _entry(self, table: Holder, depth: int = 0) -> None:
-        keys = self._keys(b"=")
-        holder = self._table(table, keys[:-1])
-        self._value(holder, *keys[-1], depth=depth)
-
-    def _keys(self, end: bytes) -> list[tuple[str, Extent]]:
-        keys: list[tuple[str, Extent]] = []
-        while not self._is(end):
-            kind, start, stop = self._token()
-            if kind == "string":
-                keys.append((self.utf8[start + 1 : stop - 1].decode(), (start + 1, stop - 1)))
-            elif kind == "bare":
-                keys.append((self.utf8[start:stop].decode(), (start, stop)))
-            elif self.utf8[start:stop] != b".":
-                raise NotToml
-        self.at += 1
-        if not keys:
+    def read(self, row: TomlValue) -> None:
+        """Read the next row of the file."""
+        keys = [(self.utf8[start:stop].decode(), (start, stop)) for start, stop in row.steps]
+        while self.open and self.open[-1].end <= row.start:
+            self.open.pop()
+        if row.is_header:
+            self.table = self._table(self.top, keys)
+            return
+        if len(self.open) > _DEEPEST:
             raise NotToml
-        return keys
-
-    def _value(self, holder: Holder, name: str, key: Extent | None, before: str = "", depth: int = 0) -> str:
-        """Read a value and all that is in it; the text of a scalar."""
-        if depth > _DEEPEST:
-            raise NotToml
-        kind, start, stop = self._token()
-        token = self.utf8[start:stop]
-        if kind != "mark" or token == b".":
-            return self._scalar(holder, name, key, before, kind, start, stop)
-        if token not in (b"[", b"{"):
-            raise NotToml
-        if key is not None and WORD.search(name):
-            self.found.append(Value.many(name, holder, key))
-        inner = Holder(name, holder, token == b"[")
-        closing = b"]" if inner.is_list else b"}"
-        index, last = 0, ""
-        self._skip_lines()
-        while not self._is(closing):
-            if inner.is_list:
-                last = self._value(inner, str(index), None, last, depth + 1)
-                index += 1
-            else:
-                self._entry(inner, depth + 1)
-            self._skip_lines()
-            if self._is(b","):
-                self.at += 1
-                self._skip_lines()
-            elif not self._is(closing):
-                raise NotToml
-        self.at += 1
-        return ""
-
-    def _scalar(
-        self, holder: Holder, name: str, key: Extent | None, before: str, kind: str, start: int, stop: int
-    ) -> str:
-        if kind == "bare":  # 1.5, 1979-05-27 07:32:00
-            while self._kind() == "bare" or self._is(b"."):
-                stop = self._token()[2]
-            if not _PLAIN.match(self.utf8, start, stop):
-                raise NotToml
-        raw = self.utf8[start:stop]
-        inner = raw if kind == "bare" else raw[3:-3] if kind == "long" else raw[1:-1]
-        text = inner.decode()
-        if len(text) <= _SHORT and (not holder.is_list or len(holder.texts) < MOST_ITEMS):
-            holder.texts[name] = text
-        if WORD.search(text) or (key is not None and WORD.search(name)):
-            verbatim = kind == "string" and (raw[:1] == b"'" or b"\\" not in raw)
-            extent = (start + 1, stop - 1) if verbatim else None
-            lines = () if extent is None else (extent,)
-            self.found.append(Value(text, name, holder, extent, (start, stop), key, before, lines))
-        return text
+        around = self.open[-1] if self.open else _Open(0, self.table)
+        holder = self._table(around.holder, keys[:-1])
+        name, key = keys[-1] if keys else (str(around.count), None)
+        text = ""
+        if (mark := self.utf8[row.start]) in b"[{":
+            if key is not None and WORD.search(name):
+                self.found.append(Value.many(name, holder, key))
+            self.open.append(_Open(row.end, Holder(name, holder, mark == ord("["))))
+        else:
+            text = self._scalar(row, holder, name, key, around.last)
+        around.count, around.last = around.count + 1, "" if keys else text
 
     def _table(self, above: Holder, keys: list[tuple[str, Extent]]) -> Holder:
         here = above
@@ -139,37 +82,17 @@ class _Reader:
             here = self.tables.setdefault(path, Holder(name, here))
         return here
 
-    # --- tokens ------------------------------------------------------------------------------------------------------
-
-    def _kind(self) -> str:
-        return self.tokens[self.at][0]
-
-    def _text(self, at: int) -> bytes:
-        _, start, stop = self.tokens[at] if at < len(self.tokens) else ("end", 0, 0)
-        return self.utf8[start:stop]
-
-    def _is(self, mark: bytes) -> bool:
-        return self._kind() == "mark" and self._text(self.at) == mark
-
-    def _skip_lines(self) -> None:
-        while self._kind() == "line":
-            self.at += 1
-
-    def _token(self) -> tuple[str, int, int]:
-        found = self.tokens[self.at]
-        if found[0] in ("end", "line"):
+    def _scalar(self, row: TomlValue, holder: Holder, name: str, key: Extent | None, before: str) -> str:
+        raw = self.utf8[row.start : row.end]
+        quotes = 3 if raw.startswith((b'"""', b"'''")) else int(raw.startswith((b'"', b"'")))
+        if not quotes and not _PLAIN.match(raw):
             raise NotToml
-        self.at += 1
-        return found
-
-
-def _tokens(utf8: bytes) -> Iterator[tuple[str, int, int]]:
-    at = 0
-    while at < len(utf8):
-        match = _TOKEN.match(utf8, at)
-        if match is None:
-            raise NotToml
-        at = match.end()
-        if match.lastgroup != "space":
-            yield str(match.lastgroup), *match.span()
-    yield "end", at, at
+        text = raw[quotes : len(raw) - quotes].decode()
+        if len(text) <= _SHORT and (not holder.is_list or len(holder.texts) < MOST_ITEMS):
+            holder.texts[name] = text
+        if WORD.search(text) or (key is not None and WORD.search(name)):
+            verbatim = quotes == 1 and (raw[:1] == b"'" or b"\\" not in raw)
+            extent = (row.start + 1, row.end - 1) if verbatim else None
+            lines = () if extent is None else (extent,)
+            self.found.append(Value(text, name, holder, extent, (row.start, row.end), key, before, lines))
+        return text

@@ -7,7 +7,7 @@ import re
 from transplt.base.finding import Effort, Level
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.base.text.toml import parse_toml
-from transplt.base.text.toml_places import toml_tables, toml_values
+from transplt.base.text.toml_places import toml_rows, toml_values
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.files.dependencies.codes import ADDED, NOT_ADDED, added_help
 from transplt.files.dependencies.places import newline_of
@@ -54,11 +54,9 @@ def _extra(text: str, torch: Requirement, pin: str, releases: Releases) -> tuple
     there = project.get("optional-dependencies")
     if not isinstance(there, dict):
         return _at_the_end(text, f'[project.optional-dependencies]{newline}npu = ["{pin}"]{newline}')
-    header = next((at for path, at in toml_tables(text) if path == _OPTIONAL), None)
+    has_header = any(each.is_header and each.path == _OPTIONAL for each in toml_rows(text) or ())
     rows = [each for each in toml_values(text) if each.path[:2] == _OPTIONAL and len(each.path) == 3]
-    if header is None or "npu" in there or "ascend" in there:
-        return None
-    if not rows:
+    if not has_header or not rows or "npu" in there or "ascend" in there:
         return None
     last = max(rows, key=lambda each: each.end)
     eol = re.compile(r"[^\r\n]*").match(text, last.end)
