@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 #: Packages that read the input for us, as distributions are called.
 READERS = (
-    "libcst", "nbformat", "packaging", "pathspec", "pyyaml", "ruamel-yaml", "tomlkit", "tree-sitter",
-    "tree-sitter-bash",
+    "libcst", "nbformat", "packaging", "pathspec", "pyyaml", "ruamel-yaml", "tree-sitter", "tree-sitter-bash",
     *(("tomli",) if sys.version_info < (3, 11) else ()),
 )  # fmt: skip
 #: Rooms that no result of `check` comes from: they stand above it, or are no part of it.
