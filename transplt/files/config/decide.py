@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Kept, Note
-from transplt.files.config.schemas import Schema, library_names, schema_of
+from transplt.files.config.schemas import library_names, schema_of
 from transplt.files.config.started import script_of
 from transplt.files.config.values import WORD, Value, dotted
 from transplt.files.document import Document
@@ -53,26 +53,28 @@ class _Spelled:
 
 def decide(document: Document, value: Value) -> Finds:
     """Edits, notes and kept words for a value and its key."""
-    edits = document.settings.style != "portable"
     reads = document.project.reads
-    if value.of_many:
-        if value.key is not None and value.name in reads.cudnn:
-            yield Kept(value.key, "cudnn-setting")
-        return
-    if value.in_environment and value.key is not None:
+    if value.key is None:
+        pass
+    elif value.in_environment and not value.of_many:
         whole = (value.key[0], value.whole[1])
         yield from variable_set(document, value.name, value.key, value.text, whole)
-    elif value.key is not None and value.name in reads.cudnn:
+    elif value.name in reads.cudnn:
         yield Kept(value.key, "cudnn-setting")
-    elif value.key is not None and {value.name, value.name.replace("-", "_")} & (reads.names | library_names()):
+    elif not value.of_many and {value.name, value.name.replace("-", "_")} & (reads.names | library_names()):
         yield Kept(value.key, "key")
-    if not WORD.search(value.text):
-        return
+    if WORD.search(value.text):
+        yield from _decide_text(document, value)
+
+
+def _decide_text(document: Document, value: Value) -> Finds:
+    edits = document.settings.style != "portable"
     spelled = list(_spelled(value))
     if (names := _names_of_a_library(value)) is not None:
         yield Kept(value.whole, "own-registry", names.library)
     elif spelled:
-        if _chooses_a_file(value):
+        # In the defaults list of Hydra, `- device: cuda` is the file device/cuda.yaml.
+        if any(path[:1] == ("defaults",) and len(path) > 1 and path[1].isdigit() for path in value.paths()):
             yield Kept(value.whole, "own-string")
         elif edits:
             for each in spelled:
@@ -129,22 +131,19 @@ def _spell(text: str, start: int) -> _Spelled:
     return _Spelled(mark, start, start + len(text), new)
 
 
-def _chooses_a_file(value: Value) -> bool:
-    """True in the defaults list of Hydra: `- device: cuda` is the file device/cuda.yaml."""
-    return any(path[:1] == ("defaults",) and len(path) > 1 and path[1].isdigit() for path in value.paths())
-
-
 def _spelled_value(document: Document, value: Value, spelled: _Spelled) -> Finds:
     reading = _reading(document, value)
     schema = None if reading.marks or document.project.portable else schema_of(document, value)
     if spelled.mark in reading.marks or (schema is not None and schema.mark == spelled.mark):
         if value.extent is None:
-            yield _unread(value, spelled, "", f"it is written with escapes; write {spelled.new}")
+            yield _unread(value, spelled, help_=f"it is written with escapes; write {spelled.new}")
         else:
             library, effect = ("", "") if schema is None else (schema.library, schema.effect)
             yield from _edit(value, spelled.start, spelled.end, spelled.new, library, effect)
     elif document.project.known:
-        yield _unread(value, spelled, _why(reading, schema), "")
+        nobody = "no code of the project is known to use it as one"
+        why = reading.why or ("the code reads it as something else" if reading.read else nobody)
+        yield _unread(value, spelled, why)
 
 
 def _edit(value: Value, start: int, end: int, new: str, library: str, effect: str) -> Finds:
@@ -207,13 +206,7 @@ def _reading(document: Document, value: Value) -> Reading:
     return Reading(marks, True, next((each.why for each in found if each.why), ""))
 
 
-def _why(reading: Reading, schema: Schema | None) -> str:
-    if reading.why:
-        return reading.why
-    return "the code reads it as something else" if reading.read else "no code of the project is known to use it as one"
-
-
-def _unread(value: Value, spelled: _Spelled, why: str, help_: str) -> Note:
+def _unread(value: Value, spelled: _Spelled, why: str = "", help_: str = "") -> Note:
     what = "device" if spelled.mark == DEVICE else "backend"
     message = f"{_shown(value)}: {value.text} may be a {what}" + (f": {why}" if why else "")
     help_ = help_ or f"write {spelled.new} if it is used as a {what}; otherwise leave it"
@@ -224,4 +217,3 @@ def _unread(value: Value, spelled: _Spelled, why: str, help_: str) -> Note:
 def _shown(value: Value) -> str:
     """The key of a value, for people."""
     return dotted(value.paths()[0]) or value.text
-

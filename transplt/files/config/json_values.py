@@ -68,14 +68,9 @@ class _Reader:
         """Read a value, with its key in a mapping; the place of its last byte, or of the bracket that opens it."""
         around = self.open[-1] if self.open else _Open(Holder())
         holder = around.holder
-        name, key = str(around.count) if self.open else "", None
+        name, key = str(around.count) if self.open else "", None  # of what stands in a list, or at the top
         if self.open and not holder.is_list:
-            key, end, _ = self._scalar(at)
-            name = self.utf8[key[0] : key[1]].decode()
-            at = self.past_gap(end)
-            if self.utf8[at : at + 1] != b":":
-                raise NotJson
-            at = self.past_gap(at + 1)
+            name, key, at = self._key(at)
         text, end = "", at + 1
         if (mark := self.utf8[at : at + 1]) in (b"{", b"["):
             if key is not None:
@@ -96,6 +91,14 @@ class _Reader:
                 self.found.append(Value(text, name, holder, extent, (at, end), key, around.last, lines))
         around.count, around.last = around.count + 1, text
         return end - 1
+
+    def _key(self, at: int) -> tuple[str, Extent, int]:
+        """A key, its place without quotes, and where its value begins."""
+        (start, stop), end, _ = self._scalar(at)
+        colon = self.past_gap(end)
+        if self.utf8[colon : colon + 1] != b":":
+            raise NotJson
+        return self.utf8[start:stop].decode(), (start, stop), self.past_gap(colon + 1)
 
     def _scalar(self, at: int) -> tuple[Extent, int, bool]:
         """The place of a text without quotes, its end with them, and whether it has any."""

@@ -61,7 +61,10 @@ class _Reader:
                 if holder is not None:
                     self._scalar(node, holder, name, key, before)
                 continue
-            if holder is not None and _is_inside(node, holder):
+            above = holder
+            while isinstance(above, _Node) and above.node is not node:
+                above = above.above
+            if above is not None:
                 continue  # an alias of what it stands in
             at = self._extents(key)[1] if key is not None and WORD.search(name) else None
             if holder is not None and at is not None:
@@ -126,11 +129,3 @@ class _Reader:
             if value is not None:
                 value.others.append((holder, name))
         return sorted(self.found.values(), key=lambda value: value.whole)
-
-
-def _is_inside(node: Node, holder: Holder | None) -> bool:
-    while holder is not None:
-        if isinstance(holder, _Node) and holder.node is node:
-            return True
-        holder = holder.above
-    return False
