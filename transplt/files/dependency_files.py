@@ -60,7 +60,9 @@ def requirements_of(text: str, path: str, kind: FileKind) -> list[Requirement]:
     if kind is FileKind.CONFIG and name.endswith((".yml", ".yaml")) and is_environment(text.encode("utf-8", "replace")):
         return list(_conda(text))
     if kind in INSTALLING:
-        return list(_installed(text)) if any(word in text for word in ("install", " add ", "create")) else []
+        if not any(word in text for word in ("install", " add ", "create")):
+            return []
+        return [each for command in install_commands(text) for each in command.requirements]
     if name == "setup.py":
         return list(_setup(text))
     if kind is not FileKind.REQUIREMENTS:
@@ -119,7 +121,9 @@ def _locked_json(text: str) -> Iterator[Requirement]:
         table = json.loads(text)
     except (ValueError, RecursionError):
         return
-    places = _first_places(r'"([^"\n]+)"\s*:', text)
+    places: dict[str, tuple[int, int]] = {}
+    for match in re.finditer(r'"([^"\n]+)"\s*:', text):
+        places.setdefault(match[1], match.span(1))
     for section in ("default", "develop"):
         for name, held in _below(table, section).items():
             yield Requirement(name, _versions(held), *places.get(name, (0, 0)))
@@ -234,14 +238,6 @@ def _of_table(
     return Requirement(name, versions, start, start + len(name), clauses, whole, marker=marker, section=section)
 
 
-def _first_places(pattern: str, text: str) -> dict[str, tuple[int, int]]:
-    """Where each text that the pattern's groups hold stands first."""
-    places: dict[str, tuple[int, int]] = {}
-    for match in re.finditer(pattern, text, re.M):
-        places.setdefault(match[1], match.span(1))
-    return places
-
-
 def _below(table: Any, *keys: str) -> dict[str, Any]:
     """The table below some keys; an empty one where there is none."""
     for key in keys:
@@ -295,9 +291,3 @@ def condition_of(value: Any) -> str:
     platform = value.get("platform")
     parts += [f"sys_platform == '{platform}'"] if isinstance(platform, str) else []
     return " and ".join(parts)
-
-
-def _installed(text: str) -> Iterator[Requirement]:
-    """What `pip install`, `conda install` and `uv add` name, to the end of their command."""
-    for command in install_commands(text):
-        yield from command.requirements

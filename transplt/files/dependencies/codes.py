@@ -27,13 +27,13 @@ def added_help(releases: Releases) -> str:
     return f"its wheels for x86_64 ask for torch {releases.x86_64}, which {CPU_INDEX} has and PyPI has not"
 
 
-def of_older_python(asked: Requirement, text: str, releases: Releases) -> Note:
+def of_older_python(requirement: Requirement, text: str, releases: Releases) -> Note:
     """A finding for a wheel of a Python that the new torch has none for; it stays."""
-    python = python_of_wheel(asked, text)
+    python = python_of_wheel(requirement, text)
     return Note(
-        asked.whole, PYTHON, Level.MANUAL,
+        requirement.whole, PYTHON, Level.MANUAL,
         f"this wheel is for Python {python}, which torch {releases.torch} does not have: it stays",
-        api=asked.name, effort=Effort.MEDIUM,
+        api=requirement.name, effort=Effort.MEDIUM,
         help=f"install Python {', '.join(releases.pythons)}, torch {releases.torch} and torch-npu "
         f"{releases.torch_npu} here, if this runs on an NPU at all",
     )  # fmt: skip

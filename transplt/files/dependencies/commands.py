@@ -29,6 +29,7 @@ from transplt.files.dependencies.others import is_for_others, kept_elsewhere, wi
 from transplt.files.dependencies.pythons import python_of_image, python_of_wheel
 from transplt.files.dependencies.versions import (
     BUILDS,
+    FAMILY,
     TORCH,
     TORCH_NPU,
     Releases,
@@ -44,10 +45,10 @@ from transplt.rules.releases import CPU_INDEX, fits
 
 #: What a CI service runs: mostly on hosts with neither GPU nor NPU.
 _SERVICES = re.compile(r"(?:^|/)(?:\.(?:github|circleci|buildkite)/|(?:\.gitlab-ci|\.travis|azure-pipelines)[^/]*$)")
-_FAMILY = ("torchvision", "torchaudio")
 #: Options of conda that mean nothing to pip, and name no environment.
 _CHANNELS = frozenset({"-c", "--channel"})
 _PLAIN = frozenset({"-y", "--yes", "-q", "--quiet", "--override-channels", "--strict-channel-priority"})
+_OF_TORCH = {*TORCH, *FAMILY, *BUILDS}
 _INDEXES = frozenset({"-i", "--index-url", "--default-index", "--index"})
 _NIGHTLY = re.compile(r"--pre\b|/nightly/|/whl/(?:test|rocm|xpu)")
 
@@ -63,8 +64,8 @@ def of_image(document: Document, name: str, extent: Extent) -> Finds:
     python, releases = python_of_image(name), Releases.of(document)
     if not python or releases is None or not releases.pythons or python in releases.pythons:
         return
-    asked = (each for command in install_commands(document.utf8.decode()) for each in command.requirements)
-    if any(normalised(each.name) in TORCH for each in asked):
+    requirements = (each for command in install_commands(document.utf8.decode()) for each in command.requirements)
+    if any(normalised(each.name) in TORCH for each in requirements):
         yield without_python(extent, f"the base image {name} has Python {python}", releases)
 
 
@@ -96,29 +97,24 @@ def install_line_changes(document: Document, start: int, end: int) -> Finds:
 def _names_cuda(text: str, command: InstallCommand) -> bool:
     """True for a command that is for hosts with CUDA: in workflows others install what runs on the CPU."""
     command_text = text[command.start : command.end]
-    return (
-        re.search(r"(?:\+|%2B|/whl/)cu\d", command_text) is not None
-        or any(is_part_of_cuda(each.name) for each in command.requirements)
-    )
+    has_part = any(is_part_of_cuda(each.name) for each in command.requirements)
+    return has_part or re.search(r"(?:\+|%2B|/whl/)cu\d", command_text) is not None
 
 
 def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
     command_text = text[command.start : command.end]
-    cuda = [each for each in command.requirements if is_part_of_cuda(each.name)]
-    if len(cuda) < len(command.requirements):
-        for each in cuda:
-            message = f"{each.name} is part of CUDA and is replaced by CANN"
-            yield Edit(_word(text, each), CUDA_OUT, message, "", api=each.name)
+    yield from _without_cuda(text, command)
     torch = next((each for each in command.requirements if normalised(each.name) in ("torch", "pytorch")), None)
     has_npu = any(normalised(each.name) == TORCH_NPU for each in command.requirements)
     if _NIGHTLY.search(command_text):
         if torch is not None and not has_npu:
             yield _not_added(torch, releases, "this is a nightly build, or one for another device")
         return
-    family = [each for each in command.requirements if normalised(each.name) in ("torch", "pytorch", *_FAMILY)]
+    family = [each for each in command.requirements if normalised(each.name) in ("torch", "pytorch", *FAMILY)]
     if not family or ((has_cpu_index(command_text) or "+cpu" in command_text) and not _names_cuda(text, command)):
         return  # what runs on the CPU alone is somebody's choice
-    if older := next((each for each in family if _is_of_older_python(each, text, releases)), None):
+    pythons = [(each, python_of_wheel(each, text)) for each in family] if releases.pythons else []
+    if older := next((each for each, python in pythons if python and python not in releases.pythons), None):
         yield of_older_python(older, text, releases)
         return
     for each in family:
@@ -133,12 +129,6 @@ def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
         yield Edit((command.start + start, command.start + end), INDEX, message, option, api="torch")
     if torch is not None and not has_npu:
         yield from _added(text, command, torch, releases)
-
-
-def _is_of_older_python(asked: Requirement, text: str, releases: Releases) -> bool:
-    """True for a wheel of a Python that the new torch does not have: that of the image, or of the environment."""
-    python = python_of_wheel(asked, text)
-    return bool(python) and python not in releases.pythons and bool(releases.pythons)
 
 
 def _added(text: str, command: InstallCommand, torch: Requirement, releases: Releases) -> Finds:
@@ -163,33 +153,19 @@ def _added(text: str, command: InstallCommand, torch: Requirement, releases: Rel
 
 def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
     """A command for torch alone becomes one of pip, as in transplt/files/dependencies/conda.py."""
-    asked = command.requirements
-    torch = next((each for each in asked if normalised(each.name) in TORCH), None)
-    cuda = [each for each in asked if normalised(each.name) not in TORCH and is_part_of_cuda(each.name)]
-    for each in asked:
+    packages = [(normalised(each.name), each) for each in command.requirements]
+    torch = next((each for name, each in packages if name in TORCH), None)
+    for _, each in packages:
         if each.name == "python" and not fits(each.versions, releases.pythons):
             yield without_python(each.whole, f"the environment has python{each.versions}", releases)
-    if nightly := next((each for each in asked if normalised(each.name).startswith("pytorch-nightly")), None):
+    if nightly := next((each for name, each in packages if name.startswith("pytorch-nightly")), None):
         yield _not_added(nightly, releases, "this is a nightly build, or one for another device")
     if torch is None:
-        if len(cuda) < len(asked):
-            for each in cuda:
-                message = f"{each.name} is part of CUDA and is replaced by CANN"
-                yield Edit(_word(text, each), CUDA_OUT, message, "", api=each.name)
+        yield from _without_cuda(text, command)
         return
-    alone = all(each in cuda or normalised(each.name) in {*TORCH, *_FAMILY, *BUILDS} for each in asked)
-    plain = all(option.text in _CHANNELS or option.text in _PLAIN for option, _ in command.options)
-    plain = plain and re.search(r"[${`]", text[command.start : command.end]) is None
-    known = {each.whole[0] for each in asked} | {word.start for option in command.options for word in option}
-    plain = plain and all(word.start in known for word in command.words)
-    new = ["pip", "install", f"torch=={releases.torch}", f"{TORCH_NPU}=={releases.torch_npu}"]
-    for name in _FAMILY:
-        if any(normalised(each.name) == name for each in asked):
-            version = releases.wanted(name)
-            new.append(f"{name}=={version}" if version else name)
-    if releases.x86_64:
-        new += ["--extra-index-url", CPU_INDEX]
-    if not alone or not plain or command.verb != "install":
+    new = ["pip", "install", *releases.pins({name for name, _ in packages})]
+    new += ["--extra-index-url", CPU_INDEX] if releases.x86_64 else []
+    if command.verb != "install" or not _is_torch_alone(text, command):
         yield Note(
             torch.whole, NOT_ADDED, Level.MANUAL, "conda has no torch-npu: torch has to come from pip beside it",
             api=TORCH_NPU, effort=Effort.LOW, help=f"install the others by conda, then {' '.join(new)}",
@@ -199,6 +175,26 @@ def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
     yield Edit((command.start, command.end), MOVED, message, " ".join(new), api="torch", help=added_help(releases))
 
 
+def _is_torch_alone(text: str, command: InstallCommand) -> bool:
+    """True for a command of conda that installs torch, its family and parts of CUDA, by options that pip needs not."""
+    known = {each.whole[0] for each in command.requirements}
+    known |= {word.start for option in command.options for word in option}
+    return (
+        all(is_part_of_cuda(each.name) or normalised(each.name) in _OF_TORCH for each in command.requirements)
+        and all(option.text in _CHANNELS or option.text in _PLAIN for option, _ in command.options)
+        and all(word.start in known for word in command.words)
+        and re.search(r"[${`]", text[command.start : command.end]) is None
+    )
+
+
+def _without_cuda(text: str, command: InstallCommand) -> Finds:
+    """The parts of CUDA go, where the command asks for something else as well."""
+    cuda = [each for each in command.requirements if is_part_of_cuda(each.name)]
+    for each in cuda if len(cuda) < len(command.requirements) else ():
+        message = f"{each.name} is part of CUDA and is replaced by CANN"
+        yield Edit(_word(text, each), CUDA_OUT, message, "", api=each.name)
+
+
 def _not_added(torch: Requirement, releases: Releases, why: str) -> Note:
     return Note(
         torch.whole, NOT_ADDED, Level.MANUAL, f"torch-npu is not added next to torch: {why}",
@@ -206,16 +202,16 @@ def _not_added(torch: Requirement, releases: Releases, why: str) -> Note:
     )  # fmt: skip
 
 
-def _behind(text: str, asked: Requirement) -> int:
+def _behind(text: str, requirement: Requirement) -> int:
     """The place behind a word and its quote."""
-    end = asked.whole[1]
-    return end + (text[end : end + 1] in ('"', "'") and text[asked.whole[0] - 1] == text[end])
+    end = requirement.whole[1]
+    return end + (text[end : end + 1] in ('"', "'") and text[requirement.whole[0] - 1] == text[end])
 
 
-def _word(text: str, asked: Requirement) -> tuple[int, int]:
+def _word(text: str, requirement: Requirement) -> tuple[int, int]:
     """A word with its quotes and the blanks before it."""
-    start, end = asked.whole[0], _behind(text, asked)
-    start -= end > asked.whole[1]
+    start, end = requirement.whole[0], _behind(text, requirement)
+    start -= end > requirement.whole[1]
     while start and text[start - 1] in " \t":
         start -= 1
     return start, end

@@ -14,10 +14,9 @@ from transplt.edits.edit import Edit, Finds, Note
 from transplt.files.dependencies.codes import ADDED, CUDA_OUT, MOVED, NOT_ADDED, added_help
 from transplt.files.dependencies.indexes import has_cpu_index
 from transplt.files.dependencies.places import line_of, newline_of, without_line, without_lines
-from transplt.files.dependencies.versions import BUILDS, TORCH, TORCH_NPU, Releases, is_part_of_cuda
+from transplt.files.dependencies.versions import BUILDS, FAMILY, TORCH, TORCH_NPU, Releases, is_part_of_cuda
 from transplt.rules.releases import CPU_INDEX
 
-FAMILY = ("torchvision", "torchaudio")
 #: Packages that bring conda's own pytorch.
 _BRINGS = re.compile(
     r"(?:pytorch|torch)[\w-]*|timm|fastai|lightning|ignite|captum|pyg|kornia|monai|transformers|accelerate"
@@ -31,7 +30,7 @@ _GROUP = "torch of pip"
 
 def changes(text: str, conda: list[Requirement], every: list[Requirement], releases: Releases) -> Finds:
     """The changes of the list of conda's packages; `every` are those of pip's list too."""
-    cuda = [each for each in conda if _is_cuda(each)]
+    cuda = [each for each in conda if normalised(each.name) not in TORCH and is_part_of_cuda(each.name)]
     for each in cuda:
         if (gone := without_line(text, each)) is not None:
             message = f"{each.name} is part of CUDA and is replaced by CANN"
@@ -75,10 +74,6 @@ def unread(text: str) -> str:
     return ""
 
 
-def _is_cuda(asked: Requirement) -> bool:
-    return normalised(asked.name) not in TORCH and is_part_of_cuda(asked.name)
-
-
 def _channels(text: str) -> Finds:
     """NVIDIA's channel, where it is not the only one and nothing is taken from it by name."""
     block = _CHANNELS.search(text)
@@ -94,15 +89,9 @@ def _channels(text: str) -> Finds:
 def _from_pip(text: str, moving: list[Requirement], every: list[Requirement], releases: Releases) -> list[str]:
     """What the list of pip gets."""
     there = {normalised(each.name) for each in every if each not in moving}
-    new = [f"--extra-index-url {CPU_INDEX}"] if releases.x86_64 and not has_cpu_index(text) else []
-    if "torch" not in there:
-        new.append(f"torch=={releases.torch}")
-    new.append(f"{TORCH_NPU}=={releases.torch_npu}")
-    for name in FAMILY:
-        if name not in there and any(normalised(each.name) == name for each in moving):
-            version = releases.wanted(name)
-            new.append(f"{name}=={version}" if version else name)
-    return new
+    index = [f"--extra-index-url {CPU_INDEX}"] if releases.x86_64 and not has_cpu_index(text) else []
+    pins = releases.pins({normalised(each.name) for each in moving} - there)
+    return index + (pins[1:] if "torch" in there else pins)
 
 
 def _block(

@@ -42,9 +42,7 @@ from transplt.files.dependencies.places import (
     beside_row,
     is_element,
     is_row,
-    without_element,
-    without_line,
-    without_row,
+    without,
 )
 from transplt.files.dependencies.places_taken import MAY_BE, named_otherwise, renamed
 from transplt.files.dependencies.pythons import older_pins, python_of_wheel, pythons_asked_for
@@ -75,27 +73,20 @@ def changes(document: Document) -> Finds:
     releases = Releases.of(document)
     text = document.utf8.decode()
     if LOCK_FILES.fullmatch(document.name) is not None:
-        yield from _of_a_lock(document, text)
+        # One finding for all that a lock file holds for CUDA; its lines need no others.
+        if advice := advice_on_lock(requirements_of(text, document.path, document.kind)):
+            everything = (0, len(document.utf8))
+            yield Note(everything, advice.code, Level.MANUAL, advice.message, effort=Effort.LOW, help=advice.help)
     elif releases is not None and not is_for_others(document.path):
         if _OF_TORCH.search(text):
             yield from in_bytes(text, _changes(document, text, releases))
-        elif _has_others(document, text) and "--hash=" not in text and not _COMPILED.search(text):
-            asked = requirements_of(text, document.path, document.kind)
-            asked = [each for each in without_elsewhere(asked) if each.whole != (0, 0) and each.section != CONDA]
-            yield from in_bytes(text, _moves(document, asked, text, releases))
-
-
-def _has_others(document: Document, text: str) -> bool:
-    """True for a file that asks for something that goes or gets another name, though not for torch."""
-    return bool(taken_over(document)) or (document.settings.style != "portable" and MAY_BE.search(text) is not None)
-
-
-def _of_a_lock(document: Document, text: str) -> Finds:
-    """One finding for all that a lock file holds for CUDA; its lines need no others."""
-    advice = advice_on_lock(requirements_of(text, document.path, document.kind))
-    if advice is not None:
-        everything = (0, len(document.utf8))
-        yield Note(everything, advice.code, Level.MANUAL, advice.message, effort=Effort.LOW, help=advice.help)
+            return
+        # It asks for something that goes or gets another name, though not for torch.
+        others = bool(taken_over(document)) or (document.settings.style != "portable" and MAY_BE.search(text))
+        if others and "--hash=" not in text and not _COMPILED.search(text):
+            every = without_elsewhere(requirements_of(text, document.path, document.kind))
+            requirements = [each for each in every if each.whole != (0, 0) and each.section != CONDA]
+            yield from in_bytes(text, _moves(document, requirements, text, releases))
 
 
 def broken(document: Document, changed: Document) -> str:
@@ -119,9 +110,9 @@ def broken(document: Document, changed: Document) -> str:
 def _changes(document: Document, text: str, releases: Releases) -> Finds:
     every = requirements_of(text, document.path, document.kind)
     yield from kept_elsewhere(every)
-    asked = without_elsewhere(every)
+    requirements = without_elsewhere(every)
     if _COMPILED.search(text):
-        if any(normalised(each.name) in TORCH or is_part_of_cuda(each.name) for each in asked):
+        if any(normalised(each.name) in TORCH or is_part_of_cuda(each.name) for each in requirements):
             yield Note(
                 (0, len(text)), MOVED, Level.MANUAL, "this file is compiled from another one and asks for torch",
                 api="torch", effort=Effort.LOW, help="change the file it is made from and compile it again",
@@ -130,25 +121,25 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
     if printed_by := exports.export_of(text):
         yield from exports.changes(text, printed_by, releases)
         return
-    if part := Releases.of_part(document, asked):
+    if part := Releases.of_part(document, requirements):
         releases = part
-        yield _of_a_part(document, asked, part)
+        yield _of_a_part(document, requirements, part)
     if document.settings.style == "portable":
-        yield from extras.changes(document, text, asked, releases)
+        yield from extras.changes(document, text, requirements, releases)
         return
     if "--hash=" in text and not document.name.endswith(".toml"):
-        yield from _with_hashes(asked, text, releases)
+        yield from _with_hashes(requirements, text, releases)
         return
-    asked = [each for each in asked if each.whole != (0, 0)]
-    yield from conda.changes(text, [each for each in asked if each.section == CONDA], asked, releases)
-    asked = [each for each in asked if each.section != CONDA]
-    if wheel := next((each for each in asked if python_of_wheel(each, text).startswith("2.")), None):
+    requirements = [each for each in requirements if each.whole != (0, 0)]
+    yield from conda.changes(text, [each for each in requirements if each.section == CONDA], requirements, releases)
+    requirements = [each for each in requirements if each.section != CONDA]
+    if wheel := next((each for each in requirements if python_of_wheel(each, text).startswith("2.")), None):
         yield of_older_python(wheel, text, releases)  # the program is one of Python 2
         return
-    yield from _moves(document, asked, text, releases)
+    yield from _moves(document, requirements, text, releases)
     if not _CONSTRAINTS.search(document.name):
-        yield from _additions(document, asked, text, releases)
-    yield from _indexes(document, text, asked)
+        yield from _additions(document, requirements, text, releases)
+    yield from _indexes(document, text, requirements)
     for versions, start, end in pythons_asked_for(text, document.name):
         if not fits(versions, releases.pythons):
             yield Note(
@@ -156,7 +147,8 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
                 f"torch_npu {releases.torch_npu} has no wheels for Python {versions}", api="python",
                 effort=Effort.MEDIUM, help=f"it has them for Python {', '.join(releases.pythons)}",
             )  # fmt: skip
-    if any(normalised(each.name) in TORCH for each in asked) and (older := older_pins(asked, releases.pythons)):
+    has_torch = any(normalised(each.name) in TORCH for each in requirements)
+    if has_torch and (older := older_pins(requirements, releases.pythons)):
         names = ", ".join(f"{each.name}{each.specifier}" for each in older)
         first = releases.pythons[0]
         yield Note(
@@ -168,8 +160,8 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
         )  # fmt: skip
 
 
-def _of_a_part(document: Document, asked: list[Requirement], part: Releases) -> Note:
-    torch = next(each for each in asked if normalised(each.name) in TORCH)
+def _of_a_part(document: Document, requirements: list[Requirement], part: Releases) -> Note:
+    torch = next(each for each in requirements if normalised(each.name) in TORCH)
     folder = document.path.rpartition("/")[0]
     stays = f"{folder} asks for a torch of its own, which stays"
     if is_older(torch):
@@ -181,15 +173,15 @@ def _of_a_part(document: Document, asked: list[Requirement], part: Releases) -> 
     )  # fmt: skip
 
 
-def _moves(document: Document, asked: list[Requirement], text: str, releases: Releases) -> Finds:
+def _moves(document: Document, requirements: list[Requirement], text: str, releases: Releases) -> Finds:
     """Pins of torch's family, what is a part of CUDA, and what an adaptor has taken over."""
     taken = taken_over(document)
 
     def goes(each: Requirement) -> bool:
         return is_part_of_cuda(each.name) or taken.get(normalised(each.name), ("", "stays"))[1] == ""
 
-    going = {each.whole[1] for each in asked if goes(each)}
-    for each in asked:
+    going = {each.whole[1] for each in requirements if goes(each)}
+    for each in requirements:
         name = normalised(each.name)
         if name in taken and not goes(each):
             package, other = taken[name]
@@ -197,14 +189,12 @@ def _moves(document: Document, asked: list[Requirement], text: str, releases: Re
                 message = f"{each.name} -> {other}, which needs CANN 8.5 or newer, and an Ascend 910B or 910C"
                 yield Edit((each.start, each.clauses[1]), package.code, message, other, api=each.name)
             continue
-        if not document.project.portable and (new_name := renamed(each, asked, text)):
+        if not document.project.portable and (new_name := renamed(each, requirements, text)):
             yield from new_name
             continue
         if name not in TORCH and goes(each):
-            gone = without_element(text, each, going) if is_element(text, each) else None
-            if gone is None and not is_element(text, each):
-                gone = without_row(text, each) if is_row(each) else without_line(text, each)
-            alone = each.section == PIP and all(goes(other) for other in asked if other.section == PIP)
+            gone = without(text, each, going)
+            alone = each.section == PIP and all(goes(other) for other in requirements if other.section == PIP)
             if gone is not None and not alone:
                 code, why = CUDA_OUT, " is part of CUDA and is replaced by CANN"
                 if name in taken:
@@ -221,31 +211,27 @@ def _moves(document: Document, asked: list[Requirement], text: str, releases: Re
         why = f"the release of torch that torch-npu {releases.torch_npu} is for"
         if name not in TORCH:
             why = f"the release of {name} for torch {releases.torch}"
-        yield Edit((start, end), MOVED, f"{each.name} {_release(new)}: {why}", requirement, api=each.name)
+        yield Edit((start, end), MOVED, f"{each.name} {new.lstrip('=~^<> ')}: {why}", requirement, api=each.name)
 
 
-def _release(clauses: str) -> str:
-    return clauses.lstrip("=~^<> ")
-
-
-def _with_clauses(asked: Requirement, text: str, clauses: str) -> Change:
+def _with_clauses(requirement: Requirement, text: str, clauses: str) -> Change:
     """The requirement with other clauses: from its name on, or all of it for an address."""
-    start, end = asked.whole
-    if asked.address:
-        marker = f" ; {asked.marker}" if asked.marker else ""
-        return start, end, f"{asked.name.replace('_', '-')}{clauses}{marker}"
-    name = re.sub(r"(?i)^pytorch", "torch", text[asked.start : asked.clauses[0]])
-    return asked.start, asked.clauses[1], name + clauses
+    start, end = requirement.whole
+    if requirement.address:
+        marker = f" ; {requirement.marker}" if requirement.marker else ""
+        return start, end, f"{requirement.name.replace('_', '-')}{clauses}{marker}"
+    name = re.sub(r"(?i)^pytorch", "torch", text[requirement.start : requirement.clauses[0]])
+    return requirement.start, requirement.clauses[1], name + clauses
 
 
-def _additions(document: Document, asked: list[Requirement], text: str, releases: Releases) -> Finds:
+def _additions(document: Document, requirements: list[Requirement], text: str, releases: Releases) -> Finds:
     """torch-npu beside torch: in the list that every user of the project gets, else in each that has torch."""
-    there = any(normalised(each.name) == TORCH_NPU for each in asked)
+    there = any(normalised(each.name) == TORCH_NPU for each in requirements)
     torch = [
         each
-        for each in asked
-        if _is_torch(each)
-        and each.section not in (".".join(BUILD), "tool.uv.constraint-dependencies")
+        for each in requirements
+        if normalised(each.name) in ("torch", "pytorch")  # conda's name: PyPI's `pytorch` is an empty package
+        and each.section not in (CONDA, ".".join(BUILD), "tool.uv.constraint-dependencies")
         and not FOR_OTHERS.search(each.section.lower())
     ]
     if there:
@@ -272,11 +258,6 @@ def _additions(document: Document, asked: list[Requirement], text: str, releases
             yield Edit((start, end), ADDED, message, new, api=TORCH_NPU, help=added_help(releases), group=group)
     if done and releases.x86_64 and not _has_index(text):
         yield from _index_for(document, text, torch[0], releases)
-
-
-def _is_torch(asked: Requirement) -> bool:
-    """True for torch, also under conda's name: PyPI's `pytorch` is an empty package."""
-    return normalised(asked.name) in ("torch", "pytorch") and asked.section != CONDA
 
 
 def _has_index(text: str) -> bool:
@@ -340,10 +321,10 @@ def _condition(torch: Requirement, text: str) -> str:
     return whole[len(whole[: whole.rindex(";", 0, whole.rindex(torch.marker))].rstrip()) :]
 
 
-def _indexes(document: Document, text: str, asked: list[Requirement]) -> Finds:
+def _indexes(document: Document, text: str, requirements: list[Requirement]) -> Finds:
     message = "PyTorch's index of CPU builds, which torch_npu is installed with"
     if not document.name.endswith(".toml") and document.name != "pipfile":
-        names = {normalised(each.name) for each in asked}
+        names = {normalised(each.name) for each in requirements}
         if not names & {"torch", "pytorch", "torchvision", "torchaudio"}:
             return  # somebody else's packages: what they are without CUDA is not known
         has_torch = bool(names & {"torch", "pytorch", TORCH_NPU})
@@ -366,9 +347,9 @@ def _toml_indexes(text: str, message: str) -> Iterator[Edit | Kept]:
             yield Kept((value.key, value.key + len(value.path[-1]) + 2), "key")
 
 
-def _with_hashes(asked: list[Requirement], text: str, releases: Releases) -> Finds:
+def _with_hashes(requirements: list[Requirement], text: str, releases: Releases) -> Finds:
     """pip takes nothing without its hash where one has one, and those of other releases are not known here."""
-    torch = next((each for each in asked if normalised(each.name) == "torch"), None)
+    torch = next((each for each in requirements if normalised(each.name) == "torch"), None)
     if torch is None:
         return
     wanted = f"torch=={releases.torch} and torch-npu=={releases.torch_npu}"

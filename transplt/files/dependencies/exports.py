@@ -13,7 +13,7 @@ from transplt.base.finding import Effort, Level
 from transplt.base.text.requirement import normalised
 from transplt.edits.edit import Finds, Kept, Note
 from transplt.files.dependencies.codes import NOT_ADDED
-from transplt.files.dependencies.versions import BUILDS, TORCH, TORCH_NPU, Releases, is_part_of_cuda
+from transplt.files.dependencies.versions import BUILDS, FAMILY, TORCH, TORCH_NPU, Releases, is_part_of_cuda
 
 _EXPLICIT = re.compile(r"^@EXPLICIT[ \t]*\r?$", re.M)
 _EXPORTED = re.compile(r"([\w.-]+)=[^=\s]+=[^=\s]+")
@@ -22,7 +22,8 @@ _TABLE = re.compile(
     r"\A\s*(?:#[^\n]*\n)*(?:#?[ \t]*Name[ \t]+Version[ \t]+Build\b|Package[ \t]+Version\b[^\n]*\n-+[ \t]+-+)", re.I
 )
 _ADDRESS = re.compile(r"\S+/([\w.]+(?:-[A-Za-z_][\w.]*)*)-[^-/\s]+-[^-/\s]+\.(?:tar\.bz2|conda)(?:#\w+)?")
-_FAMILY = TORCH | BUILDS | {"torchvision", "torchaudio"}
+_ROW = re.compile(r"([\w.-]+)[ \t]+[^\s]+[^\n\r]*")
+_FAMILY = TORCH | BUILDS | {*FAMILY}
 
 
 def export_of(text: str) -> str:
@@ -37,14 +38,15 @@ def export_of(text: str) -> str:
 
 def changes(text: str, printed_by: str, releases: Releases) -> Finds:
     """One finding for the list, at its torch: what goes, and what comes from pip."""
-    packages = [(name, match.start(), match.end()) for match, name in _packages(text, printed_by)]
+    row = {"conda list --export": _EXPORTED, "conda list --explicit": _ADDRESS}.get(printed_by, _ROW)
+    packages = [(match[1], *match.span()) for match in re.finditer(rf"^[ \t]*{row.pattern}", text, re.M)]
     names = {normalised(name) for name, _, _ in packages}
     torch = next((each for each in packages if normalised(each[0]) in TORCH), None)
     if torch is None or TORCH_NPU in names:
         return
     going = [name for name, _, _ in packages if normalised(name) in _FAMILY or is_part_of_cuda(name)]
     wanted = [f"torch=={releases.torch}", f"torch-npu=={releases.torch_npu}"]
-    for name in ("torchvision", "torchaudio"):
+    for name in FAMILY:
         if name in names and (version := releases.wanted(name)):
             wanted.append(f"{name}=={version}")
     for name, start, end in packages:
@@ -57,9 +59,3 @@ def changes(text: str, printed_by: str, releases: Releases) -> Finds:
         (torch[1], torch[2]), NOT_ADDED, Level.MANUAL, f"torch-npu is not added: {why}", api=TORCH_NPU,
         effort=Effort.LOW, help=f"leave out {', '.join(dict.fromkeys(going))}, and pip install {' '.join(wanted)}",
     )  # fmt: skip
-
-
-def _packages(text: str, printed_by: str) -> list[tuple[re.Match[str], str]]:
-    row = {"conda list --export": _EXPORTED, "conda list --explicit": _ADDRESS}.get(printed_by)
-    row = row or re.compile(r"([\w.-]+)[ \t]+[^\s]+[^\n\r]*")
-    return [(match, match[1]) for match in re.finditer(rf"^[ \t]*{row.pattern}", text, re.M)]

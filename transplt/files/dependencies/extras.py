@@ -19,11 +19,11 @@ _OPTIONAL = ("project", "optional-dependencies")
 _POETRY = "[tool.poetry.group.npu]{n}optional = true{n}{n}[tool.poetry.group.npu.dependencies]{n}{row}{n}"
 
 
-def changes(document: Document, text: str, asked: list[Requirement], releases: Releases) -> Finds:
+def changes(document: Document, text: str, requirements: list[Requirement], releases: Releases) -> Finds:
     """An extra `npu` of a pyproject.toml that asks for torch; of other files what to write beside them."""
     building = ".".join(BUILD)
-    torch = next((each for each in asked if normalised(each.name) in TORCH and each.section != building), None)
-    if torch is None or any(normalised(each.name) == TORCH_NPU for each in asked):
+    torch = next((each for each in requirements if normalised(each.name) in TORCH and each.section != building), None)
+    if torch is None or any(normalised(each.name) == TORCH_NPU for each in requirements):
         return
     pin = f"{TORCH_NPU}=={releases.torch_npu}"
     if document.name == "pyproject.toml":

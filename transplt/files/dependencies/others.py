@@ -31,13 +31,13 @@ def speaks_for_others(name: str) -> bool:
     return any(not _NPU.search(match.group()) for match in FOR_OTHERS.finditer(name.lower()))
 
 
-def without_elsewhere(asked: Iterable[Requirement]) -> list[Requirement]:
+def without_elsewhere(requirements: Iterable[Requirement]) -> list[Requirement]:
     """The requirements that a host with NPUs may have to install."""
-    return [each for each in asked if not each.is_elsewhere]
+    return [each for each in requirements if not each.is_elsewhere]
 
 
-def kept_elsewhere(asked: Iterable[Requirement]) -> Finds:
+def kept_elsewhere(requirements: Iterable[Requirement]) -> Finds:
     """Why the words of CUDA stay in the requirements that no host with NPUs installs."""
-    for each in asked:
+    for each in requirements:
         if each.is_elsewhere:
             yield Kept(each.whole if each.whole != (0, 0) else (each.start, each.end), "elsewhere")

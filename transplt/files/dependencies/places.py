@@ -12,6 +12,8 @@ from transplt.base.text.requirement import Requirement
 
 #: (start, end, new text)
 Change = tuple[int, int, str]
+#: Tables of a name and a version on each row, by a name without a dot.
+_TABLES = ("packages", "dev-packages", "dependencies", "pypi-dependencies")
 #: What may stand before a requirement that has its line for itself: the dash of YAML, a channel of conda.
 _BEFORE = re.compile(r"[ \t]*(?:-[ \t]+[\"']?(?:[\w./-]+::)?)?")
 
@@ -28,30 +30,30 @@ def line_of(text: str, start: int, end: int | None = None) -> tuple[int, int]:
     return text.rfind("\n", 0, start) + 1, last - (text[last - 1 : last] == "\r" and last > start)
 
 
-def is_row(asked: Requirement) -> bool:
+def is_row(requirement: Requirement) -> bool:
     """True for a requirement that is a row of a table, where it is no element of a list."""
-    return "." in asked.section or asked.section in ("packages", "dev-packages", "dependencies", "pypi-dependencies")
+    return "." in requirement.section or requirement.section in _TABLES
 
 
-def is_element(text: str, asked: Requirement) -> bool:
+def is_element(text: str, requirement: Requirement) -> bool:
     """True for an element of a list in TOML; false for a row `name = "version"`."""
-    return text[asked.whole[0] - 1 : asked.whole[0]] in ('"', "'")
+    return text[requirement.whole[0] - 1 : requirement.whole[0]] in ('"', "'")
 
 
-def beside_line(text: str, asked: Requirement, new: str) -> list[Change]:
+def beside_line(text: str, requirement: Requirement, new: str) -> list[Change]:
     """A line below that of a requirement, with its indentation and its dash."""
-    start, end = _continued(text, asked)
-    before = text[start : asked.whole[0]]
+    start, end = _continued(text, requirement)
+    before = text[start : requirement.whole[0]]
     alone = _BEFORE.fullmatch(before) is not None
     # Below `install_requires = torch` everything is indented.
     prefix = re.sub(r"[\"']?(?:[\w./-]+::)?$", "", before) if alone else "    "
     return [(end, end, f"{newline_of(text)}{prefix}{new}")]
 
 
-def beside_element(text: str, asked: Requirement, new: str) -> list[Change]:
+def beside_element(text: str, requirement: Requirement, new: str) -> list[Change]:
     """An element behind another: on a line of its own where that has one."""
-    quote = text[asked.whole[0] - 1]
-    start, end = asked.whole[0] - 1, text.index(quote, asked.whole[1]) + 1
+    quote = text[requirement.whole[0] - 1]
+    start, end = requirement.whole[0] - 1, text.index(quote, requirement.whole[1]) + 1
     first, last = line_of(text, start, end)
     indent, rest = text[first:start], text[end:last]
     literal = f"{quote}{new}{quote}"
@@ -63,20 +65,27 @@ def beside_element(text: str, asked: Requirement, new: str) -> list[Change]:
     return [(end, last, f",{rest}{line}")]
 
 
-def beside_row(text: str, asked: Requirement, new: str, version: str) -> list[Change]:
+def beside_row(text: str, requirement: Requirement, new: str, version: str) -> list[Change]:
     """A row below another in a table of names and versions."""
-    first, last = line_of(text, *asked.whole)
-    indent = text[first : asked.whole[0]]
-    equals = re.match(r"[\"']?[ \t]*=[ \t]*", text[asked.end :])
-    quote = "'" if text[asked.whole[1] - 1] == "'" else '"'
+    first, last = line_of(text, *requirement.whole)
+    indent = text[first : requirement.whole[0]]
+    equals = re.match(r"[\"']?[ \t]*=[ \t]*", text[requirement.end :])
+    quote = "'" if text[requirement.whole[1] - 1] == "'" else '"'
     sign = equals.group().strip("\"'") if equals is not None else " = "
     return [(last, last, f"{newline_of(text)}{indent}{new}{sign}{quote}{version}{quote}")]
 
 
-def without_line(text: str, asked: Requirement) -> Change | None:
+def without(text: str, requirement: Requirement, going: Collection[int]) -> Change | None:
+    """The element, row or line of a requirement; None where it holds more. `going` are the ends of all that go."""
+    if is_element(text, requirement):
+        return without_element(text, requirement, going)
+    return without_row(text, requirement) if is_row(requirement) else without_line(text, requirement)
+
+
+def without_line(text: str, requirement: Requirement) -> Change | None:
     """The line of a requirement, with its line end; None where it shares the line."""
-    start, end = _continued(text, asked)
-    if _BEFORE.fullmatch(text, start, asked.whole[0]) is None:
+    start, end = _continued(text, requirement)
+    if _BEFORE.fullmatch(text, start, requirement.whole[0]) is None:
         return None
     return without_lines(text, start, end)
 
@@ -90,10 +99,10 @@ def without_lines(text: str, start: int, end: int) -> Change:
     return (before.start() if before else start), end, ""
 
 
-def without_element(text: str, asked: Requirement, going: Collection[int]) -> Change:
-    """An element with its comma; its line where it has one. `going` are the ends of all that go."""
-    quote = text[asked.whole[0] - 1]
-    start, end = asked.whole[0] - 1, text.index(quote, asked.whole[1]) + 1
+def without_element(text: str, requirement: Requirement, going: Collection[int]) -> Change:
+    """An element with its comma; its line where it has one."""
+    quote = text[requirement.whole[0] - 1]
+    start, end = requirement.whole[0] - 1, text.index(quote, requirement.whole[1]) + 1
     first, last = line_of(text, start, end)
     if not text[first:start].strip() and re.fullmatch(r"[ \t]*,?[ \t]*(?:#.*)?", text[end:last]):
         return without_lines(text, first, last)
@@ -106,17 +115,18 @@ def without_element(text: str, asked: Requirement, going: Collection[int]) -> Ch
     return first + before.start(), end, ""
 
 
-def without_row(text: str, asked: Requirement) -> Change | None:
+def without_row(text: str, requirement: Requirement) -> Change | None:
     """The lines of a row."""
-    first, last = line_of(text, *asked.whole)
-    if text[first : asked.whole[0]].strip() or re.fullmatch(r"[ \t]*(?:#.*)?", text[asked.whole[1] : last]) is None:
+    start, end = requirement.whole
+    first, last = line_of(text, start, end)
+    if text[first:start].strip() or re.fullmatch(r"[ \t]*(?:#.*)?", text[end:last]) is None:
         return None
     return without_lines(text, first, last)
 
 
-def _continued(text: str, asked: Requirement) -> tuple[int, int]:
+def _continued(text: str, requirement: Requirement) -> tuple[int, int]:
     """The line of a requirement with those that go on behind a backslash."""
-    start, end = line_of(text, *asked.whole)
+    start, end = line_of(text, *requirement.whole)
     while text[start:end].endswith("\\") and end < len(text):
         end = line_of(text, min(end + 2, len(text)))[1]
     return start, end

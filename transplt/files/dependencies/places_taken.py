@@ -19,18 +19,18 @@ from transplt.rules.packages import in_its_place, naming, package_installed_as
 MAY_BE = re.compile(r"(?<![\w.-])(?:pytorch-)?triton(?![\w-])", re.I)
 
 
-def named_otherwise(asked: Iterable[Requirement]) -> set[str]:
+def named_otherwise(requirements: Iterable[Requirement]) -> set[str]:
     """The names of requirements that get another one, normalised."""
-    return {normalised(each.name) for each in asked if in_its_place(each.name)}
+    return {normalised(each.name) for each in requirements if in_its_place(each.name)}
 
 
-def renamed(each: Requirement, asked: Sequence[Requirement], text: str) -> list[Edit]:
+def renamed(each: Requirement, requirements: Sequence[Requirement], text: str) -> list[Edit]:
     """The edits of a requirement that gets another name, without its version; none for all others.
 
     An address, extras and a table of its own stay, and what a file asks for that asks for the other one already.
     """
     other = in_its_place(each.name)
-    if not other or each.address or any(normalised(one.name) == other for one in asked):
+    if not other or each.address or any(normalised(one.name) == other for one in requirements):
         return []
     row = package_installed_as(each.name)
     help_ = str(row["note"]) if row is not None else ""

@@ -44,18 +44,18 @@ def pythons_asked_for(text: str, name: str) -> Iterator[tuple[str, int, int]]:
         yield versions, match.start(group), match.end(group)
 
 
-def python_of_wheel(asked: Requirement, text: str) -> str:
+def python_of_wheel(requirement: Requirement, text: str) -> str:
     """The minor version of Python in the name of a wheel (`cp27`, `cp310`); empty where none is named by its file."""
-    match = _TAG.search(text[asked.whole[0] : asked.whole[1]]) if asked.address else None
+    match = _TAG.search(text[requirement.whole[0] : requirement.whole[1]]) if requirement.address else None
     return f"{match[1]}.{match[2]}" if match is not None else ""
 
 
-def older_pins(asked: Iterable[Requirement], pythons: tuple[str, ...]) -> list[Requirement]:
+def older_pins(requirements: Iterable[Requirement], pythons: tuple[str, ...]) -> list[Requirement]:
     """The requirements that bound a package to releases without a wheel for any of some Pythons, oldest first: pip
     would have to build them from source, with a compiler of their time.
     """
     found = []
-    for each in asked:
+    for each in requirements:
         first = first_wheel(normalised(each.name), pythons[0]) if pythons and not each.marker else ""
         if first and not each.address and _ends_before(each.specifier, first):
             found.append(each)

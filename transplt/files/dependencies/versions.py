@@ -6,7 +6,7 @@ Facts: rules/support/versions.json (a torch_npu asks for exactly one release of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from transplt.base.settings import TORCH_VERSIONS
@@ -19,6 +19,8 @@ from transplt.rules.releases import release_of
 #: conda's names of torch.
 TORCH = frozenset({"torch", "pytorch", "pytorch-gpu", "pytorch-cpu"})
 TORCH_NPU = "torch-npu"
+#: What is released for one release of torch each.
+FAMILY = ("torchvision", "torchaudio")
 #: Choose which build of pytorch conda takes; without conda's pytorch they have no effect.
 BUILDS = frozenset({"cpuonly", "pytorch-mutex", "torchtriton"})
 _LOCAL = re.compile(r"\+[A-Za-z0-9.]+")
@@ -50,7 +52,7 @@ class Releases:
         return cls._with(target.version, target.release, target.torch_npu)
 
     @classmethod
-    def of_part(cls, document: Document, asked: Iterable[Requirement]) -> Releases | None:
+    def of_part(cls, document: Document, requirements: Iterable[Requirement]) -> Releases | None:
         """Those of the newest torch with a torch_npu that a file bounds torch to which says nothing of the project: the
         one of a folder of examples, of a service. None for files of the project, and where the target is allowed.
 
@@ -60,11 +62,13 @@ class Releases:
         first, slash, _ = document.path.lower().partition("/")
         if not slash or first in FOLDERS:
             return None
-        for each in asked:
+        for each in requirements:
             if normalised(each.name) in TORCH and not each.address and each.specifier:
                 if _allows(each, document.target.release):
                     return None
-                version = next((minor for minor in reversed(TORCH_VERSIONS) if _allows_some(each, minor)), "")
+                patches = range(_PATCHES)
+                allowed = (v for v in reversed(TORCH_VERSIONS) if any(_allows(each, f"{v}.{p}") for p in patches))
+                version = next(allowed, "")
                 if not version and document.target.of_parts and is_older(each):
                     version = TORCH_VERSIONS[0]
                 row = release_of(version)
@@ -82,29 +86,35 @@ class Releases:
             return self.torch
         return {"torchvision": self.torchvision, "torchaudio": self.torchaudio}.get(name, "")
 
+    def pins(self, names: Collection[str]) -> list[str]:
+        """torch, torch-npu and those of torch's family that are among some names, as pip takes them."""
+        family = [(name, self.wanted(name)) for name in FAMILY if name in names]
+        pins = [f"{name}=={version}" if version else name for name, version in family]
+        return [f"torch=={self.torch}", f"{TORCH_NPU}=={self.torch_npu}", *pins]
 
-def is_other_build(asked: Requirement, text: str) -> bool:
+
+def is_other_build(requirement: Requirement, text: str) -> bool:
     """True for a build that is no business of a migration from CUDA: ROCm's, and nightly ones."""
-    return _OTHERS.search(text[asked.whole[0] : asked.whole[1]] or asked.versions) is not None
+    return _OTHERS.search(text[requirement.whole[0] : requirement.whole[1]] or requirement.versions) is not None
 
 
-def moved(asked: Requirement, text: str, releases: Releases) -> str | None:
+def moved(requirement: Requirement, text: str, releases: Releases) -> str | None:
     """The clauses that a requirement of torch's family gets; None where they may stay, or cannot be read.
 
     One that allows the release stays, but for the suffix of a build for CUDA. `text` is the whole file.
     """
-    wanted = releases.wanted(normalised(asked.name))
-    if not wanted or not asked.versions or is_other_build(asked, text):
+    wanted = releases.wanted(normalised(requirement.name))
+    if not wanted or not requirement.versions or is_other_build(requirement, text):
         return None
-    if asked.address:
-        here = text[asked.whole[0] : asked.whole[1]]
-        fits = asked.versions == f"=={wanted}" and not re.search(r"(?:\+|%2B)cu\d", here, re.IGNORECASE)
+    if requirement.address:
+        here = text[requirement.whole[0] : requirement.whole[1]]
+        fits = requirement.versions == f"=={wanted}" and not re.search(r"(?:\+|%2B)cu\d", here, re.IGNORECASE)
         return None if fits else f"=={wanted}"
-    written = text[asked.clauses[0] : asked.clauses[1]]
+    written = text[requirement.clauses[0] : requirement.clauses[1]]
     if _WRITTEN.fullmatch(written) is None:
         return None
     bare = _LOCAL.sub("", written)
-    allows = _allows(replace(asked, versions=bare.strip()), wanted)
+    allows = _allows(replace(requirement, versions=bare.strip()), wanted)
     if allows is None or (allows and "+cu" not in written):
         return None
     if allows:
@@ -114,29 +124,24 @@ def moved(asked: Requirement, text: str, releases: Releases) -> str | None:
     return f"{one[1] or ''}{one[2]}{wanted}{local}" if one is not None else f"=={wanted}{local}"
 
 
-def _allows(asked: Requirement, version: str) -> bool | None:
+def _allows(requirement: Requirement, version: str) -> bool | None:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-    if not asked.specifier:
+    if not requirement.specifier:
         return None
     try:
-        return SpecifierSet(asked.specifier).contains(version, prereleases=True)
+        return SpecifierSet(requirement.specifier).contains(version, prereleases=True)
     except InvalidSpecifier:
         return None
 
 
-def _allows_some(asked: Requirement, minor: str) -> bool:
-    """True where a patch of a minor version is allowed."""
-    return any(_allows(asked, f"{minor}.{patch}") for patch in range(_PATCHES))
-
-
-def is_older(asked: Requirement) -> bool:
+def is_older(requirement: Requirement) -> bool:
     """True for a requirement of torch that names no version behind the oldest with a torch_npu."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
     from packaging.version import InvalidVersion, Version
 
     try:
-        clauses = [each.version for each in SpecifierSet(asked.specifier) if each.operator != "!="]
+        clauses = [each.version for each in SpecifierSet(requirement.specifier) if each.operator != "!="]
         named = [Version(each.removesuffix(".*")) for each in clauses]
     except (InvalidSpecifier, InvalidVersion):
         return False
