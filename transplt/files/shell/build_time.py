@@ -46,7 +46,8 @@ def changes(document: Document) -> Finds:
         return
     exported = _EXPORTED.search(document.utf8.decode())
     for node in script.walk("command"):
-        whole = _whole(script, node)
+        above = script.above(node)
+        whole = above if above is not None and above.type == "redirected_statement" else node
         is_set = AUTOLOAD in script.text(node) or (exported is not None and exported.start() < node.start_byte)
         words = words_of(script, node)
         if script.sound(whole) and not is_set and _imports_torch(_code(script, whole, words)):
@@ -62,12 +63,6 @@ def of_a_list(document: Document, words: Sequence[Word]) -> Finds:
     if len(words) > 2 and is_python(words[0]) and words[1].value == "-c" and _imports_torch(words[2].value or ""):
         at = words[0].extent[0] - 1
         yield Edit((at, at), _SET, _MESSAGE, f'"env", "{AUTOLOAD}=0", ', api="torch_npu")
-
-
-def _whole(script: Script, command: Node) -> Node:
-    """A command with what is redirected into it."""
-    above = script.above(command)
-    return above if above is not None and above.type == "redirected_statement" else command
 
 
 def _code(script: Script, whole: Node, words: Sequence[Word]) -> str:

@@ -79,21 +79,16 @@ def _strings(script: Script, words: Sequence[Word]) -> Iterator[_Piece]:
     run = unwrapped(words)
     python = next((at for at, word in enumerate(words) if is_python(word)), len(words))
     shell = next((at for at, word in enumerate(words) if base(word) in SHELLS), len(words))
+    runs_strings = bool(run) and base(run[0]) in _RUN_STRINGS  # `ssh host "..."`
     for at, word in enumerate(words[1:], 1):
-        before = base(words[at - 1])
+        before = words[at - 1]
         if word.node is None or word.node.type not in ("string", "raw_string"):
             continue
-        if before == "-c" and python < at - 1:
+        is_argument = shell < at - 1 and re.fullmatch(r"-\w*c", before.source)  # `bash -c "..."`
+        if base(before) == "-c" and python < at - 1:
             yield from _quoted(script, word.node, FileKind.PYTHON)
-        elif _runs_string(words, run, at, shell):
+        elif is_argument or (runs_strings and re.search(r"\s", word.source)):
             yield from _quoted(script, word.node, FileKind.SHELL)
-
-
-def _runs_string(words: Sequence[Word], run: Sequence[Word], at: int, shell: int) -> bool:
-    """True for a word that a shell, the word `shell`, reads as a command: `bash -c "..."`, `ssh host "..."`."""
-    if shell < at - 1 and re.fullmatch(r"-\w*c", words[at - 1].source):
-        return True
-    return bool(run) and base(run[0]) in _RUN_STRINGS and re.search(r"\s", words[at].source) is not None
 
 
 def _quoted(script: Script, node: Node, kind: FileKind) -> Iterator[_Piece]:
@@ -169,20 +164,23 @@ def _kind_of_reader(script: Script, node: Node, document: Node, text: str) -> Fi
         return None
     words = words_of(script, command)
     run = unwrapped(words)
-    target = _target(script, [*node.named_children, *document.named_children])
-    if words and base(words[0]) == "tee" and not target:
-        target = next((word.value or "" for word in words[1:] if not word.source.startswith("-")), "")
-    if words and base(words[0]) in _WRITE and target:
-        kind = FileKind.PYTHON if target.endswith(".py") else kind_of(target, text.encode())
+    if path := _written_file(script, [*node.named_children, *document.named_children], words):
+        kind = FileKind.PYTHON if path.endswith(".py") else kind_of(path, text.encode())
         return None if kind in (FileKind.PROSE, FileKind.BINARY) else kind
-    if run and base(run[0]) in _READ_SCRIPTS and len([word for word in run[1:] if word.source in ("-c",)]) == 0:
+    if run and base(run[0]) in _READ_SCRIPTS and all(word.source != "-c" for word in run[1:]):
         return FileKind.SHELL
     reads = any(is_python(word) for word in words) and started(words) is None
     return FileKind.PYTHON if reads and not any(word.value == "-c" for word in words) else None
 
 
-def _target(script: Script, children: Sequence[Node]) -> str:
-    for child in children:
-        if child.type == "file_redirect" and script.text(child).lstrip("1").startswith(">"):
-            return script.plain(child.child_by_field_name("destination")) or ""
-    return ""
+def _written_file(script: Script, parts: Sequence[Node], words: Sequence[Word]) -> str:
+    """The file that `cat > train.py` or `tee train.py` writes; empty for other commands."""
+    if not words or base(words[0]) not in _WRITE:
+        return ""
+    for part in parts:
+        if part.type == "file_redirect" and script.text(part).lstrip("1").startswith(">"):
+            if path := script.plain(part.child_by_field_name("destination")):
+                return path
+            break
+    files = (word.value or "" for word in words[1:] if not word.source.startswith("-"))
+    return next(files, "") if base(words[0]) == "tee" else ""

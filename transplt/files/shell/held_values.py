@@ -25,49 +25,55 @@ from transplt.rules.communication_backends import own_names_below
 _NO_LIST = re.compile(r"\$\(|`|\\(?!\n)")
 #: The option (None: none) and the program to which a variable is given.
 _Given = tuple[str | None, str]
+#: A text, where it begins, and whether no error stands near.
+_Literal = tuple[str, int, bool]
 
 
 def held_changes(script: Script, elsewhere: frozenset[int], reads: Reads) -> Finds:
     """What becomes of the values of variables; `reads`: which of them are given to programs."""
-    literals: dict[str, list[tuple[str, int, bool]]] = {}
+    literals: dict[str, list[_Literal]] = {}
     for node in script.walk("variable_assignment", but=elsewhere):
         target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if target is None or value is None or not mentions_cuda(script.text(value).lower().encode()):
             continue
         for text, start in _literals(script, value):
             literals.setdefault(script.text(target), []).append((text, start, script.sound(node)))
-    named: dict[str, list[Node]] = {}
+    places: dict[str, list[Node]] = {}
     for node in script.walk("variable_name") if literals else ():
-        named.setdefault(script.text(node), []).append(node)
+        places.setdefault(script.text(node), []).append(node)
     for name, values in literals.items():
-        uses = reads.by_name.get(name, [])
-        if any(text.lstrip().startswith("-") for text, _, _ in values):
-            uses = [(None, path) for _, path in uses]  # options, whatever flag stands before them
-        uses = list(dict.fromkeys(uses))
-        unread = _reads_elsewhere(script, name, named.get(name, []), reads.nodes)
-        compared = _compared(script, name, unread)
-        environment = read_as.variable(script.document.project, name)
-        group = f"value of {name}"
-        own = [own_names_below([option or ""]) for option, _ in uses]
-        if own and (names := own[0]) is not None and all(own) and not unread:
-            yield from (Kept((at, at + len(text.encode())), "own-registry", names.library) for text, at, _ in values)
-            continue
-        moved = False
-        whole = _whole(script, uses, environment) if any(spells_cuda(text) for text, _, _ in values) else environment
-        for text, start, sound in values:
-            for place, listed in _places(script, (text, start), sound, uses, whole, name):
-                if place.takes and (listed or not unread):
-                    yield from changed(place, group)
-                    moved = moved or not listed
-                elif uses or environment.read:
-                    why = place.reading.why or ("the script reads it elsewhere too" if unread else "")
-                    yield from changed(Place(place.option, place.value, place.start, read_as.Reading(why=why), sound))
-            if uses and all(option is None for option, _ in uses):
-                yield from option_names(split(text, start))
-        for text, start, sound in compared if moved else ():
-            if spells_cuda(text):
-                reading = read_as.Reading(frozenset([mark_of(text)]), read=True)
-                yield from changed(Place(f"${name}", text, start, reading, sound), group)
+        yield from _of_variable(script, name, values, places.get(name, []), reads)
+
+
+def _of_variable(script: Script, name: str, values: list[_Literal], places: list[Node], reads: Reads) -> Finds:
+    uses = reads.by_name.get(name, [])
+    if any(text.lstrip().startswith("-") for text, _, _ in values):
+        uses = [(None, path) for _, path in uses]  # options, whatever flag stands before them
+    uses = list(dict.fromkeys(uses))
+    unread = _reads_elsewhere(script, name, places, reads.nodes)
+    compared = _compared(script, name, unread)
+    environment = read_as.variable(script.document.project, name)
+    group = f"value of {name}"
+    own = [own_names_below([option or ""]) for option, _ in uses]
+    if own and (names := own[0]) is not None and all(own) and not unread:
+        yield from (Kept((at, at + len(text.encode())), "own-registry", names.library) for text, at, _ in values)
+        return
+    moved = False
+    whole = _whole(script, uses, environment) if any(spells_cuda(text) for text, _, _ in values) else environment
+    for text, start, sound in values:
+        for place, is_option in _places(script, (text, start), sound, uses, whole, name):
+            if place.takes and (is_option or not unread):
+                yield from changed(place, group)
+                moved = moved or not is_option
+            elif uses or environment.read:
+                why = place.reading.why or ("the script reads it elsewhere too" if unread else "")
+                yield from changed(Place(place.option, place.value, place.start, read_as.Reading(why=why), sound))
+        if uses and all(option is None for option, _ in uses):
+            yield from option_names(split(text, start))
+    for text, start, sound in compared if moved else ():
+        if spells_cuda(text):
+            reading = read_as.Reading(frozenset([mark_of(text)]), read=True)
+            yield from changed(Place(f"${name}", text, start, reading, sound), group)
 
 
 def _literals(script: Script, value: Node) -> Iterator[tuple[str, int]]:
@@ -126,20 +132,16 @@ def _reads_elsewhere(script: Script, name: str, places: list[Node], accounted: s
         if above.type == "variable_assignment" and above.child_by_field_name("name") == node:
             continue
         outer = script.above(above)
-        if outer is not None and _is_own_default(script, outer, name):
-            continue
+        if outer is not None and outer.type == "variable_assignment":
+            target = outer.child_by_field_name("name")
+            if target is not None and script.text(target) == name:
+                continue  # `DEVICE=${DEVICE:-cuda}`: what was set before stays
         if not is_printed(script, node):
             found.append(node)
     return found
 
 
-def _is_own_default(script: Script, node: Node, name: str) -> bool:
-    """`DEVICE=${DEVICE:-cuda}`: what was set before stays."""
-    target = node.child_by_field_name("name") if node.type == "variable_assignment" else None
-    return target is not None and script.text(target) == name
-
-
-def _compared(script: Script, name: str, unread: list[Node]) -> list[tuple[str, int, bool]]:
+def _compared(script: Script, name: str, unread: list[Node]) -> list[_Literal]:
     """The texts that a variable is compared with (`[ "$X" = cuda ]`); such places are taken out of `unread`."""
     found = []
     for node in list(unread):

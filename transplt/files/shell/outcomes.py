@@ -37,25 +37,27 @@ def outcome(script: Script, node: Node, tool: str) -> str:
     held = False  # its status decides something, or is caught
     read = False
     for below, above in _way(script, node):
-        if above.type == "list":
-            left, right = above.named_children[0], above.named_children[-1]
-            operator = script.operator(above)
-            if below == right and operator == "&&" and _asked(script, left, asks):
+        match above.type:
+            case "list":
+                left, right = above.named_children[0], above.named_children[-1]
+                operator = script.operator(above)
+                if below == right and operator == "&&" and _asks_for_it(script, left, asks):
+                    return UNREACHED
+                if below == left and operator == "||":
+                    if _ENDS.search(script.text(right)):
+                        return STOPS
+                    return FALLS_BACK if read or is_inside(script, above, "command_substitution") else GOES_ON
+                held = held or (below == left and operator == "&&")
+            case "if_statement" if _reached_if(script, below, above, asks):
                 return UNREACHED
-            if below == left and operator == "||":
-                if _ENDS.search(script.text(right)):
-                    return STOPS
-                return FALLS_BACK if read or is_inside(script, above, "command_substitution") else GOES_ON
-            held = held or (below == left and operator == "&&")
-        elif above.type == "if_statement" and _reached_if(script, below, above, asks):
-            return UNREACHED
-        elif above.type in ("if_statement", "elif_clause", "while_statement"):
-            held = held or is_test(above, below)
-        elif above.type == "command_substitution":
-            read = True
-        elif above.type in ("pipeline", "negated_command"):
-            held = held or above.type == "negated_command" or below != above.named_children[-1]
-            read = read or (above.type == "pipeline" and below != above.named_children[-1])
+            case "if_statement" | "elif_clause" | "while_statement":
+                held = held or is_test(above, below)
+            case "command_substitution":
+                read = True
+            case "negated_command":
+                held = True
+            case "pipeline" if below != above.named_children[-1]:
+                held = read = True
     if read or held:
         return STOPS if _guards_an_end(script, node) or read else GOES_ON
     return STOPS if script.document.host in _EACH_COUNTS or _sets_e(script, node.start_byte) else GOES_ON
@@ -127,7 +129,7 @@ def _caught(script: Script, node: Node) -> Node:
     return above if harmless else node
 
 
-def _asked(script: Script, node: Node, asks: re.Pattern[str]) -> bool:
+def _asks_for_it(script: Script, node: Node, asks: re.Pattern[str]) -> bool:
     utf8 = script.document.utf8
     starts, ends = _spans(utf8, asks.pattern.encode())
     at = bisect_left(starts, node.start_byte)

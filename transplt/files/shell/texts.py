@@ -14,6 +14,8 @@ from transplt.files.shell.script import Script
 #: A path, in two parts; and files that hold data, not what is to be installed or run.
 _PATH = re.compile(r"""((?:[^\s"'=]*/)?)([^\s"'=/]+)""")
 _DATA = re.compile(r".+\.(?:json|pth?|ckpt|log|csv|tsv|pkl|np[yz]|h5|png|jpe?g)")
+_TERMINAL = re.compile(r"\d?>+&\d|>+ ?/dev/(?:stderr|null|tty)")
+_SUBSTITUTIONS = ("command_substitution", "process_substitution")
 _SAYS = frozenset("echo printf print warn die log info error usage".split())
 
 
@@ -26,7 +28,7 @@ def text_changes(script: Script) -> Finds:
             if _mentions(script, part):
                 yield Kept((part.start_byte, part.end_byte), "text")
     yield from _functions(script)
-    yield from _shown(script)
+    yield from _shown_documents(script)
     yield from _file_names(script)
 
 
@@ -59,26 +61,23 @@ def _file_names(script: Script) -> Iterator[Kept]:
                 yield Kept((start, start + len(name.encode())), "address")
 
 
-def _shown(script: Script) -> Iterator[Kept]:
+def _shown_documents(script: Script) -> Iterator[Kept]:
     """`cat <<EOF`, which shows a text."""
     for node in script.walk("redirected_statement"):
-        body = node.child_by_field_name("body")
-        if body is None or script.text(body) != "cat" or not _mentions(script, node):
+        body, outer = node.child_by_field_name("body"), script.above(node)
+        documents = [child for child in node.named_children if child.type == "heredoc_redirect"]
+        if body is None or script.text(body) != "cat" or len(documents) != 1 or len(node.named_children) != 2:
             continue
-        kinds = [child for child in node.named_children if child.type == "heredoc_redirect"]
-        outer = script.above(node)
-        if len(kinds) != 1 or len(node.named_children) != 2 or (outer is not None and outer.type == "pipeline"):
+        parts = documents[0].named_children
+        is_read = any(part.type.endswith("redirect") or part.type == "pipeline" for part in parts)
+        is_read = is_read or (outer is not None and outer.type == "pipeline")
+        if is_read or not _mentions(script, node) or is_inside(script, node, *_SUBSTITUTIONS):
             continue
-        if any(child.type.endswith("redirect") or child.type == "pipeline" for child in kinds[0].named_children):
-            continue
-        if is_inside(script, node, "command_substitution", "process_substitution"):
-            continue
-        for part in kinds[0].named_children:
-            if part.type == "heredoc_body" and not part.named_children:
-                yield Kept((part.start_byte, part.end_byte), "text")
-            for inner in part.named_children if part.type == "heredoc_body" else ():
-                if inner.type == "heredoc_content":
-                    yield Kept((inner.start_byte, inner.end_byte), "text")
+        for part in parts:
+            if part.type == "heredoc_body":
+                texts = [each for each in part.named_children if each.type == "heredoc_content"]
+                for text in texts if part.named_children else [part]:
+                    yield Kept((text.start_byte, text.end_byte), "text")
 
 
 def is_inside(script: Script, node: Node, *types: str) -> bool:
@@ -95,7 +94,7 @@ def is_printed(script: Script, node: Node) -> bool:
     """True for what `echo` and `printf` show to people: on the terminal, not in a file, a pipe or a variable."""
     current: Node | None = node
     while current is not None and current.type != "command":
-        if current.type in ("command_substitution", "process_substitution"):
+        if current.type in _SUBSTITUTIONS:
             return False
         current = script.above(script.whole_list(current))
     if current is None:
@@ -107,12 +106,9 @@ def is_printed(script: Script, node: Node) -> bool:
     while above is not None and above.type in ("redirected_statement", "list", "pipeline", "command_substitution"):
         if above.type in ("pipeline", "command_substitution"):
             return False
-        if above.type == "redirected_statement" and not _to_terminal(script, above):
-            return False
+        if above.type == "redirected_statement":
+            redirects = [child for child in above.named_children if child.type.endswith("redirect")]
+            if not all(_TERMINAL.fullmatch(script.text(each)) for each in redirects):
+                return False
         above = script.above(script.whole_list(above))
     return True
-
-
-def _to_terminal(script: Script, node: Node) -> bool:
-    redirects = [child for child in node.named_children if child.type.endswith("redirect")]
-    return all(re.fullmatch(r"\d?>+&\d|>+ ?/dev/(?:stderr|null|tty)", script.text(child)) for child in redirects)

@@ -42,7 +42,9 @@ def tool_changes(script: Script, elsewhere: frozenset[int]) -> Iterator[tuple[No
             if name is None or value is None or script.text(name) not in _SEARCHED:
                 continue
             if _TOOLKIT_PATH.search(script.text(value)):
-                yield node, _folders(node, script.text(name))
+                help_ = f"{SET_ENV} puts the folders of CANN into PATH and LD_LIBRARY_PATH; leave those of CUDA out"
+                message = f"{script.text(name)} gets CUDA toolkit folders"
+                yield node, _note((node.start_byte, node.end_byte), script.text(name), message, help_)
             continue
         words = words_of(script, node)
         for found in _tool(script, node, words, unwrapped(words)):
@@ -50,22 +52,16 @@ def tool_changes(script: Script, elsewhere: frozenset[int]) -> Iterator[tuple[No
 
 
 def _tool(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word]) -> Finds:
-    called = base(run[0]) if run else ""
-    if words and base(words[0]) in _LOOKS_FOR and (asked := _asked(words)) is not None:
-        yield _question(script, node, asked)
-    elif words and base(words[0]) == "whereis" and not _is_read(script, node):
+    first, called = base(words[0]) if words else "", base(run[0]) if run else ""
+    sought = [word for word in words[1:] if word.value in ("nvidia-smi", "nvcc")] if first in _LOOKS_FOR else []
+    if sought:
+        yield _question(script, node, sought[0])
+    elif first == "whereis" and not _is_read(script, node):
         yield from (Kept(word.extent, "text") for word in words[1:])
     elif called == "nvidia-smi":
         yield _smi(script, node, words, run)
     elif called == "nvcc" and all((word.value or "").lstrip("-") in ("version", "V") for word in run[1:]):
-        extent = (run[0].extent[0], run[-1].extent[1])
-        help_ = "the version of CANN stands in $ASCEND_HOME_PATH/version.cfg; npu-smi info shows that of the driver"
-        comes = outcome(script, node, "nvcc")
-        if comes == UNREACHED or (comes == GOES_ON and not _is_read(script, node)):
-            message = f"nvcc is not there; {NOT_THERE}"
-            yield Note(extent, TOOLKIT, Level.INFO, message, "nvcc", help_)
-        else:
-            yield _note(extent, "nvcc", "nvcc is CUDA's compiler", help_)
+        yield _nvcc(script, node, run)
     elif called in ("module", "ml"):
         for word in run[1:]:
             if re.search(r"cuda|cudnn|nccl|nvhpc|nvidia", word.source, re.I):
@@ -77,25 +73,31 @@ def _tool(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word]
                 yield _note(word.extent, word.source, "a script of the CUDA toolkit is read", SET_ENV)
 
 
-def _asked(words: Sequence[Word]) -> Word | None:
-    return next((word for word in words[1:] if word.value in ("nvidia-smi", "nvcc")), None)
+def _nvcc(script: Script, node: Node, run: Sequence[Word]) -> Note:
+    """`nvcc --version`."""
+    extent = (run[0].extent[0], run[-1].extent[1])
+    help_ = "the version of CANN stands in $ASCEND_HOME_PATH/version.cfg; npu-smi info shows that of the driver"
+    comes = outcome(script, node, "nvcc")
+    if comes == UNREACHED or (comes == GOES_ON and not _is_read(script, node)):
+        return Note(extent, TOOLKIT, Level.INFO, f"nvcc is not there; {NOT_THERE}", "nvcc", help_)
+    return _note(extent, "nvcc", "nvcc is CUDA's compiler", help_)
 
 
-def _question(script: Script, node: Node, asked: Word) -> Edit | Note:
+def _question(script: Script, node: Node, sought: Word) -> Edit | Note:
     """`command -v nvidia-smi`: the question is that of npu-smi where all that depends on it becomes npu-smi too."""
-    tool = asked.value or ""
+    tool = sought.value or ""
     new = {"nvidia-smi": "npu-smi", "nvcc": "atc"}[tool]
     depends = [words_of(script, each) if each.type == "command" else [] for each in guarded(script, node)]
     shown = [words for words in depends if words and _becomes(unwrapped(words))]
     shows = [words for words in depends if words and base(words[0]) in ("echo", "printf")]
     if tool == "nvidia-smi" and shown and len(shown) + len(shows) == len(depends) and script.sound(node):
-        return Edit(asked.extent, SMI, f"{tool} -> {new}: what is shown where it is there", new, api=tool)
+        return Edit(sought.extent, SMI, f"{tool} -> {new}: what is shown where it is there", new, api=tool)
     message = f"the script asks whether {tool} is there"
     if goes_on := answer(script, node) == GOES_ON:
         message += f"; {NOT_THERE}"
     help_ = f"look for {new}, and see what is done where it is found"
     blocks = "later" if goes_on else ""
-    return Note(asked.extent, TOOLKIT, Level.MANUAL, message, tool, help_, Effort.LOW, blocks=blocks)
+    return Note(sought.extent, TOOLKIT, Level.MANUAL, message, tool, help_, Effort.LOW, blocks=blocks)
 
 
 def _becomes(run: Sequence[Word]) -> str:
@@ -147,11 +149,6 @@ def _is_read(script: Script, node: Node) -> bool:
         below = script.whole_list(above)
         above = script.above(below)
     return False
-
-
-def _folders(node: Node, name: str) -> Note:
-    help_ = f"{SET_ENV} puts the folders of CANN into PATH and LD_LIBRARY_PATH; leave those of CUDA out"
-    return _note((node.start_byte, node.end_byte), name, f"{name} gets CUDA toolkit folders", help_)
 
 
 def _note(extent: Extent, api: str, message: str, help_: str) -> Note:

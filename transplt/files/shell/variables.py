@@ -165,7 +165,11 @@ def _known(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
             if reason:
                 yield _other_value(variable, use, reason)
             else:
-                yield _renamed(variable, use, "" if use.role == "given" else f"variable {variable.name}")
+                group = "" if use.role == "given" else f"variable {variable.name}"
+                message = f"environment variable {variable.name} -> {variable.npu}"
+                yield Edit(
+                    use.extent, RENAMED, message, variable.npu, api=variable.name, help=variable.note, group=group
+                )
             reported = reported or bool(reason)
         elif reason and (use.role == "set" or not reported):
             yield _other_value(variable, use, reason)
@@ -186,11 +190,6 @@ def _refusal(script: Script, variable: Variable, use: Use) -> str:
     if use.role == "removed" or (use.role == "read" and use.value is None and not use.computed):
         return objection(variable, version)
     return objection(variable, version, use.value or "", use.computed)
-
-
-def _renamed(variable: Variable, use: Use, group: str) -> Edit:
-    message = f"environment variable {variable.name} -> {variable.npu}"
-    return Edit(use.extent, RENAMED, message, variable.npu, api=variable.name, help=variable.note, group=group)
 
 
 def _other_value(variable: Variable, use: Use, reason: str) -> Note:
