@@ -6,7 +6,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from transplt.base.finding import (
     NO_LEDGER,
@@ -125,58 +125,112 @@ def scan_other_file(
             for row in _rows(line, [(place, line.ask(known, *place) or cause) for place in line.tokens()])
         )
         return OtherFile(kind, (), ledger.total(), ledger.counts().get(cause, 0), ledger)
-    comments = reported = 0
-    native = kind is FileKind.NATIVE
-    blocks, hashes = (block_comments(data), has_hash_comments(path)) if native else ([], False)
-    own = Cause(TokenVerdict.IGNORED, reason="own-name") if native and only_speaks_of_cuda(path, data) else None
-    rows: list[TokenRow] = []
-    prefixes = tuple(ignored_codes)
-    findings: list[Finding] = []
+    account = _Account(data, path, kind, target, tuple(ignored_codes), beside, known)
     for line in _lines(data, lowered, _WHEEL if kind in _WHEEL_KINDS else WORD):
-        causes = [(place, line.ask(known, *place)) for place in line.tokens()]
-        if kind is FileKind.NOTEBOOK and len(line.text) > _LONG_LINE_BYTES:
+        account.add(line)
+    return account.finished()
+
+
+class _Account:
+    """What becomes of the tokens of each line of a file: `reported` lines have a finding, `comments` are tokens."""
+
+    def __init__(
+        self, data: bytes, path: str, kind: FileKind, target: TorchTarget,
+        off: tuple[str, ...], beside: str, known: Known,
+    ) -> None:  # fmt: skip
+        native = kind is FileKind.NATIVE
+        self.path, self.kind, self.target, self.off, self.beside, self.known = path, kind, target, off, beside, known
+        self.blocks = block_comments(data) if native else []
+        self.comment_kind = FileKind.SHELL if native and has_hash_comments(path) else kind
+        own = native and only_speaks_of_cuda(path, data)
+        self.own = Cause(TokenVerdict.IGNORED, reason="own-name") if own else None
+        self.rows: list[TokenRow] = []
+        self.findings: list[Finding] = []
+        self.comments = self.reported = 0
+
+    def add(self, line: _Line) -> None:
+        """Account for a line, and report it where something in it is left to a person."""
+        if self.kind is FileKind.NOTEBOOK and len(line.text) > _LONG_LINE_BYTES:
             output = Cause(TokenVerdict.IGNORED, reason="notebook-output")
-            rows += _rows(line, [(place, was or output) for place, was in causes])
-            continue
-        causes = [(place, was or _of_a_name(line, place[0], kind)) for place, was in causes]
-        comment_kind = FileKind.SHELL if hashes else kind
-        limit = comment_start(line.text, comment_kind, slashes=path.lower().endswith(_JSON))
-        spoken = {at for at, _ in line.places if at >= limit or _inside(blocks, line.start + at)}
-        if own is not None:
-            causes = [(place, was or (own if place[0] not in spoken else None)) for place, was in causes]
-        live = tuple(
-            at
-            for at, _ in line.places
-            if own is None and at not in spoken and line.ask(known, at, at + 1) is None
-            and _of_a_name(line, at, kind) is None
-        )  # fmt: skip
-        comments += sum(was is None and at in spoken for (at, _), was in causes)
-        comments += sum(was is not None and was.reason == CODE_COMMENT for _, was in causes)
-        causes = [(place, was) for place, was in causes if was is None or was.reason != CODE_COMMENT]
-        if not live:
-            rows += _rows(line, [(place, was) for place, was in causes if was is not None])
-            continue
-        as_shell = native and starts_a_container(path, line.text)
-        finding = _finding(path, FileKind.SHELL if as_shell else kind, target, line, live)
-        if finding.code.startswith(prefixes):
-            finding = replace(finding, ignored="ignored for this file in the settings")
-        elif _switched_off(line.text, finding.code):
-            finding = replace(finding, ignored="ignored by a comment")
-        elif beside:
-            finding = replace(finding, ignored=beside)
-        if finding.ignored:
-            cause = Cause(TokenVerdict.IGNORED, finding.code, named(finding.ignored))
-        else:
-            cause = Cause(TokenVerdict.MANUAL, finding.code)
-            reported += 1
-        left = [(place, was or cause) for place, was in causes if was is not None or place[0] not in spoken]
-        rows += _rows(line, left)
-        if reported <= MAX_FINDINGS:
-            findings.append(finding)
-    if reported > MAX_FINDINGS:
-        findings.append(_rest(findings, reported - MAX_FINDINGS))
-    ledger = Ledger.of(rows)
-    return OtherFile(kind, tuple(findings), ledger.total(comments), 0, ledger)
+            self.rows += _rows(line, [(place, line.ask(self.known, *place) or output) for place in line.tokens()])
+            return
+        limit = comment_start(line.text, self.comment_kind, slashes=self.path.lower().endswith(_JSON))
+        commented = {at for at, _ in line.places if at >= limit or _is_inside(self.blocks, line.start + at)}
+        causes = [(place, self._cause(line, *place, place[0] in commented)) for place in line.tokens()]
+        live = [at for at, _ in line.places if at not in commented and self._cause(line, at, at + 1) is None]
+        left = None
+        if live:
+            finding = self._finding(line, live)
+            left = Cause(TokenVerdict.MANUAL, finding.code)
+            if finding.ignored:
+                left = Cause(TokenVerdict.IGNORED, finding.code, named(finding.ignored))
+            self.reported += not finding.ignored
+            if self.reported <= MAX_FINDINGS:
+                self.findings.append(finding)
+        rows = []
+        for place, cause in causes:
+            if place[0] in commented if cause is None else cause.reason == CODE_COMMENT:
+                self.comments += 1
+            elif (cause := cause or left) is not None:
+                rows.append((place, cause))
+        self.rows += _rows(line, rows)
+
+    def _cause(self, line: _Line, start: int, end: int, commented: bool = False) -> Cause | None:
+        """What became of a word; None where nobody speaks of it, and it is part of no name that stays."""
+        name = line.ask(self.known, start, end) or _of_a_name(line, start, self.kind)
+        return name or (None if commented else self.own)
+
+    def _finding(self, line: _Line, places: Sequence[int]) -> Finding:
+        names: list[str] = []
+        first, last = places[0], 0
+        for place in places:
+            if place < last:
+                continue
+            begin, last = _around(line.text, place, last)
+            if not names:
+                first = begin
+            name = line.text[begin:last].decode("utf-8", "replace")[:_MAX_NAME]
+            if name not in names:
+                names.append(name)
+        starts = self.kind is FileKind.NATIVE and starts_a_container(self.path, line.text)
+        text = line.text.rstrip(b"\r").decode("utf-8", "replace")
+        advice = advise_on(FileKind.SHELL if starts else self.kind, text, names, self.target)
+        ignored = self.beside
+        if advice.code.startswith(self.off):
+            ignored = "ignored for this file in the settings"
+        elif any(comment.holds_for(advice.code) for comment in ignore_comments(line.text)):
+            ignored = "ignored by a comment"
+        columns = [len(line.text[:at].decode("utf-8", "replace")) + 1 for at in (first, last)]
+        return Finding(
+            path=self.path,
+            span=Span(line.number, columns[0], line.number, columns[1], line.start + first, line.start + last),
+            code=advice.code,
+            level=Level.MANUAL,
+            message=advice.message,
+            api=names[0],
+            effort=advice.effort,
+            help=advice.help,
+            ignored=ignored,
+            details=tuple(("name", name) for name in names),
+        )
+
+    def finished(self) -> OtherFile:
+        """All findings; one stands for the lines that are not reported one by one."""
+        if self.reported > MAX_FINDINGS:
+            last = next(finding for finding in reversed(self.findings) if not finding.ignored)
+            number, end = last.span.line + 1, last.span.end
+            rest = Finding(
+                path=last.path,
+                span=Span(number, 1, number, 1, end, end),
+                code=last.code,
+                level=Level.MANUAL,
+                message=f"{self.reported - MAX_FINDINGS} more lines of this file name CUDA",
+                effort=last.effort,
+                help=last.help,
+            )
+            self.findings.append(rest)
+        ledger = Ledger.of(self.rows)
+        return OtherFile(self.kind, tuple(self.findings), ledger.total(self.comments), 0, ledger)
 
 
 def tokens_of_one_cause(data: bytes, cause: Cause) -> Ledger:
@@ -206,15 +260,10 @@ def _of_a_name(line: _Line, at: int, kind: FileKind) -> Cause | None:
     return None
 
 
-def _inside(ranges: Sequence[_Range], at: int) -> bool:
+def _is_inside(ranges: Sequence[_Range], at: int) -> bool:
     """True for a place in one of some ranges, which are sorted and apart."""
     before = bisect_right(ranges, (at, sys.maxsize)) - 1
     return before >= 0 and at < ranges[before][1]
-
-
-def _switched_off(line: bytes, code: str) -> bool:
-    """The same comment as in Python, behind the comment sign of the file."""
-    return any(comment.holds_for(code) for comment in ignore_comments(line))
 
 
 def _lines(data: bytes, lowered: bytes, pattern: re.Pattern[bytes]) -> Iterator[_Line]:
@@ -251,34 +300,6 @@ def comment_start(line: bytes, kind: FileKind, *, slashes: bool = False) -> int:
     return len(line) if match is None else match.start()
 
 
-def _finding(path: str, kind: FileKind, target: TorchTarget, line: _Line, places: Sequence[int]) -> Finding:
-    names: list[str] = []
-    first, last = places[0], 0
-    for place in places:
-        if place < last:
-            continue
-        begin, last = _around(line.text, place, last)
-        if not names:
-            first = begin
-        name = line.text[begin:last].decode("utf-8", "replace")[:_MAX_NAME]
-        if name not in names:
-            names.append(name)
-    text = line.text.rstrip(b"\r").decode("utf-8", "replace")
-    advice = advise_on(kind, text, names, target)
-    columns = [len(line.text[:at].decode("utf-8", "replace")) + 1 for at in (first, last)]
-    return Finding(
-        path=path,
-        span=Span(line.number, columns[0], line.number, columns[1], line.start + first, line.start + last),
-        code=advice.code,
-        level=Level.MANUAL,
-        message=advice.message,
-        api=names[0],
-        effort=advice.effort,
-        help=advice.help,
-        details=tuple(("name", name) for name in names),
-    )
-
-
 def _around(text: bytes, place: int, floor: int) -> tuple[int, int]:
     """Where the name begins and ends that holds the token at `place`; it begins at `floor` or later.
 
@@ -300,18 +321,3 @@ def _around(text: bytes, place: int, floor: int) -> tuple[int, int]:
         begin = name.end()
     match = _NAME.match(text, place)
     return begin, max(match.end() if match is not None else 0, place + 4)
-
-
-def _rest(findings: Sequence[Finding], lines: int) -> Finding:
-    """Stands for the lines of a file that are not reported one by one."""
-    last = next(finding for finding in reversed(findings) if not finding.ignored)
-    number = last.span.line + 1
-    return Finding(
-        path=last.path,
-        span=Span(number, 1, number, 1, last.span.end, last.span.end),
-        code=last.code,
-        level=Level.MANUAL,
-        message=f"{lines} more lines of this file name CUDA",
-        effort=last.effort,
-        help=last.help,
-    )
