@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import importlib.util
 import itertools
+import random
 import sys
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,7 @@ from transplt.edits.edit import Beside, Edit
 from transplt.edits.helper import helper
 from transplt.edits.helper_file import defined_in, helper_text, is_helper
 from transplt.edits.helper_source import (
+    Module,
     around,
     closure,
     first_sentence,
@@ -34,17 +38,7 @@ from transplt.flow.facts import ProjectFacts
 from transplt.rules.rule_set import compile_rules
 from transplt.syntax.files import File
 
-SINGLE = [(name,) for name in public_names()]
-#: Two functions of one module, or the first ones of two.
-_OF_MODULES = {module: [name for name in public_names() if owners()[name] == module] for module in owners().values()}
-PAIRS = [
-    *(pair for names in _OF_MODULES.values() for pair in itertools.combinations(names, 2)),
-    *itertools.combinations([names[0] for names in _OF_MODULES.values()], 2),
-]
-
-
-def _id(names: tuple[str, ...]) -> str:
-    return ",".join(names) if len(names) < 3 else "all"
+OFFERED = {module: [name for name in public_names() if owners()[name] == module] for module in owners().values()}
 
 
 class _Said(Reporter):
@@ -63,41 +57,71 @@ def complaints(text: str) -> list[str]:
     return [line for line in said.lines if "'torch_npu' imported but unused" not in line]
 
 
-@pytest.mark.parametrize("names", [*SINGLE, *PAIRS, public_names()], ids=_id)
-def test_what_is_called_with_what_it_needs(names: tuple[str, ...]) -> None:
+def hold_what_is_needed(names: tuple[str, ...]) -> None:
+    """The file has what is called and all that this needs, in an order that can be executed."""
     text = helper_text(names)
     compile(text, "npu_port.py", "exec", dont_inherit=True)
-    assert complaints(text) == []
-    assert text.isascii() and "transplt.helper" not in text
-    assert {*names} <= {*defined_in(text.encode())}
-    assert helper_text(tuple(reversed(names))) == text
-    assert is_helper("npu_port.py", text.encode())
-    assert max(map(len, text.splitlines())) <= 120
+    assert complaints(text) == [], names
+    assert text.isascii() and "transplt.helper" not in text, names
+    assert {*names} <= {*defined_in(text.encode())}, names
+    assert helper_text(tuple(reversed(names))) == text, names
+    assert is_helper("npu_port.py", text.encode()), names
+    assert max(map(len, text.splitlines())) <= 120, names
 
 
-@pytest.mark.torch
-@pytest.mark.parametrize("names", [*SINGLE, public_names()], ids=_id)
-def test_it_can_be_imported(names: tuple[str, ...], tmp_path: Path) -> None:
-    path = tmp_path / "npu_port.py"
+@pytest.mark.parametrize("module", OFFERED)
+def test_each_that_is_called_with_what_it_needs(module: str) -> None:
+    for name in OFFERED[module]:
+        hold_what_is_needed((name,))
+
+
+def test_all_that_are_called_with_what_they_need() -> None:
+    hold_what_is_needed(public_names())
+
+
+def test_two_that_are_called_with_what_they_need() -> None:
+    """Two functions of one module, or the first ones of two: either's imports and state bear the other's."""
+    of_one = [pair for names in OFFERED.values() for pair in itertools.combinations(names, 2)]
+    of_two = [*itertools.combinations([names[0] for names in OFFERED.values()], 2)]
+    draw = random.Random(1)
+    for pair in (*draw.sample(of_one, 10), *draw.sample(of_two, 10)):
+        hold_what_is_needed(pair)
+
+
+def import_of(names: tuple[str, ...], path: Path) -> object:
+    """The module that has some names, imported from a file of its own."""
     path.write_text(helper_text(names), encoding="ascii")
     spec = importlib.util.spec_from_file_location("npu_port", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert all(hasattr(module, name) for name in names)
+    return module
 
 
-@pytest.mark.parametrize("names", SINGLE, ids=lambda names: ",".join(names))
-def test_definitions_are_as_they_stand_in_our_tree(names: tuple[str, ...]) -> None:
-    text = helper_text(names)
-    for piece in helper_source.parts_of(names).pieces:
-        source = paths()[piece.module].read_text(encoding="utf-8")
-        assert piece.text in source and piece.text in text
+@pytest.mark.torch
+@pytest.mark.parametrize("module", OFFERED)
+def test_each_can_be_imported(module: str, tmp_path: Path) -> None:
+    for name in OFFERED[module]:
+        assert hasattr(import_of((name,), tmp_path / f"{name}.py"), name)
 
 
-@pytest.mark.parametrize("name", public_names())
-def test_each_says_what_it_does(name: str) -> None:
-    assert first_sentence(name)
+@pytest.mark.torch
+def test_all_can_be_imported(tmp_path: Path) -> None:
+    module = import_of(public_names(), tmp_path / "npu_port.py")
+    assert [name for name in public_names() if not hasattr(module, name)] == []
+
+
+@pytest.mark.parametrize("module", OFFERED)
+def test_definitions_are_as_they_stand_in_our_tree(module: str) -> None:
+    for name in OFFERED[module]:
+        text = helper_text((name,))
+        for piece in helper_source.parts_of((name,)).pieces:
+            source = paths()[piece.module].read_text(encoding="utf-8")
+            assert piece.text in source and piece.text in text, name
+
+
+def test_each_says_what_it_does() -> None:
+    assert [name for name in public_names() if not first_sentence(name)] == []
 
 
 def test_the_head_says_whose_it_is() -> None:
@@ -106,19 +130,14 @@ def test_the_head_says_whose_it_is() -> None:
     assert "Written by transplt 0.1.0; it belongs to the project now" in " ".join(head.split("\n# "))
 
 
-@pytest.mark.parametrize(
-    ("path", "data", "ours"),
-    [
-        ("npu_port.py", helper_text(["OneCardDataParallel"]), True),
-        ("pkg/npu_port_1.py", helper_text(["OneCardDataParallel"]), True),
-        ("npu_port.py", helper_text(["OneCardDataParallel"]).replace("\n", "\r\n") + "x = 1\r\n", True),
-        ("npu_port.py", "x = 1\n", False),
-        ("npu_ports.py", helper_text(["OneCardDataParallel"]), False),
-        ("npu_port.py", "# SPDX-License-Identifier: 0BSD\nx = 1\n", False),
-    ],
-)
-def test_whose_file_it_is(path: str, data: str, ours: bool) -> None:
-    assert is_helper(path, data.encode()) is ours
+def test_whose_file_it_is() -> None:
+    text = helper_text(["OneCardDataParallel"])
+    assert is_helper("npu_port.py", text.encode())
+    assert is_helper("pkg/npu_port_1.py", text.encode())
+    assert is_helper("npu_port.py", text.replace("\n", "\r\n").encode() + b"x = 1\r\n")
+    assert not is_helper("npu_port.py", b"x = 1\n")
+    assert not is_helper("npu_ports.py", text.encode())
+    assert not is_helper("npu_port.py", b"# SPDX-License-Identifier: 0BSD\nx = 1\n")
 
 
 # --- modules of the tests' own ---------------------------------------------------------------------------------------
@@ -199,7 +218,11 @@ LATER = """
 
     _unread = 0
     """
-MODULES = {"state": module_of("state", clean(STATE).encode()), "later": module_of("later", clean(LATER).encode())}
+
+
+@cache
+def own_modules() -> dict[str, Module]:
+    return {"state": module_of("state", clean(STATE).encode()), "later": module_of("later", clean(LATER).encode())}
 
 
 @pytest.mark.parametrize(
@@ -216,14 +239,14 @@ MODULES = {"state": module_of("state", clean(STATE).encode()), "later": module_o
     ],
 )  # fmt: skip
 def test_what_a_name_needs(name: str, bound: list[str], imports: list[str]) -> None:
-    parts = closure(MODULES, [name])
+    parts = closure(own_modules(), [name])
     assert list(parts.names) == bound
     assert [each.line for each in parts.imports] == imports
     assert len(parts.optional) == (name != "forget")
 
 
 def test_comments_go_with_what_is_below_them() -> None:
-    texts = {piece.binds: piece.text for piece in MODULES["state"].pieces}
+    texts = {piece.binds: piece.text for piece in own_modules()["state"].pieces}
     assert texts["count",].startswith("# Goes with what is below.\ndef count(")
     assert texts["_state",] == "#: One for the process.\n_state = _State()"
 
@@ -251,13 +274,13 @@ def test_without_annotations(before: str, after: str) -> None:
     assert helper_inline.without_annotations(before.encode()).decode() == after
 
 
-@pytest.mark.parametrize("name", public_names())
-def test_without_annotations_it_is_the_same_code(name: str) -> None:
-    bare = around([name], helper_inline._bare)
-    for module in bare.values():
-        for piece in module.pieces:
+@pytest.mark.parametrize("module", OFFERED)
+def test_without_annotations_it_is_the_same_code(module: str) -> None:
+    for name in OFFERED[module]:
+        bare = around([name], helper_inline._bare)
+        assert name in closure(bare, [name]).names
+        for piece in (piece for each in bare.values() for piece in each.pieces):
             ast.parse(piece.text)
-    assert name in closure(bare, [name]).names
 
 
 def test_no_two_modules_define_the_same() -> None:
@@ -291,9 +314,8 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize("source", FILES, ids=["names are free", "names are taken"])
-@pytest.mark.parametrize("names", [*SINGLE, public_names()], ids=_id)
-def test_functions_in_the_file_that_calls_them(names: tuple[str, ...], source: str) -> None:
+def hold_in_the_file(names: Iterable[str], source: str) -> None:
+    """A file that calls some functions has them, and what they need, under names that are free."""
     file, settings = File.of("train.py", source.encode()), Settings()
     work = plan(file.source, file.scan, compile_rules(settings), settings, ProjectFacts())
     last = file.scan.tree.body[-1]
@@ -306,8 +328,22 @@ def test_functions_in_the_file_that_calls_them(names: tuple[str, ...], source: s
     found.append(Edit(Beside(last, below=True), "NPU156", "m", f"print({', '.join(texts)})", group="G"))
     after = apply_edits(work, [each for each in found if isinstance(each, Edit)]).data.decode()
     compile(after, "train.py", "exec", dont_inherit=True)
-    assert [line for line in complaints(after) if "'torch' imported but unused" not in line] == []
-    assert after.isascii()
+    assert [line for line in complaints(after) if "'torch' imported but unused" not in line] == [], names
+    assert after.isascii(), names
+
+
+@pytest.mark.parametrize("module", OFFERED)
+def test_functions_in_the_file_that_calls_them(module: str) -> None:
+    """Each alone where the file has taken names, those of a module together where it has not."""
+    free, taken = FILES
+    hold_in_the_file(OFFERED[module], free)
+    for name in OFFERED[module]:
+        hold_in_the_file([name], taken)
+
+
+@pytest.mark.parametrize("source", FILES, ids=["names are free", "names are taken"])
+def test_all_functions_in_the_file_that_calls_them(source: str) -> None:
+    hold_in_the_file(public_names(), source)
 
 
 @pytest.mark.parametrize("source", FILES, ids=["names are free", "names are taken"])
