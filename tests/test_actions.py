@@ -57,16 +57,17 @@ def titles(actions: Sequence[Action]) -> list[str]:
 # --- the data --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("code", all_codes())
-def test_every_code_says_what_it_blocks_and_what_to_do(code: str) -> None:
-    page, head = load(code), (rules_dir() / "diagnostics" / f"{code}.md").read_text().split("---")[1]
-    assert "\nblocks: " in head
-    assert page.blocks in BLOCKS and page.by in GROUPED_BY
-    if page.level in (Level.MANUAL, Level.UNKNOWN):
-        assert page.action, "a page of findings for a person says what the person does"
-    if page.action:
-        assert page.action[0].isupper() and page.action[-1] != "."
-        assert not re.search(r"\bother\b", page.action.lower()), "a thing to do is named"
+def test_every_code_says_what_it_blocks_and_what_to_do(subtests: pytest.Subtests) -> None:
+    for code in all_codes():
+        with subtests.test(code):
+            page, head = load(code), (rules_dir() / "diagnostics" / f"{code}.md").read_text().split("---")[1]
+            assert "\nblocks: " in head
+            assert page.blocks in BLOCKS and page.by in GROUPED_BY
+            if page.level in (Level.MANUAL, Level.UNKNOWN):
+                assert page.action, "a page of findings for a person says what the person does"
+            if page.action:
+                assert page.action[0].isupper() and page.action[-1] != "."
+                assert not re.search(r"\bother\b", page.action.lower()), "a thing to do is named"
 
 
 def test_the_substitutions_are_in_form() -> None:

@@ -39,15 +39,16 @@ ANALYSIS += ["NPU513"]
 PRECISION = [code for code in all_codes() if "NPU740" <= code < "NPU750"]
 
 
-@pytest.mark.parametrize("code", all_codes())
-def test_pages_are_in_form(code: str) -> None:
-    page = load(code)
-    assert page.code == code
-    assert tuple(page.sections) == tuple(name for name in SECTIONS if name in page.sections)
-    assert {"Message", "Why", "What to do"} <= set(page.sections)
-    assert all(page.sections.values())
-    assert (page.effort is None) == (page.level not in (Level.MANUAL,))
-    assert not page.title.endswith(".")
+def test_pages_are_in_form(subtests: pytest.Subtests) -> None:
+    for code in all_codes():
+        with subtests.test(code):
+            page = load(code)
+            assert page.code == code
+            assert tuple(page.sections) == tuple(name for name in SECTIONS if name in page.sections)
+            assert {"Message", "Why", "What to do"} <= set(page.sections)
+            assert all(page.sections.values())
+            assert (page.effort is None) == (page.level not in (Level.MANUAL,))
+            assert not page.title.endswith(".")
 
 
 def test_titles_tell_the_pages_apart() -> None:

@@ -15,8 +15,13 @@ SAMPLE = json.loads((Path(__file__).parent.parent / "data" / "api_support_sample
 STATUS = {True: "yes", False: "no", "partial": "limited"}
 
 
-@pytest.mark.parametrize("row", SAMPLE, ids=lambda row: f"{row['torch']} {row['api']}")
-def test_the_table_says_what_its_source_says(row: dict) -> None:
+def test_the_table_says_what_its_source_says(subtests: pytest.Subtests) -> None:
+    for row in SAMPLE:
+        with subtests.test(f"{row['torch']} {row['api']}"):
+            hold_row(row)
+
+
+def hold_row(row: dict) -> None:
     found = tables.verdict(row["api"], row["torch"])
     if row["api"] in read_table("support/api_support.json")["contradicted"] or not row["api"].startswith("torch."):
         assert found is None
