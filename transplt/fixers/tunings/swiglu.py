@@ -15,15 +15,16 @@ from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.around import scripted
 from transplt.fixers.tunings.attention import NATIVE
-from transplt.fixers.tunings.values import held, is_linear, runs_before
+from transplt.fixers.tunings.values import Value, held, is_linear, runs_before
 from transplt.fixers.tunings.writer import switched_off, touched, writer_for
-from transplt.syntax.asks import block_of, by_place, is_dotted
+from transplt.syntax.asks import block_of, by_place
+from transplt.syntax.formulas import Formula
 from transplt.syntax.scan import parent, statement
 
 fixer = Fixer(__name__, code="NPU763", rank=440, theme="tune:swiglu", needs=(b"silu",))
 
 TARGET = "torch_npu.npu_swiglu"
-_SILU = ("torch.nn.functional.silu",)
+_GATED = Formula("torch.nn.functional.silu(gate) * up", "gate up")
 
 
 @fixer.on(ast.Module)
@@ -35,12 +36,11 @@ def gated_halves(work: Work, tree: ast.Module) -> Finds:
     done: list[ast.expr] = []
     for call in by_place(work.scan.calls):
         product = parent(call)
-        if work.names.qualified(call.func) not in _SILU or len(call.args) != 1 or call.keywords:
+        found = _GATED.match(product, work.names, {"gate": call.args.__contains__})
+        if not isinstance(product, ast.BinOp) or found is None or scripted(work, call):
             continue
-        if not (isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult)) or scripted(work, call):
-            continue
-        gate, up = call.args[0], product.right if product.left is call else product.left
-        if _from_layers(work, gate, up):
+        gate, up = found["gate"], found["up"]
+        if all(isinstance(node, ast.Call) and is_linear(work, node.func) for node in (gate, up)):
             writer.remark(
                 product,
                 NATIVE,
@@ -54,31 +54,26 @@ def gated_halves(work: Work, tree: ast.Module) -> Finds:
     yield from writer.found
 
 
-def _from_layers(work: Work, gate: ast.expr, up: ast.expr) -> bool:
-    return all(isinstance(node, ast.Call) and is_linear(work, node.func) for node in (gate, up))
-
-
 def _rewrite(writer: Writer, call: ast.Call, product: ast.BinOp, gate: ast.expr, up: ast.expr) -> bool:
     work = writer.work
     if not (isinstance(gate, ast.Name) and isinstance(up, ast.Name)):
         return False
-    halves = [held(work, name) for name in (gate, up)]
-    if halves[0] is None or halves[1] is None or halves[0].node is not halves[1].node:
-        return False
-    if (halves[0].index, halves[1].index) != (0, 1):
-        return False
-    taken_apart = statement(halves[0].node)
-    packed = _packed(work, halves[0].node)
-    if packed is None or not isinstance(taken_apart, ast.Assign) or len(taken_apart.targets) != 1:
-        return False
-    tensor, dim = packed
-    target = taken_apart.targets[0]
-    if not is_dotted(tensor) or not isinstance(target, (ast.Tuple, ast.List)) or len(target.elts) != 2:
-        return False
+    match held(work, gate), held(work, up):
+        case Value(node, 0), Value(again, 1) if node is again:
+            taken_apart, halves = statement(node), _halves(work, node)
+        case _:
+            return False
+    match taken_apart:
+        case ast.Assign(targets=[ast.Tuple(elts=[_, _]) | ast.List(elts=[_, _])]) if halves is not None:
+            tensor, dim = halves
+        case _:
+            return False
     if not runs_before(taken_apart, product) or not _is_left_alone(work, tensor, taken_apart, product):
         return False
-    if any(len(_loads(work, name)) != 1 for name in (gate, up)):
-        return False
+    for name in (gate, up):
+        scope = work.scan.scope_of(name)
+        if sum(work.scan.scope_of(node) is scope for node in work.scan.names.get(name.id, ())) != 1:
+            return False
     if touched(writer, taken_apart) or touched(writer, product) or switched_off(work, product, fixer.code):
         return False
     whole = work.text(tensor) + ("" if _is_contiguous(work, tensor) else ".contiguous()")
@@ -92,29 +87,23 @@ def _rewrite(writer: Writer, call: ast.Call, product: ast.BinOp, gate: ast.expr,
     return True
 
 
-def _packed(work: Work, node: ast.expr) -> tuple[ast.expr, str] | None:
+def _halves(work: Work, node: ast.expr) -> tuple[ast.expr, str] | None:
     """The tensor that `chunk(2, dim)` takes apart, and the dimension."""
-    if not isinstance(node, ast.Call):
-        return None
-    args = list(node.args)
-    if work.names.qualified(node.func) == "torch.chunk" and args:
-        tensor = args.pop(0)
-    elif isinstance(node.func, ast.Attribute) and node.func.attr == "chunk":
-        tensor = node.func.value
-    else:
-        return None
-    named = {str(key.arg): key.value for key in node.keywords}
-    count = args.pop(0) if args else named.pop("chunks", None)
-    dim = args.pop(0) if args else named.pop("dim", None)
-    if args or named or not isinstance(count, ast.Constant) or count.value != 2 or dim is None:
-        return None
-    text = ast.unparse(dim)
-    return (tensor, text) if text.lstrip("-").isdigit() else None
-
-
-def _loads(work: Work, name: ast.Name) -> list[ast.Name]:
-    scope = work.scan.scope_of(name)
-    return [node for node in work.scan.names.get(name.id, ()) if work.scan.scope_of(node) is scope]
+    match node:
+        case ast.Call(func=func, args=[tensor, *given], keywords=keywords) if (
+            work.names.qualified(func) == "torch.chunk"
+        ):
+            pass
+        case ast.Call(func=ast.Attribute(value=tensor, attr="chunk"), args=given, keywords=keywords):
+            pass
+        case _:
+            return None
+    named = {str(keyword.arg): keyword.value for keyword in keywords}
+    given = [*given, *(named.pop(name) for name in ("chunks", "dim")[len(given) :] if name in named)]
+    match given:
+        case [ast.Constant(value=2), dim] if not named and ast.unparse(dim).lstrip("-").isdigit():
+            return tensor, ast.unparse(dim)
+    return None
 
 
 def _is_left_alone(work: Work, tensor: ast.expr, first: ast.stmt, product: ast.expr) -> bool:
