@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from transplt.base.finding import APEX_LEVEL
-from transplt.edits.edit import Beside, Edit, Finds
+from transplt.edits.edit import Beside, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.new_names import name_now
 from transplt.edits.parting import indent_of
@@ -23,7 +23,7 @@ from transplt.fixers.amp.apex_checks import Pass
 from transplt.fixers.amp.apex_combined import combined_when, leave_wrappers_out
 from transplt.fixers.amp.apex_float import write_in_float32
 from transplt.fixers.amp.apex_place import Initialization
-from transplt.fixers.amp.apex_program import Apex, Clip
+from transplt.fixers.amp.apex_program import Apex
 from transplt.fixers.amp.apex_replacements import replace_kernels
 from transplt.fixers.amp.apex_together import Refusal, read_together
 from transplt.fixers.amp.apex_wraps import wrapper_of
@@ -68,7 +68,8 @@ def _plan(writer: Writer) -> None:
     work = writer.work
     own = programs_of(work.project).own(work.file)
     trains = b".backward(" in work.source.utf8 and backward_passes(own.scan)
-    if not trains and not _relevant(work):
+    relevant = (b"optim", b"zero_grad", b"clip_grad", b"state_dict", b"apex")
+    if not trains and not any(word in work.source.utf8 for word in relevant):
         return
     found = read_together(work.project, work.settings, own)
     if found.refusal is not None and (found.refusal.node is not None or (trains and not found.plans)):
@@ -103,11 +104,6 @@ _CALLER = (
 )
 
 
-def _relevant(work: Work) -> bool:
-    text = work.source.utf8
-    return any(word in text for word in (b"optim", b"zero_grad", b"clip_grad", b"state_dict", b"apex"))
-
-
 def _refuse(writer: Writer, own: File, refusal: Refusal, trains: list[ast.Call]) -> None:
     """Say once in each file that trains, and where the trouble is, why the program gets nothing."""
     message = f"no mixed precision by apex here: {refusal.why}"
@@ -138,10 +134,14 @@ def _write(writer: Writer, own: File, plans: list[Apex], without: list[Program])
         for clip in apex.clips:
             if clip.file is own and id(clip.call) not in seen:
                 seen.add(id(clip.call))
-                _clip(writer, clip, amp())
+                message = "what is clipped are the gradients of the parameters that the optimizer updates"
+                _change(writer, clip.parameters, message, f"{amp()}.master_params({clip.optimizer})")
         write_in_float32(writer, own, apex.floats, amp, seen)
     for node in own.scan.attributes.get("zero_grad", ()):
-        _zero_grad(writer, node)
+        call = call_of(node)
+        if call is not None and (call.args or call.keywords):
+            message = "zero_grad takes no arguments with combine_grad: the gradients stay in one tensor"
+            _change(writer, call, message, without_any_argument())
     elsewhere = {function for program in without for function in reached_functions(program)}
     write_checkpoints(writer, plans[0].program, own, amp, elsewhere)
 
@@ -238,17 +238,16 @@ def _as_renamed(work: Work, item: ast.stmt) -> str:
 
 def _wrap_behind(writer: Writer, place: Initialization) -> None:
     """What `distributed` wraps is what amp.initialize returns."""
-    wraps = [edit for edit in writer.work.edits if _wraps(edit, place.models)]
+    wraps = [
+        edit
+        for edit in writer.work.edits
+        if isinstance(edit.where, Beside)
+        and any(_WRAP.search(line) and line.partition(" = ")[0] in place.models for line in str(edit.new).split("\n"))
+    ]
     writer.work.withdraw_edits(lambda edit: edit in wraps, written_elsewhere=True)
     for edit in wraps:
         assert isinstance(edit.where, Beside)
         writer.found.append(replace(edit, where=replace(edit.where, node=place.after)))
-
-
-def _wraps(edit: Edit, models: Sequence[str]) -> bool:
-    return isinstance(edit.where, Beside) and any(
-        _WRAP.search(line) and line.partition(" = ")[0] in models for line in str(edit.new).split("\n")
-    )
 
 
 def _models(writer: Writer, place: Initialization) -> str:
@@ -290,15 +289,3 @@ def _change(writer: Writer, node: ast.expr, message: str, new: New) -> None:
     """An edit of an expression, on top of what others do to it."""
     writer.work.take(node)
     writer.rewrite(node, SCALE, message, new)
-
-
-def _clip(writer: Writer, clip: Clip, amp: str) -> None:
-    message = "what is clipped are the gradients of the parameters that the optimizer updates"
-    _change(writer, clip.parameters, message, f"{amp}.master_params({clip.optimizer})")
-
-
-def _zero_grad(writer: Writer, node: ast.Attribute) -> None:
-    call = call_of(node)
-    if call is not None and (call.args or call.keywords):
-        message = "zero_grad takes no arguments with combine_grad: the gradients stay in one tensor"
-        _change(writer, call, message, without_any_argument())

@@ -83,17 +83,16 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
     if level == "O2":
         for node in by_place(file.scan.attributes.get("grad", ())):
             above = parent(node)
-            asked = isinstance(above, ast.Compare) or zeroes(node) or _in_optimizer(program, node)
+            asked = (
+                isinstance(above, ast.Compare)
+                or zeroes(node)
+                or any(isinstance(at, ast.ClassDef) and defines_optimizer(program, at) for at in chain(node))
+            )
             if isinstance(node.ctx, ast.Load) and not asked:
                 raise Refused(
                     file, node, "this reads gradients of the model, which stay scaled and in float16 with O2",
                     "read those of amp.master_params(optimizer)",
                 )  # fmt: skip
-
-
-def _in_optimizer(program: Program, node: ast.AST) -> bool:
-    """True in an optimizer of the program's own: its parameters are those that amp.initialize has put there."""
-    return any(isinstance(at, ast.ClassDef) and defines_optimizer(program, at) for at in chain(node))
 
 
 def _of_no_optimizer(file: File, node: ast.Attribute) -> bool:

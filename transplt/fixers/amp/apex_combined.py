@@ -67,7 +67,10 @@ def _not_left_out(apex: Apex, wrappers: list[tuple[File, ast.Call]]) -> Problem 
     for file, call in wrappers:
         full = file.names.qualified(call.func) or ""
         if full in _PARALLEL:
-            fits = file is place.file and statement(call) in place.wraps and _can_go(call)
+            # `model = DistributedDataParallel(model, ...)`, also with `.to(device)` behind it
+            one = len(call.args) == 1 and not isinstance(call.args[0], ast.Starred)
+            alone = one and isinstance(statement(call), ast.Assign)
+            fits = file is place.file and statement(call) in place.wraps and alone
         else:
             fits = many and full.startswith("torch.") and not any(call in ast.walk(item) for item in place.moved)
         if not fits:
@@ -76,12 +79,6 @@ def _not_left_out(apex: Apex, wrappers: list[tuple[File, ast.Call]]) -> Problem 
                 "remove the wrapper and `.module`, or leave --combine-ddp out",
             )  # fmt: skip
     return None
-
-
-def _can_go(call: ast.Call) -> bool:
-    """True for `model = DistributedDataParallel(model, ...)`, also with `.to(device)` behind it."""
-    one = len(call.args) == 1 and not isinstance(call.args[0], ast.Starred)
-    return one and isinstance(statement(call), ast.Assign)
 
 
 def _not_alike(apex: Apex, wrappers: list[tuple[File, ast.Call]], settings: Settings) -> Problem | None:
@@ -154,14 +151,9 @@ def _with_their_branches(gone: list[ast.stmt]) -> list[ast.stmt]:
     """The statements, and in place of those that are all that an `if` does the `if`."""
     while True:
         branches = (above for node in gone if isinstance(above := parent(node), ast.If))
-        whole = next((branch for branch in branches if _empty(branch, gone)), None)
+        emptied = (each for each in branches if not each.orelse and all(node in gone for node in each.body))
+        # an `elif` stays, as it keeps the program from what follows it
+        whole = next((each for each in emptied if each not in getattr(parent(each), "orelse", ())), None)
         if whole is None:
             return gone
         gone[:] = [node for node in gone if node not in whole.body] + [whole]
-
-
-def _empty(node: ast.If, gone: list[ast.stmt]) -> bool:
-    """True for an `if` all of whose statements go; an `elif` stays, as it keeps the program from what follows it."""
-    above = parent(node)
-    follows = isinstance(above, ast.If) and node in above.orelse
-    return not follows and not node.orelse and all(each in gone for each in node.body)

@@ -24,7 +24,7 @@ from transplt.fixers.amp.sigmoids import PARALLEL, SAME, Float32, sigmoids_of, w
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.values import uses
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import by_place, call_of, last_name
+from transplt.syntax.asks import begins, by_place, call_of, ends, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.trees.expressions import method_called
 
@@ -107,14 +107,11 @@ def _sigmoid_of_a_network(program: Program) -> str:
     for file in program.files:
         for call in by_place(file.scan.calls):
             last = last_name(call.func)
-            inside = any(isinstance(at, ast.ClassDef) and _is_network(at) for at in chain(call))
+            members = [item for at in chain(call) if isinstance(at, ast.ClassDef) for item in at.body]
+            inside = any(isinstance(item, FUNCTIONS) and item.name == "forward" for item in members)
             if last == "Sigmoid" or (inside and last in ("sigmoid", "sigmoid_")):
                 return f"{file.path}:{call.lineno}"
     return ""
-
-
-def _is_network(cls: ast.ClassDef) -> bool:
-    return any(isinstance(item, FUNCTIONS) and item.name == "forward" for item in cls.body)
 
 
 def _may_be_half(program: Program, file: File, node: ast.expr) -> bool:
@@ -169,15 +166,16 @@ def _run_last(file: File, target: ast.expr) -> bool:
         for node in file.scan.attributes.get(target.attr, ())
         if isinstance(node.ctx, ast.Load) and (getattr(node.value, "id", "") != "self" or cls in chain(node))
     ]
-    return bool(reads) and all((call := _run_of(file, node)) is not None and _leaves(file, call, 3) for node in reads)
-
-
-def _run_of(file: File, node: ast.expr) -> ast.Call | None:
-    """The call that runs a layer: `self.main(x)`, `torch.nn.parallel.data_parallel(self.main, x)`."""
-    above = parent(node)
-    if isinstance(above, ast.Call) and above.args[:1] == [node] and file.names.qualified(above.func) in PARALLEL:
-        return above
-    return call_of(node)
+    for node in reads:
+        above = parent(node)
+        by_function = isinstance(above, ast.Call) and above.args[:1] == [node]  # `data_parallel(self.main, x)`
+        if isinstance(above, ast.Call) and by_function and file.names.qualified(above.func) in PARALLEL:
+            run: ast.Call | None = above
+        else:
+            run = call_of(node)
+        if run is None or not _leaves(file, run, 3):
+            return False
+    return bool(reads)
 
 
 def _leaves(file: File, node: ast.expr, depth: int) -> bool:
@@ -204,12 +202,8 @@ def _leaves(file: File, node: ast.expr, depth: int) -> bool:
     if not isinstance(above, ast.Assign) or len(above.targets) != 1 or not isinstance(above.targets[0], ast.Name):
         return False
     reads = [at for at in file.scan.names.get(above.targets[0].id, ()) if enclosing_function(at) is function]
-    later = [at for at in reads if isinstance(at.ctx, ast.Load) and (at.lineno, at.col_offset) > _end(above)]
+    later = [at for at in reads if isinstance(at.ctx, ast.Load) and begins(at) > ends(above)]
     return depth > 0 and bool(later) and all(_leaves(file, at, depth - 1) for at in later)
-
-
-def _end(node: ast.stmt) -> tuple[int, int]:
-    return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
 def _a_part(file: File, forward: ast.AST) -> bool:

@@ -43,21 +43,18 @@ def _makes_float(file: File, call: ast.Call) -> bool:
             return False
         if isinstance(above, ast.Attribute):
             used = parent(above)
-            if above.attr in _RETYPES or (isinstance(used, ast.Call) and _typed(above.attr, used)):
+            texts = [ast.unparse(item) for item in arguments_of(used)] if isinstance(used, ast.Call) else []
+            # `.to(x)`, `.to(x.dtype)` and `.to(device, dtype)`, not `.to(device)`
+            typed = len(texts) > 1 or any("device" not in text and "cuda" not in text for text in texts)
+            if above.attr in _RETYPES or (isinstance(used, ast.Call) and above.attr == "type"):
+                return False
+            if above.attr == "to" and typed:
                 return False
             at = used
         elif isinstance(above, ast.Call) and last_name(above.func) == "Variable":
             at = above
         else:
             return True
-
-
-def _typed(name: str, call: ast.Call) -> bool:
-    """True for `.to(x)`, `.to(x.dtype)`, `.to(device, dtype)` and `.type(x.dtype)`, not for `.to(device)`."""
-    texts = [ast.unparse(item) for item in arguments_of(call)]
-    if name == "type":
-        return True
-    return name == "to" and (len(texts) > 1 or any("device" not in text and "cuda" not in text for text in texts))
 
 
 def _classes(program: Program, models: Iterable[Variable]) -> list[tuple[File, ast.ClassDef]]:

@@ -48,16 +48,17 @@ def _bases(program: Program, file: File, node: ast.expr, seen: set[int]) -> list
             slot = program.slot(file, at)
             if slot is None:
                 continue
-            given = [value for value in program.values.get(slot, ()) if value.file is file and _asks(value.node)]
+            asking = names_of(MODULE, "parameters")
+            given = [
+                value
+                for value in program.values.get(slot, ())
+                if value.file is file and any(getattr(at, "attr", "") in asking for at in ast.walk(value.node))
+            ]
             for value in (*given, *added(program, file, slot), *counted(program, file, slot)):
                 if enclosing_function(value.node) is enclosing_function(node):
                     for base in _bases(program, file, value.node, seen):
                         found.setdefault(text_of(file, base), base)
     return list(found.values())
-
-
-def _asks(node: ast.expr) -> bool:
-    return any(isinstance(at, ast.Attribute) and at.attr in names_of(MODULE, "parameters") for at in ast.walk(node))
 
 
 def _from_helper(

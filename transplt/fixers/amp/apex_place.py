@@ -301,7 +301,9 @@ def _check_once(making: _Making, after: ast.stmt) -> None:
         why = "the optimizer is created in a loop, but amp.initialize is called once"
         raise Refused(making.file, making.stores[0], why, _ONCE)
     function = making.function
-    sites = making.program.call_sites.get(_called(function), []) if function is not None else []
+    above = parent(function) if function is not None and function.name == "__init__" else None
+    callee = above if isinstance(above, ast.ClassDef) else function
+    sites = making.program.call_sites.get(callee, []) if callee is not None else []
     if len(sites) > 1 or any(loops_around(call) for _, call in sites):
         why = "the optimizer is created several times, but amp.initialize is called once"
         raise Refused(making.file, making.stores[0], why, _ONCE)
@@ -327,11 +329,6 @@ def _with_wrappers(place: Initialization, making: _Making, block: list[ast.stmt]
         else:
             raise Refused(file, item, "the model is wrapped before the optimizer is created", _UNWRAPPED)
     return replace(place, moved=(*moved,), deferred=(*deferred,), inside=place.inside | inside)
-
-
-def _called(function: Function) -> ast.AST:
-    above = parent(function)
-    return above if function.name == "__init__" and isinstance(above, ast.ClassDef) else function
 
 
 def _spread(program: Program, held: dict[Variable, Variable], origin: Variable) -> None:

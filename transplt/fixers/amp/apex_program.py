@@ -120,7 +120,11 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         check_lines(file, statement(call))
     for node in (place.after, *place.moved):
         check_lines(place.file, node)
-    _check_amp(program, [*passes, (place.file, place.after)])
+    written = [*passes, (place.file, place.after)]
+    for each in program.files:  # none reads an amp of its own, without an import, where something is written
+        scopes = [enclosing_function(node) or each.scan.tree for at, node in written if at is each]
+        if (read := unbound_for(each, scopes)) is not None:
+            raise Refused(each, read, *said_of(read))
     for at, freed in thawed_late(program):
         if not early(program, at, freed, place):
             why = "parameters are freed here while the program trains, and apex unscales those that it began with"
@@ -141,14 +145,6 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         apex.loose = f"{left_out[0].path}:{left_out[1].lineno} has a layer that some steps leave out"
     _clips(apex, passes, level)
     return apex
-
-
-def _check_amp(program: Program, written: list[tuple[File, ast.AST]]) -> None:
-    """No file reads an amp of its own, without an import, where something is written."""
-    for file in program.files:
-        scopes = [enclosing_function(node) or file.scan.tree for at, node in written if at is file]
-        if (read := unbound_for(file, scopes)) is not None:
-            raise Refused(file, read, *said_of(read))
 
 
 def _shared(program: Program, place: Initialization, optimizers: list[Variable]) -> ast.Call | None:

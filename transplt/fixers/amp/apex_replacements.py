@@ -74,7 +74,12 @@ def _optimizer(writer: Writer, call: ast.Call, name: str, done: list[ast.expr]) 
     starred = None in given or any(isinstance(item, ast.Starred) for item in call.args)
     mode = given.get("adam_w_mode")
     plain = isinstance(mode, ast.Constant) and mode.value is False
-    dropped = [keyword for keyword in given if keyword == "set_grad_none" or _neutral(keyword, given[keyword])]
+    neutral = [
+        keyword
+        for keyword, value in given.items()
+        if keyword in _NEUTRAL and isinstance(value, ast.Constant) and value.value is _NEUTRAL[keyword]
+    ]
+    dropped = [keyword for keyword in given if keyword == "set_grad_none" or keyword in neutral]
     if mode is not None and isinstance(mode, ast.Constant):
         dropped.append("adam_w_mode")
     others = sorted(str(keyword) for keyword in set(given) - _SHARED[name] - set(dropped))
@@ -91,10 +96,6 @@ def _optimizer(writer: Writer, call: ast.Call, name: str, done: list[ast.expr]) 
     transform = _renamed(writer.object("apex.optimizers", fused), tuple(str(item) for item in dropped), decay)
     writer.rewrite(call, CODE, f"apex.optimizers.{name} becomes {fused} of Ascend apex", transform)
     done.append(call.func)
-
-
-def _neutral(name: str | None, value: ast.expr) -> bool:
-    return name in _NEUTRAL and isinstance(value, ast.Constant) and value.value is _NEUTRAL[name]
 
 
 def _renamed(name: str, dropped: tuple[str, ...], decay: bool) -> New:

@@ -89,7 +89,8 @@ def movable(program: Program, file: File, block: list[ast.stmt], index: int, las
     """True for `model = DistributedDataParallel(model, ...)`, also under an `if`, on lines of its own, when all that
     follows up to the optimizer asks the model for its parameters only."""
     item = block[index]
-    if b"cuda" in _bytes(file, item):
+    start, end = file.source.extent(item)
+    if b"cuda" in file.source.utf8[start:end]:
         return False  # other codemods have something to say there
     slots = {_wrapped_by(program, file, inner) for inner in _leaves(item)}
     if len(slots) != 1 or None in slots:
@@ -158,8 +159,3 @@ def _wrapped_by(program: Program, file: File, item: ast.stmt) -> Variable | None
         return None
     slot = program.slot(file, item.targets[0])
     return slot if slot is not None and program.slot(file, call.args[0]) == slot else None
-
-
-def _bytes(file: File, node: ast.stmt) -> bytes:
-    start, end = file.source.extent(node)
-    return file.source.utf8[start:end]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from transplt.edits.parting import indent_unit
 from transplt.edits.writer import Writer
-from transplt.program.checkpoints import Holder, Loaded, Saved, free_key, states_loaded, states_saved
+from transplt.program.checkpoints import Holder, Loaded, free_key, states_loaded, states_saved
 from transplt.program.program import File, Program, text_of
 from transplt.syntax.scan import statement
 from transplt.trees.calls import followed_by
@@ -55,7 +55,8 @@ def write_states(
     for item in saved:
         at = spelled(item.call)
         keys = keys_of(program, file, state, at)
-        if at.why or item.holder is None or not _has_room(writer, item):
+        no_room = isinstance(item.holder, ast.Subscript) and not writer.fits(statement(item.call))
+        if at.why or item.holder is None or no_room:
             why = at.why or f"the optimizer's state is saved here without {state.what}"
             rows = ", ".join(f'"{key}": {name}.state_dict()' for key, name in keys.items())
             writer.left(item.call, why, f"save {rows} beside it{at.help}", state.left)
@@ -84,10 +85,6 @@ def keys_of(program: Program, file: File, state: State, at: Spelling) -> dict[st
         key = name.rpartition(".")[2]
         found[free_key(program.project, file, (key, f"{key}_state"))] = name
     return found
-
-
-def _has_room(writer: Writer, item: Saved) -> bool:
-    return not isinstance(item.holder, ast.Subscript) or writer.fits(statement(item.call))
 
 
 def _save(

@@ -42,7 +42,7 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> l
     for call in by_place(file.scan.calls):
         if id(call) in inside or id(call) in taken or not without_gradients(call):
             continue
-        if not (runs_network(program, file, call, known) and _is_network(call, known)):
+        if not (runs_network(program, file, call, known) and variable(call.func) in known):
             continue
         stmt = statement(call)
         if not isinstance(stmt, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)):
@@ -51,17 +51,17 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> l
         taken |= {id(at) for item in region for at in ast.walk(item)}
         if not all(writer.fits(item) for item in (region[0], region[-1])):
             continue
-        if spelling.enabled(stmt) is None or _is_unsafe(unit, region) or not _harmless(unit, call, region):
+        run = (each for item in region for each in in_functions(unit.program, unit.file, item))
+        if (
+            spelling.enabled(stmt) is None
+            or any(is_float_only(unit.program, *each) for each in run)
+            or not _harmless(unit, call, region)
+        ):
             continue
         message = "evaluation under autocast, as in training"
         writer.wrap(region, spelling.autocast(stmt), "NPU740", message)
         written.append(region)
     return written
-
-
-def _is_network(call: ast.Call, known: set[str]) -> bool:
-    """True for `model(x)` and `model.encode(x)`, not for a loss or a helper."""
-    return variable(call.func) in known
 
 
 def _region(stmt: ast.stmt) -> list[ast.stmt]:
@@ -73,27 +73,13 @@ def _region(stmt: ast.stmt) -> list[ast.stmt]:
         item = block[index]
         if not isinstance(item, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If)):
             break
-        if reads(item) & given and _has_loss(item):
+        called = (last_name(at.func) for at in own_nodes(item) if isinstance(at, ast.Call))
+        if reads(item) & given and any(re.search(r"loss|crit|entropy|mse", name, re.I) for name in called):
             last = index
             given |= writes(item)
         elif not reads(item) & given or not isinstance(item, ast.Assign):
             break
     return block[first : last + 1]
-
-
-def _has_loss(node: ast.AST) -> bool:
-    for at in own_nodes(node):
-        if isinstance(at, ast.Call) and re.search(r"loss|crit|entropy|mse", last_name(at.func), re.I):
-            return True
-    return False
-
-
-def _is_unsafe(unit: Unit, region: list[ast.stmt]) -> bool:
-    return any(
-        is_float_only(unit.program, file, call)
-        for item in region
-        for file, call in in_functions(unit.program, unit.file, item)
-    )
 
 
 def _harmless(unit: Unit, call: ast.Call, region: list[ast.stmt]) -> bool:

@@ -12,7 +12,7 @@ from transplt.fixers.amp.apex_program import Apex
 from transplt.fixers.amp.apex_together import read_program
 from transplt.fixers.amp.flag import OPTION, Flag, find_flag, level_is_an_option, value_at
 from transplt.fixers.amp.recognise import already
-from transplt.fixers.amp.shape import Unit, units_of
+from transplt.fixers.amp.shape import units_of
 from transplt.fixers.amp.sigmoids import unsafe_under_autocast
 from transplt.fixers.amp.theme import wanted, writer_for
 from transplt.program.program import Program
@@ -58,15 +58,11 @@ def _follows(program: Program, flag: Flag, settings: Settings) -> bool:
             refused = any(scales or not problem.scaling for problem in unit.problems)
             if refused or unsafe_under_autocast(unit) is not None:
                 continue
-            if all(value_at(program, flag, file, node) for node in _flagged(unit, settings)):
+            beside = [region[0] for region in unit.regions] or [statement(unit.first)]
+            beside += unit.making if settings.amp_dtype == "float16" else ()
+            if all(value_at(program, flag, file, node) for node in beside):
                 return True
     return False
-
-
-def _flagged(unit: Unit, settings: Settings) -> list[ast.stmt]:
-    """The statements beside which the code of a unit reads the flag."""
-    found = [region[0] for region in unit.regions] or [statement(unit.first)]
-    return [*found, *(unit.making if settings.amp_dtype == "float16" else ())]
 
 
 def _lines(flag: Flag, settings: Settings, apex: Apex | None) -> list[str]:

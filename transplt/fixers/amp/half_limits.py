@@ -97,11 +97,6 @@ def _fit(writer: Writer) -> None:
         )
 
 
-def _is_float(node: ast.expr) -> bool:
-    inner = node.operand if isinstance(node, ast.UnaryOp) else node
-    return isinstance(inner, ast.Constant) and isinstance(inner.value, float)
-
-
 def _literal(work: Work, node: ast.expr | None) -> tuple[ast.expr | None, bool]:
     """The number of `-1e9`, of `float(-1e9)` and of a variable with one value, and whether it is a float."""
     if isinstance(node, ast.Name):
@@ -110,7 +105,8 @@ def _literal(work: Work, node: ast.expr | None) -> tuple[ast.expr | None, bool]:
         node = stored.value if isinstance(stored, (ast.Assign, ast.AnnAssign)) else None
     if isinstance(node, ast.Call) and last_name(node.func) == "float" and len(node.args) == 1:
         return node.args[0], True
-    return node, node is not None and _is_float(node)
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    return node, isinstance(inner, ast.Constant) and isinstance(inner.value, float)
 
 
 def _number(node: ast.expr | None) -> float | None:

@@ -37,7 +37,9 @@ def unsound(path: str, data: bytes, unbound: Collection[str] = ()) -> str:
     except UnreadableSource:
         return ""
     for text, scaler in sorted(_scalers(file).items()):
-        why = _unpaired(text, scaler) or _unbound(file, text, scaler) or _twice(text, scaler)
+        missing = [name for name in ("scale", "step", "update") if name not in dict(scaler.calls)]
+        unpaired = f"{text} is made and has no {missing[0]}()" if missing else ""
+        why = unpaired or _unbound(file, text, scaler) or _twice(text, scaler)
         if why:
             return why
     return _amp(file, unbound)
@@ -57,12 +59,6 @@ def _scalers(file: File) -> dict[str, _Scaler]:
     return found
 
 
-def _unpaired(text: str, scaler: _Scaler) -> str:
-    names = {name for name, _ in scaler.calls}
-    missing = [name for name in ("scale", "step", "update") if name not in names]
-    return f"{text} is made and has no {missing[0]}()" if missing else ""
-
-
 def _unbound(file: File, text: str, scaler: _Scaler) -> str:
     """A place that a scaler may be used at before it is made; attributes are those of the same object."""
     if not text.isidentifier():
@@ -73,7 +69,7 @@ def _unbound(file: File, text: str, scaler: _Scaler) -> str:
             continue
         local = [made for made in scaler.made if enclosing_function(made) is function]
         if local:
-            if not any(_comes_before(made, call) for made in local):
+            if not any(begins(made) < begins(call) and lifted(call, block_of(made)) is not None for made in local):
                 return f"line {call.lineno}: {text} may not be made yet"
             continue
         holders = [None, *(at for at in chain(call) if isinstance(at, FUNCTIONS))]
@@ -83,11 +79,6 @@ def _unbound(file: File, text: str, scaler: _Scaler) -> str:
         if all(_reached_before(file, made, function) for made in outer):
             return f"line {call.lineno}: {text} may not be made yet where {getattr(function, 'name', '')} is called"
     return ""
-
-
-def _comes_before(made: ast.stmt, use: ast.AST) -> bool:
-    """True when every way to a use leads by the statement that makes what is used."""
-    return begins(made) < begins(use) and lifted(use, block_of(made)) is not None
 
 
 def _reached_before(file: File, made: ast.stmt, function: ast.AST | None) -> bool:

@@ -100,15 +100,11 @@ def _made_below(program: Program, file: File, cls: ast.ClassDef, attributes: set
         other = file if path == file.path else project.files.read(path, data)
         for at in other.scan.classes if other is not None else ():
             if at is not cls and at.bases and any(
-                store.attr in attributes and variable(store) == f"self.{store.attr}" and _inside(store, at)
+                store.attr in attributes and variable(store) == f"self.{store.attr}" and at in chain(store)
                 for store in (other.scan.stores if other is not None else ())
             ):  # fmt: skip
                 return True
     return False
-
-
-def _inside(node: ast.AST, cls: ast.ClassDef) -> bool:
-    return any(above is cls for above in chain(node))
 
 
 def _beside(
@@ -166,7 +162,10 @@ def _in_time(file: File, made: list[list[ast.stmt]], uses: Sequence[ast.AST]) ->
     here = [use for use in uses if enclosing_function(use) is function]
     block = block_of(stores[0])
     needed = [*here, *(min(every, key=begins) for every in made)]
-    while (apart := any(lifted(node, block) is None for node in needed)) or (not here and _is_branch(block)):
+    branches = (ast.If, ast.Try, ast.With, ast.AsyncWith, ast.ExceptHandler, ast.match_case)
+    while (apart := any(lifted(node, block) is None for node in needed)) or (
+        not here and isinstance(parent(block[0]), branches)
+    ):
         above = parent(block[0])
         while not isinstance(above, (ast.stmt, ast.Module)):
             above = parent(above)  # an except clause, a case
@@ -185,10 +184,6 @@ def _in_time(file: File, made: list[list[ast.stmt]], uses: Sequence[ast.AST]) ->
             break
         last = place
     return block[last] if last is not None else None
-
-
-def _is_branch(block: list[ast.stmt]) -> bool:
-    return isinstance(parent(block[0]), (ast.If, ast.Try, ast.With, ast.AsyncWith, ast.ExceptHandler, ast.match_case))
 
 
 def _may_train(file: File, statements: list[ast.stmt], elsewhere: bool) -> bool:

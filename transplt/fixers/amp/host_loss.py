@@ -29,18 +29,16 @@ def moved_to_host(
         contributes = bool(writes(item) & needed) or any(id(at) in {id(x) for x in losses} for at in ast.walk(item))
         if contributes and reads(item) & outputs:
             for call in own_nodes(item):
-                if isinstance(call, ast.Call) and _to_host(program, file, call) and _is_output(call, outputs):
+                if not isinstance(call, ast.Call) or not _to_host(program, file, call):
+                    continue
+                assert isinstance(call.func, ast.Attribute)
+                cuts = names_of(TENSOR, "cuts")
+                cut = any(getattr(at, "attr", "") in cuts for at in ast.walk(call.func.value))
+                if not cut and reads(call.func.value) & outputs:
                     return call
         if is_compute(program, file, item, known) or reads(item) & outputs:
             outputs |= writes(item)
     return None
-
-
-def _is_output(call: ast.Call, outputs: set[str]) -> bool:
-    assert isinstance(call.func, ast.Attribute)
-    inner = list(ast.walk(call.func.value))
-    cut = any(isinstance(at, ast.Attribute) and at.attr in names_of(TENSOR, "cuts") for at in inner)
-    return not cut and bool(reads(call.func.value) & outputs)
 
 
 def _to_host(program: Program, file: File, call: ast.Call) -> bool:

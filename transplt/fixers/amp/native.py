@@ -153,11 +153,13 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
     if crowded is not None:
         do = "put each statement on its own line and run transplt again"
         found.append(Problem(crowded, "the statements of this line cannot be split", do))
-    hidden = next((call for file, call in _fused(spelling, unit) if not _is_plainly_fused(unit, file, call)), None)
-    if hidden is not None:
-        why = f"{last_name(hidden.func)} may be fused, and its fused step on an NPU does not go with a scaler"
-        found.append(Problem(unit.first, why, "write fused=False there and run transplt again"))
-    blind = next((item for item in _flagged(spelling, unit) if spelling.enabled(item) is None), None)
+    for file, call in _fused(spelling, unit):
+        if file is not unit.file or not isinstance(keyword_of(call, "fused"), ast.Constant):
+            why = f"{last_name(call.func)} may be fused, and its fused step on an NPU does not go with a scaler"
+            found.append(Problem(unit.first, why, "write fused=False there and run transplt again"))
+            break
+    flagged = [*(region[0] for region in unit.regions), *(unit.making if spelling.scales else ())]
+    blind = next((item for item in flagged if spelling.enabled(item) is None), None)
     if blind is not None:
         do = "pass the options to this code, or do not use --amp-flag"
         found.append(Problem(blind, "the command line flag is not available here", do))
@@ -174,16 +176,6 @@ def _fused(spelling: Spelling, unit: Unit) -> list[tuple[File, ast.Call]]:
     calls = optimizer_calls(unit.program)
     asked = [(file, call, kind) for file, call, kind in calls if asks_for_fused(file, call)]
     return [(file, call) for file, call, kind in asked if kind in wrong or not spelling.scaler_of_torch]
-
-
-def _is_plainly_fused(unit: Unit, file: File, call: ast.Call) -> bool:
-    """True for a fused optimizer that can be written as another one: by a keyword, in the file of the unit."""
-    return file is unit.file and isinstance(keyword_of(call, "fused"), ast.Constant)
-
-
-def _flagged(spelling: Spelling, unit: Unit) -> list[ast.stmt]:
-    """The statements beside which the flag is written."""
-    return [*(region[0] for region in unit.regions), *(unit.making if spelling.scales else ())]
 
 
 def _unit(writer: Writer, spelling: Spelling, unit: Unit, made: list[tuple[Part, str]], names: Names) -> None:

@@ -61,7 +61,9 @@ def visible(program: Program, file: File, node: ast.AST) -> list[str]:
             slot = (file.path, scope_key(scope), name)
             if _holds(program, slot, set()) and _set_before(scope.bindings[name], node):
                 found.append(name)
-        owner = _object_of(program, file, function)
+        arguments, above = [*function.args.posonlyargs, *function.args.args], parent(function)
+        method = isinstance(above, ast.ClassDef) and arguments and not is_static(function)
+        owner = (arguments[0].arg, program.root_class(class_name(file, above))) if method else None
         if owner is not None:
             name, cls = owner
             held = [slot for slot in program.values if slot[:2] == ("self", cls) and _holds(program, slot, set())]
@@ -106,14 +108,6 @@ def _global_is_there(program: Program, file: File, function: Function, name: str
     )
 
 
-def _object_of(program: Program, file: File, function: Function) -> tuple[str, str] | None:
-    """The name of the object in a method, and its class."""
-    arguments = [*function.args.posonlyargs, *function.args.args]
-    if not isinstance(parent(function), ast.ClassDef) or not arguments or is_static(function):
-        return None
-    return arguments[0].arg, program.root_class(class_name(file, parent(function)))
-
-
 def _early(program: Program, slot: Variable, node: ast.AST) -> bool:
     """True when an attribute is set in `__init__`; in it, above the node."""
     function = enclosing_function(node)
@@ -134,8 +128,12 @@ def _holds(program: Program, slot: Variable, seen: set[Variable]) -> bool:
         return False
     values = program.values.get(slot, [])
     function = parameter_of(program, slot)
-    if function is not None and not _always_given(program, function, slot[2]):
-        return False
+    if function is not None:  # all calls of the function have to give the parameter, and there has to be one
+        callee: ast.AST = parent(function) if function.name == "__init__" else function
+        sites = program.call_sites.get(callee, [])
+        given = [any(slot[2] == got for got, _ in program.arguments(call, callee)) for _, call in sites]
+        if not all(given) or not (given or _spawned(program, function, slot[2])):
+            return False
     spawned = _spawned(program, function, slot[2]) if function is not None else []
     every = [*values, *spawned]
     return bool(every) and all(_options(program, item, seen | {slot}) for item in every)
@@ -166,14 +164,6 @@ def _returned(program: Program, value: Value, seen: set[Variable]) -> bool:
             program, Value(value.file, value.node.elts[value.index]), seen
         )
     return _options(program, value, seen)
-
-
-def _always_given(program: Program, function: Function, name: str) -> bool:
-    """True when all calls of a function give the parameter, and there is one."""
-    callee: ast.AST = parent(function) if function.name == "__init__" else function
-    sites = program.call_sites.get(callee, [])
-    given = [any(name == got for got, _ in program.arguments(call, callee)) for _, call in sites]
-    return all(given) and bool(given or _spawned(program, function, name))
 
 
 def _spawned(program: Program, function: Function, name: str) -> list[Value]:

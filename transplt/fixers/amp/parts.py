@@ -80,7 +80,10 @@ def parts_of(
     ]  # fmt: skip
     parts.sort(key=lambda part: begins(part.first))
     for part in parts:
-        part.mark = _mark(part)
+        # `g` of `optimizer_G` and of `self.g_opt`: what sets an optimizer apart from others; `0` for a plain one
+        texts = sorted(part.texts)
+        rest = _OPTIMIZER.sub("", texts[0].rpartition(".")[2]).strip("_").lower() if len(texts) == 1 else ""
+        part.mark = rest if rest.isidentifier() and rest.isascii() else "0"
     if len({part.mark for part in parts}) < len(parts):
         for index, part in enumerate(parts, 1):
             part.mark = str(index)
@@ -174,10 +177,3 @@ def _zeroed(program: Program, file: File, text: str, steps: list[OptimizerStep])
             # `self.reset_grad()`, which sets all of them to zero
             found += [statement(call) for at, call in program.call_sites.get(function, ()) if at is file]
     return found
-
-
-def _mark(part: Part) -> str:
-    """`g` of `optimizer_G` and of `self.g_opt`: what sets an optimizer apart from others; `0` for a plain one."""
-    texts = sorted(part.texts)
-    rest = _OPTIMIZER.sub("", texts[0].rpartition(".")[2]).strip("_").lower() if len(texts) == 1 else ""
-    return rest if rest.isidentifier() and rest.isascii() else "0"

@@ -74,16 +74,12 @@ def networks(file: File) -> set[str]:
     for name in sorted(names_of(MODULE, "module_only")):
         for node in file.scan.attributes.get(name, ()):
             call = call_of(node)
-            if call is None or any(map(_is_variable, call.args)):
+            if call is None or not all(isinstance(given, ast.Constant) for given in call.args):
                 continue
             imported = file.names.qualified(node.value) is not None
             if (base := variable(node.value)) not in ("", "self") and not (imported and name in ("train", "eval")):
                 found.add(base)
     return found
-
-
-def _is_variable(node: ast.expr) -> bool:
-    return not isinstance(node, ast.Constant)
 
 
 def runs_network(program: Program, file: File, call: ast.Call, known: set[str], depth: int = 0) -> bool:
@@ -114,7 +110,11 @@ def runs_network(program: Program, file: File, call: ast.Call, known: set[str], 
             return False
         if isinstance(func.value, ast.Name) and func.value.id == "self":
             return last not in _HOUSEKEEPING
-        return last not in _HOUSEKEEPING and (variable(func.value) in known or _of_a_network(program, last))
+        # what a method of a class with a `forward` is called on cannot be followed
+        networks_ = (cls for cls in program.classes if f"{cls}.forward" in program.functions)
+        return last not in _HOUSEKEEPING and (
+            variable(func.value) in known or any(f"{cls}.{last}" in program.functions for cls in networks_)
+        )
     return isinstance(func, ast.Subscript) and variable(func) != ""
 
 
@@ -131,13 +131,6 @@ def _is_tensor_type(program: Program, file: File, func: ast.expr) -> bool:
         else:
             return False
     return found
-
-
-def _of_a_network(program: Program, name: str) -> bool:
-    """True for a method of a class of the program that has a `forward`: what it is called on cannot be followed."""
-    return any(
-        f"{cls}.{name}" in program.functions and f"{cls}.forward" in program.functions for cls in program.classes
-    )
 
 
 def _body_runs(program: Program, function: ast.AST, depth: int) -> bool:

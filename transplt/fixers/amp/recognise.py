@@ -78,10 +78,14 @@ def found_in(seen: Scan, names: Names) -> Precision | None:
     for call in seen.calls:
         full = names.qualified(call.func)
         brought = _of(seen.path, call, full)
-        if brought and not _float32(call) and not (full == "torch.set_default_dtype" and not _low(call)):
+        low = any(f"torch.{getattr(item, 'attr', '')}" in _LOW for item in call.args)
+        if brought and not _float32(call) and (full != "torch.set_default_dtype" or low):
             found += brought
-        elif isinstance(call.func, ast.Attribute) and (_is_half(call) or _to_half(call, names)):
-            found.append(Precision(seen.path, call, f"`.{call.func.attr}()`", "the casts in the code"))
+        elif isinstance(call.func, ast.Attribute):
+            given, method = arguments_of(call), call.func.attr
+            to_half = method == "to" and any(names.qualified(item) in _LOW for item in given)
+            if to_half or (method in ("half", "bfloat16") and not given):
+                found.append(Precision(seen.path, call, f"`.{method}()`", "the casts in the code"))
     for node in seen.classes:
         for base in (*node.bases, *node.decorator_list):
             found += _of(seen.path, base, names.qualified(base))
@@ -109,18 +113,3 @@ def _float32(call: ast.Call) -> bool:
         keyword.arg == "enabled" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
         for keyword in call.keywords
     )
-
-
-def _low(call: ast.Call) -> bool:
-    return any(isinstance(item, ast.Attribute) and f"torch.{item.attr}" in _LOW for item in call.args)
-
-
-def _is_half(call: ast.Call) -> bool:
-    assert isinstance(call.func, ast.Attribute)
-    return call.func.attr in ("half", "bfloat16") and not call.args and not call.keywords
-
-
-def _to_half(call: ast.Call, names: Names) -> bool:
-    assert isinstance(call.func, ast.Attribute)
-    given = arguments_of(call)
-    return call.func.attr == "to" and any(names.qualified(item) in _LOW for item in given)

@@ -265,17 +265,15 @@ def _check_backward(unit: Unit, call: ast.Call) -> None:
         )  # fmt: skip
     elif not isinstance(parent(call), ast.Expr):
         _problem(unit, call, "the backward pass is not a separate statement", "write it as `loss.backward()`")
-    elif isinstance(call.func.value, ast.Name) and call.args and _is_engine(unit, call):
+    elif (
+        isinstance(call.func.value, ast.Name)
+        and isinstance(first := next(iter(call.args), None), (ast.Name, ast.Attribute))
+        and "loss" in text_of(unit.file, first).lower()
+    ):
         _problem(
             unit, call, f"{text_of(unit.file, call.func.value)} runs the backward pass for the script",
             "set its precision where it is configured",
         )  # fmt: skip
-
-
-def _is_engine(unit: Unit, call: ast.Call) -> bool:
-    """`engine.backward(loss)`: an object that gets the loss."""
-    first = call.args[0]
-    return isinstance(first, (ast.Name, ast.Attribute)) and "loss" in text_of(unit.file, first).lower()
 
 
 def _check_steps(unit: Unit) -> None:

@@ -49,16 +49,7 @@ class Spelling:
 
 def spelling_of(torch: str, settings: Settings, program: Program, file: File) -> Spelling:
     """The spelling for one file; with --amp-flag it follows the script's flag."""
-    enabled: Callable[[ast.AST], str | None] = _always
-    if settings.amp_flag:
-        enabled = _flag_of(program, file)
-    return Spelling(torch, settings, enabled)
-
-
-def _always(node: ast.AST) -> str | None:
-    return ""
-
-
-def _flag_of(program: Program, file: File) -> Callable[[ast.AST], str | None]:
+    if not settings.amp_flag:
+        return Spelling(torch, settings, lambda node: "")
     found = follow(program.project, file)
-    return lambda node: found(node)[0]
+    return Spelling(torch, settings, lambda node: found(node)[0])
