@@ -13,7 +13,7 @@ from transplt.diagnose.stacks import Frame, Project, own_frame
 from transplt.diagnose.types_taken import types_told
 from transplt.render.cell import labelled, many, shortened, visible
 from transplt.rules.error_numbers import readings
-from transplt.rules.errors import LATE, KnownError
+from transplt.rules.errors import LATE
 from transplt.rules.pages import load
 from transplt.rules.silent_errors import CODE, SilentError, errors_named_in
 
@@ -86,26 +86,20 @@ def _failure(number: int, failure: Failure, project: Project | None, collected: 
         yield f"{number}. {error.title}  [{error.code or error.name}]{after}"
     yield from labelled("where", _where(failure))
     yield from labelled("says", shortened(head.text, _MOST_TEXT))
-    for index, text in enumerate(failure.first.said()):
-        yield from labelled("detail" if index == 0 else "", f"- {shortened(text, _MOST_TEXT)}")
+    yield from labelled("detail", *(f"- {shortened(text, _MOST_TEXT)}" for text in failure.first.said()))
     if error is None:
-        for text in head.around:
-            yield " " * _MARGIN + "| " + visible(text)
-    for index, text in enumerate(_numbers(failure)):
-        yield from labelled("numbers" if index == 0 else "", text)
+        yield from (" " * _MARGIN + "| " + visible(text) for text in head.around)
+    yield from labelled("numbers", *_numbers(failure))
     if error is not None:
         yield from labelled("means", error.means)
     yield from labelled("cause" if error or remedy.read else "by form", remedy.cause)
     for clue in remedy.clues:
         yield from labelled("by", f"{visible(clue.source)}:{clue.number}: {shortened(clue.text, _MOST_TEXT)}")
-    for index, step in enumerate(remedy.do):
-        yield from labelled("do" if index == 0 else "", f"- {step}")
-    for index, text in enumerate(_packages(failure)):
-        yield from labelled("package" if index == 0 else "", shortened(text, _MOST_TEXT))
+    yield from labelled("do", *(f"- {step}" for step in remedy.do))
+    yield from labelled("package", *(shortened(text, _MOST_TEXT) for text in _packages(failure)))
     if failure.operators:
         yield from labelled("operator", ", ".join(map(visible, failure.operators)))
-    for index, text in enumerate(types_told(failure)):
-        yield from labelled("types" if index == 0 else "", text)
+    yield from labelled("types", *types_told(failure))
     frame = own_frame(failure.first.frames, project)
     if frame is not None:
         yield from labelled("source", _shown_frame(frame))
@@ -113,11 +107,9 @@ def _failure(number: int, failure: Failure, project: Project | None, collected: 
         yield from labelled("inside", _shown_frame(failure.first.frames[-1]))
     if error is not None and error.asynchronous:
         yield from labelled("stack", LATE if collected.torch else LATE.split(" Run again")[0])
-    if error is not None and error.predicted_by:
-        for index, code in enumerate(error.predicted_by):
-            yield from labelled("foretold" if index == 0 else "", f"{code}: {load(code).title}")
-    for index, row in enumerate(_silent(failure)):
-        yield from labelled("silent" if index == 0 else "", f"{row.text()}; {row.do} ({CODE}, {row.source})")
+    if error is not None:
+        yield from labelled("foretold", *(f"{code}: {load(code).title}" for code in error.predicted_by))
+    yield from labelled("silent", *(f"{row.text()}; {row.do} ({CODE}, {row.source})" for row in _silent(failure)))
     if failure.beside:
         beside = ", ".join(each.code or each.name for each in failure.beside.values())
         yield from labelled("with it", f"{beside} (see transplt explain)")
@@ -175,8 +167,7 @@ def _told_remarks(collected: Collected) -> Iterator[str]:
         yield from labelled("says", shortened(each.first.text, _MOST_TEXT))
         yield from labelled("means", each.error.means)
         yield from labelled("cause", each.error.cause)
-        for index, step in enumerate(each.error.do):
-            yield from labelled("do" if index == 0 else "", f"- {step}")
+        yield from labelled("do", *(f"- {step}" for step in each.error.do))
     if len(found) > _MOST_TOLD:
         yield from ("", f"And {many(len(found) - _MOST_TOLD, 'more remark')}: --format json has all.")
     for line in collected.last_lines[:_MOST_TOLD]:
@@ -233,13 +224,11 @@ def _failure_table(failure: Failure, project: Project | None, collected: Collect
             {"operators": [*row.operators], "what": row.text(), "do": row.do, "source": row.source}
             for row in _silent(failure)
         ],
-        "with_it": [_name_and_title(each) for each in failure.beside.values()],
+        "with_it": [
+            {"name": each.name, "code": each.code, "title": each.title} for each in failure.beside.values()
+        ],
         "source": error.source if error else "",
     }  # fmt: skip
-
-
-def _name_and_title(error: KnownError) -> dict[str, str]:
-    return {"name": error.name, "code": error.code, "title": error.title}
 
 
 def _place(line: Line) -> dict[str, Any]:

@@ -44,11 +44,10 @@ def shortened(text: str, most: int) -> str:
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
-def labelled(label: str, text: str) -> list[str]:
-    """A row of a report for a terminal: the label, and the text beside it, wrapped."""
-    margin = " " * _MARGIN
-    wrapped = textwrap.wrap(text, _WIDTH - _MARGIN, break_on_hyphens=False) or [""]
-    return [f"   {label:<{_MARGIN - 3}}{wrapped[0]}", *(margin + line for line in wrapped[1:])]
+def labelled(label: str, *texts: str) -> list[str]:
+    """Rows of a report for a terminal: the label, and the texts beside it, wrapped; nothing where there are none."""
+    lines = [line for text in texts for line in textwrap.wrap(text, _WIDTH - _MARGIN, break_on_hyphens=False) or [""]]
+    return [f"   {'' if place else label:<{_MARGIN - 3}}{line}" for place, line in enumerate(lines)]
 
 
 def figure(value: float, digits: int = 6) -> str:

@@ -84,7 +84,7 @@ def loss_plot(
     return Plot(
         "Loss", "loss", f"{_course(names[0], columns[0])}; {_course(names[1], columns[1])}",
         _x_ticks(len(curve), places),
-        [Tick(_rounded(y(value)), figure(value)) for value in ticks], lines, [note for note in notes if note],
+        [Tick(round(y(value), 1), figure(value)) for value in ticks], lines, [note for note in notes if note],
     )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def distance_plot(
 
     every = math.ceil((high - low) / _TICKS) if drawn else 1
     powers = range(low, high + 1, every) if drawn else ()
-    ticks = [Tick(BOTTOM, "0"), *(Tick(_rounded(y(10.0**power)), figure(10.0**power)) for power in powers)]
+    ticks = [Tick(BOTTOM, "0"), *(Tick(round(y(10.0**power), 1), figure(10.0**power)) for power in powers)]
     if drawn:
         at = column.index(max(drawn))
         sentence = f"at most {figure(max(drawn), 2)}{of.share}, at step {places[at] if places else at + 1}"
@@ -123,14 +123,10 @@ def distance_plot(
     )  # fmt: skip
 
 
-def _rounded(value: float) -> float:
-    return round(value, 1)
-
-
 def _x(step: int, steps: int) -> float:
     """Where a step (from 1) stands; a single one in the middle."""
     share = (step - 1) / (steps - 1) if steps > 1 else 0.5
-    return _rounded(LEFT + share * (RIGHT - LEFT))
+    return round(LEFT + share * (RIGHT - LEFT), 1)
 
 
 def _x_ticks(steps: int, places: Sequence[str] | None = None) -> list[Tick]:
@@ -166,7 +162,7 @@ def _line(name: str, kind: str, column: Sequence[float | None], y: Callable[[flo
         if value is None or not math.isfinite(value):
             stretches.append([])
         else:
-            stretches[-1].append((_x(place + 1, len(column)), _rounded(y(value))))
+            stretches[-1].append((_x(place + 1, len(column)), round(y(value), 1)))
     points = [point for stretch in stretches for point in stretch]
     every = max(len(points) // _MARKS, 1)
     # Marks of two lines that lie on one another take turns.

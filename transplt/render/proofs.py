@@ -33,15 +33,11 @@ def proofs(manifest: dict[str, Any], seen: Iterable[Seen]) -> list[tuple[int, st
         named = [number for number in here if _names(actions[number].get("apis"), each.text)]
         for number in named or here:
             proven.setdefault(number, []).append(str(each))
-    return [
-        (_number(actions[place], place + 1), str(actions[place].get("title", "")), lines)
-        for place, lines in sorted(proven.items())
-    ]
-
-
-def _number(action: dict[str, Any], place: int) -> int:
-    given = action.get("number")
-    return given if isinstance(given, int) else place
+    found = []
+    for place, lines in sorted(proven.items()):
+        own = actions[place].get("number")
+        found.append((own if isinstance(own, int) else place + 1, str(actions[place].get("title", "")), lines))
+    return found
 
 
 def _names(apis: Any, text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from transplt.diagnose.profiles.findings import Found, findings_of, findings_of_logs
@@ -124,11 +124,11 @@ def _finding(number: int, found: Found, project: Project | None) -> Iterator[str
     yield f"{number}. {remedy.title}  [{remedy.name}]"
     if costs(found):
         yield from labelled("costs", costs(found))
-    yield from _rows("seen", map(_cut, found.seen))
+    yield from labelled("seen", *map(_cut, found.seen))
     yield from labelled("means", remedy.means)
-    yield from _rows("do", (f"- {step}" for step in remedy.do))
-    yield from _rows("lines", (_cut(line_text(each, project)) for each in found.lines))
-    yield from _rows("foretold", (f"{code}: {load(code).title}" for code in remedy.codes))
+    yield from labelled("do", *(f"- {step}" for step in remedy.do))
+    yield from labelled("lines", *(_cut(line_text(each, project)) for each in found.lines))
+    yield from labelled("foretold", *(f"{code}: {load(code).title}" for code in remedy.codes))
 
 
 def costs(found: Found) -> str:
@@ -230,11 +230,6 @@ def _logs_table(logs: OpInfo) -> dict[str, Any]:
         "conversions": dict(logs.conversions.most_common()),
         "findings": [_finding_table(each) for each in findings_of_logs(logs)],
     }  # fmt: skip
-
-
-def _rows(label: str, texts: Iterable[str]) -> Iterator[str]:
-    for index, text in enumerate(texts):
-        yield from labelled("" if index else label, text)
 
 
 def _share(us: float, whole: float) -> str:
