@@ -37,14 +37,21 @@ SOURCE_IT = (
 def checks_of(host: Host) -> list[Check]:
     """All that was looked at, in the order of an installation."""
     found = [_python(host), _torch(host), _torch_npu(host), _cann(host)]
-    found += [_kernels(host)] if host.kernels else []
+    if host.kernels:  # they may count their versions in another way than the toolkit, so the two are not compared
+        found.append(Check("kernels", State.FINE, host.kernels))
     found += [_triton(host)] if host.triton.triton or host.triton.ascend else []
     found += [_driver(host), _devices(host)]
     if host.cann:
-        found.append(_sourced(host))
+        if host.sourced:
+            found.append(Check("set_env.sh", State.FINE, "sourced"))
+        else:
+            text = "not sourced: ASCEND_HOME_PATH or ASCEND_OPP_PATH is not set"
+            found.append(Check("set_env.sh", State.WRONG, text, SOURCE_IT))
         found += [_library(name, place, host) for name, place in host.libraries.items()]
-    found += [*_cards(host), *_processes(host), *_variables(host)]
-    return found
+    restart = "npu-smi info -t health -i N; restart the card when nobody uses it"
+    for card, health in sorted(host.sick.items()):
+        found.append(Check(f"card {card}", State.WRONG, f"its health is {health}", restart))
+    return [*found, *_processes(host), *_variables(host)]
 
 
 def _row(host: Host) -> dict[str, str]:
@@ -97,17 +104,13 @@ def _cann(host: Host) -> Check:
         return Check("CANN", State.MISSING, text, f"install the toolkit and the kernels of the card; {SOURCE_IT}")
     text = f"{host.cann} in {host.cann_home}"
     older = older_cann(host.cann, wanted)
-    if older and host.torch_npu and not _older_package(host.torch_npu, row.get("torch_npu", "")):
+    ours, theirs = _package(host.torch_npu), _package(row.get("torch_npu", ""))
+    if older and host.torch_npu and not (ours and theirs and ours < theirs):
         text += f" is older than the CANN {wanted} that torch_npu {host.torch_npu} goes with"
         return Check("CANN", State.WRONG, text, f"install CANN {wanted}, toolkit and kernels")
     if older:
         return Check("CANN", State.NOTE, f"{text}; the newest torch_npu for torch {host.torch} goes with {wanted}")
     return Check("CANN", State.FINE, text)
-
-
-def _kernels(host: Host) -> Check:
-    # Kernels may count their versions in another way than the toolkit, so that the two are not compared.
-    return Check("kernels", State.FINE, host.kernels)
 
 
 #: CANN that a triton-ascend goes with (its installation guide, 2026).
@@ -165,14 +168,6 @@ def _devices(host: Host) -> Check:
     return Check("cards", State.FINE, numbers)
 
 
-def _sourced(host: Host) -> Check:
-    if not host.sourced:
-        return Check(
-            "set_env.sh", State.WRONG, "not sourced: ASCEND_HOME_PATH or ASCEND_OPP_PATH is not set", SOURCE_IT
-        )
-    return Check("set_env.sh", State.FINE, "sourced")
-
-
 def _library(name: str, place: str, host: Host) -> Check:
     if place:
         return Check(name, State.FINE, place)
@@ -182,13 +177,6 @@ def _library(name: str, place: str, host: Host) -> Check:
         else "LD_LIBRARY_PATH must hold /usr/local/Ascend/driver/lib64 and below"
     )
     return Check(name, State.MISSING, f"in no folder of LD_LIBRARY_PATH (it belongs to: {LIBRARIES[name]})", do)
-
-
-def _cards(host: Host) -> list[Check]:
-    do = "npu-smi info -t health -i N; restart the card when nobody uses it"
-    return [
-        Check(f"card {card}", State.WRONG, f"its health is {health}", do) for card, health in sorted(host.sick.items())
-    ]
 
 
 def _processes(host: Host) -> list[Check]:
@@ -224,11 +212,6 @@ def _package(text: str) -> tuple[tuple[int, ...], int, int] | None:
         return None
     before = {"a": -300, "b": -200, "rc": -100}[match[2]] + int(match[3]) if match[2] else 0
     return tuple(map(int, match[1].split("."))), before, int(match[4] or 0)
-
-
-def _older_package(mine: str, wanted: str) -> bool:
-    ours, theirs = _package(mine), _package(wanted)
-    return bool(ours and theirs and ours < theirs)
 
 
 def older_cann(mine: str, wanted: str) -> bool:

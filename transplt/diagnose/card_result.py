@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,19 +121,18 @@ def read_result(path: str, name: str) -> CardResult:
     )  # fmt: skip
     if "failed" not in about and not (origin.card and origin.torch):
         raise BrokenResult("about: neither a card and versions nor why there are none")
+    checks = () if "failed" in host else tuple(
+        (each.text("what"), each.one_of("state", _CHECKED), each.text("text"), each.text("do"))
+        for each in host.tables("checks")
+    )  # fmt: skip
     emulated = about.flag("emulated", False) or origin.torch_npu.endswith("+emulated")
     return CardResult(
         origin, emulated, about.text("failed", ""), host.text("failed", ""),
-        () if "failed" in host else tuple(_checks(host)), pack.text("torch_version"), pack.text("main"),
+        checks, pack.text("torch_version"), pack.text("main"),
         tuple(_tried(each) for each in top.tables("operators")), training.one_of("state", _TRAINED),
         training.text("message"), tuple(_step(each) for each in training.tables("steps")), training.whole("wanted"),
         {each: training.table("tolerances").number(each) for each in ("loss", "gradient", "parameter")},
     )  # fmt: skip
-
-
-def _checks(host: _Table) -> Iterator[tuple[str, str, str, str]]:
-    for each in host.tables("checks"):
-        yield each.text("what"), each.one_of("state", _CHECKED), each.text("text"), each.text("do")
 
 
 def _tried(row: _Table) -> Tried:

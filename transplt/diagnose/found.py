@@ -173,7 +173,8 @@ class Collected:
         """Takes a block that is complete."""
         head = block.head()
         self._year = self._year or next((line.moment.year for line in block.lines if line.moment), 0)
-        key = head.error.name if head.error else _shape(head.text)
+        # An unknown one is known again by its text without what differs from time to time: numbers, addresses, times.
+        key = head.error.name if head.error else re.sub(r"0x[0-9a-fA-F]+|\d+", "#", head.text)[:200]
         failure = self._failures.get(key)
         if failure is None:
             unknown = sum(not each.head.error for each in self._failures.values())
@@ -254,8 +255,3 @@ def _reckoned(moment: Moment | None) -> datetime | None:
         return datetime.fromisoformat(f"{moment.year or 2024:04d}-{moment.day[:14].replace(' ', 'T')}")
     except ValueError:
         return None
-
-
-def _shape(text: str) -> str:
-    """A text without what differs from time to time: numbers, addresses, times."""
-    return re.sub(r"0x[0-9a-fA-F]+|\d+", "#", text)[:200]

@@ -19,13 +19,16 @@ def errors_in(text: str, whole: str = "") -> list[KnownError]:
     with what a logger puts before it."""
     by_code = errors_by_code()
     found = _by_codes([match[1] for match in CANN.finditer(text)])
-    found += [error for literal in _literals_in(text) for sign, error in _signs()[literal] if _fits(sign, text)]
+    for literal in _literals_in(text):
+        for sign, error in _signs()[literal]:
+            if sign.pattern is None or sign.pattern.search(text):
+                found.append(error)
     codes = [f"ERR{match[2]}" for match in TORCH_NPU.finditer(text)]
     found += [by_code[code] for code in codes if code in by_code]
     found += _by_codes([match[1] for match in NUMBER.finditer(text)])
     if not found and (match := PLOG.search(text)):
         found = [error_of_module(match[1])]
-    found = list({error.name: error for error in found if not _excepted(error, text)}.values())
+    found = list({error.name: error for error in found if not (error.unless and error.unless.search(text))}.values())
     exact = [error for error in found if not error.alone]
     return exact or ([] if _NOTED.match(whole or text) else found[:1])
 
@@ -42,14 +45,6 @@ def _by_codes(codes: list[str]) -> list[KnownError]:
     """The errors of codes of CANN and numbers of acl; of those without a row of their own, what their part says."""
     found = [errors_by_code().get(code) or general_error(code) for code in codes]
     return [error for error in found if error is not None]
-
-
-def _fits(sign: Sign, text: str) -> bool:
-    return sign.pattern is None or sign.pattern.search(text) is not None
-
-
-def _excepted(error: KnownError, text: str) -> bool:
-    return error.unless is not None and error.unless.search(text) is not None
 
 
 def _literals_in(text: str) -> list[str]:

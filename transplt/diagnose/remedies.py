@@ -45,7 +45,10 @@ def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -
         found = replace(found, read=read is not None)
     else:
         found = _chosen(error, failure, clues)
-    return found if torch else replace(found, do=_without_torch(found.do))
+    if torch:
+        return found
+    steps = (_WITHOUT_TORCH if re.search(rf"\b{_SWITCH}\b", step) else step for step in found.do)
+    return replace(found, do=tuple(dict.fromkeys(steps)))
 
 
 def state_of(last: str, before: Iterable[str] = ()) -> Remedy:
@@ -161,8 +164,3 @@ def _text_of(failure: Failure) -> str:
     block = failure.first
     said = [failure.head.text, *(line.text for line in block.lines), *block.details, *failure.head.around]
     return "\n".join(dict.fromkeys(said))
-
-
-def _without_torch(do: tuple[str, ...]) -> tuple[str, ...]:
-    """Steps for a program that is not torch's."""
-    return tuple(dict.fromkeys(_WITHOUT_TORCH if re.search(rf"\b{_SWITCH}\b", step) else step for step in do))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from transplt.diagnose.profiles.names import meaning_of
 from transplt.diagnose.profiles.op_info import OpInfo
-from transplt.diagnose.profiles.profile import Gap, LineTime, Operator, Profile
+from transplt.diagnose.profiles.profile import LineTime, Operator, Profile
 from transplt.diagnose.profiles.units import ms
 from transplt.render.cell import many
 from transplt.rules.profiles import Remedy, kind_of, remedies
@@ -31,7 +32,13 @@ class Found:
 
 def findings_of(profile: Profile) -> list[Found]:
     """The findings of a profile, the dearest first; what is only worth knowing last."""
-    found = [each for name in _LOOKS for each in _found_by(profile, remedies()[name])]
+    found = []
+    for name, look in _LOOKS.items():
+        remedy = remedies()[name]
+        for each in look(profile, remedy):
+            if each.us and (each.share is None or each.share * 100 >= remedy.least):
+                each.lines = lines_of(profile, remedy, each.operators)
+                found.append(each)
     return sorted(found, key=lambda each: (each.remedy.info, -each.us, each.remedy.name))
 
 
@@ -51,13 +58,6 @@ def findings_of_logs(logs: OpInfo) -> list[Found]:
         seen = [f"{way}: {many(times, 'time')}" for way, times in logs.conversions.most_common(_MOST_SHOWN)]
         found.append(Found(remedies()["op-conversions"], 0.0, None, seen))
     return found
-
-
-def _found_by(profile: Profile, remedy: Remedy) -> Iterator[Found]:
-    for found in _LOOKS[remedy.name](profile, remedy):
-        if found.us and (found.share is None or found.share * 100 >= remedy.least):
-            found.lines = lines_of(profile, remedy, found.operators)
-            yield found
 
 
 def lines_of(profile: Profile, remedy: Remedy, operators: list[Operator]) -> list[LineTime]:
@@ -95,13 +95,11 @@ def _host_gaps(profile: Profile, remedy: Remedy) -> Iterator[Found]:
     free = sum(step.free for step in profile.steps)
     if not free or not profile.whole:
         return
-    seen = [_gap(each) for each in profile.longest_gaps()[:_MOST_SHOWN]]
+    seen = []
+    for gap in profile.longest_gaps()[:_MOST_SHOWN]:
+        times = f", {many(gap.times, 'time')}, {ms(gap.total)} in all" if gap.times > 1 else ""
+        seen.append(f"{ms(gap.us)} before {gap.before}, after {gap.after}{times}")
     yield Found(remedy, free, free / profile.whole, seen)
-
-
-def _gap(gap: Gap) -> str:
-    times = f", {many(gap.times, 'time')}, {ms(gap.total)} in all" if gap.times > 1 else ""
-    return f"{ms(gap.us)} before {gap.before}, after {gap.after}{times}"
 
 
 def _preparing(profile: Profile, remedy: Remedy) -> Iterator[Found]:
@@ -127,10 +125,6 @@ def _waiting(profile: Profile, remedy: Remedy) -> Iterator[Found]:
             for name, each in dear
         ]
         yield Found(remedy, us, us / every, seen)
-
-
-def _compiles(profile: Profile, remedy: Remedy) -> Iterator[Found]:
-    yield from _apis(profile, remedy, "compiles")
 
 
 def _new_shapes(profile: Profile, remedy: Remedy) -> Iterator[Found]:
@@ -184,6 +178,6 @@ def _operator_names(operators: list[Operator]) -> list[str]:
 _LOOKS: dict[str, Callable[[Profile, Remedy], Iterator[Found]]] = {
     "ai-cpu": _of_kind, "format-conversion": _of_kind, "copies": _of_kind, "transpositions": _of_kind,
     "casts": _of_kind, "top-operator": _top_operator, "host-gaps": _host_gaps, "preparing": _preparing,
-    "communication": _communication, "waiting-ranks": _waiting, "compiles": _compiles, "dynamic-shapes": _new_shapes,
-    "synchronizations": _synchronizations, "garbage": _garbage,
+    "communication": _communication, "waiting-ranks": _waiting, "compiles": partial(_apis, kind="compiles"),
+    "dynamic-shapes": _new_shapes, "synchronizations": _synchronizations, "garbage": _garbage,
 }  # fmt: skip

@@ -105,18 +105,13 @@ def _run(files: list[Path], profile: Profile, stacks: Stacks) -> None:
             _tried(file, profile, lambda opened: _table(opened, profile, stacks))
     for file in each(_COLLECTIVES):
         _tried(file, profile, lambda opened: read_communication(read_stream(opened, _COMMUNICATION), profile))
-    wanted = _missing_tables(profile)
+    # What the tables of a run do not hold, its trace may.
+    tables = {"kernels": profile.operators, "steps": profile.steps, "apis": profile.apis, "host": profile.host}
+    wanted = frozenset(name for name in ALL if not tables.get(name)) - ({"lines"} if profile.lines else set())
     if wanted - {"lines"} or not profile.host:
         for file in each(*_TRACES):
             _tried(file, profile, lambda opened: read_trace(opened, profile, stacks, wanted))
     profile.finish()
-
-
-def _missing_tables(profile: Profile) -> frozenset[str]:
-    """What the tables of a run do not hold and its trace may."""
-    tables = {"kernels": profile.operators, "steps": profile.steps, "apis": profile.apis, "host": profile.host}
-    wanted = frozenset(name for name in ALL if not tables.get(name))
-    return wanted - {"lines"} if profile.lines else wanted
 
 
 def _table(file: BinaryIO, profile: Profile, stacks: Stacks) -> None:

@@ -51,8 +51,9 @@ def read_trace(file: BinaryIO, profile: Profile, stacks: Stacks, wanted: frozens
         elif kind == "X":
             found += 1
             _count(event, threads)
-            stack = event.get("args", {}).get("Call stack") if "lines" in wanted and _has_stack(event) else None
-            if stack and (frame := stacks.own(stack)) is not None:
+            arguments = event.get("args") if "lines" in wanted else None
+            stack = arguments.get("Call stack") if isinstance(arguments, dict) else None
+            if isinstance(stack, str) and stack and (frame := stacks.own(stack)) is not None:
                 profile.line(frame, str(event.get("name", "")), 0.0, finite(event.get("dur")))
     if events.cut:
         profile.remarks.append("the trace ends in the middle: what stands before that is counted")
@@ -71,11 +72,6 @@ def _note(event: dict[str, Any], processes: dict[str, str], names: dict[tuple[st
         processes[pid] = str(arguments.get("name", ""))
     elif event.get("name") == "thread_name":
         names[pid, tid] = str(arguments.get("name", ""))
-
-
-def _has_stack(event: dict[str, Any]) -> bool:
-    arguments = event.get("args")
-    return isinstance(arguments, dict) and isinstance(arguments.get("Call stack"), str)
 
 
 def _count(event: dict[str, Any], threads: dict[tuple[str, str], _Thread]) -> None:
