@@ -81,7 +81,7 @@ def _of_markdown(utf8: bytes, lines: Sequence[Extent]) -> Iterator[tuple[str, li
             yield fence[3].decode("utf-8", "replace"), inner
             blank = True
         elif blank and _indented(utf8, start, end):
-            inner = [(start + _indent(utf8, start), end)]
+            inner = [_without(utf8, (start, end), 4)]
             while at < len(lines) and (_indented(utf8, *lines[at]) or not utf8[slice(*lines[at])].strip()):
                 inner.append(_without(utf8, lines[at], 4))
                 at += 1
@@ -120,10 +120,6 @@ def _of_rst(utf8: bytes, lines: Sequence[Extent]) -> Iterator[tuple[str, list[Ex
 
 def _indented(utf8: bytes, start: int, end: int) -> bool:
     return utf8.startswith((b"    ", b"\t"), start) and bool(utf8[start:end].strip())
-
-
-def _indent(utf8: bytes, start: int) -> int:
-    return 4 if utf8.startswith(b"    ", start) else 1
 
 
 def _without(utf8: bytes, line: Extent, width: int) -> Extent:

@@ -39,15 +39,12 @@ def changes(document: Document) -> Finds:
             continue
         if block.language == PYTHON:
             if document.settings.docs:
-                found = in_lines(document, block.lines, FileKind.PYTHON)
-                yield from (_shown(each) for each in found if isinstance(each, Edit))
+                # The import as a reader needs it, without its comments for a linter.
+                for each in in_lines(document, block.lines, FileKind.PYTHON):
+                    if isinstance(each, Edit):
+                        yield replace(each, new=str(each.new).replace("  # noqa: F401", ""))
         else:
             yield from _commands(document, block)
-
-
-def _shown(edit: Edit) -> Edit:
-    """The import as a reader needs it, without its comments for a linter."""
-    return replace(edit, new=str(edit.new).replace("  # noqa: F401", ""))
 
 
 def _worth(document: Document, lines: Sequence[Extent]) -> bool:

@@ -66,12 +66,9 @@ class Notebook:
         cell = self.cells[index]
         if not cell.source[0] <= offset <= cell.source[1] or not cell.text.utf8:
             return f"cell {cell.number}"
-        return f"cell {cell.number}, line {cell.text.utf8.count(10, 0, _offset(cell.text, offset)) + 1}"
-
-
-def _offset(text: Decoded, place: int) -> int:
-    """The first offset of a text whose byte stands at a place of the file or behind it."""
-    return bisect_right(range(len(text.utf8)), place - 1, key=text.start)
+        # The first offset of the text whose byte stands at that place of the file or behind it.
+        at = bisect_right(range(len(cell.text.utf8)), offset - 1, key=cell.text.start)
+        return f"cell {cell.number}, line {cell.text.utf8.count(10, 0, at) + 1}"
 
 
 def in_cells(findings: Iterable[Finding], utf8: bytes) -> tuple[Finding, ...]:
@@ -88,8 +85,13 @@ def read_notebook(utf8: bytes) -> Notebook:
     """The notebook of a file. UnreadableNotebook for what is none."""
     try:
         data = json.loads(utf8.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise UnreadableNotebook(_why(error)) from None
+    except RecursionError:
+        raise UnreadableNotebook("it is nested too deeply to be read") from None
+    except json.JSONDecodeError as error:
+        why = f"it is no JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        raise UnreadableNotebook(why) from None
+    except ValueError as error:
+        raise UnreadableNotebook(f"it is no JSON: {error}") from None
     place: Path = ("cells",)
     if isinstance(data, dict) and isinstance(data.get("worksheets"), list) and data["worksheets"]:
         place, sheet = ("worksheets", 0, "cells"), data["worksheets"][0]
@@ -108,12 +110,6 @@ def read_notebook(utf8: bytes) -> Notebook:
         if (cell := _cell(utf8, spans, (*place, index), each, index + 1)) is not None
     )
     return Notebook(found, _language(data), utf8.isascii())
-
-
-def _why(error: ValueError | RecursionError) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"it is no JSON: {error.msg} (line {error.lineno}, column {error.colno})"
-    return "it is nested too deeply to be read" if isinstance(error, RecursionError) else f"it is no JSON: {error}"
 
 
 def _language(data: dict[str, Any]) -> str:
