@@ -32,14 +32,10 @@ def names_no_cuda(line: bytes, at: int, kind: FileKind) -> bool:
     """True for a word at a place of a line that is part of such a name."""
     if kind not in _KINDS:
         return False
-    found = [*_REPOSITORY.finditer(line)]
-    if any(each.start() <= at < each.end() and _runs(each[1]) for each in found):
-        return True
+    for each in _REPOSITORY.finditer(line):
+        package = package_installed_as(each[1].decode("ascii", "replace")) if each.start() <= at < each.end() else None
+        if package is not None and package["status"] in _RUNS:
+            return True
     if any(each.start() <= at < each.end() for each in _LEFT_BY_A_BUILD.finditer(line)):
         return True
     return not _IMAGE.search(line) and any(each.start() <= at < each.end() for each in _HUB.finditer(line))
-
-
-def _runs(name: bytes) -> bool:
-    row = package_installed_as(name.decode("ascii", "replace"))
-    return row is not None and row["status"] in _RUNS

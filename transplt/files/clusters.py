@@ -33,19 +33,15 @@ def changes(document: Document) -> Finds:
             yield from recipe.environment(pair.value)
         elif pair.name == "image":
             yield from recipe.image(pair.value)
-        elif pair.name in (started := ("entrypoint", "command") if compose else ("command", "args")):
-            yield from _command(recipe, pair, started)
+        elif pair.name in (keys := ("entrypoint", "command") if compose else ("command", "args")):
+            # What a container starts: the two keys of it together, at the first of them that it has.
+            first, then = (below(pair.mapping, key) for key in keys)
+            if pair.value is (then if first is None else first) and pair.above[-1:] != ("build",):
+                yield from recipe.started(first, then)
         elif compose:
             yield from _compose(recipe, pair)
         else:
             yield from _kubernetes(recipe, pair)
-
-
-def _command(recipe: Recipe, pair: Pair, keys: tuple[str, str]) -> Finds:
-    """What a container starts: the two keys of it together, at the first of them that it has."""
-    first, then = (below(pair.mapping, key) for key in keys)
-    if pair.value is (then if first is None else first) and pair.above[-1:] != ("build",):
-        yield from recipe.started(first, then)
 
 
 # --- compose ---------------------------------------------------------------------------------------------------------
@@ -78,8 +74,8 @@ def _asks_for_gpu(device: Node) -> bool:
     if isinstance(device, ScalarNode):
         return "nvidia" in str(device.value).lower()
     driver, capabilities = below(device, "driver"), below(device, "capabilities")
-    asked = [str(each.value) for each in scalars(capabilities)] if capabilities is not None else []
-    return (driver is not None and _is(driver, "nvidia")) or bool({"gpu", "nvidia-compute"} & set(asked))
+    names = {str(each.value) for each in scalars(capabilities)} if capabilities is not None else set()
+    return (driver is not None and _is(driver, "nvidia")) or not names.isdisjoint(("gpu", "nvidia-compute"))
 
 
 # --- Kubernetes ------------------------------------------------------------------------------------------------------
@@ -89,7 +85,10 @@ def _kubernetes(recipe: Recipe, pair: Pair) -> Finds:
     if pair.name == "resources" or (pair.name in ("limits", "requests") and "resources" not in pair.above):
         yield from _resources(recipe, pair.value)
     elif pair.name in _NODES:
-        yield from _node_choice(recipe, pair)
+        start, end = recipe.from_to(pair.key, pair.value)
+        if _GPU.search(recipe.document.utf8[start:end].decode().partition(":")[2]):
+            message = f"the nodes with GPUs are chosen: {pair.name}"
+            yield recipe.devices((start, end), message, pair.name, container_text("node"))
     elif pair.name == "runtimeClassName" and isinstance(pair.value, ScalarNode) and _GPU.search(str(pair.value.value)):
         message = f"the pod runs in NVIDIA's container runtime: {pair.value.value}"
         help_ = "leave it out, or name the class of the Ascend Docker Runtime where the cluster has one"
@@ -98,26 +97,18 @@ def _kubernetes(recipe: Recipe, pair: Pair) -> Finds:
 
 def _resources(recipe: Recipe, resources: Node) -> Finds:
     """One note for a container: what it asks for, in its limits and its requests."""
-    asked = []
+    rows = []
     for mapping in (below(resources, "limits"), below(resources, "requests"), resources):
         if isinstance(mapping, MappingNode):
-            asked += [(key, value) for key, value in mapping.value if _RESOURCE.search(str(key.value))]
-    if not asked:
+            rows += [(key, value) for key, value in mapping.value if _RESOURCE.search(str(key.value))]
+    if not rows:
         return
-    asked.sort(key=lambda item: item[0].start)
-    key, value = asked[0]
+    rows.sort(key=lambda row: row[0].start)
+    key, value = rows[0]
     number = str(value.value) if isinstance(value, ScalarNode) else ""
-    extent = recipe.extent(key)[0], recipe.extent(asked[-1][1])[1]
+    extent = recipe.extent(key)[0], recipe.extent(rows[-1][1])[1]
     message = f"the container requests NVIDIA cards: {key.value}: {number}".rstrip(": ")
     yield recipe.devices(extent, message, str(key.value), container_text("kubernetes", number))
-
-
-def _node_choice(recipe: Recipe, pair: Pair) -> Finds:
-    start, end = recipe.from_to(pair.key, pair.value)
-    text = recipe.document.utf8[start:end].decode()
-    if _GPU.search(text.partition(":")[2]):
-        message = f"the nodes with GPUs are chosen: {pair.name}"
-        yield recipe.devices((start, end), message, pair.name, container_text("node"))
 
 
 # --- devcontainer ----------------------------------------------------------------------------------------------------
@@ -131,8 +122,8 @@ def _devcontainer(recipe: Recipe, pair: Pair) -> Finds:
     elif pair.name == "image":
         yield from recipe.image(value)
     elif pair.name == "runArgs":
-        given = [str(each.value) for each in scalars(value)]
-        if any(each.startswith("--gpus") or each in ("--runtime=nvidia", "nvidia") for each in given):
+        arguments = [str(each.value) for each in scalars(value)]
+        if any(each.startswith("--gpus") or each in ("--runtime=nvidia", "nvidia") for each in arguments):
             message = "the container is started with NVIDIA cards"
             yield recipe.devices(recipe.from_to(pair.key, value), message, "--gpus", help_)
     elif pair.name == "gpu" and "hostRequirements" in pair.above:

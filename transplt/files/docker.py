@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from transplt.base.finding import Effort, Level
-from transplt.edits.edit import Edit, Extent, Finds, Found, Kept, Note, extent_of
+from transplt.edits.edit import Edit, Extent, Finds, Kept, Note, extent_of
 from transplt.files.dependencies.commands import of_image
 from transplt.files.dockerfile import Instruction, Word, instructions, without_flags, words
 from transplt.files.document import Document
@@ -38,7 +39,8 @@ def _changes(document: Document) -> Finds:
         return
     found = list(instructions(document.utf8))
     shell, stages = True, {alias for each in found for alias in _stage(document, each)}
-    image_arguments = set(_expanded_in_images(document, found))
+    images = [_image(document, each) for each in found if each.keyword == "FROM"]
+    image_arguments = {name for each in images if each for name in _EXPANDED.findall(each.value.decode())}
     yield from _started(document, found)
     autoload = build_time.AUTOLOAD.encode()
     settled = any(each.keyword in ("ENV", "ARG") and autoload in _bytes(document, each.extent) for each in found)
@@ -102,13 +104,6 @@ def _image_note(document: Document, extent: Extent, message: str, name: str) -> 
     return Note(extent, IMAGE, Level.MANUAL, message, name, help_, Effort.MEDIUM)
 
 
-def _expanded_in_images(document: Document, found: Sequence[Instruction]) -> Iterator[str]:
-    """Names of the arguments that stand in the name of an image, and in their defaults."""
-    for each in found:
-        if each.keyword == "FROM" and (image := _image(document, each)) is not None:
-            yield from _EXPANDED.findall(image.value.decode())
-
-
 def _argument(document: Document, instruction: Instruction, in_images: set[str]) -> Finds:
     for word in words(document.utf8, instruction):
         name, equals, value = word.text.partition(b"=")
@@ -135,13 +130,13 @@ def _copied(document: Document, instruction: Instruction, stages: set[bytes]) ->
 
 
 def _variables(document: Document, instruction: Instruction) -> Finds:
-    given = list(words(document.utf8, instruction))
-    if given and b"=" not in given[0].text:  # ENV NAME the rest of the line
-        if len(given) > 1:
-            value = b" ".join(word.value for word in given[1:])
-            yield from _set(document, given[0].text, given[0].start, value, given[-1].end)
+    pairs = list(words(document.utf8, instruction))
+    if pairs and b"=" not in pairs[0].text:  # ENV NAME the rest of the line
+        if len(pairs) > 1:
+            value = b" ".join(word.value for word in pairs[1:])
+            yield from _set(document, pairs[0].text, pairs[0].start, value, pairs[-1].end)
         return
-    for word in given:
+    for word in pairs:
         yield from _variable(document, word)
 
 
@@ -167,22 +162,14 @@ def _as_words(document: Document, instruction: Instruction) -> list[Item] | None
     return json_words(document.utf8, lines[0][0], lines[-1][1]) if lines else None
 
 
-def _start(found: Found) -> int:
-    return extent_of(found)[0]
-
-
 def _started(document: Document, found: Sequence[Instruction]) -> Finds:
     """Commands as lists of words: of RUN each for itself, of CMD behind what ENTRYPOINT starts.
 
     The last ENTRYPOINT and the last CMD of a stage count; a stage on another one of the file has that one's.
     """
     entries: dict[bytes, list[Item] | None] = {}
-    stages: list[list[Instruction]] = []
-    for each in found:
-        if each.keyword == "FROM" or not stages:
-            stages.append([])
-        stages[-1].append(each)
-    for stage in stages:
+    starts = [0, *(at for at, each in enumerate(found) if each.keyword == "FROM" and at), len(found)]
+    for stage in (found[start:end] for start, end in pairwise(starts) if start < end):
         first = stage[0]
         image = _image(document, first) if first.keyword == "FROM" else None
         entry: list[Item] | None = entries.get(image.text.lower(), []) if image is not None else []
@@ -196,11 +183,12 @@ def _started(document: Document, found: Sequence[Instruction]) -> Finds:
         for name in _stage(document, first):
             entries[name] = entry
         last = next((each for each in reversed(stage) if each.keyword == "CMD"), None)
-        given = _as_words(document, last) if last is not None else None
-        if given is not None and entry is not None:
+        command = _as_words(document, last) if last is not None else None
+        if command is not None and entry is not None:
             begin = first.extent[0]  # what the other stage starts is said there
-            changes = list_changes(document, [*entry, *given])
-            yield from (each for each in changes if _start(each) >= begin)
+            for change in list_changes(document, [*entry, *command]):
+                if extent_of(change)[0] >= begin:
+                    yield change
         elif own is not None and entry:
             yield from list_changes(document, entry)
 

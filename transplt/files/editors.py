@@ -56,7 +56,9 @@ EDITORS: tuple[_Entry, ...] = (
 
 def editors_of(document: Document) -> Iterator[Editor]:
     """The editors that have work in a document. Of a piece those are left out that read the whole file as well."""
-    if _is_data(document):
+    # JSON that is too long for those who read configurations is data; what a shell reads (`.env.json`) is not.
+    is_long = document.kind is FileKind.CONFIG and len(document.utf8) > LONGEST_JSON
+    if is_long and document.name.endswith(".json") and not document.name.startswith(".env"):
         return
     host = None if document.host is document.kind else document.host
     fitting = [entry for entry in EDITORS if document.kind in entry.kinds and host not in entry.kinds]
@@ -64,9 +66,3 @@ def editors_of(document: Document) -> Iterator[Editor]:
     for entry in fitting:
         if any(word in lowered for word in entry.words):
             yield cast(Editor, import_module(entry.module))
-
-
-def _is_data(document: Document) -> bool:
-    """True for JSON that is too long for those who read configurations; what a shell reads (`.env.json`) is not."""
-    long = document.kind is FileKind.CONFIG and len(document.utf8) > LONGEST_JSON
-    return long and document.name.endswith(".json") and not document.name.startswith(".env")

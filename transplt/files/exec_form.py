@@ -42,19 +42,18 @@ def json_words(utf8: bytes, start: int, end: int) -> list[Item] | None:
     closed = re.search(rb"\]\s*\Z", text)
     if opened is None or closed is None:
         return None
-    found, at, last = [], start + opened.end(), start + closed.start()
-    while (at := _end(_BETWEEN, utf8, at, last)) < last:
+    found: list[Item] = []
+    at, last = start + opened.end(), start + closed.start()
+    while True:
+        between = _BETWEEN.match(utf8, at, last)
+        at = at if between is None else between.end()
+        if at >= last:
+            return found
         match = _STRING.match(utf8, at, last)
         if match is None:
             return None
         at = match.end()
         found.append(_item(utf8, match.span(1)))
-    return found
-
-
-def _end(pattern: re.Pattern[bytes], utf8: bytes, start: int, end: int) -> int:
-    match = pattern.match(utf8, start, end)
-    return start if match is None else match.end()
 
 
 def _item(utf8: bytes, inner: Extent) -> Item:

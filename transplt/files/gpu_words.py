@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from transplt.base.finding import Finding, Level, Span
 from transplt.base.text.commands import flags_of, logical_lines
 from transplt.base.text.ignore_comments import ignore_comments
-from transplt.base.text.key_paths import KeyLine, key_lines
+from transplt.base.text.key_paths import key_lines
 from transplt.base.text.marks import Marked
 from transplt.files.kind import FileKind
 from transplt.files.tokens import MAX_FINDINGS
@@ -94,13 +94,8 @@ def _flags(lines: list[str]) -> Iterator[_Hit]:
                         rest = _WORD_END.match(flags.text, match.end())
                         text = match.group() + (rest.group() if rest is not None else "")
                         start = flags.start + match.start()
-                        name, value = (part.strip("\"'\\ ") for part in _parted(text))
-                        yield _Hit(word, flags.line, start, start + len(text), name, value)
-
-
-def _parted(flag: str) -> tuple[str, str]:
-    name, *value = _PARTS.split(flag, maxsplit=1)
-    return name, "".join(value)
+                        name, *value = (part.strip("\"'\\ ") for part in _PARTS.split(text, maxsplit=1))
+                        yield _Hit(word, flags.line, start, start + len(text), name, "".join(value))
 
 
 def _keys(text: str) -> Iterator[_Hit]:
@@ -124,14 +119,10 @@ def _keys(text: str) -> Iterator[_Hit]:
     for line in lines:
         if _HINTS.search(line.path) or _HINTS.search(line.value):
             for place, word in gpu_words().paths:
-                if _is(place, line) and stands_beside(place, line.above):
+                if place.path.fullmatch(line.path) is None or not stands_beside(place, line.above):
+                    continue
+                if place.value is None or place.value.fullmatch(line.value) is not None:
                     yield _Hit(word, line.line, line.start, line.end, line.path.rpartition(".")[2], line.value)
-
-
-def _is(place: PathPlace, line: KeyLine) -> bool:
-    return place.path.fullmatch(line.path) is not None and (
-        place.value is None or place.value.fullmatch(line.value) is not None
-    )
 
 
 def _finding(

@@ -58,17 +58,13 @@ def handled(findings: tuple[Finding, ...], project: ProjectFacts | None) -> tupl
     """
     if project is None or not project.portable:
         return findings
-    return tuple(_remark(each) if _is_seen_to(each, project) else each for each in findings)
-
-
-def _is_seen_to(finding: Finding, project: ProjectFacts) -> bool:
-    if finding.applied or not finding.open:
-        return False
-    return finding.code == _PLUGIN or (finding.code == _DEVICE and finding.detail("key") in project.sets)
-
-
-def _remark(finding: Finding) -> Finding:
-    return replace(finding, level=Level.INFO, effort=None, message=f"{finding.message}; {HANDLED}")
+    found = []
+    for each in findings:
+        is_set = each.code == _DEVICE and each.detail("key") in project.sets
+        if each.open and not each.applied and (each.code == _PLUGIN or is_set):
+            each = replace(each, level=Level.INFO, effort=None, message=f"{each.message}; {HANDLED}")
+        found.append(each)
+    return tuple(found)
 
 
 def twins(path: str) -> list[str]:

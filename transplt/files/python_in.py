@@ -35,17 +35,12 @@ def whole_python(
 
     What themes add stays with .py files: it needs to know how a program is started.
     """
-    if not _may_be_python(path, kind):
+    name = path.lower()
+    may_be_python = name.endswith(_CYTHON) if kind is FileKind.NATIVE else kind is FileKind.SCRIPT
+    if not may_be_python or (name.endswith(_TEMPLATES) and ".py." not in name.rpartition("/")[2]):
         return None
     result = migrate_source(data, path, settings.without_themes(), project)
     return result if result.status is Status.OK else None
-
-
-def _may_be_python(path: str, kind: FileKind) -> bool:
-    name = path.lower()
-    if kind is FileKind.NATIVE:
-        return name.endswith(_CYTHON)
-    return kind is FileKind.SCRIPT and (not name.endswith(_TEMPLATES) or ".py." in name.rpartition("/")[2])
 
 
 def other_facts(data: bytes, path: str, settings: Settings, files: Files | None = None) -> ModuleFacts | None:

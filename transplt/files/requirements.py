@@ -87,9 +87,9 @@ def requirement_findings(data: bytes, path: str, kind: FileKind) -> list[Finding
     return [_finding(text, path, each, advice) for each, advice in found.values()]
 
 
-def advice_on_lock(asked: Iterable[Requirement]) -> PackageAdvice | None:
+def advice_on_lock(requirements: Iterable[Requirement]) -> PackageAdvice | None:
     """What to report of a lock file with these packages; None where none is bound to CUDA."""
-    every = ((each.name, advice_on_requirement(each.name, each.versions)) for each in asked)
+    every = ((each.name, advice_on_requirement(each.name, each.versions)) for each in requirements)
     names = list(dict.fromkeys(name for name, advice in every if advice is not None and advice.code == BOUND))
     if not names:
         return None
@@ -109,13 +109,8 @@ def _finding(text: str, path: str, at: Requirement, advice: PackageAdvice) -> Fi
     end = start + len(text[at.start : at.end].encode("utf-8", "surrogateescape"))
     span = Span(line, column, line, column + at.end - at.start, start, end)
     api = advice.package or at.name
+    extra = _EXTRA.search(at.section)  # which nobody gets who does not ask for it
     return Finding(
         path, span, advice.code, Level.MANUAL, advice.message, api, effort=Effort.LOW, help=advice.help,
-        option=_extra(at.section), blocks=advice.blocks, details=advice.details,
+        option=f"the extra {extra[1]}" if extra is not None else "", blocks=advice.blocks, details=advice.details,
     )  # fmt: skip
-
-
-def _extra(section: str) -> str:
-    """The words for an extra that nobody gets who does not ask for it; empty for what is always installed."""
-    match = _EXTRA.search(section)
-    return f"the extra {match[1]}" if match is not None else ""

@@ -52,7 +52,7 @@ def rewritten(document: Document) -> Rewritten:
     if not wanted:
         return result
     spliced = spliced_by(wanted)
-    changed = replace(document, source=_spliced(document.source, spliced))
+    changed = replace(document, source=Source(splice(document.utf8, spliced), bom=document.source.bom))
     if why := _broken(document, changed):
         result.findings += [_taken_back(document, edit, why) for edit in wanted]
         return result
@@ -128,11 +128,6 @@ def _picked(document: Document, edits: list[Edit]) -> tuple[list[Edit], list[Edi
     return made, [edit for edit in edits if edit not in made]
 
 
-def _spliced(source: Source, spliced: list[tuple[int, int, bytes]]) -> Source:
-    utf8 = splice(source.utf8, spliced)
-    return Source(utf8, bom=source.bom)
-
-
 def _broken(document: Document, changed: Document) -> str:
     """Why the changed text must not be written, empty when it may be."""
     for editor in editors_of(document):
@@ -145,11 +140,7 @@ def _broken(document: Document, changed: Document) -> str:
     changed = replace(changed, settings=settings)
     switched_off = _SwitchedOff(changed)
     for found in _found(changed):
-        if (
-            isinstance(found, Edit)
-            and _applies(changed, found)
-            and not switched_off(found.code, extent_of(found))
-        ):
+        if isinstance(found, Edit) and _applies(changed, found) and not switched_off(found.code, extent_of(found)):
             return f"a second run would change it again: {found.message}"
     return ""
 

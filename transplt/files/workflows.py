@@ -6,12 +6,11 @@ Text that the service puts in (`${{ matrix.python }}`, `<< parameters.x >>`) is 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from transplt.base.finding import Effort, Level
 from transplt.base.text.cuda_words import mentions_cuda
-from transplt.edits.edit import Extent, Finds, Kept, Note
+from transplt.edits.edit import Finds, Kept, Note
 from transplt.files.document import Document
 from transplt.files.inserted import Inserted, hide
 from transplt.files.recipe_keys import Recipe, is_environment
@@ -54,9 +53,18 @@ def changes(document: Document) -> Finds:
         return
     recipe = Recipe(document, yaml)
     hidden = hide(document, _INSERTED)
-    yield from _inserted(document, hidden.places)
+    # What the service puts in goes by names of the workflow's own, unless it is a variable of the environment.
+    for start, end in hidden.places:
+        names = [name.decode() for name in _ENVIRONMENT.findall(document.utf8[start:end])]
+        if not any(name in variables() or variable_text(name) for name in names):
+            yield Kept((start, end), "own-name")
     for pair in yaml.pairs():
-        yield from _own_words(recipe, pair)
+        # Keys are names of the workflow and of the service, and titles are for people.
+        is_variable = pair.name in variables() or bool(variable_text(pair.name)) or pair.name.isupper()
+        if mentions_cuda(pair.name.lower().encode()) and not is_variable:
+            yield Kept(recipe.extent(pair.key), "key")
+        if pair.name in _TITLES and isinstance(pair.value, ScalarNode):
+            yield Kept(recipe.extent(pair.value), "words")
         if pair.name in _STEPS and not _NO_STEPS & set(pair.above):
             shell = below(pair.mapping, "shell")
             if shell is None or (isinstance(shell, ScalarNode) and _SHELLS.match(str(shell.value))):
@@ -79,26 +87,6 @@ def _step(recipe: Recipe, hidden: Inserted, value: Node) -> Finds:
             yield from hidden.shell(lines)
         elif folded is not None:
             yield from replace(hidden, hidden=folded[0]).shell(folded[1])
-
-
-def _inserted(document: Document, inserted: Sequence[Extent]) -> Finds:
-    """What the service puts in goes by names of the workflow's own, unless it is a variable of the environment."""
-    for extent in inserted:
-        named = _ENVIRONMENT.findall(document.utf8[extent[0] : extent[1]])
-        if not any(name.decode() in variables() or variable_text(name.decode()) for name in named):
-            yield Kept(extent, "own-name")
-
-
-def _own_words(recipe: Recipe, pair: Pair) -> Finds:
-    """Keys are names of the workflow and of the service, and titles are for people."""
-    if mentions_cuda(pair.name.lower().encode()) and not _is_variable(pair.name):
-        yield Kept(recipe.extent(pair.key), "key")
-    if pair.name in _TITLES and isinstance(pair.value, ScalarNode):
-        yield Kept(recipe.extent(pair.value), "words")
-
-
-def _is_variable(name: str) -> bool:
-    return name in variables() or bool(variable_text(name)) or name.isupper()
 
 
 def _job_settings(recipe: Recipe, pair: Pair) -> Finds:
