@@ -77,8 +77,10 @@ def _remove(folder: Path, target: Path) -> Iterator[str]:
     try:
         locked = lock(handle)
         mark = _mark(folder)
-        if locked is None or mark is None or not _is_ours(folder):
-            return  # a run is at it, or it is nobody's of ours
+        if locked is None or mark is None:
+            return  # a run is at it, or it is none of ours
+        if sys.platform != "win32" and os.lstat(folder).st_uid != os.geteuid():
+            return  # somebody else's
         where = shown(folder)
         if not (locked and mark.get("locked") is True) or not _same_machine(mark):
             yield f"{where} is left over, unless a run on another machine still writes it: remove it by hand"
@@ -119,10 +121,6 @@ def lock(handle: int | None, *, wait: bool = False) -> bool | None:
     except OSError:
         return False
     return True
-
-
-def _is_ours(folder: Path) -> bool:
-    return sys.platform == "win32" or os.lstat(folder).st_uid == os.geteuid()
 
 
 def _mark(folder: Path) -> dict[str, Any] | None:

@@ -54,32 +54,21 @@ def _read(data: bytes, opens: re.Match[bytes], end: int) -> IgnoreComment | None
     tool, between, word = (part.decode() for part in opens.groups())
     at = opens.end()
     brackets, bare = _BRACKETS.match(data, at, end), _BARE_CODES.match(data, at, end)
+    behind = brackets or bare
     names_codes = bare is not None or (brackets is not None and _CODE.match(brackets[1].strip()) is not None)
     if tool == _TOOL and between.strip() == ":" and between[0] == ":" and word == _WORD:
-        if brackets is not None:
-            return _with_brackets(opens.start(), brackets)
-        if bare is not None:
-            items = [match.span() for match in _ITEM.finditer(data, *bare.span(1))]
-            return _comment(data, opens.start(), bare.end(), items, "the codes must be in brackets")
-        return IgnoreComment(opens.start(), at, None)
+        if behind is None:
+            return IgnoreComment(opens.start(), at, None)
+        items = tuple(match.span() for match in _ITEM.finditer(data, *behind.span(1)))
+        codes = tuple(data[slice(*item)].decode("utf-8", "replace").upper() for item in items)
+        problem = ""
+        if brackets is None:
+            problem = "the codes must be in brackets"
+        elif not items or not brackets[2]:
+            problem = "the bracket is not closed" if items else "there is no code in the brackets"
+        return IgnoreComment(opens.start(), behind.end(), codes, items, problem)
     wrong = _misspelt(tool, between, word, names_codes, data[at:end])
-    if not wrong:
-        return None
-    closing = brackets or bare
-    return IgnoreComment(opens.start(), closing.end() if closing is not None else at, (), (), wrong)
-
-
-def _with_brackets(start: int, brackets: re.Match[bytes]) -> IgnoreComment:
-    items = [match.span() for match in _ITEM.finditer(brackets.string, *brackets.span(1))]
-    problem = "" if brackets[2] else "the bracket is not closed"
-    if not items:
-        problem = "there is no code in the brackets"
-    return _comment(brackets.string, start, brackets.end(), items, problem)
-
-
-def _comment(data: bytes, start: int, end: int, items: list[tuple[int, int]], problem: str) -> IgnoreComment:
-    codes = tuple(data[slice(*item)].decode("utf-8", "replace").upper() for item in items)
-    return IgnoreComment(start, end, codes, tuple(items), problem)
+    return IgnoreComment(opens.start(), behind.end() if behind else at, (), (), wrong) if wrong else None
 
 
 def _misspelt(tool: str, between: str, word: str, names_codes: bool, rest: bytes) -> str:

@@ -39,7 +39,7 @@ def values(utf8: bytes, depth: int) -> Iterator[tuple[Path, int, int]]:
         top = stack[-1] if stack else None
         if mark == 0x22:  # "
             if top is not None and not top.is_list and _COLON.match(utf8, match.end()):
-                top.key = _key(match.group()) if len(stack) <= depth else ""
+                top.key = str(json.loads(match.group())) if len(stack) <= depth else ""
             elif len(stack) <= depth:
                 yield tuple(each.key for each in stack), match.start(), match.end()
         elif mark in b"{[":
@@ -52,10 +52,6 @@ def values(utf8: bytes, depth: int) -> Iterator[tuple[Path, int, int]]:
         elif top is not None and top.is_list:
             assert isinstance(top.key, int)
             top.key += 1
-
-
-def _key(literal: bytes) -> str:
-    return str(json.loads(literal))
 
 
 @dataclass(slots=True)

@@ -65,7 +65,7 @@ def _only_our_names(code: bytes, places: set[int]) -> bool:
     """True when each `async` is an argument of such a method, or of a function that this file defines, or a read."""
     tokens = [(match.group(), match.start()) for match in _WORD.finditer(code) if match.group() != b"\n"]
     defined: set[bytes] = set()  # functions of this file with a parameter of that name
-    asked: set[bytes] = set()  # functions that are called with it
+    called: set[bytes] = set()  # functions that are called with it
     open_: list[bytes] = []  # what stands before each open bracket
     for index, (word, at) in enumerate(tokens):
         before = tokens[index - 1][0] if index else b""
@@ -78,9 +78,9 @@ def _only_our_names(code: bytes, places: set[int]) -> bool:
         elif at in places:
             holder = open_[-1] if open_ else b""
             if before in (b"(", b",") and after == b"=" and not holder.startswith(b"def "):
-                asked.add(holder)
+                called.add(holder)
             elif before in (b"(", b",") and holder.startswith(b"def "):
                 defined.add(holder[4:])
             elif after == b"=" and (index + 2 >= len(tokens) or tokens[index + 2][0] != b"="):
                 return False  # a variable of its own: what it is for is not known
-    return asked - _METHODS <= defined and bool(asked & _METHODS)
+    return called - _METHODS <= defined and bool(called & _METHODS)
