@@ -26,7 +26,6 @@ _NAME = re.compile(rb"[A-Za-z_]\w*")
 _EXPANDED = re.compile(r"\$\{?(\w+)")
 _COMPOSE = re.compile(r"(docker-)?compose([-_.].*)?\.ya?ml")
 _SHELLS = re.compile(rb"\b(?:ba|da|z|a|k)?sh\b")
-_COMMANDS = frozenset({"RUN", "CMD", "ENTRYPOINT"})
 
 
 def changes(document: Document) -> Finds:
@@ -45,21 +44,20 @@ def _changes(document: Document) -> Finds:
     autoload = build_time.AUTOLOAD.encode()
     settled = any(each.keyword in ("ENV", "ARG") and autoload in _bytes(document, each.extent) for each in found)
     for each in found:
-        if each.keyword == "SHELL":
-            shell = _SHELLS.search(_bytes(document, each.extent)) is not None
-        elif each.keyword == "FROM":
-            yield from _base(document, each, stages)
-            shell = True
-        elif each.keyword == "ARG":
-            yield from _argument(document, each, image_arguments)
-        elif each.keyword == "ENV":
-            yield from _variables(document, each)
-        elif each.keyword in ("COPY", "ADD"):
-            yield from _copied(document, each, stages)
-        elif each.keyword in _COMMANDS and shell and each.escape == b"\\":
-            for change in _commands(document, each):
-                if not (settled and isinstance(change, Edit) and build_time.AUTOLOAD in str(change.new)):
-                    yield change
+        match each.keyword:
+            case "SHELL":
+                shell = _SHELLS.search(_bytes(document, each.extent)) is not None
+            case "FROM":
+                yield from _base(document, each, stages)
+                shell = True
+            case "ARG":
+                yield from _argument(document, each, image_arguments)
+            case "ENV":
+                yield from _variables(document, each)
+            case "COPY" | "ADD":
+                yield from _copied(document, each, stages)
+            case "RUN" | "CMD" | "ENTRYPOINT" if shell and each.escape == b"\\":
+                yield from _commands(document, each, settled)
 
 
 def _bytes(document: Document, extent: Extent) -> bytes:
@@ -168,8 +166,9 @@ def _started(document: Document, found: Sequence[Instruction]) -> Finds:
     The last ENTRYPOINT and the last CMD of a stage count; a stage on another one of the file has that one's.
     """
     entries: dict[bytes, list[Item] | None] = {}
-    starts = [0, *(at for at, each in enumerate(found) if each.keyword == "FROM" and at), len(found)]
-    for stage in (found[start:end] for start, end in pairwise(starts) if start < end):
+    starts = [at for at, each in enumerate(found) if not at or each.keyword == "FROM"]
+    for start, end in pairwise([*starts, len(found)]):
+        stage = found[start:end]
         first = stage[0]
         image = _image(document, first) if first.keyword == "FROM" else None
         entry: list[Item] | None = entries.get(image.text.lower(), []) if image is not None else []
@@ -193,7 +192,8 @@ def _started(document: Document, found: Sequence[Instruction]) -> Finds:
             yield from list_changes(document, entry)
 
 
-def _commands(document: Document, instruction: Instruction) -> Finds:
+def _commands(document: Document, instruction: Instruction, settled: bool) -> Finds:
+    """`settled`: the file says itself whether torch loads torch_npu while the image is built."""
     lines = without_flags(document.utf8, instruction.lines)
     if not lines or _as_words(document, instruction) is not None:
         return
@@ -205,4 +205,6 @@ def _commands(document: Document, instruction: Instruction) -> Finds:
         else:
             lines[-1] = (lines[-1][0], instruction.end)
     building = instruction.keyword == "RUN"
-    yield from in_lines(replace(document, building=building), lines, FileKind.SHELL)
+    for change in in_lines(replace(document, building=building), lines, FileKind.SHELL):
+        if not (settled and isinstance(change, Edit) and build_time.AUTOLOAD in str(change.new)):
+            yield change

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from transplt.base.text.source import Source
-from transplt.edits.edit import Edit, Extent, Finds, Note
+from transplt.edits.edit import Extent, Finds, Note, extent_of
 from transplt.files.document import Document
 from transplt.files.kind import FileKind
 from transplt.files.pieces import in_lines
@@ -31,9 +31,7 @@ class Inserted:
     def shell(self, lines: Sequence[Extent]) -> Finds:
         """What the shell's editors find in a command that is made of these byte ranges."""
         for found in in_lines(self.hidden, lines, FileKind.SHELL):
-            extent = found.where if isinstance(found, Edit) else found.extent
-            assert isinstance(extent, tuple)
-            within = self.within(extent)
+            within = self.within(extent_of(found))
             if isinstance(found, Note) and within:
                 yield self._restored(found, within)
             elif not within:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from transplt.base.finding import Effort, Level
 from transplt.base.text.requirement import Requirement
-from transplt.edits.edit import Edit, Extent, Finds, Found, Note
+from transplt.edits.edit import Edit, Extent, Finds, Found, Note, extent_of
 from transplt.files.dependencies.pythons import python_of_wheel
-from transplt.files.dependencies.versions import Releases
+from transplt.files.dependencies.versions import TORCH_NPU, Releases
 from transplt.rules.releases import CPU_INDEX
 
 #: torch, torchvision or torchaudio gets another release; torch-npu goes in; a part of CUDA goes out; an index.
@@ -47,29 +47,30 @@ def without_python(extent: Extent, message: str, releases: Releases) -> Note:
     )  # fmt: skip
 
 
+def not_added(extent: Extent, why: str, releases: Releases) -> Note:
+    """A finding for a torch that torch-npu is not added to."""
+    return Note(
+        extent, NOT_ADDED, Level.MANUAL, f"torch-npu is not added next to torch: {why}", api=TORCH_NPU,
+        effort=Effort.LOW, help=f"add torch-npu=={releases.torch_npu}, for torch {releases.torch}",
+    )  # fmt: skip
+
+
 def in_bytes(text: str, found: Iterable[Found]) -> Finds:
     """What was found, with places in bytes for places in characters."""
-    if text.isascii():
-        yield from found
-        return
 
-    def moved(extent: Extent) -> Extent:
+    def place(extent: Extent) -> Extent:
         start = len(text[: extent[0]].encode())
         return start, start + len(text[extent[0] : extent[1]].encode())
 
-    for each in found:
-        if isinstance(each, Edit):
-            assert isinstance(each.where, tuple)
-            yield replace(each, where=moved(each.where))
-        else:
-            yield replace(each, extent=moved(each.extent))
+    yield from found if text.isascii() else _moved(found, place)
 
 
 def shifted(found: Iterable[Found], by: int) -> Finds:
     """What was found in a piece of a document, with places of the whole one."""
+    yield from _moved(found, lambda extent: (extent[0] + by, extent[1] + by))
+
+
+def _moved(found: Iterable[Found], place: Callable[[Extent], Extent]) -> Finds:
     for each in found:
-        if isinstance(each, Edit):
-            assert isinstance(each.where, tuple)
-            yield replace(each, where=(each.where[0] + by, each.where[1] + by))
-        else:
-            yield replace(each, extent=(each.extent[0] + by, each.extent[1] + by))
+        extent = place(extent_of(each))
+        yield replace(each, where=extent) if isinstance(each, Edit) else replace(each, extent=extent)

@@ -20,6 +20,7 @@ from transplt.files.dependencies.codes import (
     NOT_ADDED,
     added_help,
     in_bytes,
+    not_added,
     of_older_python,
     shifted,
     without_python,
@@ -108,7 +109,7 @@ def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
     has_npu = any(normalised(each.name) == TORCH_NPU for each in command.requirements)
     if _NIGHTLY.search(command_text):
         if torch is not None and not has_npu:
-            yield _not_added(torch, releases, "this is a nightly build, or one for another device")
+            yield not_added(torch.whole, "this is a nightly build, or one for another device", releases)
         return
     family = [each for each in command.requirements if normalised(each.name) in ("torch", "pytorch", *FAMILY)]
     if not family or ((has_cpu_index(command_text) or "+cpu" in command_text) and not _names_cuda(text, command)):
@@ -135,10 +136,10 @@ def _added(text: str, command: InstallCommand, torch: Requirement, releases: Rel
     """torch-npu behind torch, and the index that its wheels for x86_64 need."""
     command_text = text[command.start : command.end]
     if is_other_build(torch, text) or re.search(r"[${`]", text[torch.whole[0] : torch.whole[1]]):
-        yield _not_added(torch, releases, "the version of torch cannot be determined here")
+        yield not_added(torch.whole, "the version of torch cannot be determined here", releases)
         return
     if any(option.text in _INDEXES and "$" in value.text for option, value in command.options):
-        yield _not_added(torch, releases, "the packages come from an index that cannot be read here")
+        yield not_added(torch.whole, "the packages come from an index that cannot be read here", releases)
         return
     at = _behind(text, torch)
     message = f"torch-npu {releases.torch_npu} goes with torch {releases.torch}"
@@ -159,7 +160,7 @@ def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
         if each.name == "python" and not fits(each.versions, releases.pythons):
             yield without_python(each.whole, f"the environment has python{each.versions}", releases)
     if nightly := next((each for name, each in packages if name.startswith("pytorch-nightly")), None):
-        yield _not_added(nightly, releases, "this is a nightly build, or one for another device")
+        yield not_added(nightly.whole, "this is a nightly build, or one for another device", releases)
     if torch is None:
         yield from _without_cuda(text, command)
         return
@@ -193,13 +194,6 @@ def _without_cuda(text: str, command: InstallCommand) -> Finds:
     for each in cuda if len(cuda) < len(command.requirements) else ():
         message = f"{each.name} is part of CUDA and is replaced by CANN"
         yield Edit(_word(text, each), CUDA_OUT, message, "", api=each.name)
-
-
-def _not_added(torch: Requirement, releases: Releases, why: str) -> Note:
-    return Note(
-        torch.whole, NOT_ADDED, Level.MANUAL, f"torch-npu is not added next to torch: {why}",
-        api=TORCH_NPU, effort=Effort.LOW, help=f"add torch-npu=={releases.torch_npu}, for torch {releases.torch}",
-    )  # fmt: skip
 
 
 def _behind(text: str, requirement: Requirement) -> int:

@@ -25,6 +25,7 @@ from transplt.files.dependencies.codes import (
     PYTHON,
     added_help,
     in_bytes,
+    not_added,
     of_older_python,
 )
 from transplt.files.dependencies.indexes import (
@@ -140,6 +141,11 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
     if not _CONSTRAINTS.search(document.name):
         yield from _additions(document, requirements, text, releases)
     yield from _indexes(document, text, requirements)
+    yield from _pythons(document, text, requirements, releases)
+
+
+def _pythons(document: Document, text: str, requirements: list[Requirement], releases: Releases) -> Finds:
+    """The Pythons that a file is for, and pins that no wheel is built for on those that torch_npu has."""
     for versions, start, end in pythons_asked_for(text, document.name):
         if not fits(versions, releases.pythons):
             yield Note(
@@ -246,11 +252,11 @@ def _additions(document: Document, requirements: list[Requirement], text: str, r
             continue
         done.add(place)
         if is_other_build(each, text):
-            yield _not_added(each, releases, "it is a nightly build, or one for another device")
+            yield not_added((each.start, each.end), "it is a nightly build, or one for another device", releases)
             continue
         added = _beside(each, text, releases)
         if added is None:
-            yield _not_added(each, releases, "it is asked for under conditions")
+            yield not_added((each.start, each.end), "it is asked for under conditions", releases)
             continue
         group = f"torch-npu {each.start}" if len(added) > 1 else ""
         for start, end, new in added:
@@ -279,13 +285,6 @@ def _index_for(document: Document, text: str, torch: Requirement, releases: Rele
     yield Note(
         (torch.start, torch.end), INDEX, Level.MANUAL, why, api="torch", effort=Effort.LOW,
         help=f"install with pip install {option} ..., or name that index in the file",
-    )  # fmt: skip
-
-
-def _not_added(torch: Requirement, releases: Releases, why: str) -> Note:
-    return Note(
-        (torch.start, torch.end), NOT_ADDED, Level.MANUAL, f"torch-npu is not added next to torch: {why}",
-        api=TORCH_NPU, effort=Effort.LOW, help=f"add torch-npu=={releases.torch_npu}, for torch {releases.torch}",
     )  # fmt: skip
 
 

@@ -92,15 +92,16 @@ def read_notebook(utf8: bytes) -> Notebook:
         raise UnreadableNotebook(why) from None
     except ValueError as error:
         raise UnreadableNotebook(f"it is no JSON: {error}") from None
-    place: Path = ("cells",)
-    if isinstance(data, dict) and isinstance(data.get("worksheets"), list) and data["worksheets"]:
-        place, sheet = ("worksheets", 0, "cells"), data["worksheets"][0]
-    else:
-        sheet = data
+    place: Path
+    match data:
+        case {"worksheets": [sheet, *others]}:
+            place = ("worksheets", 0, "cells")
+        case _:
+            place, sheet, others = ("cells",), data, []
     cells = sheet.get("cells") if isinstance(sheet, dict) else None
     if not isinstance(cells, list) or not all(isinstance(each, dict) for each in cells):
         raise UnreadableNotebook("it holds no list of cells")
-    if place[0] == "worksheets" and len(data["worksheets"]) > 1:
+    if others:
         raise UnreadableNotebook("it has several worksheets (nbformat 3); `jupyter nbconvert --to notebook` joins them")
     every = values(utf8, len(place) + _DEPTH)
     spans = {path: (start, end) for path, start, end in every if path[: len(place)] == place}
@@ -114,12 +115,11 @@ def read_notebook(utf8: bytes) -> Notebook:
 
 def _language(data: dict[str, Any]) -> str:
     """The language of the kernel, Python where the notebook does not give it."""
-    metadata = data.get("metadata")
-    known = metadata if isinstance(metadata, dict) else {}
-    for part, key in (("language_info", "name"), ("kernelspec", "language")):
-        entry = known.get(part)
-        if isinstance(entry, dict) and isinstance(entry.get(key), str) and entry[key]:
-            return str(entry[key]).lower()
+    match data.get("metadata"):
+        case {"language_info": {"name": str(name)}} if name:
+            return name.lower()
+        case {"kernelspec": {"language": str(name)}} if name:
+            return name.lower()
     return "python"
 
 
@@ -153,11 +153,9 @@ def _gap(utf8: bytes, source: tuple[int, int], lines: tuple[tuple[int, int], ...
     return "," + (match.group(1).decode() if match and match.group(1) else " ")
 
 
-def _language_of(data: dict[str, Any]) -> str:
+def _language_of(cell: dict[str, Any]) -> str:
     """The language that a cell has for itself: nbformat 3, and what editors such as VS Code write."""
-    if isinstance(data.get("language"), str):
-        return str(data["language"]).lower()
-    metadata = data.get("metadata")
-    editor = metadata.get("vscode") if isinstance(metadata, dict) else None
-    language = editor.get("languageId") if isinstance(editor, dict) else None
-    return language.lower() if isinstance(language, str) else ""
+    match cell:
+        case {"language": str(language)} | {"metadata": {"vscode": {"languageId": str(language)}}}:
+            return language.lower()
+    return ""
