@@ -84,10 +84,10 @@ def _lines(text: str) -> Iterator[Requirement]:
     """requirements.txt: a requirement a line, which may go on behind a backslash; `-e` may stand before it."""
     joined = re.sub(r"\\\r?\n", lambda match: " " * len(match.group()), text)
     for match in re.finditer(r"^[ \t]*(?:(?:-e|--editable)[= \t]+)?([\w./][^\n]*)", joined, re.M):
-        yield from _one(re.split(r"\s#(?!egg)", match[1], maxsplit=1)[0], match.start(1))
+        yield from _requirement(re.split(r"\s#(?!egg)", match[1], maxsplit=1)[0], match.start(1))
 
 
-def _one(piece: str, start: int, section: str = "") -> Iterator[Requirement]:
+def _requirement(piece: str, start: int, section: str = "") -> Iterator[Requirement]:
     found = requirement_in(piece, start)
     if found is not None:
         yield replace(found, section=section) if section else found
@@ -104,7 +104,7 @@ def _conda(text: str) -> Iterator[Requirement]:
         indent = match.group().index("-")
         pip = pip if pip is not None and indent > pip else None
         form = "quoted" if match["quoted"] else "plain"
-        yield from _one(match[form], match.start(form), PIP if pip is not None else CONDA)
+        yield from _requirement(match[form], match.start(form), PIP if pip is not None else CONDA)
         if pip is None and match[form].rstrip() == "pip:":
             pip = indent
 
@@ -193,7 +193,7 @@ def _setup_cfg(text: str) -> Iterator[Requirement]:
             elif line.strip() and not line[0].isspace():
                 inside = False
             if inside and value is not None:
-                yield from _one(line[value.end() :].rstrip(), at + value.end())
+                yield from _requirement(line[value.end() :].rstrip(), at + value.end())
         at += len(line)
 
 
@@ -211,7 +211,7 @@ def _toml(text: str) -> Iterator[Requirement]:
             if text[place.start] in "\"'" and not text.startswith(('"""', "'''"), place.start):
                 # An escape is as long as two characters, and none stands in a name or a version.
                 content = text[place.start + 1 : place.end - 1]
-                yield from _one(content, place.start + 1, ".".join(path))
+                yield from _requirement(content, place.start + 1, ".".join(path))
     for path in _tables(table):
         for name, value in _below(table, *path).items():
             if name != "python":

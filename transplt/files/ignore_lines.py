@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from transplt.base.finding import Effort, Finding, Level, Span
-from transplt.base.text.ignore_comments import IgnoreComment, ignore_comments
+from transplt.base.text.ignore_comments import ignore_comments
 from transplt.edits.ignores import ON_REQUEST, UNUSED, codes_in_vain, words_of
 from transplt.files.kind import FileKind
 from transplt.files.tokens import MAX_FINDINGS, comment_start
@@ -35,28 +35,16 @@ def ignore_line_findings(
         counted = match.start()
         line = match.group()
         for comment in ignore_comments(line, comment_start(line, kind)):
-            for code, message, help_ in words_of(comment):
-                reported.append(_finding(path, number, match, comment, code, Level.MANUAL, message, help_))
+            notes = [(code, Level.MANUAL, message, help_) for code, message, help_ in words_of(comment)]
             vain = codes_in_vain(comment, codes.get(number, ()), (*ON_REQUEST, *ignored_codes))
             if vain is not None and len(found) < MAX_FINDINGS and (vain or not ignored_codes):
                 what = f"this line has no finding with {', '.join(vain)}" if vain else "this line has no findings"
                 level = Level.MANUAL if in_place else Level.INFO
-                message = f"this comment ignores nothing: {what}"
-                reported.append(_finding(path, number, match, comment, UNUSED, level, message, "remove it"))
-    return [each for each in reported if not each.code.startswith(ignored_codes)]
-
-
-def _finding(
-    path: str,
-    number: int,
-    line: re.Match[bytes],
-    comment: IgnoreComment,
-    code: str,
-    level: Level,
-    message: str,
-    help_: str,
-) -> Finding:
-    columns = [len(line.group()[:at].decode("utf-8", "replace")) + 1 for at in (comment.start, comment.end)]
-    span = Span(number, columns[0], number, columns[1], line.start() + comment.start, line.start() + comment.end)
-    effort = Effort.LOW if level is Level.MANUAL else None
-    return Finding(path, span, code, level, message, effort=effort, help=help_)
+                notes.append((UNUSED, level, f"this comment ignores nothing: {what}", "remove it"))
+            first, last = (len(line[:at].decode("utf-8", "replace")) + 1 for at in (comment.start, comment.end))
+            span = Span(number, first, number, last, match.start() + comment.start, match.start() + comment.end)
+            for code, level, message, help_ in notes:
+                if not code.startswith(ignored_codes):
+                    effort = Effort.LOW if level is Level.MANUAL else None
+                    reported.append(Finding(path, span, code, level, message, effort=effort, help=help_))
+    return reported

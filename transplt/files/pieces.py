@@ -32,7 +32,7 @@ def in_lines(document: Document, extents: Sequence[Extent], kind: FileKind) -> F
     Further lines of an edit get the indentation of the line in which it begins. An edit that reaches over what parts
     two ranges is left out, with all of its group, and one of further lines behind something else than indentation.
     """
-    found = list(_found(_piece(document, extents, kind)))
+    found = list(_changes_of(_piece(document, extents, kind)))
     places = _Places(extents)
     moved = [(each, _moved(document, each, places, len(extents) > 1)) for each in found]
     lost = {_group(each) for each, new in moved if new is None}
@@ -56,7 +56,7 @@ def _piece(document: Document, extents: Sequence[Extent], kind: FileKind) -> Doc
     return replace(document, source=Source(utf8), kind=kind, host=host)
 
 
-def _found(piece: Document) -> Finds:
+def _changes_of(piece: Document) -> Finds:
     if piece.kind is FileKind.PYTHON:
         from transplt.files.python_piece import changes
 

@@ -62,12 +62,8 @@ class Recipe:
         """Variables of a mapping, of a list of `NAME=value`, and of a list of `name:` and `value:`."""
         if isinstance(node, MappingNode):
             for key, value in node.value:
-                if isinstance(key, ScalarNode) and isinstance(value, ScalarNode) and not key.style:
-                    text = str(value.value)
-                    yield from self._variable(key, self.extent(key), text, self.from_to(key, value))
-                elif isinstance(key, ScalarNode) and isinstance(value, ScalarNode):
-                    start, end = self.extent(key)
-                    yield from self._variable(key, (start + 1, end - 1), str(value.value), self.from_to(key, value))
+                if isinstance(key, ScalarNode) and isinstance(value, ScalarNode):
+                    yield from self._variable(key, value, self.from_to(key, value))
         elif isinstance(node, SequenceNode):
             for item in node.value:
                 yield from self._item(item)
@@ -108,18 +104,16 @@ class Recipe:
             if self.document.utf8[at[0] : at[1]] == name.encode():
                 yield from self._set(name, at, value, (start, end))
             return
-        named, given = below(item, "name"), below(item, "value")
-        if isinstance(named, ScalarNode) and isinstance(given, ScalarNode):
-            start, end = self.extent(named)
-            quoted = 1 if named.style in ("'", '"') else 0
-            at = (start + quoted, end - quoted)
-            whole = min(start, self.extent(given)[0]), max(end, self.extent(given)[1])
-            yield from self._variable(named, at, str(given.value), whole)
+        name_node, value_node = below(item, "name"), below(item, "value")
+        if isinstance(name_node, ScalarNode) and isinstance(value_node, ScalarNode):
+            one, other = self.extent(name_node), self.extent(value_node)
+            yield from self._variable(name_node, value_node, (min(one[0], other[0]), max(one[1], other[1])))
 
-    def _variable(self, key: ScalarNode, at: Extent, value: str, whole: Extent) -> Finds:
-        name = str(key.value)
-        if self.document.utf8[at[0] : at[1]] == name.encode():
-            yield from self._set(name, at, value, whole)
+    def _variable(self, key: ScalarNode, value: ScalarNode, whole: Extent) -> Finds:
+        start, end = self.extent(key)
+        quote = 1 if key.style else 0
+        if self.document.utf8[start + quote : end - quote] == key.value.encode():
+            yield from self._set(key.value, (start + quote, end - quote), value.value, whole)
 
     def _set(self, name: str, at: Extent, value: str, whole: Extent) -> Finds:
         if _NAME.fullmatch(name):

@@ -49,13 +49,13 @@ def with_requirements(
     ]
     bound = {each.span.line: each for each in found if each.code == BOUND}
     reported_lines = {each.span.line for each in others}
-    both = tuple(_both(each, bound.get(each.span.line)) for each in others)
+    both = tuple(_joined(each, bound.get(each.span.line)) for each in others)
     return (*both, *(each for each in found if each.code != BOUND or each.span.line not in reported_lines))
 
 _EXTRA = re.compile(r"(?:optional-dependencies|extras_require|extras)\.([^.]+)$")
 
 
-def _both(finding: Finding, requirement: Finding | None) -> Finding:
+def _joined(finding: Finding, requirement: Finding | None) -> Finding:
     if requirement is None:
         return finding
     finding = replace(finding, option=finding.option or requirement.option)

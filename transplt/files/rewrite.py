@@ -37,7 +37,7 @@ def rewritten(document: Document) -> Rewritten:
     result = Rewritten(document.utf8)
     wanted: list[Edit] = []
     switched_off = _SwitchedOff(document)
-    for found in _found(document):
+    for found in _changes_of(document):
         if isinstance(found, Kept):
             result.kept.append(found)
         elif isinstance(found, Note):
@@ -61,7 +61,7 @@ def rewritten(document: Document) -> Rewritten:
     return result
 
 
-def _found(document: Document) -> list[Edit | Note | Kept]:
+def _changes_of(document: Document) -> list[Edit | Note | Kept]:
     return [found for editor in editors_of(document) for found in editor.changes(document)]
 
 
@@ -139,7 +139,7 @@ def _broken(document: Document, changed: Document) -> str:
     settings = replace(document.settings.without_themes(), user_rules=())
     changed = replace(changed, settings=settings)
     switched_off = _SwitchedOff(changed)
-    for found in _found(changed):
+    for found in _changes_of(changed):
         if isinstance(found, Edit) and _applies(changed, found) and not switched_off(found.code, extent_of(found)):
             return f"a second run would change it again: {found.message}"
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from transplt.base.finding import Effort, Level
-from transplt.edits.edit import Edit, Extent, Finds, Found, Kept, Note
+from transplt.edits.edit import Edit, Extent, Finds, Found, Kept, Note, extent_of
 from transplt.files.document import Document
 from transplt.rules.containers import paths_text, variable_text
 from transplt.rules.environment import counterpart, objection, variables, without_effect
@@ -112,8 +112,7 @@ def together(document: Document, finds: Finds) -> Finds:
             yield each
         elif each.code == RENAMED:
             reason = "the file names it in other places too, and all are to be changed together"
-            assert isinstance(each.where, tuple)
-            yield _other_value(each.api, each.where, reason)
+            yield _other_value(each.api, extent_of(each), reason)
 
 
 def _stays(document: Document, name: str, edits: list[Edit], found: list[Found]) -> bool:

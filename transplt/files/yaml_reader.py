@@ -145,12 +145,12 @@ def _by_ruamel(text: str) -> list[Node]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an anchor that is used again
-            return [_taken(node, nodes, {}) for node in parser.compose_all(text) if node is not None]
+            return [_node_of(node, nodes, {}) for node in parser.compose_all(text) if node is not None]
     except (YAMLError, ValueError, RecursionError, AssertionError, AttributeError, LookupError, TypeError) as error:
         raise NotYaml from error  # the parser breaks in many ways over what is no YAML
 
 
-def _taken(node: Any, nodes: Any, known: dict[int, Node]) -> Node:
+def _node_of(node: Any, nodes: Any, known: dict[int, Node]) -> Node:
     """A node of ruamel.yaml as one of ours; what an alias repeats is the same node."""
     if id(node) in known:
         return known[id(node)]
@@ -160,8 +160,8 @@ def _taken(node: Any, nodes: Any, known: dict[int, Node]) -> Node:
         made = known[id(node)] = ScalarNode(start, end, tag, node.value, node.style or "")
     elif isinstance(node, nodes.MappingNode):
         made = known[id(node)] = MappingNode(start, end, tag)
-        made.value = [(_taken(key, nodes, known), _taken(value, nodes, known)) for key, value in node.value]
+        made.value = [(_node_of(key, nodes, known), _node_of(value, nodes, known)) for key, value in node.value]
     else:
         made = known[id(node)] = SequenceNode(start, end, tag)
-        made.value = [_taken(each, nodes, known) for each in node.value]
+        made.value = [_node_of(each, nodes, known) for each in node.value]
     return made

@@ -34,16 +34,16 @@ def logical_lines(lines: list[str], worth: re.Pattern[str] | Marked) -> Iterator
     """Lines that go on behind a backslash together, with the number of the first: those in which `worth` is found."""
     number = 0
     while number < len(lines):
-        first, found = number, _found(lines[number], worth)
+        first, found = number, _may_hold(lines[number], worth)
         while number + 1 < len(lines) and _GOES_ON.search(lines[number], max(0, len(lines[number]) - 80)):
             number += 1
-            found = found or _found(lines[number], worth)
+            found = found or _may_hold(lines[number], worth)
         number += 1
         if found:
             yield first, lines[first:number]
 
 
-def _found(line: str, worth: re.Pattern[str] | Marked) -> bool:
+def _may_hold(line: str, worth: re.Pattern[str] | Marked) -> bool:
     return len(line) <= _LONGEST_LINE and worth.search(line) is not None
 
 

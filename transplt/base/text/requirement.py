@@ -63,7 +63,7 @@ class Requirement:
 
 def requirement_in(text: str, offset: int = 0) -> Requirement | None:
     """The requirement that a piece of text begins with; `offset` is where the piece begins in its file."""
-    found = _found(text[:_LONGEST], offset)
+    found = _parse(text[:_LONGEST], offset)
     if found is None:
         return None
     behind = text[max(found.end, found.clauses[1]) - offset :][:_LONGEST]
@@ -72,7 +72,7 @@ def requirement_in(text: str, offset: int = 0) -> Requirement | None:
     return replace(found, marker=marker[1].strip() if marker else "", whole=(offset, offset + end))
 
 
-def _found(text: str, offset: int) -> Requirement | None:
+def _parse(text: str, offset: int) -> Requirement | None:
     wheel = _WHEEL.match(text)
     if wheel is not None:
         return Requirement(wheel[1], f"=={wheel[2]}", offset + wheel.start(1), offset + wheel.end(1), address=True)
@@ -92,8 +92,8 @@ def _found(text: str, offset: int) -> Requirement | None:
     at = re.match(r"\s*@\s*", text[match.end() :])
     if at is not None and (wheel := _WHEEL.match(text, match.end() + at.end())) is not None:
         versions = f"=={wheel[2]}"
-    named = (offset + match.start(1), offset + match.end(1))
-    return Requirement(match[1], versions, *named, clauses, address=at is not None)
+    start, end = offset + match.start(1), offset + match.end(1)
+    return Requirement(match[1], versions, start, end, clauses, address=at is not None)
 
 
 def normalised(name: str) -> str:

@@ -152,7 +152,7 @@ def _edit(value: Value, start: int, end: int, new: str, library: str, effect: st
     # Characters and bytes are the same here: what is edited has none but ASCII before it.
     at = value.extent[0] + len(value.text[:start].encode())
     old = value.text[start:end]
-    message = f"{_shown(value)}: {old} -> {new}"
+    message = f"{_dotted_key(value)}: {old} -> {new}"
     if library:
         message += f" (a key of {library})"
     yield Edit((at, at + len(old.encode())), VALUE, message, new, api=old, help=effect)
@@ -178,7 +178,7 @@ def _options(document: Document, value: Value, edits: bool) -> Finds:
             yield Kept(match.span(1), "flag")
         if edits and (mark := _mark(given)) and mark in read_as.option(document.project, name, script).marks:
             new = _spell(given, 0).new
-            yield Edit(match.span(2), VALUE, f"{_shown(value)}: {name} {given} -> {new}", new, api=given)
+            yield Edit(match.span(2), VALUE, f"{_dotted_key(value)}: {name} {given} -> {new}", new, api=given)
 
 
 def _reading(document: Document, value: Value) -> Reading:
@@ -208,12 +208,12 @@ def _reading(document: Document, value: Value) -> Reading:
 
 def _unread(value: Value, spelled: _Spelled, why: str = "", help_: str = "") -> Note:
     what = "device" if spelled.mark == DEVICE else "backend"
-    message = f"{_shown(value)}: {value.text} may be a {what}" + (f": {why}" if why else "")
+    message = f"{_dotted_key(value)}: {value.text} may be a {what}" + (f": {why}" if why else "")
     help_ = help_ or f"write {spelled.new} if it is used as a {what}; otherwise leave it"
-    details = (("key", _shown(value)),)
+    details = (("key", _dotted_key(value)),)
     return Note(value.whole, UNREAD, Level.MANUAL, message, value.text, help_, Effort.LOW, details=details)
 
 
-def _shown(value: Value) -> str:
+def _dotted_key(value: Value) -> str:
     """The key of a value, for people."""
     return dotted(value.paths()[0]) or value.text

@@ -35,7 +35,7 @@ def changes(document: Document) -> Finds:
     if not document.name.endswith(_SUFFIXES) or document.settings.style != "npu":
         return
     for block in blocks(document.utf8, document.name):
-        if not _worth(document, block.lines):
+        if not _names_cuda(document, block.lines):
             continue
         if block.language == PYTHON:
             if document.settings.docs:
@@ -47,7 +47,7 @@ def changes(document: Document) -> Finds:
             yield from _commands(document, block)
 
 
-def _worth(document: Document, lines: Sequence[Extent]) -> bool:
+def _names_cuda(document: Document, lines: Sequence[Extent]) -> bool:
     text = b"".join(document.utf8[start:end] for start, end in lines)
     if document.settings.docs and _INSTALLS.search(text):
         return True
@@ -57,7 +57,7 @@ def _worth(document: Document, lines: Sequence[Extent]) -> bool:
 def _commands(document: Document, block: Block) -> Finds:
     commands = list(_logical(document, block.lines))
     whole = reads(document, block.lines, FileKind.SHELL)
-    parts = [block.lines] if whole else [lines for lines in commands if _worth(document, lines)]
+    parts = [block.lines] if whole else [lines for lines in commands if _names_cuda(document, lines)]
     found = [each for lines in parts for each in in_lines(document, lines, FileKind.SHELL)]
     made: list[Extent] = []
     if document.settings.docs:

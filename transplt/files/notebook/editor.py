@@ -45,7 +45,7 @@ def changes(document: Document) -> Finds:
         if WORD.search(cell.utf8.lower()):
             yield _unread(cell.source, f"the cell is not Python: {why}")
     pieces = [Piece(layout.program, FileKind.PYTHON)] if layout.program.parts else []
-    by_program = [(each.program, _found(_piece(document, each))) for each in (*pieces, *layout.pieces)]
+    by_program = [(each.program, _changes_of(_piece(document, each))) for each in (*pieces, *layout.pieces)]
     edits = _edits(document, layout, by_program)
     yield from edits or ()
     for program, found in by_program:
@@ -87,7 +87,7 @@ def _piece(document: Document, piece: Piece) -> Document:
     return replace(document, source=source, kind=piece.kind, path=path, settings=settings)
 
 
-def _found(piece: Document) -> list[Found]:
+def _changes_of(piece: Document) -> list[Found]:
     """The edits and findings of a program or a piece."""
     if piece.kind is FileKind.PYTHON:
         return list(python_piece.changes(piece))

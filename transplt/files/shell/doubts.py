@@ -34,27 +34,27 @@ class Doubts:
     def __init__(self, script: Script) -> None:
         self._script = script
         self._values: list[Node] = []
-        self._asked: list[Extent] = []
+        self._questions: list[Extent] = []
         self._goes_to: dict[_Key, list[_Key]] = {}
         self._reasons: dict[bool, dict[_Key, str]] = {}
 
     def why(self, name: str, value: Node) -> str:
         """Why the value, which the variable `name` gets, is none for an NPU; empty where nothing is seen."""
-        listed = name == _LIST
-        if listed not in self._reasons:
-            self._reasons[listed] = self._found(listed)
-        return self._reasons[listed].get((_VALUE, value.id), "")
+        is_list = name == _LIST
+        if is_list not in self._reasons:
+            self._reasons[is_list] = self._work_out(is_list)
+        return self._reasons[is_list].get((_VALUE, value.id), "")
 
-    def _found(self, listed: bool) -> dict[_Key, str]:
-        """The reasons of all values; `listed`: a list of devices that is none is a reason too."""
+    def _work_out(self, is_list: bool) -> dict[_Key, str]:
+        """The reasons of all values; `is_list`: a list of devices that is none is a reason too."""
         if not self._goes_to:
             text = self._script.document.utf8
-            self._asked = [match.span() for match in _ASKS_DRIVER.finditer(text)]
+            self._questions = [match.span() for match in _ASKS_DRIVER.finditer(text)]
             for node in self._script.walk():
                 self._read(node)
         found: dict[_Key, str] = {}
         for value in self._values:
-            if why := self._own(value, listed):
+            if why := self._own(value, is_list):
                 found[_VALUE, value.id] = why
         waiting = deque(found)
         while waiting:
@@ -65,13 +65,13 @@ class Doubts:
                     waiting.append(other)
         return found
 
-    def _own(self, value: Node, listed: bool) -> str:
+    def _own(self, value: Node, is_list: bool) -> str:
         """The reason in the text of a value by itself."""
-        at = bisect_left(self._asked, (value.start_byte, 0))
-        if at < len(self._asked) and self._asked[at][1] <= value.end_byte:
-            start, end = self._asked[at]
+        at = bisect_left(self._questions, (value.start_byte, 0))
+        if at < len(self._questions) and self._questions[at][1] <= value.end_byte:
+            start, end = self._questions[at]
             return _from_driver(self._script.document.utf8[start:end].decode())
-        text = self._script.plain(value) if listed else None
+        text = self._script.plain(value) if is_list else None
         return "" if text is None else refused(_LIST, text)
 
     def _read(self, node: Node) -> None:
@@ -125,5 +125,5 @@ def default_of(expansion: Node) -> Node | None:
     """The word that stands in for a variable: `0` in `${X:-0}`."""
     if not any(child.type in _DEFAULTS for child in expansion.children):
         return None
-    named = expansion.named_children
-    return named[-1] if len(named) > 1 else None
+    children = expansion.named_children
+    return children[-1] if len(children) > 1 else None
