@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +23,19 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 os.environ["TRANSPLT_NO_CACHE"] = "1"
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Each worker imports a share of the modules before it collects all: none rewrites the asserts of all of them."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    every = sorted(Path(__file__).parent.rglob("test_*.py"))
+    for path in every[int(worker["workerid"][2:]) :: worker["workercount"]]:
+        name = ".".join(path.relative_to(session.config.rootpath).with_suffix("").parts)
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # said when it is collected
+            importlib.import_module(name)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
