@@ -86,16 +86,16 @@ def size(work: Work, node: ast.expr, dim: int, rank: int) -> str:
     """The size of a tensor along a dimension as an expression; empty where reading it would compute the tensor."""
     if is_dotted(node):
         return f"{work.text(node)}.shape[{dim if dim < rank - 1 else -1}]"
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        name, value = node.func.attr, node.func.value
-        if name in SAME_SHAPE or name in _CASTS or _is_cast(work, node):
+    match node:
+        case ast.Call(func=ast.Attribute(value=value, attr=name)) if (
+            name in SAME_SHAPE or name in _CASTS or _is_cast(work, node)
+        ):
             return size(work, value, dim, rank)
-        if name == "transpose" and len(node.args) == 2 and not node.keywords:
-            pair = [number(arg) for arg in node.args]
-            if None not in pair:
-                first, second = ((each or 0) % rank for each in pair)
-                swapped = {first: second, second: first}
-                return size(work, value, swapped.get(dim, dim), rank)
+        case ast.Call(func=ast.Attribute(value=value, attr="transpose"), args=[one, other], keywords=[]):
+            pair = number(one), number(other)
+            if pair[0] is not None and pair[1] is not None:
+                first, second = pair[0] % rank, pair[1] % rank
+                return size(work, value, {first: second, second: first}.get(dim, dim), rank)
     return ""
 
 
@@ -118,11 +118,11 @@ def device(work: Work, node: ast.expr) -> str:
 
 def number(node: ast.expr) -> int | None:
     """An integer that is written out."""
-    sign = 1
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        sign, node = -1, node.operand
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return sign * node.value
+    match node:
+        case ast.Constant(value=int() as value) if type(value) is int:
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if type(value) is int:
+            return -value
     return None
 
 
@@ -136,13 +136,15 @@ def keep_prob(work: Work, bound: Bound, parameter: str = "dropout_p") -> list[Pi
     node = bound.get(parameter)
     if node is None or is_nothing(node):
         return []
-    place = bound.places[parameter]
-    if isinstance(node, ast.IfExp) and is_nothing(node.orelse):
-        inside = work.text(node.body) if _tight(node.body) else f"({work.text(node.body)})"
-        return [Piece(f"1.0 - {inside} if {work.text(node.test)} else 1.0", "keep_prob", place)]
-    if isinstance(node, ast.Constant) and isinstance(node.value, float):
-        return [Piece(repr(round(1 - node.value, 12)), "keep_prob", place)]
-    return [Piece("1.0 - {}" if _tight(node) else "1.0 - ({})", "keep_prob", place)]
+    match node:
+        case ast.IfExp(test=test, body=body, orelse=other) if is_nothing(other):
+            inside = work.text(body) if _tight(body) else f"({work.text(body)})"
+            text = f"1.0 - {inside} if {work.text(test)} else 1.0"
+        case ast.Constant(value=float() as value):
+            text = repr(round(1 - value, 12))
+        case _:
+            text = "1.0 - {}" if _tight(node) else "1.0 - ({})"
+    return [Piece(text, "keep_prob", bound.places[parameter])]
 
 
 def _tight(node: ast.expr) -> bool:

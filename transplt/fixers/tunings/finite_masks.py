@@ -14,11 +14,11 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.around import scripted
 from transplt.fixers.tunings.attention import NATIVE
-from transplt.fixers.tunings.values import attribute_values, held, runs_before
+from transplt.fixers.tunings.values import Value, attribute_values, held, is_closed_over, runs_before
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.program import enclosing_function
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import by_place, is_dotted, keyword_of
+from transplt.syntax.asks import begins, by_place, call_of, ends, is_dotted, keyword_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Scope
 
@@ -69,8 +69,7 @@ def _filled(work: Work, call: ast.Call) -> tuple[str, ast.expr] | None:
         return None
     args = list(call.args)
     scores = args.pop(0) if work.names.qualified(call.func) == "torch.masked_fill" and args else call.func.value
-    value = keyword_of(call, "value")
-    value = args[1] if len(args) == 2 else value
+    value = args[1] if len(args) == 2 else keyword_of(call, "value")
     if value is None or not is_minus_infinity(work, value):
         return None
     return (f"{work.text(scores)}.dtype" if is_dotted(scores) else "", value)
@@ -79,55 +78,55 @@ def _filled(work: Work, call: ast.Call) -> tuple[str, ast.expr] | None:
 def _full(work: Work, call: ast.Call) -> tuple[str, ast.expr] | None:
     """The dtype and the infinity of a mask that is made full of it and added later."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    full = work.names.qualified(call.func)
-    value = keyword_of(call, "fill_value")
-    value = call.args[1] if len(call.args) > 1 else value
+    full, last = work.names.qualified(call.func), getattr(call.func, "attr", "")
+    value = call.args[1] if len(call.args) > 1 else keyword_of(call, "fill_value")
+    if full not in ("torch.full", "torch.full_like") and last != "new_full":
+        return None
     if value is None or not is_minus_infinity(work, value):
         return None
     dtype = keyword_of(call, "dtype")
-    if full in ("torch.full", "torch.full_like") or name == "new_full":
-        if dtype is not None:
-            return (work.text(dtype) if is_dotted(dtype) else "", value)
-        if full == "torch.full":
-            return (f"{work.text(owner)}.get_default_dtype()", value) if owner is not None else None
-        like = call.args[0] if full == "torch.full_like" else owner
-        return (f"{work.text(like)}.dtype" if like is not None and is_dotted(like) else "", value)
-    return None
+    if dtype is not None:
+        return (work.text(dtype) if is_dotted(dtype) else "", value)
+    if full == "torch.full":
+        return (f"{work.text(owner)}.get_default_dtype()", value) if owner is not None else None
+    like = call.args[0] if full == "torch.full_like" else owner
+    return (f"{work.text(like)}.dtype" if like is not None and is_dotted(like) else "", value)
 
 
 def is_minus_infinity(work: Work, node: ast.expr) -> bool:
     """True for `float("-inf")`, `-float("inf")`, `-math.inf` and the like."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return _is_infinity(work, node.operand, ("inf", "infinity"))
-    return _is_infinity(work, node, ("-inf", "-infinity")) and isinstance(node, ast.Call)
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=positive):
+            return _is_infinity(work, positive, ("inf", "infinity"))
+        case ast.Call():
+            return _is_infinity(work, node, ("-inf", "-infinity"))
+    return False
 
 
 def _is_infinity(work: Work, node: ast.expr, words: tuple[str, ...]) -> bool:
-    if isinstance(node, ast.Call):
-        word = node.args[0] if len(node.args) == 1 and getattr(node.func, "id", "") == "float" else None
-        return isinstance(word, ast.Constant) and str(word.value).strip().lower() in words
+    match node:
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=word)]):
+            return str(word).strip().lower() in words
+        case ast.Call():
+            return False
     return work.names.qualified(node) in _INFINITE
 
 
 def stays_finite(work: Work, line: ast.Assign, scores: ast.expr) -> bool:
     """True when `scores[mask] = -inf` goes into a softmax and nowhere else, and this tuning is asked for."""
-    if not work.settings.asks_for("tune:finite-masks") or not isinstance(scores, ast.Name):
-        return False
-    if not _is_own(work, scores):
+    if not work.settings.asks_for("tune:finite-masks") or not isinstance(scores, ast.Name) or not _is_own(work, scores):
         return False
     return _next_uses(work, scores, line, None, 0) and not _looks_for_nan(work, scores)
 
 
 def _is_own(work: Work, name: ast.Name) -> bool:
     """True for a tensor that the function has computed: nobody else sees what is written into it."""
-    value = held(work, name)
-    if value is None or value.index is not None:
-        return False
-    made = value.node
-    if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute):
-        return made.func.attr not in names_of(TENSOR, "views")
-    return isinstance(made, (ast.BinOp, ast.Call))
+    match held(work, name):
+        case Value(ast.Call(func=ast.Attribute(attr=method)), None):
+            return method not in names_of(TENSOR, "views")
+        case Value(ast.BinOp() | ast.Call(), None):
+            return True
+    return False
 
 
 def _reaches_softmax(work: Work, node: ast.expr, call: ast.Call | None, depth: int = 0) -> bool:
@@ -137,27 +136,25 @@ def _reaches_softmax(work: Work, node: ast.expr, call: ast.Call | None, depth: i
         return False
     if _is_softmax_of(work, above, node):
         return True
-    if isinstance(above, ast.Attribute) and above.value is node:
-        outer = parent(above)
-        if isinstance(outer, ast.Call) and outer.func is above:
-            if above.attr == "softmax":
-                return True
-            same = above.attr in _SAME
-            return above.attr in _FACTS or (same and _reaches_softmax(work, outer, call, depth + 1))
-        return above.attr in _FACTS
     filled = call.func.value if call is not None and isinstance(call.func, ast.Attribute) else None
-    in_place = call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "masked_fill_"
-    if isinstance(above, ast.Expr) and in_place and node is call:
-        return isinstance(filled, ast.Name) and _is_own(work, filled) and _next_uses(work, filled, above, call, depth)
-    if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Add):
-        return _reaches_softmax(work, above, call, depth + 1)
-    given = isinstance(above, ast.Call) and bool(above.args) and above.args[0] is node
-    if isinstance(above, ast.Call) and given and work.names.qualified(above.func) in ("torch.triu", "torch.tril"):
-        return _reaches_softmax(work, above, call, depth + 1)
-    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
-        target = above.targets[0]
-        same = isinstance(filled, ast.Name) and filled.id == target.id and _is_own(work, filled)
-        return (not in_place or same) and _next_uses(work, target, above, call, depth)
+    in_place = call is not None and getattr(call.func, "attr", "") == "masked_fill_"
+    match above:
+        case ast.Attribute(value=value, attr=name) if value is node:
+            outer = call_of(above)
+            if outer is None or name in _FACTS:
+                return name in _FACTS
+            return name == "softmax" or (name in _SAME and _reaches_softmax(work, outer, call, depth + 1))
+        case ast.Expr() if in_place and node is call:
+            own = isinstance(filled, ast.Name) and _is_own(work, filled)
+            return isinstance(filled, ast.Name) and own and _next_uses(work, filled, above, call, depth)
+        case ast.BinOp(op=ast.Add()):
+            return _reaches_softmax(work, above, call, depth + 1)
+        case ast.Call(func=func, args=[first, *_]) if first is node:
+            triangle = work.names.qualified(func) in ("torch.triu", "torch.tril")
+            return triangle and _reaches_softmax(work, above, call, depth + 1)
+        case ast.Assign(targets=[ast.Name(id=name) as target]):
+            own = isinstance(filled, ast.Name) and filled.id == name and _is_own(work, filled)
+            return (not in_place or own) and _next_uses(work, target, above, call, depth)
     return False
 
 
@@ -166,23 +163,12 @@ def _next_uses(work: Work, name: ast.Name, after: ast.stmt, call: ast.Call | Non
     scope: Scope = work.scan.scope_of(name)
     if not isinstance(scope.node, FUNCTIONS):
         return False
-    end = (after.end_lineno or after.lineno, after.end_col_offset or 0)
-    loads = [
-        node
-        for node in work.scan.names.get(name.id, ())
-        if work.scan.scope_of(node) is scope and (node.lineno, node.col_offset) > end
-    ]
-    closures = [
-        node
-        for node in work.scan.names.get(name.id, ())
-        if work.scan.scope_of(node) is not scope
-        and (found := work.names.lookup(name.id, work.scan.scope_of(node)))
-        and found[0] is scope
-    ]
-    bound = [binding.node for binding in scope.bindings.get(name.id, ())]
-    stores = [node for node in bound if isinstance(node, ast.Name) and (node.lineno, node.col_offset) > end]
-    if not loads or closures or not _is_fresh(work, name, after):
+    reads = (node for node in work.scan.names.get(name.id, ()) if work.scan.scope_of(node) is scope)
+    loads = [node for node in reads if begins(node) > ends(after)]
+    if not loads or is_closed_over(work, name.id, scope) or not _is_fresh(work, name, after):
         return False
+    bound = [binding.node for binding in scope.bindings.get(name.id, ())]
+    stores = [node for node in bound if isinstance(node, ast.Name) and begins(node) > ends(after)]
     reached = False
     for load in by_place(loads):
         if reached and any(runs_before(statement(node), load) for node in stores):
@@ -217,12 +203,14 @@ def _is_softmax_of(work: Work, call: ast.AST, node: ast.expr) -> bool:
         return False
     if work.names.qualified(call.func) in _SOFTMAX:
         return True
-    made = attribute_values(work, call.func)
-    if isinstance(call.func, ast.Name):
-        value = held(work, call.func)
-        made = [value.node] if value is not None and value.index is None else []
-    if isinstance(call.func, ast.Call):
-        made = [call.func]
+    match call.func:
+        case ast.Name() as func:
+            value = held(work, func)
+            made = [value.node] if value is not None and value.index is None else []
+        case ast.Call() as func:
+            made = [func]
+        case func:
+            made = attribute_values(work, func)
     return bool(made) and all(
         isinstance(each, ast.Call) and work.names.qualified(each.func) == "torch.nn.Softmax" for each in made
     )

@@ -12,6 +12,7 @@ from transplt.edits.edit import Extent, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.fixers.tunings.values import is_closed_over
 from transplt.fixers.tunings.writer import rewrite_unless_gone, rewrites, switched_off, writer_for
 from transplt.program.cards import MOVES, is_device
 from transplt.rules.torch_callables import TENSOR, names_of
@@ -133,9 +134,7 @@ def _only_counts(work: Work, target: ast.Name) -> bool:
         binding.kind != "assign" or not _stores_itself(binding.node, target) for binding in scope.bindings[target.id]
     ):
         return False
-    # A nested function may see it too.
-    others = [node for node in work.scan.names.get(target.id, ()) if work.scan.scope_of(node) is not scope]
-    if any((found := work.names.lookup(node.id, work.scan.scope_of(node))) and found[0] is scope for node in others):
+    if is_closed_over(work, target.id, scope):
         return False
     last = _becomes_list(scope.bindings[target.id], target)
     reads = [node for node in reads if node.lineno <= last]

@@ -49,20 +49,19 @@ def number_under_a_mask(work: Work, store: ast.Subscript) -> Finds:
 def _is_of_its_shape(work: Work, mask: ast.expr, x: ast.expr) -> bool:
     """True for a mask that has the shape of x wherever it fits: x is compared in it, or asked for nan or inf."""
     same = ast.dump(ast.parse(ast.unparse(x), mode="eval").body)  # x as it is read
-    if isinstance(mask, ast.UnaryOp) and isinstance(mask.op, ast.Invert):
-        return _is_of_its_shape(work, mask.operand, x)
-    if isinstance(mask, ast.Compare) and len(mask.ops) == 1:
-        if isinstance(mask.ops[0], (ast.In, ast.NotIn, ast.Is, ast.IsNot)):
+    match mask:
+        case ast.UnaryOp(op=ast.Invert(), operand=inner):
+            return _is_of_its_shape(work, inner, x)
+        case ast.Compare(ops=[ast.In() | ast.NotIn() | ast.Is() | ast.IsNot()]):
             return False
-        return any(ast.dump(side) == same for side in (mask.left, *mask.comparators))
-    if isinstance(mask, ast.BinOp) and isinstance(mask.op, (ast.BitAnd, ast.BitOr)):
-        return _is_of_its_shape(work, mask.left, x) and _is_of_its_shape(work, mask.right, x)
-    if isinstance(mask, ast.Call):
-        if _is_test(work, mask):
-            return len(mask.args) == 1 and not mask.keywords and ast.dump(mask.args[0]) == same
-        func = mask.func
-        if isinstance(func, ast.Attribute) and func.attr in ("isnan", "isinf") and not mask.args:
-            return ast.dump(func.value) == same
+        case ast.Compare(left=left, ops=[_], comparators=[right]):
+            return same in (ast.dump(left), ast.dump(right))
+        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
+            return _is_of_its_shape(work, left, x) and _is_of_its_shape(work, right, x)
+        case ast.Call(args=args, keywords=keywords) if _is_test(work, mask):
+            return len(args) == 1 and not keywords and ast.dump(args[0]) == same
+        case ast.Call(func=ast.Attribute(value=asked, attr="isnan" | "isinf"), args=[]):
+            return ast.dump(asked) == same
     return False
 
 
@@ -76,8 +75,7 @@ def _is_number(work: Work, node: ast.expr) -> bool:
     """True for a number or truth value that is written out, and that fits tensors of integers as well."""
     if is_minus_infinity(work, node) or is_minus_infinity(work, ast.UnaryOp(ast.USub(), node)):
         return True
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        node = node.operand
-    if not isinstance(node, ast.Constant) or isinstance(node.value, (str, bytes)):
-        return False
-    return isinstance(node.value, (bool, int)) or (isinstance(node.value, float) and node.value.is_integer())
+    match node:
+        case ast.Constant(value=value) | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+            return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return False

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from types import EllipsisType
 
 from transplt.edits.work import Work
 from transplt.program.loops import loops_around
 from transplt.program.program import enclosing_function
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import block_of, last_name
+from transplt.syntax.asks import begins, block_of, call_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.syntax.scopes import Scope
 
@@ -59,9 +60,9 @@ def held(work: Work, name: ast.Name) -> Value | None:
     stores = [binding.node for binding in found[1]]
     if any(binding.kind not in ("assign", "param") for binding in found[1]):
         return None
-    assigned = sorted((node for node in stores if isinstance(node, ast.Name)), key=_place)
-    here = _place(statement(name))
-    above = [node for node in assigned if _place(statement(node)) < here]
+    assigned = sorted((node for node in stores if isinstance(node, ast.Name)), key=begins)
+    here = begins(statement(name))
+    above = [node for node in assigned if begins(statement(node)) < here]
     if not above:
         return None
     last = above[-1]
@@ -73,24 +74,26 @@ def held(work: Work, name: ast.Name) -> Value | None:
     return _value_of(last)
 
 
-def _place(node: ast.AST) -> tuple[int, int]:
-    return node.lineno, node.col_offset  # type: ignore[attr-defined]
+def is_closed_over(work: Work, name: str, scope: Scope) -> bool:
+    """True when a function inside of a scope reads one of its names."""
+    others = (node for node in work.scan.names.get(name, ()) if work.scan.scope_of(node) is not scope)
+    return any((found := work.names.lookup(name, work.scan.scope_of(node))) and found[0] is scope for node in others)
 
 
 def _value_of(store: ast.Name) -> Value | None:
     above = parent(store)
-    if isinstance(above, ast.Assign):
-        return Value(above.value)
-    if isinstance(above, ast.AnnAssign) and above.value is not None:
-        return Value(above.value)
-    if isinstance(above, (ast.Tuple, ast.List)) and isinstance(parent(above), ast.Assign):
-        value = parent(above).value  # type: ignore[attr-defined]
-        if any(isinstance(each, ast.Starred) for each in above.elts):
-            return None
-        index = above.elts.index(store)
-        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(above.elts):
-            return Value(value.elts[index])
-        return Value(value, index)
+    match above, parent(above):
+        case ast.Assign(value=value), _:
+            return Value(value)
+        case ast.AnnAssign(value=ast.expr() as value), _:
+            return Value(value)
+        case ((ast.Tuple(elts=items) | ast.List(elts=items)), ast.Assign(value=value)):
+            if any(isinstance(each, ast.Starred) for each in items):
+                return None
+            index = items.index(store)
+            if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(items):
+                return Value(value.elts[index])
+            return Value(value, index)
     return None
 
 
@@ -98,65 +101,56 @@ def describe(work: Work, node: ast.expr, depth: int = 0) -> Tensor:
     """Rank and origin of a tensor."""
     if depth > 20:
         return Tensor()
-    if isinstance(node, ast.Name):
-        value = held(work, node)
-        if value is None:
-            return Tensor()
-        return _described(work, value, depth + 1)
-    if isinstance(node, ast.Subscript):
-        inner = describe(work, node.value, depth + 1)
-        change = _indexed(node.slice)
-        rank = None if inner.rank is None or change is None else inner.rank + change
-        return Tensor(rank, inner.origin)
-    if isinstance(node, ast.Call):
-        return _called(work, node, depth)
+    match node:
+        case ast.Name():
+            value = held(work, node)
+            return _described(work, value, depth + 1) if value is not None else Tensor()
+        case ast.Subscript(value=whole, slice=index):
+            return _of_rank(describe(work, whole, depth + 1), _indexed(index))
+        case ast.Call():
+            return _called(work, node, depth)
     return Tensor()
+
+
+def _of_rank(tensor: Tensor, more: int | None) -> Tensor:
+    """A tensor with more or fewer dimensions; how many is not known for None."""
+    return Tensor(None if tensor.rank is None or more is None else tensor.rank + more, tensor.origin)
 
 
 def _described(work: Work, value: Value, depth: int) -> Tensor:
     node = value.node
     if value.index is None:
         return describe(work, node, depth)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        inner = describe(work, node.func.value, depth)
-        if node.func.attr == "unbind":
-            return Tensor(None if inner.rank is None else inner.rank - 1, inner.origin)
-        if node.func.attr in ("chunk", "split", "tensor_split"):
-            return inner
-        return Tensor()
-    if isinstance(node, ast.Call) and node.args and not isinstance(node.args[0], ast.Starred):
-        full = work.names.qualified(node.func)
-        if full in ("torch.chunk", "torch.split", "torch.unbind"):
-            inner = describe(work, node.args[0], depth)
-            less = full == "torch.unbind"
-            return Tensor(None if inner.rank is None else inner.rank - less, inner.origin)
-        return Tensor()
-    if isinstance(node, (ast.Name, ast.Subscript)):  # q, k, v = qkv
-        inner = describe(work, node, depth)
-        return Tensor(None if inner.rank is None else inner.rank - 1, inner.origin)
+    match node:
+        case ast.Call(func=ast.Attribute(value=whole, attr="unbind")):
+            return _of_rank(describe(work, whole, depth), -1)
+        case ast.Call(func=ast.Attribute(value=whole, attr="chunk" | "split" | "tensor_split")):
+            return describe(work, whole, depth)
+        case ast.Call(func=ast.Name() as func, args=[whole, *_]) if not isinstance(whole, ast.Starred):
+            full = work.names.qualified(func)
+            if full in ("torch.chunk", "torch.split", "torch.unbind"):
+                return _of_rank(describe(work, whole, depth), -(full == "torch.unbind"))
+        case ast.Name() | ast.Subscript():  # q, k, v = qkv
+            return _of_rank(describe(work, node, depth), -1)
     return Tensor()
 
 
 def _called(work: Work, call: ast.Call, depth: int) -> Tensor:
-    func = call.func
-    if isinstance(func, ast.Attribute):
-        name = func.attr
-        if name in ("view", "reshape", "permute"):
-            return Tensor(_count(call.args), describe(work, func.value, depth + 1).origin)
-        if name in ("transpose", "swapaxes", *SAME_SHAPE):
-            return describe(work, func.value, depth + 1)
-        if name in names_of(TENSOR, "casts"):
-            inner = describe(work, func.value, depth + 1)
-            return Tensor(inner.rank, "")
-        if name in ("unflatten", "unsqueeze", "flatten", "squeeze", "expand", "repeat"):
-            inner = describe(work, func.value, depth + 1)
-            more = 1 if name == "unsqueeze" else None
-            if name == "unflatten" and len(call.args) == 2 and isinstance(call.args[1], (ast.Tuple, ast.List)):
-                more = len(call.args[1].elts) - 1
-            return Tensor(None if inner.rank is None or more is None else inner.rank + more, inner.origin)
-        if is_linear(work, func):
-            return Tensor(None, "linear")
-    if work.names.qualified(func) == "torch.nn.functional.linear":
+    match call.func:
+        case ast.Attribute(value=whole, attr="view" | "reshape" | "permute"):
+            return Tensor(_count(call.args), describe(work, whole, depth + 1).origin)
+        case ast.Attribute(value=whole, attr=name) if name in ("transpose", "swapaxes", *SAME_SHAPE):
+            return describe(work, whole, depth + 1)
+        case ast.Attribute(value=whole, attr=name) if name in names_of(TENSOR, "casts"):
+            return Tensor(describe(work, whole, depth + 1).rank, "")
+        case ast.Attribute(value=whole, attr="unsqueeze"):
+            return _of_rank(describe(work, whole, depth + 1), 1)
+        case ast.Attribute(value=whole, attr="unflatten" | "flatten" | "squeeze" | "expand" | "repeat" as name):
+            match call.args:
+                case [_, ast.Tuple(elts=sizes) | ast.List(elts=sizes)] if name == "unflatten":
+                    return _of_rank(describe(work, whole, depth + 1), len(sizes) - 1)
+            return _of_rank(describe(work, whole, depth + 1), None)
+    if is_linear(work, call.func) or work.names.qualified(call.func) == "torch.nn.functional.linear":
         return Tensor(None, "linear")
     return Tensor(None, f"{call.lineno}:{call.col_offset}")
 
@@ -202,22 +196,18 @@ def _count(args: list[ast.expr]) -> int | None:
         return None
     count = 0
     for arg in args:
-        if not isinstance(arg, ast.Starred):
-            count += 1
-            continue
-        value = arg.value
-        if (
-            isinstance(value, ast.Subscript)
-            and isinstance(value.slice, ast.Slice)
-            and value.slice.lower is None
-            and value.slice.step is None
-            and isinstance(value.slice.upper, ast.Constant)
-            and isinstance(value.slice.upper.value, int)
-            and getattr(value.value, "attr", "") == "shape"
-        ):
-            count += value.slice.upper.value
-        else:
-            return None
+        match arg:
+            case ast.Starred(
+                value=ast.Subscript(
+                    value=ast.Attribute(attr="shape"),
+                    slice=ast.Slice(lower=None, upper=ast.Constant(value=int() as more), step=None),
+                )
+            ):
+                count += more
+            case ast.Starred():
+                return None
+            case _:
+                count += 1
     return count
 
 
@@ -225,14 +215,15 @@ def _indexed(index: ast.expr) -> int | None:
     """By how much indexing changes the rank."""
     change = 0
     for each in index.elts if isinstance(index, ast.Tuple) else [index]:
-        if isinstance(each, ast.Slice) or (isinstance(each, ast.Constant) and each.value is ...):
-            continue
-        if isinstance(each, ast.Constant) and each.value is None:
-            change += 1
-        elif isinstance(getattr(each, "operand", each), ast.Constant):
-            change -= 1
-        else:
-            return None
+        match each:
+            case ast.Slice() | ast.Constant(value=EllipsisType()):
+                continue
+            case ast.Constant(value=None):
+                change += 1
+            case ast.Constant() | ast.UnaryOp(operand=ast.Constant()):
+                change -= 1
+            case _:
+                return None
     return change
 
 
@@ -241,41 +232,32 @@ def is_torch_tensor(work: Work, node: ast.expr) -> bool:
     if not isinstance(node, ast.Name):
         return False
     scope = work.scan.scope_of(node)
-    if scope.kind not in ("module", "function") or _is_set_elsewhere(work, node.id, scope):
+    bindings = scope.bindings.get(node.id, ())
+    if scope.kind not in ("module", "function"):
         return False
+    if scope.kind == "module" and any(enclosing_function(binding.node) is not None for binding in bindings):
+        return False  # when a function sets it too its calls tell
     first, last = _lifetime(work, node)
     for other in work.scan.names.get(node.id, ()):
         if work.scan.scope_of(other) is not scope:
             continue
-        above = parent(other)
-        if isinstance(above, ast.Call) and last_name(above.func) in {*names_of("builtins", "asks"), "is_tensor"}:
-            return False
-        if not first < statement(other).lineno <= last:
-            continue
-        if isinstance(above, ast.Attribute) and above.attr in _OF_TORCH:
-            call = parent(above)
-            if isinstance(call, ast.Call) and call.func is above:
+        here = first < statement(other).lineno <= last
+        match parent(other):
+            case ast.Call(func=func) if last_name(func) in {*names_of("builtins", "asks"), "is_tensor"}:
+                return False
+            case ast.Attribute(attr=name) as above if here and name in _OF_TORCH and call_of(above) is not None:
                 return True
-        if isinstance(above, ast.Call) and above.args and above.args[0] is other:
-            module, _, function_name = (work.names.qualified(above.func) or "").rpartition(".")
-            if module in _MODULES and function_name not in _TAKE_ARRAYS:
-                return True
-    value = held(work, node)
-    if value is None or value.index is not None:
-        return False
-    made = value.node
-    if isinstance(made, ast.Call):
-        module, _, name = (work.names.qualified(made.func) or "").rpartition(".")
-        if module:
-            return module in _MODULES and name not in _NO_TENSOR
-        return isinstance(made.func, ast.Attribute) and made.func.attr in _OF_TORCH
+            case ast.Call(func=func, args=[given, *_]) if here and given is other:
+                module, _, name = (work.names.qualified(func) or "").rpartition(".")
+                if module in _MODULES and name not in _TAKE_ARRAYS:
+                    return True
+    match held(work, node):
+        case Value(ast.Call(func=func), None):
+            module, _, name = (work.names.qualified(func) or "").rpartition(".")
+            if module:
+                return module in _MODULES and name not in _NO_TENSOR
+            return isinstance(func, ast.Attribute) and func.attr in _OF_TORCH
     return False
-
-
-def _is_set_elsewhere(work: Work, name: str, scope: Scope) -> bool:
-    """True for a variable of the module that a function sets too: when that happens its calls tell."""
-    bound = scope.bindings.get(name, ()) if scope.kind == "module" else ()
-    return any(enclosing_function(binding.node) is not None for binding in bound)
 
 
 def _lifetime(work: Work, name: ast.Name) -> tuple[int, int]:
