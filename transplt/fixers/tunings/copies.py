@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
+from typing import TypeGuard
 
 from transplt.program.cards import MOVES, goes_to_card
 from transplt.program.program import File
-from transplt.syntax.asks import by_place
+from transplt.syntax.asks import begins, by_place
 from transplt.syntax.scan import chain, parent, statement
 
 _COPIES = MOVES | {"clone", "copy", "item", "size", "sum", "mean", "tolist", "float", "long", "astype"}
@@ -18,36 +20,28 @@ def copies_of(file: File, loop: ast.For | ast.AsyncFor) -> list[ast.Call]:
     Only the first move of a value counts, while the name still stands for what the loader gave.
     """
     targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-    stores = _stores(loop)
+    stores: dict[str, list[tuple[int, int]]] = defaultdict(list)  # where a name is given another value in the loop
+    for item in loop.body:
+        for name in filter(_is_stored, ast.walk(item)):
+            stores[name.id].append(_start(name))
     found = []
     for item in loop.body:
         for node in ast.walk(item):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-                continue
-            if not goes_to_card(file.names, node):
-                continue
-            name = _given_by(node.func.value, targets, loop)
-            if name is None or _hidden(node, loop):
-                continue
-            if all(at >= _start(node) for at in stores.get(name, ())):
-                found.append(node)
+            match node:
+                case ast.Call(func=ast.Attribute(value=value)) if goes_to_card(file.names, node):
+                    target, here = _given_by(value, targets, loop), _start(node)
+                    if target is not None and not _hidden(node, loop) and all(at >= here for at in stores[target]):
+                        found.append(node)
     return by_place(found)
 
 
 def _start(node: ast.AST) -> tuple[int, int]:
     """Where the statement that holds a node begins."""
-    holder = statement(node)
-    return holder.lineno, holder.col_offset
+    return begins(statement(node))
 
 
-def _stores(loop: ast.For | ast.AsyncFor) -> dict[str, list[tuple[int, int]]]:
-    """Places of the statements in a loop that give a name another value."""
-    found: dict[str, list[tuple[int, int]]] = {}
-    for item in loop.body:
-        for node in ast.walk(item):
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                found.setdefault(node.id, []).append(_start(node))
-    return found
+def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
 
 
 def _hidden(node: ast.AST, loop: ast.AST) -> bool:
@@ -78,15 +72,12 @@ def _given_by(node: ast.expr, targets: set[str], loop: ast.AST) -> str | None:
 
 def _entries_of(node: ast.expr, targets: set[str]) -> str | None:
     """`batch` of `batch`, `batch.items()` and `batch.values()`."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
-        if node.func.attr not in ("items", "values"):
-            return None
-        node = node.func.value
-    return node.id if isinstance(node, ast.Name) and node.id in targets else None
-
-
-def _stored(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    match node:
+        case (
+            ast.Name(id=name) | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="items" | "values"), args=[])
+        ):
+            return name if name in targets else None
+    return None
 
 
 def changed_on_host(call: ast.Call, loop: ast.For | ast.AsyncFor) -> bool:
@@ -96,20 +87,20 @@ def changed_on_host(call: ast.Call, loop: ast.For | ast.AsyncFor) -> bool:
         node = node.value
     name = getattr(node, "id", "")
     moved = statement(call)
-    if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(moved) if _stored(each)):
+    if any(each.id == name for each in filter(_is_stored, ast.walk(moved))):
         return False  # the name stands for the copy from here on
     start, names = _start(call), _views_of(name, loop)
     for item in loop.body:
         for inner in ast.walk(item):
             if not isinstance(inner, ast.Name) or inner.id not in names or _start(inner) <= start:
                 continue
-            above = parent(inner)
-            if isinstance(above, ast.AugAssign) and above.target is inner:
-                return True
-            if isinstance(above, ast.Subscript) and not isinstance(above.ctx, ast.Load):
-                return True
-            if isinstance(above, ast.Attribute) and above.attr.endswith("_") and not above.attr.endswith("__"):
-                return True
+            match parent(inner):
+                case ast.AugAssign(target=target) if target is inner:
+                    return True
+                case ast.Subscript(ctx=ast.Store() | ast.Del()):
+                    return True
+                case ast.Attribute(attr=method) if method.endswith("_") and not method.endswith("__"):
+                    return True
     return False
 
 
@@ -128,12 +119,13 @@ def _views_of(name: str, loop: ast.For | ast.AsyncFor) -> set[str]:
 def _root(node: ast.expr) -> str:
     """The name at the start of a chain of entries and methods that copies to no device."""
     while not isinstance(node, ast.Name):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr not in _COPIES:
-            last = node.func.attr
-            in_numpy = last in ("asarray", "from_numpy", "as_tensor") and bool(node.args)
-            node = node.args[0] if in_numpy else node.func.value
-        elif isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in ("data", "T", "mT")):
-            node = node.value
-        else:
-            return ""
+        match node:
+            case ast.Call(func=ast.Attribute(attr="asarray" | "from_numpy" | "as_tensor"), args=[given, *_]):
+                node = given
+            case ast.Call(func=ast.Attribute(value=value, attr=method)) if method not in _COPIES:
+                node = value
+            case ast.Subscript(value=value) | ast.Attribute(value=value, attr="data" | "T" | "mT"):
+                node = value
+            case _:
+                return ""
     return node.id

@@ -22,7 +22,7 @@ from transplt.program.training import Loader
 from transplt.program.values import uses
 from transplt.rules.torch_callables import full_names, names_of
 from transplt.rules.versions import LAST_CUDA_PINNING, versions_of
-from transplt.syntax.asks import is_dotted, keyword_of, lacks, last_name
+from transplt.syntax.asks import call_of, is_dotted, keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 fixer = Fixer(__name__, code="NPU756", rank=320, theme="tune:data-loader", needs=(b"DataLoader",))
@@ -101,17 +101,16 @@ def _makes_device_tensors(found: Reading, loader: Loader) -> bool:
             continue
         seen.add(id(node))
         for inner in ast.walk(node):
-            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in MOVES:
-                return True
-            if isinstance(inner, ast.keyword) and inner.arg == "device" and not is_cpu(inner.value):
-                return True
-            if isinstance(inner, (ast.Name, ast.Attribute)) and isinstance(inner.ctx, ast.Load):
-                slot = program.slot(file, inner)
-                for held in program.values.get(slot, ()) if slot else ():
-                    pending.append((held.file, held.node))
-                made = program.definition(file, inner)
-                if made is not None:
-                    pending.append((program.owner[made], made))
+            match inner:
+                case ast.Call(func=ast.Attribute(attr=method)) if method in MOVES:
+                    return True
+                case ast.keyword(arg="device", value=device) if not is_cpu(device):
+                    return True
+                case (ast.Name() | ast.Attribute()) as read if isinstance(read.ctx, ast.Load):
+                    slot = program.slot(file, read)
+                    pending += [(held.file, held.node) for held in program.values.get(slot, ())] if slot else []
+                    made = program.definition(file, read)
+                    pending += [(program.owner[made], made)] if made is not None else []
     return False
 
 
@@ -150,8 +149,10 @@ def _read_again(found: Reading, loader: Loader) -> bool:
             return False
         if any(id(above) in held for above in chain(loop)) or not repeated(found.program, loop):
             return False
-        if any(isinstance(inner, ast.Call) and _reads(found, file, inner, loader) for inner in _body(loop)):
-            return False
+        inside = (node for item in loop.body for node in ast.walk(item))
+        callees = [found.program.callee(file, node) for node in inside if isinstance(node, ast.Call)]
+        if any(callee in chain(each.node) for callee in callees if isinstance(callee, FUNCTIONS) for each in readers):
+            return False  # it reads the loader too, while the loop reads it
     slots, whole = found.held(loader.call)
     read = uses(found.program, slots)
     if any(sum(loop.iter in chain(node) or loop.iter is node for _, node in read) > 1 for _, loop in loops):
@@ -159,35 +160,21 @@ def _read_again(found: Reading, loader: Loader) -> bool:
     return bool(slots) and whole and all(_harmless(found, file, node) for file, node in read)
 
 
-def _body(loop: ast.For | ast.AsyncFor) -> list[ast.AST]:
-    return [node for item in loop.body for node in ast.walk(item)]
-
-
-def _reads(found: Reading, file: File, call: ast.Call, loader: Loader) -> bool:
-    """True for a call of a function of the program that reads the loader too, while a loop reads it."""
-    callee = found.program.callee(file, call)
-    if not isinstance(callee, FUNCTIONS):
-        return False
-    return any(callee in chain(reader.node) for reader in found.readers[id(loader.call)])
-
-
 def _harmless(found: Reading, file: File, node: ast.expr) -> bool:
     """True for a use of a loader that neither starts it again nor hands it to code that is not in sight."""
     above = parent(node)
-    if isinstance(above, ast.Starred):
-        return False
-    if isinstance(above, ast.keyword):
-        above = parent(above)
-    if isinstance(above, (ast.For, ast.AsyncFor, ast.Assign, ast.AnnAssign, ast.Return, ast.Tuple, ast.List)):
-        return True
-    if isinstance(above, ast.Attribute):
-        return not (isinstance(parent(above), ast.Call) and above.attr in ("__iter__", "_get_iterator"))
-    if isinstance(above, ast.Call):
-        last = last_name(above.func)
-        if last in WRAPPERS - {"iter", "list", "tuple"} or last == "len":
+    match parent(above) if isinstance(above, ast.keyword) else above:
+        case ast.For() | ast.AsyncFor() | ast.Assign() | ast.AnnAssign() | ast.Return() | ast.Tuple() | ast.List():
             return True
-        return found.program.callee(file, above) is not None
-    return isinstance(above, (ast.If, ast.IfExp, ast.Compare, ast.BoolOp, ast.UnaryOp))
+        case ast.Attribute(attr=name) as read:
+            return not (isinstance(parent(read), ast.Call) and name in ("__iter__", "_get_iterator"))
+        case ast.Call(func=func) as call:
+            if last_name(func) in WRAPPERS - {"iter", "list", "tuple"} or last_name(func) == "len":
+                return True
+            return found.program.callee(file, call) is not None
+        case ast.If() | ast.IfExp() | ast.Compare() | ast.BoolOp() | ast.UnaryOp():
+            return True
+    return False
 
 
 def _changes_dataset(found: Reading, loader: Loader) -> bool:
@@ -195,10 +182,9 @@ def _changes_dataset(found: Reading, loader: Loader) -> bool:
     call = loader.call
     slots, _ = found.held(call)
     for file, node in uses(found.program, slots):
-        above = parent(node)
-        held = isinstance(above, ast.Attribute) and above.attr in ("dataset", "collate_fn", "batch_sampler")
-        if held and isinstance(above, ast.Attribute) and _touches(found, file, above):
-            return True
+        match parent(node):
+            case ast.Attribute(attr="dataset" | "collate_fn" | "batch_sampler") as held if _touches(found, file, held):
+                return True
     dataset = call.args[0] if call.args else keyword_of(call, "dataset")
     if dataset is None or _keeps_state(found, loader.file, dataset):
         return True
@@ -232,20 +218,17 @@ def _keeps_state(found: Reading, file: File, dataset: ast.expr) -> bool:
 def _touches(found: Reading, file: File, node: ast.expr) -> bool:
     """True for a method that is called on a dataset, something stored in it, and a call that gets it."""
     above = parent(node)
-    if isinstance(above, ast.Attribute):
-        if not isinstance(above.ctx, ast.Load):
-            return True
-        if isinstance(parent(above), ast.Call) and parent(above).func is above:  # type: ignore[attr-defined]
-            return above.attr not in _ASKING
-        return above.attr in ("transform", "dataset", "datasets", "transforms") and _touches(found, file, above)
-    if isinstance(above, ast.Subscript) and above.value is node:
-        return not isinstance(above.ctx, ast.Load)
-    if isinstance(above, ast.keyword):
-        above = parent(above)
-    if isinstance(above, ast.Call):
-        if file.names.qualified(above.func) in full_names("loads"):
-            return False
-        last = last_name(above.func)
-        known = file.names.qualified(above.func) or ""
-        return not (last in names_of("builtins", "asks", "counts", "shows") or known.startswith("torch.utils.data."))
+    match parent(above) if isinstance(above, ast.keyword) else above:
+        case ast.Attribute(attr=name, ctx=ctx) as read:
+            if not isinstance(ctx, ast.Load):
+                return True
+            if call_of(read) is not None:
+                return name not in _ASKING
+            return name in ("transform", "dataset", "datasets", "transforms") and _touches(found, file, read)
+        case ast.Subscript(value=value, ctx=ctx) if value is node:
+            return not isinstance(ctx, ast.Load)
+        case ast.Call(func=func):
+            full = file.names.qualified(func) or ""
+            known = full in full_names("loads") or full.startswith("torch.utils.data.")
+            return not known and last_name(func) not in names_of("builtins", "asks", "counts", "shows")
     return False

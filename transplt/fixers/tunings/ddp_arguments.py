@@ -161,32 +161,30 @@ def _own_model(program: Program, file: File, call: ast.Call) -> bool:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Attribute) and node.func.attr in SAME_MODULE:
-                pending.append((at, node.func.value))
-                continue
-            full = at.names.qualified(node.func) or ""
-            if full in ("torch.compile", "copy.deepcopy") or full in _WRAPPERS:
-                pending += [(at, argument) for argument in node.args[:1]]
-                continue
-            callee = program.callee(at, node)
-            if callee is None and not full.startswith("torch.nn."):
-                return False
-            if isinstance(callee, FUNCTIONS):
-                results = list(program.returns(callee))
-                if not results:
+        match node:
+            case ast.Call(func=ast.Attribute(value=module, attr=method)) if method in SAME_MODULE:
+                pending.append((at, module))
+            case ast.Call(func=func, args=args):
+                full = at.names.qualified(func) or ""
+                if full in ("torch.compile", "copy.deepcopy") or full in _WRAPPERS:
+                    pending += [(at, argument) for argument in args[:1]]
+                    continue
+                callee = program.callee(at, node)
+                results = list(program.returns(callee)) if isinstance(callee, FUNCTIONS) else []
+                if isinstance(callee, FUNCTIONS) and results:
+                    pending += [(program.owner[callee], result) for result in results]
+                elif isinstance(callee, FUNCTIONS) or (callee is None and not full.startswith("torch.nn.")):
                     return False
-                pending += [(program.owner[callee], result) for result in results]
-            else:
-                made += 1
-        elif isinstance(node, (ast.Name, ast.Attribute)):
-            slot: Variable | None = program.slot(at, node)
-            values = program.values.get(slot, []) if slot else []
-            if not values or any(value.index is not None for value in values):
+                else:
+                    made += 1
+            case ast.Name() | ast.Attribute():
+                slot: Variable | None = program.slot(at, node)
+                values = program.values.get(slot, []) if slot else []
+                if not values or any(value.index is not None for value in values):
+                    return False
+                pending += [(value.file, value.node) for value in values]
+            case _:
                 return False
-            pending += [(value.file, value.node) for value in values]
-        else:
-            return False
     return made > 0
 
 
@@ -195,19 +193,17 @@ def _changing(program: Program, at_start: bool) -> bool:
     names: set[str] = set()
     for file in program.files:
         for call in file.scan.calls:
-            last = getattr(call.func, "attr", "")
-            if last == "Buffer" or getattr(call.func, "id", "") == "Buffer":
+            if last_name(call.func) == "Buffer":
                 return True
-            if last != "register_buffer":
-                continue
-            if not call.args or not isinstance(call.args[0], ast.Constant) or not isinstance(call.args[0].value, str):
-                return True
-            names.add(call.args[0].value)
-            made = call.args[1] if len(call.args) > 1 else None
-            if at_start and (made is None or not _made_alike(program, file, made)):
-                return True
-    if not names:
-        return False
+            match call:
+                case ast.Call(
+                    func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=str() as name), *made]
+                ):
+                    names.add(name)
+                    if at_start and not (made and _made_alike(program, file, made[0])):
+                        return True
+                case ast.Call(func=ast.Attribute(attr="register_buffer")):
+                    return True
     return any(_written(file, name) for file in program.files for name in names)
 
 
@@ -221,21 +217,20 @@ def _written(file: File, name: str) -> bool:
             if not isinstance(above.ctx, ast.Load):
                 return True
             node, above = above, parent(above)  # type: ignore[assignment]
-        if isinstance(above, ast.Attribute) and (_WRITES.search(above.attr) or above.attr == "data"):
-            return True
-        if isinstance(above, ast.keyword) and above.arg == "out":
-            return True
+        match above:
+            case ast.Attribute(attr=method) if method == "data" or _WRITES.search(method):
+                return True
+            case ast.keyword(arg="out"):
+                return True
     return False
 
 
 def _made_alike(program: Program, file: File, node: ast.expr, depth: int = 0) -> bool:
     """True for a tensor that every rank makes alike: from constants and arithmetic, nothing random, nothing read."""
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Call):
-            last = last_name(inner.func)
-            if last not in _MAKERS:
-                return False
-        elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+        if isinstance(inner, ast.Call) and last_name(inner.func) not in _MAKERS:
+            return False
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
             slot = program.slot(file, inner)
             for value in program.values.get(slot, ()) if slot else ():
                 if depth > 5 or not _made_alike(program, value.file, value.node, depth + 1):
@@ -245,12 +240,9 @@ def _made_alike(program: Program, file: File, node: ast.expr, depth: int = 0) ->
 
 def _loads_on_one_rank(program: Program) -> bool:
     """True when a checkpoint is loaded under a condition that speaks of the rank: the others get it from rank 0."""
-    for file in program.files:
-        for node in file.scan.attributes.get("load_state_dict", ()):
-            for above in chain(node):
-                if isinstance(above, ast.If) and "rank" in ast.dump(above.test):
-                    return True
-    return False
+    loads = [node for file in program.files for node in file.scan.attributes.get("load_state_dict", ())]
+    conditions = (above for node in loads for above in chain(node) if isinstance(above, ast.If))
+    return any("rank" in ast.dump(condition.test) for condition in conditions)
 
 
 # --- gradients -------------------------------------------------------------------------------------------------------

@@ -49,28 +49,24 @@ def _sums(writer: Writer) -> None:
     """What codemods.reductions reports as a float64 that HCCL refuses."""
     work = writer.work
     settled = []
+    doubles: list[ast.expr] = [node for name in ("float64", "double") for node in work.scan.attributes.get(name, ())]
+    doubles += [node for name in ("float64", "double") for node in work.scan.names.get(name, ())]
+    doubles += [node for node in work.scan.calls if getattr(node.func, "attr", "") == "double"]
     for note in work.notes:
-        node = _at(work, note.extent) if note.code == "NPU314" else None
-        if node is not None and _to_float32(writer, node, _SUMMED) and not switched_off(work, node, fixer.code):
-            settled.append(note)
+        if note.code == "NPU314":
+            node = next((each for each in doubles if work.source.extent(each) == note.extent), None)
+            if node is not None and _to_float32(writer, node, _SUMMED) and not switched_off(work, node, fixer.code):
+                settled.append(note)
     work.withdraw_notes(lambda note: note in settled)
 
 
-def _at(work: Work, extent: tuple[int, int]) -> ast.expr | None:
-    """The dtype or the `.double()` that stands at a place."""
-    nodes: list[ast.expr] = [node for name in ("float64", "double") for node in work.scan.attributes.get(name, ())]
-    nodes += [node for name in ("float64", "double") for node in work.scan.names.get(name, ())]
-    nodes += [node for node in work.scan.calls if getattr(node.func, "attr", "") == "double"]
-    return next((node for node in nodes if work.source.extent(node) == extent), None)
-
-
 def _to_float32(writer: Writer, node: ast.expr, message: str) -> bool:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "double":
-        return _renamed(writer, node.func, "float", message, "torch.Tensor.double")
-    new = _DOUBLE.get(writer.work.names.qualified(node) or "")
-    if new is None or not isinstance(node, ast.Attribute):
-        return False
-    return _renamed(writer, node, new, message, "torch.float64")
+    match node:
+        case ast.Call(func=ast.Attribute(attr="double") as func):
+            return _renamed(writer, func, "float", message, "torch.Tensor.double")
+        case ast.Attribute() if new := _DOUBLE.get(writer.work.names.qualified(node) or ""):
+            return _renamed(writer, node, new, message, "torch.float64")
+    return False
 
 
 def _renamed(writer: Writer, node: ast.Attribute, name: str, message: str, api: str) -> bool:
@@ -92,12 +88,12 @@ def _meters(writer: Writer) -> None:
             if made is None or not _only_counts(work, made) or not _to_float32(writer, node, _METER):
                 continue
             if not switched_off(work, node, fixer.code):
-                _forget(work, "NPU127", work.source.extent(node))
+                _forget(work, work.source.extent(node))
 
 
-def _forget(work: Work, code: str, extent: Extent) -> None:
+def _forget(work: Work, extent: Extent) -> None:
     """Withdraw what the migration reports about a dtype that is another one now."""
-    work.withdraw_notes(lambda note: note.code == code and note.extent == extent)
+    work.withdraw_notes(lambda note: note.code == "NPU127" and note.extent == extent)
 
 
 def _made_on_device(work: Work, dtype: ast.expr) -> ast.Name | None:
@@ -106,22 +102,18 @@ def _made_on_device(work: Work, dtype: ast.expr) -> ast.Name | None:
     call = parent(keyword)
     if not isinstance(keyword, ast.keyword) or keyword.arg != "dtype" or not isinstance(call, ast.Call):
         return None
-    full = work.names.qualified(call.func) or ""
-    if full.rpartition(".")[0] != "torch" or full.rpartition(".")[2] not in _MAKERS:
+    module, _, maker = (work.names.qualified(call.func) or "").rpartition(".")
+    if module != "torch" or maker not in _MAKERS:
         return None
-    device = keyword_of(call, "device")
+    device, whole = keyword_of(call, "device"), call
     there = device is not None and is_device(work.names, device)
-    above = parent(call)
-    whole: ast.expr = call
-    if isinstance(above, ast.Attribute) and above.attr in MOVES and isinstance(parent(above), ast.Call):
-        whole = parent(above)  # type: ignore[assignment]
-        assert isinstance(whole, ast.Call)
-        there = above.attr != "to" or (len(whole.args) == 1 and is_device(work.names, whole.args[0]))
-    stored = parent(whole)
-    if not there or not isinstance(stored, ast.Assign) or len(stored.targets) != 1:
-        return None
-    target = stored.targets[0]
-    return target if isinstance(target, ast.Name) else None
+    match parent(call), parent(parent(call)):
+        case ast.Attribute(attr=move), ast.Call(args=args) as moved if move in MOVES:
+            there, whole = move != "to" or (len(args) == 1 and is_device(work.names, args[0])), moved
+    match parent(whole):
+        case ast.Assign(targets=[ast.Name() as target]) if there:
+            return target
+    return None
 
 
 def _only_counts(work: Work, target: ast.Name) -> bool:
@@ -156,12 +148,13 @@ def _stores_itself(node: ast.AST, target: ast.Name) -> bool:
     """True for the first store, for `x += ...`, and for `x = x.tolist()` and the like."""
     if node is target:
         return True
-    above = parent(node)
-    if isinstance(above, ast.AugAssign):
-        return True
-    value = getattr(above, "value", None)
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _READ:
-        return isinstance(value.func.value, ast.Name) and value.func.value.id == target.id
+    match parent(node):
+        case ast.AugAssign():
+            return True
+        case ast.Assign(value=value) | ast.AnnAssign(value=value) | ast.NamedExpr(value=value):
+            match value:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
+                    return method in _READ and name == target.id
     return False
 
 
@@ -171,23 +164,21 @@ def _counts(work: Work, node: ast.expr, name: str) -> bool:
         if isinstance(above.ctx, ast.Store):
             return True
         node, above = above, parent(above)
-    if isinstance(above, ast.AugAssign) and above.target is node:
-        return True
-    if isinstance(above, ast.Attribute):
-        return above.attr in _READ
-    if isinstance(above, ast.Call):
-        last = last_name(above.func)
-        full = work.names.qualified(above.func) or ""
-        if last in ("float", "int", "print"):
+    match above:
+        case ast.AugAssign(target=target) if target is node:
             return True
-        return full == f"torch.distributed.{last}" and last in _COLLECTIVES and last != "gather"
-    if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div):
-        # total / count, both parts of it
-        return all(
-            name in {each.id for each in ast.walk(side) if isinstance(each, ast.Name)}
-            for side in (above.left, above.right)
-        )
-    return isinstance(above, (ast.FormattedValue,))
+        case ast.Attribute(attr=attribute):
+            return attribute in _READ
+        case ast.Call(func=func):
+            last, full = last_name(func), work.names.qualified(func)
+            if last in ("float", "int", "print"):
+                return True
+            return full == f"torch.distributed.{last}" and last in _COLLECTIVES and last != "gather"
+        case ast.BinOp(left=left, op=ast.Div(), right=right):  # total / count, both parts of it
+            return all(
+                name in {each.id for each in ast.walk(side) if isinstance(each, ast.Name)} for side in (left, right)
+            )
+    return isinstance(above, ast.FormattedValue)
 
 
 # --- what is float32 in the end anyway --------------------------------------------------------------------------------
@@ -202,13 +193,12 @@ def _early(writer: Writer) -> None:
             continue
         while isinstance(moved, ast.Subscript):
             moved = moved.value
-        if not isinstance(moved, ast.Call) or not isinstance(moved.func, ast.Attribute):
-            continue
-        source = moved.func.value
-        if moved.func.attr not in MOVES or not isinstance(source, ast.Call):
-            continue
-        if work.names.qualified(source.func) != "torch.from_numpy" or not _only_moves(work, moved):
-            continue
+        match moved:
+            case ast.Call(func=ast.Attribute(value=ast.Call() as source, attr=move)) if move in MOVES:
+                if work.names.qualified(source.func) != "torch.from_numpy" or not _only_moves(work, moved):
+                    continue
+            case _:
+                continue
         if switched_off(work, source, fixer.code) or switched_off(work, call, fixer.code):
             continue
         start, end = work.source.extent(source)
