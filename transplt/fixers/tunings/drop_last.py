@@ -103,12 +103,11 @@ def _made_for_several(found: Reading, loader: Loader) -> bool:
 
 def _known(found: Reading, file: File, node: ast.expr) -> bool:
     above = parent(node)
-    if isinstance(above, ast.keyword):
-        above = parent(above)
-    if not isinstance(above, ast.Call) or above.func is node:
-        return True
-    last = last_name(above.func)
-    return last in WRAPPERS or last in ("len", "next", "print") or found.program.callee(file, above) is not None
+    match parent(above) if isinstance(above, ast.keyword) else above:
+        case ast.Call(func=func) as call if func is not node:
+            last = last_name(func)
+            return last in WRAPPERS or last in ("len", "next", "print") or found.program.callee(file, call) is not None
+    return True
 
 
 def _share_of_all(found: Reading, loader: Loader) -> ast.expr | None:
@@ -120,30 +119,28 @@ def _share_of_all(found: Reading, loader: Loader) -> ast.expr | None:
     same = {id(node) for _, node in found.others(loader.file, dataset)} if named and dataset is not None else set()
     for file in program.files:
         for call in file.scan.calls:
-            if getattr(call.func, "id", "") != "len" or len(call.args) != 1 or not _divides(parent(call), call):
-                continue
-            sized = call.args[0]
-            if id(sized) in same:
-                return call
-            if isinstance(sized, ast.Attribute) and _is_data(sized) and program.slot(file, _owner(sized)) in wanted:
-                return call
+            match call:
+                case ast.Call(func=ast.Name(id="len"), args=[sized]) if _divides(parent(call), call):
+                    if id(sized) in same or (_is_data(sized) and program.slot(file, _owner(sized)) in wanted):
+                        return call
     return None
 
 
 def _divides(above: ast.AST, node: ast.expr) -> bool:
     """True for `x / node` and `x /= node`."""
-    if isinstance(above, ast.BinOp):
-        return isinstance(above.op, ast.Div) and above.right is node
-    return isinstance(above, ast.AugAssign) and isinstance(above.op, ast.Div) and above.value is node
+    match above:
+        case ast.BinOp(op=ast.Div(), right=by) | ast.AugAssign(op=ast.Div(), value=by):
+            return by is node
+    return False
 
 
-def _is_data(node: ast.Attribute) -> bool:
+def _is_data(node: ast.expr) -> bool:
     """True for what a loader draws from, whose length is that of the dataset."""
-    return node.attr in ("dataset", "sampler", "data_source")
+    return isinstance(node, ast.Attribute) and node.attr in ("dataset", "sampler", "data_source")
 
 
 def _owner(node: ast.expr) -> ast.expr:
     """`loader` of `loader.dataset` and `loader.batch_sampler.sampler`."""
-    while isinstance(node, ast.Attribute) and node.attr in ("dataset", "sampler", "data_source", "batch_sampler"):
+    while isinstance(node, ast.Attribute) and (_is_data(node) or node.attr == "batch_sampler"):
         node = node.value
     return node

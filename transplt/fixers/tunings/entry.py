@@ -48,12 +48,17 @@ def is_entry(work: Work) -> bool:
     """
     path = work.scan.path
     name = path.rpartition("/")[2]
-    if imports_of(work.project).importers.get(path) and not (_reads_arguments(work) and _only_launched(work)):
-        return False
+    importers = imports_of(work.project).importers.get(path, ())
+    if importers:
+        program = program_around(work)
+        others = [file.source.utf8 for file in program.files if file.path in importers] if program else []
+        of_torch = any(re.search(rb"^\s*(?:import|from) torch\b", text, re.MULTILINE) for text in others)
+        if of_torch or not _reads_arguments(work):
+            return False
     if name.startswith(_TESTS) or name == "__init__.py" or "tests/" in path:
         return False
     body = work.scan.tree.body
-    return any(is_main_guard(node) or _trains(node) or _starts(work, node) for node in body)
+    return any(is_main_guard(node) or _starts(work, node) for node in body)
 
 
 def _reads_arguments(work: Work) -> bool:
@@ -63,13 +68,6 @@ def _reads_arguments(work: Work) -> bool:
         for guard in guards
         for inner in ast.walk(guard)
     )
-
-
-def _only_launched(work: Work) -> bool:
-    program = program_around(work)
-    every = imports_of(work.project).importers.get(work.scan.path, ())
-    importers = [file for file in program.files if file.path in every] if program else []
-    return not any(re.search(rb"^\s*(?:import|from) torch\b", file.source.utf8, re.MULTILINE) for file in importers)
 
 
 def _uses_torch(work: Work, program: Program) -> bool:
@@ -82,34 +80,38 @@ def _uses_torch(work: Work, program: Program) -> bool:
     return on_card(program, targets)
 
 
-def _trains(node: ast.stmt) -> bool:
-    return not isinstance(node, (*FUNCTIONS, ast.ClassDef)) and goes_back(node)
-
-
 def _starts(work: Work, node: ast.stmt) -> bool:
-    """True for `main()` at module level, a function of the file; in a loop, a `try` and the like where it trains."""
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        name = getattr(node.value.func, "id", "")
-        return any(binding.kind == "def" for binding in work.scan.root.bindings.get(name, ()))
-    if not isinstance(node, (ast.For, ast.While, ast.With, ast.If, ast.Try)):
+    """True for code at module level that trains, and for `main()` there, a function of the file; in a loop, a `try` and
+    the like where that trains.
+    """
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         return False
-    trains = {
-        function.name for function in work.scan.tree.body if isinstance(function, FUNCTIONS) and goes_back(function)
-    }
-    called = (getattr(inner.func, "id", "") for inner in ast.walk(node) if isinstance(inner, ast.Call))
-    return not trains.isdisjoint(called)
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name))):
+            if any(binding.kind == "def" for binding in work.scan.root.bindings.get(name, ())):
+                return True
+        case ast.For() | ast.While() | ast.With() | ast.If() | ast.Try():
+            functions = (line for line in work.scan.tree.body if isinstance(line, FUNCTIONS))
+            trains = {function.name for function in functions if goes_back(function)}
+            called = (getattr(inner.func, "id", "") for inner in ast.walk(node) if isinstance(inner, ast.Call))
+            if not trains.isdisjoint(called):
+                return True
+    return goes_back(node)
 
 
 def _last_import(tree: ast.Module) -> ast.stmt | None:
     """The last import of those at the top, what is imported on conditions among them."""
     found: ast.stmt | None = None
     for node in tree.body:
-        if isinstance(node, _IMPORTS):
-            found = None if isinstance(node, ast.ImportFrom) and node.module == "__future__" else node
-        elif isinstance(node, (*FUNCTIONS, ast.ClassDef)) or is_main_guard(node):
-            break
-        elif isinstance(node, (ast.Try, ast.If)) and any(isinstance(inner, _IMPORTS) for inner in node.body):
-            found = node
-        elif isinstance(node, (ast.For, ast.While, ast.With)):
-            break
+        match node:
+            case ast.ImportFrom(module="__future__"):
+                found = None
+            case ast.Import() | ast.ImportFrom():
+                found = node
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.For() | ast.While() | ast.With():
+                break
+            case ast.If() if is_main_guard(node):
+                break
+            case ast.Try(body=body) | ast.If(body=body) if any(isinstance(inner, _IMPORTS) for inner in body):
+                found = node
     return found

@@ -9,7 +9,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.tunings.writer import switched_off, writer_for
-from transplt.syntax.asks import keyword_of
+from transplt.syntax.asks import keyword_of, string_of
 from transplt.syntax.scan import chain, parent
 
 fixer = Fixer(__name__, code="NPU759", rank=350, theme="tune:extensions", needs=(b"CUDAExtension",))
@@ -23,9 +23,10 @@ def what_is_left_of_it(work: Work, call: ast.Call) -> Finds:
     writer = writer_for(work, fixer)
     if writer is None or switched_off(work, call.func, fixer.code):
         return
-    name, sources = _name(call), _sources(call)
-    kernels = [source for source in sources or () if source.endswith((".cu", ".cuh"))]
-    others = [source for source in sources or () if not source.endswith((".cu", ".cuh"))]
+    name = string_of(call.args[0] if call.args else keyword_of(call, "name")) or ""
+    sources = _sources(call)
+    kernels = [source for source in sources if source.endswith((".cu", ".cuh"))]
+    others = [source for source in sources if source not in kernels]
     start, end = work.source.extent(call.func)
     work.withdraw_notes(lambda note: note.code == "NPU550" and start <= note.extent[0] < end)
     optional = name and _optional(work, name)
@@ -58,23 +59,14 @@ def what_is_left_of_it(work: Work, call: ast.Call) -> Finds:
     yield from writer.found
 
 
-def _name(call: ast.Call) -> str:
-    node = call.args[0] if call.args else keyword_of(call, "name")
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
-def _sources(call: ast.Call) -> list[str] | None:
-    """The sources of an extension where they are written out."""
+def _sources(call: ast.Call) -> list[str]:
+    """The sources of an extension; none where they are not all written out."""
     node = call.args[1] if len(call.args) > 1 else keyword_of(call, "sources")
-    if not isinstance(node, (ast.List, ast.Tuple)):
-        return None
     found = []
-    for item in node.elts:
-        words = [
-            each.value for each in ast.walk(item) if isinstance(each, ast.Constant) and isinstance(each.value, str)
-        ]
+    for item in node.elts if isinstance(node, (ast.List, ast.Tuple)) else ():
+        words = [word for each in ast.walk(item) if (word := string_of(each)) is not None]
         if not words:
-            return None
+            return []
         found.append("/".join(words) if isinstance(item, ast.Call) else words[-1])
     return found
 
@@ -105,13 +97,16 @@ def _guarded(node: ast.AST) -> bool:
     """True in the body of a try whose handler of a failed import does not raise."""
     inner = node
     for above in chain(node):
-        if isinstance(above, ast.Try) and inner in above.body:
-            for handler in above.handlers:
-                kinds = [handler.type] if not isinstance(handler.type, ast.Tuple) else handler.type.elts
-                caught = handler.type is None or any(getattr(kind, "id", "") in _MISSING for kind in kinds)
-                if caught and not any(isinstance(each, ast.Raise) for item in handler.body for each in ast.walk(item)):
-                    return True
+        if isinstance(above, ast.Try) and inner in above.body and any(map(_goes_on_without, above.handlers)):
+            return True
         inner = above
         if isinstance(above, ast.stmt) and isinstance(parent(above), ast.Module):
             break
     return False
+
+
+def _goes_on_without(handler: ast.ExceptHandler) -> bool:
+    """True for a handler that takes an import which fails, and raises nothing itself."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    caught = handler.type is None or any(getattr(kind, "id", "") in _MISSING for kind in kinds)
+    return caught and not any(isinstance(each, ast.Raise) for item in handler.body for each in ast.walk(item))

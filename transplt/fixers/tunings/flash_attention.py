@@ -74,7 +74,11 @@ def _handed_on(work: Work) -> list[tuple[ast.expr, str]]:
     places = (ast.Assign, ast.AnnAssign, ast.Return, ast.IfExp, ast.Dict, ast.Tuple, ast.List, ast.keyword, ast.Call)
     nodes: list[ast.expr] = [node for every in work.scan.names.values() for node in every]
     nodes += [node for name in _FUNCTIONS for node in work.scan.attributes.get(name, ())]
-    called = {work.names.qualified(call.func) for call in work.scan.calls if _is_alias(work, call.func)}
+    called = set()  # by another name that the file gives them, which is followed: these calls are looked at
+    for func in (call.func for call in work.scan.calls if isinstance(call.func, ast.Name)):
+        bindings = work.names.lookup(func.id, work.scan.scope_of(func))
+        if bindings is not None and any(binding.kind == "assign" for binding in bindings[1]):
+            called.add(work.names.qualified(func))
     found = []
     for node in by_place(nodes):
         full, above = work.names.qualified(node) or "", parent(node)
@@ -84,12 +88,6 @@ def _handed_on(work: Work) -> list[tuple[ast.expr, str]]:
         if known and is_read and not asked:
             found.append((node, full.rpartition(".")[2]))
     return found
-
-
-def _is_alias(work: Work, func: ast.expr) -> bool:
-    """True for another name of a function that the file gives it, which is followed: its calls are looked at."""
-    found = work.names.lookup(func.id, work.scan.scope_of(func)) if isinstance(func, ast.Name) else None
-    return found is not None and any(binding.kind == "assign" for binding in found[1])
 
 
 def rewrite_calls(writer: Writer, masks: Masks) -> None:

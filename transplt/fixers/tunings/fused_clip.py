@@ -18,7 +18,6 @@ from transplt.program.trained import model_of
 from transplt.syntax.asks import by_place
 from transplt.trees.calls import calling, one_after_the_other
 from transplt.trees.departures import without_arguments
-from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU751", rank=120, theme="tune:fused-clip")
 
@@ -50,9 +49,11 @@ def clippings(work: Work, tree: ast.Module) -> Finds:
     done = []
     for call in by_place(work.scan.calls):
         clip = clips.get(call)
-        if clip is not None and writer.change_alone(
-            call, fixer.code, f"{clip.optimizer} clips its packed gradients at once", _clipped(clip)
-        ):
+        if clip is None:
+            continue
+        gone = without_arguments(*clip.dropped, first="parameters" not in clip.dropped)
+        new = one_after_the_other(gone, calling(f"{clip.optimizer}.clip_grad_norm_fused_"))
+        if writer.change_alone(call, fixer.code, f"{clip.optimizer} clips its packed gradients at once", new):
             done.append(call.func)
     drop_unused(writer, done, fixer.code)
     yield from writer.found
@@ -92,8 +93,3 @@ def _clip(program: Program, file: File, call: ast.Call, found: Optimizers, fused
             if enclosing_function(node) is function and program.slot(file, node) == slot:
                 return Clip(ast.unparse(node), tuple(dropped))
     return None
-
-
-def _clipped(clip: Clip) -> New:
-    gone = without_arguments(*clip.dropped, first="parameters" not in clip.dropped)
-    return one_after_the_other(gone, calling(f"{clip.optimizer}.clip_grad_norm_fused_"))

@@ -12,7 +12,7 @@ from transplt.edits.writer import Writer
 from transplt.fixers.around import scripted
 from transplt.fixers.tunings import attention, flash_attention
 from transplt.fixers.tunings.attention import NATIVE, Masks
-from transplt.fixers.tunings.call_texts import bind, rewritten
+from transplt.fixers.tunings.call_texts import Bound, bind, rewritten
 from transplt.fixers.tunings.values import attribute_values, describe, held
 from transplt.fixers.tunings.writer import switched_off, writer_for
 from transplt.syntax.asks import by_place, keyword_of
@@ -23,7 +23,8 @@ fixer = Fixer(__name__, code=attention.CODE, rank=410, theme="tune:fusion-attent
               needs=(b"flash_attn", b"scaled_dot_product_attention"))  # fmt: skip
 
 SDPA = "torch.nn.functional.scaled_dot_product_attention"
-_PARAMETERS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
+_TENSORS = ("query", "key", "value")
+_PARAMETERS = (*_TENSORS, "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
 _CONTEXTS = ("torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")
 
 
@@ -68,26 +69,16 @@ def _rewrite(writer: Writer, call: ast.Call, masks: Masks) -> str:
     """Write the call, or give the reason why not."""
     work = writer.work
     bound = bind(call, _PARAMETERS)
-    if bound is None or any(bound.get(name) is None for name in ("query", "key", "value")):
+    if bound is None or any(bound.get(name) is None for name in _TENSORS):
         return "its arguments cannot all be read"
-    if why := _prevented(work, call):
+    if why := _prevented(work, call) or _unlike(work, bound):
         return why
     query = bound.values["query"]
-    tensors = [describe(work, bound.values[name]) for name in ("query", "key", "value")]
-    if any(tensor.rank != 4 for tensor in tensors):
-        return "that query, key and value have four dimensions cannot be read here"
-    if not tensors[0].origin or len({tensor.origin for tensor in tensors}) > 1:
-        return (
-            "that query, key and value have one dtype cannot be read here (autocast casts them for this call, "
-            "npu_fusion_attention takes them as they are)"
-        )
     heads, head = (attention.size(work, query, dim, 4) for dim in (1, 3))
     if not heads:
         return "the number of heads cannot be read without computing the query twice"
     names = {keyword.arg for keyword in call.keywords}
-    pieces = [
-        Piece(place=bound.places[name], keyword=name if name in names else "") for name in ("query", "key", "value")
-    ]
+    pieces = [Piece(place=bound.places[name], keyword=name if name in names else "") for name in _TENSORS]
     pieces += [Piece(heads, "head_num"), Piece('"BNSD"', "input_layout")]
     no_mask = attention.is_nothing(bound.get("attn_mask"))
     mask: list[Piece] = []
@@ -113,11 +104,23 @@ def _prevented(work: Work, call: ast.Call) -> str:
     if scripted(work, call):
         return "TorchScript does not know operators of torch_npu"
     for above in chain(call):
-        if isinstance(above, (ast.With, ast.AsyncWith)):
-            for item in above.items:
-                func = item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
-                if work.names.qualified(func) in _CONTEXTS:
-                    return "the program chooses its kernel"
+        for item in above.items if isinstance(above, (ast.With, ast.AsyncWith)) else ():
+            func = item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
+            if work.names.qualified(func) in _CONTEXTS:
+                return "the program chooses its kernel"
+    return ""
+
+
+def _unlike(work: Work, bound: Bound) -> str:
+    """Why it cannot be seen that query, key and value have the rank and the one dtype that the operator takes."""
+    tensors = [describe(work, bound.values[name]) for name in _TENSORS]
+    if any(tensor.rank != 4 for tensor in tensors):
+        return "that query, key and value have four dimensions cannot be read here"
+    if not tensors[0].origin or len({tensor.origin for tensor in tensors}) > 1:
+        return (
+            "that query, key and value have one dtype cannot be read here (autocast casts them for this call, "
+            "npu_fusion_attention takes them as they are)"
+        )
     return ""
 
 
@@ -137,27 +140,25 @@ def _mask(work: Work, node: ast.expr) -> list[Piece] | str:
     made: ast.expr = node
     lower = False
     for _ in range(8):
-        if isinstance(made, ast.Name):
-            value = held(work, made)
-            if value is None or value.index is not None:
-                return f"the dtype and shape of the mask {work.text(node)} cannot be read here"
-            made = value.node
-        elif isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "tril":
-            function = work.names.qualified(made.func) == "torch.tril" and bool(made.args)
-            lower = lower or len(made.args) + len(made.keywords) == function or _zero_diagonal(made)
-            made = made.args[0] if function else made.func.value
-        else:
-            break
-    if isinstance(made, ast.Call) and work.names.qualified(made.func) == "torch.ones" and isinstance(node, ast.Name):
-        dtype = keyword_of(made, "dtype")
-        sizes = made.args[0].elts if len(made.args) == 1 and isinstance(made.args[0], ast.Tuple) else made.args
-        is_bool = dtype is not None and work.names.qualified(dtype) == "torch.bool"
-        if is_bool and len(sizes) == 2 and not any(isinstance(each, (ast.Constant, ast.Starred)) for each in sizes):
-            return [] if lower else [Piece("2", "inner_precise")]
+        match made:
+            case ast.Name():
+                value = held(work, made)
+                if value is None or value.index is not None:
+                    return f"the dtype and shape of the mask {work.text(node)} cannot be read here"
+                made = value.node
+            case ast.Call(func=ast.Attribute(value=owner, attr="tril") as tril, args=args, keywords=keywords):
+                function = work.names.qualified(tril) == "torch.tril" and bool(args)
+                diagonal = keyword_of(made, "diagonal")
+                zero = isinstance(diagonal, ast.Constant) and diagonal.value == 0
+                lower = lower or len(args) + len(keywords) == function or zero
+                made = args[0] if function else owner
+            case _:
+                break
+    match made:
+        case ast.Call(func=func, args=[ast.Tuple(elts=sizes)] | sizes) if isinstance(node, ast.Name):
+            dtype = keyword_of(made, "dtype")
+            is_bool = dtype is not None and work.names.qualified(dtype) == "torch.bool"
+            plain = len(sizes) == 2 and not any(isinstance(each, (ast.Constant, ast.Starred)) for each in sizes)
+            if work.names.qualified(func) == "torch.ones" and is_bool and plain:
+                return [] if lower else [Piece("2", "inner_precise")]
     return f"that the mask {work.text(node)} is boolean and of full size cannot be read here"
-
-
-def _zero_diagonal(call: ast.Call) -> bool:
-    return any(
-        key.arg == "diagonal" and isinstance(key.value, ast.Constant) and key.value.value == 0 for key in call.keywords
-    )

@@ -47,7 +47,10 @@ def flags(work: Work, tree: ast.Module) -> Finds:
             help_ = "set the HF32 flag on a line of its own"
             writer.left(store, f"{full} is set together with others", help_, fixer.code)
         elif full in _FLAGS:
-            _flag(writer, store, full, assign.value)
+            if _is_bool(assign.value):
+                _change(writer, store, _FLAGS[full], full)
+            else:
+                writer.left(store, f"whether {full} gets True or False cannot be seen", _HELP, fixer.code)
         else:
             _precision(writer, store, full, assign.value)
     for call in by_place(work.scan.calls):
@@ -63,28 +66,20 @@ def flags(work: Work, tree: ast.Module) -> Finds:
 def _names(found: Iterable[Found]) -> Iterator[ast.expr]:
     """The expressions that named what was replaced."""
     for edit in found:
-        node = edit.where if isinstance(edit, Edit) else None
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            yield node.value.func
-        elif isinstance(node, ast.expr):
-            yield node
-
-
-def _flag(writer: Writer, store: ast.Attribute, full: str, value: ast.expr) -> None:
-    if _is_bool(value):
-        _change(writer, store, _FLAGS[full], full)
-    else:
-        writer.left(store, f"whether {full} gets True or False cannot be seen", _HELP, fixer.code)
+        match edit:
+            case Edit(where=ast.Expr(value=ast.Call(func=func))):
+                yield func
+            case Edit(where=ast.expr() as node):
+                yield node
 
 
 def _is_bool(value: ast.expr) -> bool:
-    if isinstance(value, ast.Constant):
-        return isinstance(value.value, bool)
-    if isinstance(value, ast.Call):
-        return getattr(value.func, "id", "") == "bool"
-    if isinstance(value, ast.UnaryOp):
-        return isinstance(value.op, ast.Not)
-    return isinstance(value, ast.Compare)
+    match value:
+        case (
+            ast.Constant(value=bool()) | ast.Call(func=ast.Name(id="bool")) | ast.UnaryOp(op=ast.Not()) | ast.Compare()
+        ):
+            return True
+    return False
 
 
 def _precision(writer: Writer, store: ast.Attribute, full: str, value: ast.expr) -> None:

@@ -8,7 +8,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.tunings.writer import writer_for
-from transplt.syntax.asks import by_place
+from transplt.syntax.asks import by_place, call_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU772", rank=530, theme="tune:jit-script", needs=(b"jit",))
@@ -30,15 +30,11 @@ def scripts(work: Work, tree: ast.Module) -> Finds:
     nodes += [
         node for names in work.scan.names.values() for node in names if not isinstance(parent(node), ast.Attribute)
     ]
-    found = [node for node in nodes if (work.names.qualified(node) or "") in _SCRIPTS and _applied(node)]
+    # Decorators and callees: an alias or an argument does not count yet.
+    applied = (
+        node for node in nodes if node in getattr(parent(node), "decorator_list", ()) or call_of(node) is not None
+    )
+    found = [node for node in applied if (work.names.qualified(node) or "") in _SCRIPTS]
     for node in by_place(found):
         writer.remark(node, fixer.code, f"{work.names.qualified(node)} has no fuser for the NPU", _HELP)
     yield from writer.found
-
-
-def _applied(node: ast.expr) -> bool:
-    """True for a decorator and for the callee of a call; an alias or an argument does not count yet."""
-    above = parent(node)
-    if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return node in above.decorator_list
-    return isinstance(above, ast.Call) and above.func is node

@@ -49,13 +49,14 @@ def _write(writer: Writer, place: MeasuredLoop, value: str) -> None:
 def last_steps(steps: Sequence[ast.stmt]) -> list[ast.stmt]:
     """Of the optimizer steps of one pass those that end it: the last, and the last of each branch of an `if`."""
     ordered = sorted(steps, key=lambda node: node.lineno)
-    return [step for index, step in enumerate(ordered) if all(_exclude(step, later) for later in ordered[index + 1 :])]
-
-
-def _exclude(first: ast.stmt, second: ast.stmt) -> bool:
-    """True when two statements stand in two branches of one `if`."""
-    branches = {id(node): branch for node, branch in _branches(first)}
-    return any(branches.get(id(node), branch) != branch for node, branch in _branches(second))
+    branches = {step: dict(_branches(step)) for step in ordered}
+    found = []
+    for index, step in enumerate(ordered):
+        here = branches[step]
+        later = (branches[each] for each in ordered[index + 1 :])
+        if all(any(here.get(node, branch) != branch for node, branch in there.items()) for there in later):
+            found.append(step)
+    return found
 
 
 def _branches(node: ast.AST) -> Iterator[tuple[ast.If, bool]]:

@@ -43,7 +43,9 @@ def copies_of_batches(work: Work, tree: ast.Module) -> Finds:
         ):
             continue
         for call in copies_of(reader.file, reader.loop):
-            if _takes_it(call) and not changed_on_host(call, reader.loop):
+            # It gives where to and at most a dtype by keyword, and nothing about waiting.
+            plain = len(call.args) <= 1 and all(keyword.arg in ("device", "dtype") for keyword in call.keywords)
+            if plain and not changed_on_host(call, reader.loop):
                 copies.append(call)
     for call in by_place(copies):
         add_keyword(writer, call, fixer.code, _MESSAGE, "non_blocking", "True", api="torch.Tensor.to")
@@ -55,8 +57,3 @@ def _collated(loader: Loader) -> bool:
     call = loader.call
     collate = lacks(call, "collate_fn", PLACES["collate_fn"]) or is_constant(given(call, "collate_fn"), None)
     return bool(collate) and not is_constant(given(call, "batch_size"), None)
-
-
-def _takes_it(call: ast.Call) -> bool:
-    """True for a call that gives where to and at most a dtype by keyword, and nothing about waiting."""
-    return len(call.args) <= 1 and all(keyword.arg in ("device", "dtype") for keyword in call.keywords)

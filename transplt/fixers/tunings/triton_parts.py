@@ -45,11 +45,8 @@ def write_parts(writer: Writer, kernels: list[Kernel]) -> None:
             _write(writer, kernel, block, _size_of_parts(lives, block.size, room))
         else:
             message = f"{kernel.name} keeps its tiles, which are too large for a core: {block}"
-            writer.remark(_first_call(over.node), CODE, message, "take a smaller block, or go through it by hand")
-
-
-def _first_call(node: ast.stmt) -> ast.expr | ast.stmt:
-    return next((each for each in ast.walk(node) if isinstance(each, ast.Call)), node)
+            call = next((each for each in ast.walk(over.node) if isinstance(each, ast.Call)), over.node)
+            writer.remark(call, CODE, message, "take a smaller block, or go through it by hand")
 
 
 def _block(work: Work, writer: Writer, kernel: Kernel, own: list[Launch]) -> Block | str:
