@@ -139,7 +139,10 @@ def _change_argument(work: Work, call: ast.Call, rule: Rule, full: str) -> Finds
         # What the rule decides is decided: nobody else has anything to say of the expression that goes.
         work.once(_replaced).append((*work.source.extent(old), rule.code))
         work.taken.update(id(node) for node in ast.walk(old))
-    if has_effects(old) and not _is_the_same_on_npu(old, rule.new):
+    if has_effects(old) and not (
+        bool(rule.new)
+        and ast.unparse(old).replace("cuda", "npu") == ast.unparse(ast.parse(rule.new.strip(), mode="eval"))
+    ):
         yield work.note(
             old,
             rule.code,
@@ -180,8 +183,3 @@ def nothing_said_of_what_is_gone(work: Work, tree: ast.Module) -> Finds:
 def _replaced(work: Work) -> list[tuple[int, int, str]]:
     """The byte ranges of the arguments that the user's rules replace or delete, and the codes of these rules."""
     return []
-
-
-def _is_the_same_on_npu(old: ast.expr, new: str) -> bool:
-    """True where a rule writes the old expression itself with the NPU in place of CUDA: the same effects happen."""
-    return bool(new) and ast.unparse(old).replace("cuda", "npu") == ast.unparse(ast.parse(new.strip(), mode="eval"))

@@ -32,7 +32,12 @@ def files_of_the_package(work: Work, tree: ast.Module) -> Finds:
         return
     if not any(name in work.source.utf8 for name in _NAMES):
         return
-    held = [node for node, _, api in work.packages if _is_at_the_top(node) and holds_whole_files(api)]
+    held = []  # imports at the top, and the names that they bring
+    for node, _, api in work.packages:
+        above = parent(node)
+        outer = parent(above) if isinstance(above, (ast.Import, ast.ImportFrom)) else above
+        if isinstance(outer, ast.Module) and holds_whole_files(api):
+            held.append(node)
     reported = {note.extent for note in work.notes if note.level is Level.MANUAL}
     if not any(work.source.extent(node) in reported for node in held) or work.scan.calls_by_last_name(("backward",)):
         return
@@ -40,10 +45,3 @@ def files_of_the_package(work: Work, tree: ast.Module) -> Finds:
     work.withdraw_edits(lambda edit: not edit.user)
     work.withdraw_notes(lambda note: not any(start <= note.extent[0] < end for start, end in imports))
     yield Kept((0, len(work.source.utf8)), "reported-package")
-
-
-def _is_at_the_top(node: ast.AST) -> bool:
-    above = parent(node)
-    return isinstance(above, ast.Module) or (
-        isinstance(above, (ast.Import, ast.ImportFrom)) and isinstance(parent(above), ast.Module)
-    )

@@ -30,7 +30,10 @@ def expected_devices(work: Work, tree: ast.Module) -> Finds:
     back: set[int] = set()
     for edit in expected:
         value, function = string_of(edit.node), enclosing_function(edit.node)
-        if value is None or not any(_gives(each, value) and enclosing_function(each) is function for each in left):
+        if value is None:
+            continue
+        here = [string_of(each) or "" for each in left if enclosing_function(each) is function]
+        if not any(text == value or text.endswith(f"={value}") for text in here):  # `--device=cuda:0`
             continue
         back.add(id(edit))
         assert isinstance(edit.node, ast.expr)
@@ -54,9 +57,3 @@ def _is_expected(node: ast.AST) -> bool:
     while isinstance(above, (ast.Compare, ast.BoolOp)):
         above = parent(above)
     return isinstance(above, ast.Assert)
-
-
-def _gives(node: ast.expr, value: str) -> bool:
-    """True for the device itself, and an option with it (`--device=cuda:0`)."""
-    text = string_of(node) or ""
-    return text == value or text.endswith(f"={value}")

@@ -43,7 +43,9 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     if b".load(" not in work.source.utf8 or _gives_a_place(work, call) or not call.args:
         return
     saved = (*work.project.saved, *saved_files(work.source.utf8))
-    path = _value(work, call.args[0])
+    path = call.args[0]
+    if isinstance(path, ast.Name) and isinstance(value := last_value(work.scan, path), ast.expr):
+        path = value
     name = _name(path)
     on_cpu = saved_as(name, saved) if name else None
     if on_cpu:
@@ -55,12 +57,6 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
         yield work.note(call.func, "NPU152", _FROM_ELSEWHERE, api="torch.load", help=_HELP, blocks="later")
     else:
         yield work.note(call.func, "NPU152", _MESSAGE, level=Level.INFO, api="torch.load", help=_HELP)
-
-
-def _value(work: Work, node: ast.expr) -> ast.expr:
-    """The value that a local name got last, else the node itself."""
-    value = last_value(work.scan, node) if isinstance(node, ast.Name) else None
-    return value if isinstance(value, ast.expr) else node
 
 
 def _name(path: ast.expr) -> str:

@@ -107,26 +107,23 @@ def _runs_here(work: Work, node: ast.expr) -> bool | ast.Name | None:
         or (isinstance(above, ast.Call) and (above.func is current or last_name(above.func) in _SPLITS))
     ):
         current, above = above, parent(above)
-    if (target := _bound(above)) is not None:
-        return target
+    match above:
+        case ast.Assign(targets=[ast.Name() as target]) | ast.AugAssign(target=ast.Name() as target):
+            return target
     if not isinstance(above, ast.Call) or current not in above.args[:1]:
         return False
     return (work.names.qualified(above.func) or "") in _PROCESS
-
-
-def _bound(node: ast.AST) -> ast.Name | None:
-    """The name that a statement gives a value, or adds one to."""
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
-    return targets[0] if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
 
 
 def moved_options(work: Work, outer: ast.expr) -> list[tuple[str, str]]:
     """What is replaced in a command that is run (old, new); nothing where not all of it can be said for certain."""
     given = list(_given_in(work, whole_value(outer)))
     source = work.text(outer)
+    parts = outer.values if isinstance(outer, ast.JoinedStr) else [outer]
     for each in given:
         same = sum(other.phrase == each.phrase for other in given)
-        if not each.takes or _found(each.phrase, source) != same or not _in_one_part(outer, each.phrase):
+        in_one_part = any(isinstance(part, ast.Constant) and each.phrase in str(part.value) for part in parts)
+        if not each.takes or len(_whole(each.phrase).findall(source)) != same or not in_one_part:
             return []
     return list(dict.fromkeys((each.phrase, each.new) for each in given))
 
@@ -173,15 +170,6 @@ def _whole(phrase: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-]){re.escape(phrase)}(?![\w.-])")
 
 
-def _found(phrase: str, source: str) -> int:
-    return len(_whole(phrase).findall(source))
-
-
-def _in_one_part(outer: ast.expr, phrase: str) -> bool:
-    parts = outer.values if isinstance(outer, ast.JoinedStr) else [outer]
-    return any(isinstance(part, ast.Constant) and phrase in str(part.value) for part in parts)
-
-
 def _given_in(work: Work, text: str) -> Iterator[_Given]:
     """The values of CUDA in the commands of a text."""
     shell = text.replace(_FIELD, _WORKED_OUT)
@@ -205,18 +193,16 @@ def _commands(text: str) -> Iterator[list[Word]]:
     words: list[Word] = []
     for match in _TOKEN.finditer(text):
         if match["word"] is not None:
-            words.append(_word(match["word"], len(text[: match.start()].encode())))
+            source, start = match["word"], len(text[: match.start()].encode())
+            quoted = len(source) > 1 and source[0] == source[-1] and source[0] in "\"'"
+            inner = source[1:-1] if quoted else source
+            plain = not any(sign in inner for sign in "$`\"'\\")
+            words.append(Word((start, start + len(source.encode())), source, inner if plain else None))
         elif match["ends"] is not None and words:
             yield words
             words = []
     if words:
         yield words
-
-
-def _word(source: str, start: int) -> Word:
-    inner = source[1:-1] if len(source) > 1 and source[0] == source[-1] and source[0] in "\"'" else source
-    plain = not any(sign in inner for sign in "$`\"'\\")
-    return Word((start, start + len(source.encode())), source, inner if plain else None)
 
 
 # --- lists of words --------------------------------------------------------------------------------------------------

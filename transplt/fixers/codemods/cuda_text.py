@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
+from typing import NamedTuple
 
 from transplt.base.finding import Effort
 from transplt.base.text.cuda_words import mentions_cuda
@@ -95,97 +97,116 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         else:
             yield work.keep(node, "docstring" if is_docstring(node) else "text")
         return
-    kinds = {place.kind for place in found}
-    prose = bool(kinds) and kinds <= {"prose", "help"}
-    cpp = not prose and not _OPERATOR.fullmatch(value) and _CPP.search(value)
-    if cpp or (_WRITTEN if prose else _SOURCE).search(value):
-        help_ = "write the kernel for the NPU, or use its operators"
-        yield from _bound(work, node, "CUDA source code in a string", help_, Effort.HIGH)
-    elif prose:
-        yield work.keep(node, "text")
-    elif _OPERATOR.fullmatch(value) and "operator" not in kinds:
-        help_ = "call the operator of torch that does the same; the NPU has no kernel under this name"
-        yield from _bound(work, node, f"the operator {value!r} runs on CUDA alone", help_, Effort.MEDIUM)
-    elif _THROUGH_MODULE.fullmatch(value):
-        help_ = "use the NPU counterpart"
-        yield work.note(node, "NPU204", f"{value!r} is a CUDA name in a string", help=help_, effort=Effort.LOW)
-    elif _is_python(value):
-        help_ = "write it for the NPU by hand, if the program runs it"
-        yield from _bound(work, node, "Python code in a string uses CUDA", help_, Effort.LOW)
-    elif _has_statements(value):
-        help_ = "see what the program makes of it; a kernel has to be written for the NPU"
-        yield from _bound(work, node, "source code of another language in a string names CUDA", help_, Effort.MEDIUM)
-    elif _C_NAME.fullmatch(value) and "key" not in kinds:
-        help_ = "use the CANN counterpart"
-        yield from _bound(work, node, f"{value!r} is a name of CUDA's C interface", help_, Effort.MEDIUM)
-    elif _SET_FOR_COMMAND.search(value) or (
-        ("command" in kinds or _COMMAND_LINE.match(value)) and _IN_COMMAND.search(value)
-    ):
-        yield from _bound(work, node, "a command line that names CUDA", "give the command of the NPU", Effort.LOW)
-    elif _CONFIGURATION.search(value):
-        help_ = "write npu and hccl in it if the program reads it as a configuration"
-        yield from _bound(work, node, "a configuration in a string mentions CUDA", help_, Effort.LOW)
-    elif _LIST.fullmatch(value) and not kinds & {"key", "flag"}:
-        help_ = "use the NPU counterpart, if the program reads it"
-        yield from _bound(work, node, f"the list {value!r} has names of CUDA", help_, Effort.LOW)
-    elif "kernel" in kinds:
-        yield from _bound(
-            work,
-            node,
-            f"{value!r} says for which device a kernel is",
-            "register a kernel for the NPU (dispatch key PrivateUse1)",
-            Effort.HIGH,
-        )
-    elif _LIBRARY.search(value) and _is_tried(work, node):
-        yield work.keep(node, "library-tried")
-    elif _LIBRARY.search(value):
-        help_ = "load the one of CANN that does the same"
-        yield from _bound(work, node, f"the library {value!r} belongs to CUDA", help_, Effort.MEDIUM)
-    elif _MACRO.fullmatch(value) and (
-        any(note.code in ("NPU550", "NPU554") for note in work.notes)
-        or (value.startswith("-U") and b"cpp_extension" in work.source.utf8)  # it takes a macro away
-    ):
-        yield work.keep(node, "compiler-flag")
-    elif " " not in value.strip() and _TOOLKIT.search(value) and "://" not in value and not _tag(value):
-        yield from _bound(
-            work, node, f"{value!r} belongs to the CUDA toolkit", "use the CANN counterpart", Effort.MEDIUM
-        )
-    elif _ENVIRONMENT.fullmatch(value) and "key" not in kinds:
-        help_ = "name the variable of the NPU if the program reads it"
-        yield from _bound(work, node, f"the environment variable {value} is named", help_, Effort.LOW)
+    text = _Text(work, node, value, {place.kind for place in found})
+    means = next((means for asks, means in _MEANINGS if asks(text)), _reason(value, text.kinds, found))
+    if isinstance(means, str):
+        yield work.keep(node, means)
     else:
-        yield work.keep(node, _reason(value, kinds, found))
+        message = means.message.format(value=value)
+        yield work.note(node, means.code, message, help=means.help, effort=means.effort)
 
 
-def _is_tried(work: Work, node: ast.AST) -> bool:
-    """True for a library that is loaded in a `try` whose handler goes on without it, as all of the function are."""
-    function = next(each for each in (node, *chain(node)) if isinstance(each, (ast.Module, *FUNCTIONS)))
-    loads = [call for call in work.scan.calls_by_last_name(("CDLL", "LoadLibrary")) if function in chain(call)]
-    return bool(loads) and all(can_fail(call, caught=_LOAD_FAILS) for call in loads)
+class _Text(NamedTuple):
+    """A string of a program, and the kinds of the places that it comes to."""
+
+    work: Work
+    node: ast.expr
+    value: str
+    kinds: set[str]
+
+    def is_prose(self) -> bool:
+        return bool(self.kinds) and self.kinds <= {"prose", "help"}
+
+    def is_source(self) -> bool:
+        if self.is_prose():
+            return _WRITTEN.search(self.value) is not None
+        cpp = not _OPERATOR.fullmatch(self.value) and _CPP.search(self.value)
+        return bool(cpp or _SOURCE.search(self.value))
+
+    def is_python(self) -> bool:
+        """Several lines of Python, a template for `exec` for example."""
+        if "\n" not in self.value or not (".cuda(" in self.value or "torch.cuda." in self.value):
+            return False
+        return any(line.split(" ", 1)[0] in ("def", "class", "import", "from") for line in self.value.splitlines())
+
+    def has_statements(self) -> bool:
+        """Statements of a language with semicolons: code that somebody compiles, whatever it says of CUDA."""
+        ends = [line.rstrip() for line in self.value.splitlines() if line.rstrip().endswith(";")]
+        if any(line.endswith(");") for line in ends):
+            return True
+        return len(ends) > 1 and ("::" in self.value or "->" in self.value or self.value.rstrip().endswith("}"))
+
+    def is_command(self) -> bool:
+        runs = "command" in self.kinds or _COMMAND_LINE.match(self.value)
+        return bool(_SET_FOR_COMMAND.search(self.value) or (runs and _IN_COMMAND.search(self.value)))
+
+    def is_tried_library(self) -> bool:
+        """A library that is loaded in a `try` whose handler goes on without it, as all of the function are."""
+        if not _LIBRARY.search(self.value):
+            return False
+        around = (self.node, *chain(self.node))
+        function = next(each for each in around if isinstance(each, (ast.Module, *FUNCTIONS)))
+        loads = [call for call in self.work.scan.calls_by_last_name(("CDLL", "LoadLibrary")) if function in chain(call)]
+        return bool(loads) and all(can_fail(call, caught=_LOAD_FAILS) for call in loads)
+
+    def is_macro(self) -> bool:
+        """A macro for the compiler of an extension that is reported, or one that a build takes away."""
+        extension = any(note.code in ("NPU550", "NPU554") for note in self.work.notes)
+        taken_away = self.value.startswith("-U") and b"cpp_extension" in self.work.source.utf8
+        return _MACRO.fullmatch(self.value) is not None and (extension or taken_away)
+
+    def is_of_the_toolkit(self) -> bool:
+        """A word or path of CUDA's toolkit; no label with slashes (`rl/build-cuda-graphs`, `nvidia/cuda:11.8`)."""
+        path = self.value.startswith(("/", ".", "{", "$", "~")) or "." in self.value.rpartition("/")[2]
+        one = " " not in self.value.strip() and "://" not in self.value and ("/" not in self.value or path)
+        return one and _TOOLKIT.search(self.value) is not None
 
 
-def _is_python(value: str) -> bool:
-    """Several lines of Python, a template for `exec` for example."""
-    if "\n" not in value or not (".cuda(" in value or "torch.cuda." in value):
-        return False
-    return any(line.split(" ", 1)[0] in ("def", "class", "import", "from") for line in value.splitlines())
+class _Binds(NamedTuple):
+    """What is said of a string that binds the program to CUDA."""
+
+    message: str
+    help: str
+    effort: Effort
+    code: str = "NPU208"
 
 
-def _has_statements(value: str) -> bool:
-    """Statements of a language with semicolons: code that somebody compiles, whatever it says of CUDA."""
-    ends = [line.rstrip() for line in value.splitlines() if line.rstrip().endswith(";")]
-    if any(line.endswith(");") for line in ends):
-        return True
-    return len(ends) > 1 and ("::" in value or "->" in value or value.rstrip().endswith("}"))
-
-
-def _tag(value: str) -> bool:
-    """A label with slashes (`rl/build-cuda-graphs`, `nvidia/cuda:11.8`), no path of a file system."""
-    return "/" in value and not value.startswith(("/", ".", "{", "$", "~")) and "." not in value.rpartition("/")[2]
-
-
-def _bound(work: Work, node: ast.expr, message: str, help_: str, effort: Effort) -> Finds:
-    yield work.note(node, "NPU208", message, help=help_, effort=effort)
+#: What a string is, asked in turn: the reason for which it stays, or what is said of it.
+_MEANINGS: tuple[tuple[Callable[[_Text], object], str | _Binds], ...] = (
+    (_Text.is_source, _Binds(
+        "CUDA source code in a string", "write the kernel for the NPU, or use its operators", Effort.HIGH)),
+    (_Text.is_prose, "text"),
+    (lambda text: _OPERATOR.fullmatch(text.value) and "operator" not in text.kinds, _Binds(
+        "the operator {value!r} runs on CUDA alone",
+        "call the operator of torch that does the same; the NPU has no kernel under this name", Effort.MEDIUM)),
+    (lambda text: _THROUGH_MODULE.fullmatch(text.value), _Binds(
+        "{value!r} is a CUDA name in a string", "use the NPU counterpart", Effort.LOW, "NPU204")),
+    (_Text.is_python, _Binds(
+        "Python code in a string uses CUDA", "write it for the NPU by hand, if the program runs it", Effort.LOW)),
+    (_Text.has_statements, _Binds(
+        "source code of another language in a string names CUDA",
+        "see what the program makes of it; a kernel has to be written for the NPU", Effort.MEDIUM)),
+    (lambda text: _C_NAME.fullmatch(text.value) and "key" not in text.kinds, _Binds(
+        "{value!r} is a name of CUDA's C interface", "use the CANN counterpart", Effort.MEDIUM)),
+    (_Text.is_command, _Binds("a command line that names CUDA", "give the command of the NPU", Effort.LOW)),
+    (lambda text: _CONFIGURATION.search(text.value), _Binds(
+        "a configuration in a string mentions CUDA",
+        "write npu and hccl in it if the program reads it as a configuration", Effort.LOW)),
+    (lambda text: _LIST.fullmatch(text.value) and not text.kinds & {"key", "flag"}, _Binds(
+        "the list {value!r} has names of CUDA", "use the NPU counterpart, if the program reads it", Effort.LOW)),
+    (lambda text: "kernel" in text.kinds, _Binds(
+        "{value!r} says for which device a kernel is", "register a kernel for the NPU (dispatch key PrivateUse1)",
+        Effort.HIGH)),
+    (_Text.is_tried_library, "library-tried"),
+    (lambda text: _LIBRARY.search(text.value), _Binds(
+        "the library {value!r} belongs to CUDA", "load the one of CANN that does the same", Effort.MEDIUM)),
+    (_Text.is_macro, "compiler-flag"),
+    (_Text.is_of_the_toolkit, _Binds(
+        "{value!r} belongs to the CUDA toolkit", "use the CANN counterpart", Effort.MEDIUM)),
+    (lambda text: _ENVIRONMENT.fullmatch(text.value) and "key" not in text.kinds, _Binds(
+        "the environment variable {value} is named", "name the variable of the NPU if the program reads it",
+        Effort.LOW)),
+)  # fmt: skip
 
 
 def _reason(value: str, kinds: set[str], found: list[Place]) -> str:

@@ -33,7 +33,9 @@ def tables_of_the_file(work: Work, tree: ast.Module) -> Finds:
         rows = [
             (key, value)
             for key, value in zip(display.keys, display.values, strict=True)
-            if key is not None and (text := work.text(key)).count("cuda") == 1 and DEVICE_STRING.match(_spelled(text))
+            if key is not None
+            and (text := work.text(key)).count("cuda") == 1
+            and DEVICE_STRING.match(text.lstrip("rRuUfF").lstrip("\"'"))
         ]
         seen.add(id(display))
         yield from _table(work, display, rows)
@@ -54,11 +56,6 @@ def _display_of(node: ast.Constant) -> ast.Dict | None:
     return None
 
 
-def _spelled(text: str) -> str:
-    """What a literal spells, its prefix and quotes left out."""
-    return text.lstrip("rRuUfF").lstrip("\"'")
-
-
 def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]]) -> Finds:
     present = {work.text(key).replace("'", '"') for key in display.keys if key is not None}
     wanted = [
@@ -67,7 +64,10 @@ def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]])
     new = {id(key) for key, _ in wanted}
     for key, value in rows:
         if id(key) not in new:
-            yield from _hold(work, key, value)
+            for node in (*ast.walk(key), *ast.walk(value)):  # a row for the NPU stands beside it
+                work.take(node)
+            yield work.keep(key, REASON)
+            yield work.keep(value, REASON)
     if not wanted or not looked_up_by_device(work, display) or _calls(wanted):
         return  # `strings` reports what is left to report of the keys
     if not work.take(display):
@@ -91,28 +91,15 @@ def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]])
     )
 
 
-def _hold(work: Work, key: ast.expr, value: ast.expr) -> Finds:
-    """A row for CUDA beside one for the NPU: nothing in it changes."""
-    for node in (*ast.walk(key), *ast.walk(value)):
-        work.take(node)
-    yield work.keep(key, REASON)
-    yield work.keep(value, REASON)
-
-
 def _calls(rows: list[tuple[ast.expr, ast.expr]]) -> bool:
     """True when a row's value does something: written twice, it would happen twice."""
+    harmless = ("format", "str", "int", "device", "get", "dict", "list", "set", "tuple")
     return any(
         isinstance(node, (ast.Await, ast.NamedExpr, ast.Yield, ast.ListComp, ast.DictComp))
-        or (isinstance(node, ast.Call) and not isinstance(value, ast.Lambda) and not _harmless(node))
+        or (isinstance(node, ast.Call) and not isinstance(value, ast.Lambda) and last_name(node.func) not in harmless)
         for _, value in rows
         for node in ast.walk(value)
     )
-
-
-def _harmless(call: ast.Call) -> bool:
-    func = call.func
-    last = last_name(func)
-    return last in ("format", "str", "int", "device", "get", "dict", "list", "set", "tuple")
 
 
 def looked_up_by_device(work: Work, display: ast.Dict) -> bool:

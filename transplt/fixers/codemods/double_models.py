@@ -35,7 +35,10 @@ def models_of_float64(work: Work, tree: ast.Module) -> Finds:
     for name in ("double", "to"):
         for node in by_place(work.scan.attributes.get(name, ())):
             call = call_of(node)
-            if call is None or not _becomes_double(work, call, name):
+            if call is None or (name == "double" and (call.args or call.keywords)):
+                continue
+            types = [each for each in (*call.args[:2], keyword_of(call, "dtype")) if each is not None]
+            if name != "double" and not any(is_double(work, each) for each in types):
                 continue
             made = _without_moves(node.value)
             if _is_module(work, made) and _on_card(work, call, made):
@@ -45,12 +48,6 @@ def models_of_float64(work: Work, tree: ast.Module) -> Finds:
     if b"cuda" in work.source.utf8 or b"npu" in work.source.utf8:
         for given in double_defaults(work.scan, work.names):
             yield work.note(given, fixer.code, _DEFAULT, api="torch.float64", help=_HELP, effort=Effort.MEDIUM)
-
-
-def _becomes_double(work: Work, call: ast.Call, name: str) -> bool:
-    if name == "double":
-        return not call.args and not call.keywords
-    return any(is_double(work, given) for given in (*call.args[:2], keyword_of(call, "dtype")) if given is not None)
 
 
 def _without_moves(node: ast.expr) -> ast.expr:
@@ -79,7 +76,12 @@ def _makes_module(work: Work, call: ast.Call) -> bool:
     if full.startswith("torch.nn.") and last_name(call.func)[:1].isupper() and full != "torch.nn.Parameter":
         return True
     name = getattr(call.func, "id", "")
-    if any(isinstance(node, ast.ClassDef) and node.name == name and _is_model(node) for node in work.scan.tree.body):
+    if any(
+        isinstance(node, ast.ClassDef)
+        and node.name == name
+        and any(last_name(base).endswith("Module") for base in node.bases)
+        for node in work.scan.tree.body
+    ):
         return True
     stored = statement(call)
     if not isinstance(stored, ast.Assign) or _without_moves(stored.value) is not call:
@@ -93,10 +95,6 @@ def _is_used_as_one(work: Work, name: ast.expr) -> bool:
         for method in _OF_MODULES
         for node in work.scan.attributes.get(method, ())
     )
-
-
-def _is_model(node: ast.ClassDef) -> bool:
-    return any(last_name(base).endswith("Module") for base in node.bases)
 
 
 def _on_card(work: Work, call: ast.Call, made: ast.expr) -> bool:

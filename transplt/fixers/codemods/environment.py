@@ -79,7 +79,7 @@ def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None)
         return
     if not variable.npu:
         yield _no_effect(work, node, value, variable.note)
-    elif _is_beside(node, variable):
+    elif any(string_of(each) == variable.npu for each in getattr(parent(node), "elts", ())):
         yield work.keep(node, "row-there")
     elif not certain and variable.carries == "no":
         yield work.keep(node, "idle-variable")
@@ -127,14 +127,6 @@ def _rename(work: Work, node: ast.Constant, variable: Variable) -> Finds:
         words_in_literal({variable.name: variable.npu}),
         api=variable.name,
         help=variable.note,
-    )
-
-
-def _is_beside(node: ast.Constant, variable: Variable) -> bool:
-    """True in a list of names that holds the NPU's too."""
-    above = parent(node)
-    return isinstance(above, (ast.List, ast.Tuple, ast.Set)) and any(
-        variable.npu and string_of(each) == variable.npu for each in above.elts
     )
 
 

@@ -195,14 +195,10 @@ def _repeatable(compare: ast.Compare) -> bool:
 
 def _compared(work: Work, compare: ast.Compare, new: str) -> Edit:
     both = "or" if isinstance(compare.ops[0], ast.In) else "and"
-    brackets = not (_stands_alone(compare, both) or _bracketed(work, compare))
+    (start, end), utf8 = work.source.extent(compare), work.source.utf8
+    bracketed = utf8[start - 1 : start] == b"(" and utf8[end : end + 1] == b")"
+    brackets = not (_stands_alone(compare, both) or bracketed)
     return _for_both(compare, compared_with(new, both, brackets=brackets), new)
-
-
-def _bracketed(work: Work, node: ast.expr) -> bool:
-    start, end = work.source.extent(node)
-    utf8 = work.source.utf8
-    return utf8[start - 1 : start] == b"(" and utf8[end : end + 1] == b")"
 
 
 def _stands_alone(compare: ast.Compare, both: str) -> bool:

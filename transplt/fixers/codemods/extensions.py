@@ -93,7 +93,10 @@ def _declared_name(work: Work, call: ast.Call) -> str:
         found = work.names.lookup(call.func.id, work.scan.scope_of(call))
         bindings = found[1] if found is not None else []
         builds = any(last_name(value) in _EXTENSIONS for each in bindings if (value := assigned_value(each.node)))
-    if not builds and ("sources" not in keywords or not ("extra_cuda_cflags" in keywords or _is_setup(work))):
+    if not builds and (
+        "sources" not in keywords
+        or not ("extra_cuda_cflags" in keywords or work.scan.path.rpartition("/")[2] == "setup.py")
+    ):
         return ""
     value = keywords.get("name", call.args[0] if call.args else None)
     name = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
@@ -101,10 +104,6 @@ def _declared_name(work: Work, call: ast.Call) -> str:
     if name and isinstance(package, ast.Constant) and isinstance(package.value, str):
         return f"{package.value}.{name}"
     return name
-
-
-def _is_setup(work: Work) -> bool:
-    return work.scan.path.rpartition("/")[2] == "setup.py"
 
 
 @fixer.on(ast.Constant)

@@ -80,7 +80,7 @@ def arguments(work: Work, imported: set[str]) -> Finds:
     positional = [each for places in by_keyword.values() for each in places if each[0].position >= 0]
     by_place: dict[int, list[tuple[CallPlace, GpuWord]]] = {}  # those of each call, by its id
     for place, word in positional:
-        for call in _called(work, place):
+        for call in work.calls_by_name(place.calls) if place.by_full_name else work.scan.calls:
             by_place.setdefault(id(call), []).append((place, word))
     for call in work.scan.calls:
         noted: set[str] = set()
@@ -91,11 +91,6 @@ def arguments(work: Work, imported: set[str]) -> Finds:
             if len(call.args) > place.position:
                 value = call.args[place.position]
                 yield from _argument(work, call, value, value, place, word, noted)
-
-
-def _called(work: Work, place: CallPlace) -> list[ast.Call]:
-    """The calls of which a place may be an argument."""
-    return work.calls_by_name(place.calls) if place.by_full_name else work.scan.calls
 
 
 def _argument(
@@ -115,7 +110,9 @@ def _argument(
     wanted = place.value
     given = next((each for each in _may_be(work, value) if is_value(wanted, each)), None)
     if wanted.kind == "unseen":
-        given = value if _unseen(work, value) else None
+        # nothing is known here of a parameter, an attribute, an item
+        unseen = isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) and len(list(_may_be(work, value))) == 1
+        given = value if unseen else None
     if given is None:
         return
     noted.add(word.word)
@@ -189,11 +186,6 @@ def _may_be(work: Work, value: ast.expr) -> Iterator[ast.expr]:
             yield node
 
 
-def _unseen(work: Work, value: ast.expr) -> bool:
-    """True for an expression of which nothing is known here: a parameter, an attribute, an item."""
-    return isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) and len(list(_may_be(work, value))) == 1
-
-
 def is_value(wanted: Value, value: ast.expr | None) -> bool:
     """True for an expression that is, or may be, such a value."""
     if wanted.kind == "any":
@@ -234,7 +226,18 @@ def defaults(work: Work) -> Finds:
     text = work.source.utf8.replace(b"-", b"_")
     if not any(argument.encode() in text for argument in wanted):
         return
-    for name, node, value in (*_of_functions(work), *_of_assignments(work), *_of_options(work)):
+    found: list[tuple[str, ast.expr | ast.stmt, ast.expr]] = [
+        (argument.arg, default, default)
+        for function in work.scan.functions
+        for argument, default in defaults_of(function.args)
+    ]
+    found += _of_assignments(work)
+    for call in work.scan.calls_by_last_name(("add_argument", "option")):
+        default_ = keyword_of(call, "default")
+        names = [name for each in call.args if (name := string_of(each)) is not None]
+        if default_ is not None and names:
+            found.append((names[-1].lstrip("-").replace("-", "_").rpartition(".")[2], default_, default_))
+    for name, node, value in found:
         if name not in wanted:
             continue
         if isinstance(value, ast.Call) and last_name(value.func) in ("field", "Field"):
@@ -242,12 +245,6 @@ def defaults(work: Work) -> Finds:
         for place, word in wanted[name]:
             if isinstance(value, ast.Constant) and is_value(place.value, value):
                 yield from note_of(work, node, word, name, repr(value.value))
-
-
-def _of_functions(work: Work) -> Iterator[tuple[str, ast.expr, ast.expr]]:
-    for function in work.scan.functions:
-        for argument, default in defaults_of(function.args):
-            yield argument.arg, default, default
 
 
 def _of_assignments(work: Work) -> Iterator[tuple[str, ast.expr | ast.stmt, ast.expr]]:
@@ -260,11 +257,3 @@ def _of_assignments(work: Work) -> Iterator[tuple[str, ast.expr | ast.stmt, ast.
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
                 field = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
                 yield last_name(field), statement, statement.value
-
-
-def _of_options(work: Work) -> Iterator[tuple[str, ast.expr, ast.expr]]:
-    for call in work.scan.calls_by_last_name(("add_argument", "option")):
-        default = keyword_of(call, "default")
-        names = [text for each in call.args if (text := string_of(each)) is not None]
-        if default is not None and names:
-            yield names[-1].lstrip("-").replace("-", "_").rpartition(".")[2], default, default

@@ -40,7 +40,11 @@ def words_of_gpus(work: Work, tree: ast.Module) -> Finds:
     imported = imported_packages(work)
     yield from arguments(work, imported)
     yield from defaults(work)
-    yield from _names(work)
+    for place, word in gpu_words().names:
+        head, _, last = place.name.rpartition(".")
+        for node in (*work.scan.attributes.get(last, ()), *work.scan.names.get(last, ())):
+            if not head or work.names.qualified(node) == place.name:
+                yield from note_of(work, node, word, place.name.lstrip("."))
     strings = _strings(work, tree, imported)
     yield from _comparisons(work, strings)
     yield from _keys(work, strings, imported)
@@ -54,14 +58,6 @@ def words_of_gpus(work: Work, tree: ast.Module) -> Finds:
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
-
-
-def _names(work: Work) -> Finds:
-    for place, word in gpu_words().names:
-        head, _, last = place.name.rpartition(".")
-        for node in (*work.scan.attributes.get(last, ()), *work.scan.names.get(last, ())):
-            if not head or work.names.qualified(node) == place.name:
-                yield from note_of(work, node, word, place.name.lstrip("."))
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------
@@ -152,8 +148,10 @@ def _commands(work: Work, tree: ast.Module) -> Finds:
     if any(word in text for word in (b"#SBATCH", b"#PBS", b"#BSUB", b"docker run", b"docker create", b"podman run")):
         for node in ast.walk(tree):
             if isinstance(node, (ast.JoinedStr, ast.Constant)) and not _is_prose(node):
-                lines = [line for line in _command(node).split("\n") if _DIRECTIVE.match(line)]
-                if not lines and _CONTAINER.match(command := _command(node)) and not _is_shown(work, node):
+                command = _command(node)
+                lines = [line for line in command.split("\n") if _DIRECTIVE.match(line)]
+                prose = {"prose"}
+                if not lines and _CONTAINER.match(command) and {at.kind for at in places(work.slots, node)} != prose:
                     lines = command.split("\n")
                 if lines:
                     found.setdefault(id(node), (node, lines))
@@ -169,6 +167,14 @@ def _commands(work: Work, tree: ast.Module) -> Finds:
                             yield from note_of(work, node, word, "", text=match.group())
 
 
+def _is_prose(node: ast.expr) -> bool:
+    """True for a docstring, a help text, and a part of an f-string, which is looked at as a whole."""
+    match parent(node):
+        case ast.keyword(arg="help" | "description" | "epilog") | ast.Expr() | ast.JoinedStr():
+            return True
+    return False
+
+
 def _command(node: ast.expr) -> str:
     """The text of a command: of a string, an f-string (its fields are `$`), or a list of both."""
     if isinstance(node, ast.JoinedStr):
@@ -176,16 +182,3 @@ def _command(node: ast.expr) -> str:
     if isinstance(node, (ast.List, ast.Tuple)):
         return " ".join(_command(part) or "$" for part in node.elts)
     return string_of(node) or ""
-
-
-def _is_shown(work: Work, node: ast.expr) -> bool:
-    """True for a text that goes to people alone."""
-    return {each.kind for each in places(work.slots, node)} == {"prose"}
-
-
-def _is_prose(node: ast.expr) -> bool:
-    """True for a docstring, a help text, and a part of an f-string, which is looked at as a whole."""
-    above = parent(node)
-    if isinstance(above, ast.keyword):
-        return above.arg in ("help", "description", "epilog")
-    return isinstance(above, (ast.Expr, ast.JoinedStr))

@@ -129,13 +129,13 @@ def _imports(work: Work) -> list[tuple[ast.ImportFrom, Binding]]:
     found = []
     for node in work.scan.imports:
         if isinstance(node, ast.ImportFrom) and f"{node.module}.GradScaler" in MOVES and not node.level:
-            bound = (each for alias in node.names for each in _bindings(work, node, alias.asname or alias.name))
+            bound = (
+                each
+                for alias in node.names
+                for each in work.scan.scope_of(node).bindings.get(alias.asname or alias.name, [])
+            )
             found += [(node, each) for each in bound if each.node is node and each.target in MOVES]
     return found
-
-
-def _bindings(work: Work, node: ast.ImportFrom, local: str) -> list[Binding]:
-    return work.scan.scope_of(node).bindings.get(local, [])
 
 
 def _is_private(work: Work, node: ast.ImportFrom, binding: Binding) -> bool:

@@ -32,7 +32,10 @@ def may_rename(work: Work, scope: Scope, local: str, new: str, user: bool) -> bo
             return False
         if f"{module_name(work.scan.path)}.{local}" in work.project.used_names:
             return False
-    return not _named_in_string(work, local)
+    word = re.compile(rf"\b{re.escape(local)}\b")  # a string is the name, or an annotation in quotes mentions it
+    return not any(
+        node.value == local or (word.search(str(node.value)) and is_annotation(node)) for node in work.scan.strings
+    )
 
 
 def switched_off(work: Work, local: str, scope: Scope) -> bool:
@@ -60,14 +63,6 @@ def _lines_of(node: ast.AST) -> tuple[int, int]:
         at = parent(at)
     whole = at if isinstance(at, ast.stmt) and not hasattr(at, "body") else last
     return getattr(at, "lineno", 1), getattr(whole, "end_lineno", None) or 1
-
-
-def _named_in_string(work: Work, local: str) -> bool:
-    """True when a string is the name, or an annotation in quotes mentions it."""
-    word = re.compile(rf"\b{re.escape(local)}\b")
-    return any(
-        node.value == local or (word.search(str(node.value)) and is_annotation(node)) for node in work.scan.strings
-    )
 
 
 def is_called(work: Work, local: str, scope: Scope) -> bool:

@@ -38,7 +38,9 @@ def flag_of_the_launcher(work: Work, call: ast.Call) -> Finds:
     if not isinstance(call.func, ast.Attribute) or len(flags) < len(call.args) or _OLD not in flags:
         return
     started_otherwise = _is_started_otherwise(work)
-    if b"argparse" not in work.source.utf8 or (started_otherwise and _passes_unknown_flags(work)):
+    called = {call.func.attr for call in work.scan.calls if isinstance(call.func, ast.Attribute)}
+    passes_unknown_flags = _LETS_PASS in called and called.isdisjoint(_REFUSES)
+    if b"argparse" not in work.source.utf8 or (started_otherwise and passes_unknown_flags):
         return
     if _NEW not in flags and work.take(call):
         message = "torch.distributed.launch passes --local-rank (not --local_rank) since torch 2.0"
@@ -80,9 +82,3 @@ def _is_started_otherwise(work: Work) -> bool:
     """True for a file that speaks of DeepSpeed, or reads LOCAL_RANK itself as a program for torchrun does."""
     utf8 = work.source.utf8
     return b"deepspeed" in utf8.lower() or b'"LOCAL_RANK"' in utf8 or b"'LOCAL_RANK'" in utf8
-
-
-def _passes_unknown_flags(work: Work) -> bool:
-    """True where the parsers of the file let a flag pass that they do not know: all that is read, and none refuses."""
-    called = {call.func.attr for call in work.scan.calls if isinstance(call.func, ast.Attribute)}
-    return _LETS_PASS in called and not called.intersection(_REFUSES)

@@ -338,13 +338,17 @@ def _name_in_string(work: Work, node: ast.Constant, old: str) -> Finds:
         elif root := _foreign_receiver(work, receiver):
             yield work.keep(node, "library-name", root)
             return
-        elif _stored(work, old) or _receiver_name(receiver) in _SETTINGS:
+        elif (
+            _stored(work, old) or last_name(receiver) in _SETTINGS
+        ):
             yield work.keep(node, _OWN_DATA)
             return
         elif last == "getattr":
             moves = call_of(call) is not None or old == "is_cuda"
         else:
-            moves = old == "is_cuda" or _called_on(work, receiver)
+            wanted = ast.dump(receiver)  # the file calls `.cuda()` on the same expression
+            asked = (node.value for node in work.scan.attributes.get("cuda", ()) if call_of(node) is not None)
+            moves = old == "is_cuda" or any(ast.dump(each) == wanted for each in asked)
     else:
         return
     text = work.source.slice(*work.source.extent(node))
@@ -358,16 +362,4 @@ def _name_in_string(work: Work, node: ast.Constant, old: str) -> Finds:
         words_in_literal({old: new}),
         api=f"torch.Tensor.{old}",
         writes_npu=True,
-    )
-
-
-def _receiver_name(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def _called_on(work: Work, receiver: ast.expr) -> bool:
-    """True when the file calls `.cuda()` on the same expression."""
-    wanted = ast.dump(receiver)
-    return any(
-        call_of(node) is not None and ast.dump(node.value) == wanted for node in work.scan.attributes.get("cuda", ())
     )

@@ -288,13 +288,15 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
         return stays
     module, _, name = target.rpartition(".")
     importable = work.rules.importable(module)
-    if importable is None or _is_class(module):
+    package, _, last = module.rpartition(".")
+    is_class = bool(package) and last[:1].isupper()  # torch.nn.SyncBatchNorm: what it has is imported as of a module
+    if importable is None or is_class:
         taken = module.rpartition(".")[2] in scope.bindings
         return _Moved(module, name, local, rule, member=True, taken=taken)
     module = importable
     if alias.asname is not None or name == local:
         return _Moved(module, name, alias.asname, rule)
-    binding = _binding_of(scope, local, node)
+    binding = next((binding for binding in scope.bindings.get(local, ()) if binding.node is node), None)
     if binding is not None and may_rename(work, scope, local, name, rule.user):
         work.renamed[binding] = name
         return _Moved(module, name, None, rule)
@@ -320,16 +322,6 @@ def _of_a_name(work: Work, alias: ast.alias, rule: Rule, full: str) -> list[Note
         else each
         for each in notes
     ]
-
-
-def _is_class(path: str) -> bool:
-    """True for `torch.nn.SyncBatchNorm`, by its capital: an import of what it has works the same from a module."""
-    package, _, last = path.rpartition(".")
-    return bool(package) and last[:1].isupper()
-
-
-def _binding_of(scope: Scope, local: str, node: ast.ImportFrom) -> Binding | None:
-    return next((binding for binding in scope.bindings.get(local, ()) if binding.node is node), None)
 
 
 def _split(moved: list[_Moved], modules: list[str], separator: str) -> str:

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from transplt.base.finding import Level
 from transplt.edits.edit import Edit, Extent, Finds
@@ -25,7 +26,7 @@ from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
 from transplt.flow.option_defaults import destination
 from transplt.program.given import defaults
 from transplt.syntax.asks import index_in, last_name, string_of
-from transplt.syntax.scan import FUNCTIONS, ancestor, parent, statement
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.trees.literals import in_literals
 from transplt.trees.transform import OfText
 
@@ -154,28 +155,15 @@ def _tests(work: Work, outer: ast.expr) -> list[Extent]:
     current = statement(outer)
     if isinstance(current, ast.Assert):
         message = current.msg
-        if message is None or not _lies_in(work.source.extent(outer), work.source.extent(message)):
+        if message is None or outer not in ast.walk(message):
             return []
         return [work.source.extent(current.test)]
-    if not isinstance(current, ast.Raise) and not (isinstance(current, ast.Expr) and _is_said(outer)):
+    inside = list(takewhile(lambda each: each is not current, chain(outer)))
+    ends = any(isinstance(each, ast.Call) and last_name(each.func) in _RAISES for each in inside)  # `parser.error(...)`
+    if not isinstance(current, ast.Raise) and not (isinstance(current, ast.Expr) and ends):
         return []
-    return [work.source.extent(test) for test in _around(current)]
-
-
-def _is_said(node: ast.AST) -> bool:
-    """True for an argument of a call that ends the program: `parser.error(...)`."""
-    while isinstance(node := ancestor(node, (ast.Call, ast.stmt), "_call"), ast.Call):
-        if last_name(node.func) in _RAISES:
-            return True
-    return False
-
-
-def _around(node: ast.AST) -> Iterator[ast.expr]:
-    """The tests of the `if` statements around a statement, up to its function."""
-    while not isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS)):
-        node = parent(node)
-        if isinstance(node, ast.If):
-            yield node.test
+    around = takewhile(lambda each: not isinstance(each, (ast.ClassDef, *FUNCTIONS)), chain(current))
+    return [work.source.extent(each.test) for each in around if isinstance(each, ast.If)]
 
 
 def _is_looked_for(work: Work, text: str) -> bool:
@@ -221,9 +209,3 @@ def _within(spans: list[tuple[int, int, str]], area: Extent) -> Iterator[str]:
             break
         if end <= area[1]:
             yield what
-
-
-def _lies_in(inner: Extent, area: Extent) -> bool:
-    return area[0] <= inner[0] and inner[1] <= area[1]
-
-

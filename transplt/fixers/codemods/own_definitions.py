@@ -31,7 +31,9 @@ def own_definition(work: Work, func: ast.expr) -> str:
         return next((f"it comes from {star}" for star in stars), "")
     imported = work.names.import_of(func)
     if imported is not None:
-        return f"it comes from {imported.target.rpartition('.')[0]}" if _is_own(work, imported) else ""
+        relative = isinstance(imported.node, ast.ImportFrom) and imported.node.level > 0
+        own = relative or work.slots.own.project_name(imported.target) is not None
+        return f"it comes from {imported.target.rpartition('.')[0]}" if own else ""
     return "" if work.names.resolve(func.id, scope) is not None else _bound(found[1][0])
 
 
@@ -93,11 +95,6 @@ def imports_of_own_modules(work: Work, node: ast.Import | ast.ImportFrom) -> Fin
 def _bound(binding: Binding) -> str:
     line = getattr(binding.node, "lineno", 0)
     return f"{'defined' if binding.kind in ('def', 'class') else 'bound'} on line {line}"
-
-
-def _is_own(work: Work, imported: Binding) -> bool:
-    relative = isinstance(imported.node, ast.ImportFrom) and imported.node.level > 0
-    return relative or work.slots.own.project_name(imported.target) is not None
 
 
 def _defines(work: Work, full: str) -> bool:

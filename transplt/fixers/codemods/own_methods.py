@@ -44,7 +44,9 @@ def _define(work: Work, node: ast.ClassDef, scope: Scope, old: str, new: str) ->
     else:
         definition = last
     message = f"{node.name} defines {old}; its uses are called {new} now"
-    if parent(definition) is node and _alone_on_its_line(work, definition):
+    start = work.source.line_starts[definition.lineno - 1]
+    alone_on_its_line = not work.source.utf8[start : start + definition.col_offset].strip()
+    if parent(definition) is node and alone_on_its_line:
         yield Edit(Beside(definition, below=True, apart=True), "NPU214", message, f"{new} = {old}")
     else:
         yield work.note(
@@ -53,11 +55,6 @@ def _define(work: Work, node: ast.ClassDef, scope: Scope, old: str, new: str) ->
             f"{node.name} defines {old} where no line fits behind it; its uses are called {new} now",
             help=f"write `{new} = {old}` behind the definition",
         )
-
-
-def _alone_on_its_line(work: Work, node: ast.stmt) -> bool:
-    start = work.source.line_starts[node.lineno - 1]
-    return not work.source.utf8[start : start + node.col_offset].strip()
 
 
 def _assigned_method(name: ast.AST) -> ast.stmt | None:

@@ -62,14 +62,20 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
         needed.sort(key=lambda member: enclosing_function(member[0]) is not None)
         node, rule, api = (needed or members)[0]
         level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
-        made = _made(work, node) if needed and _is_class_of_a_library(node, rule.old) else None
+        (package, _, module), last = rule.old.partition("."), rule.old.rpartition(".")[2]
+        # a class that the rule names, from a library that can be imported without CUDA
+        is_class = isinstance(node, ast.alias) and node.name == last and last[:1].isupper() and not is_bound(rule.old)
+        made = _made(work, node) if needed and is_class else None
+        row = package_imported_as(package) if module else None
         if made:
-            yield from (_note(work, each, rule, api, level, rule.message, _used(each)) for each in made)
+            for each in made:
+                used = "" if enclosing_function(each) is None else "later" if is_in_a_branch(each) else "first step"
+                yield _note(work, each, rule, api, level, rule.message, used)
             yield work.keep(node, "reported-package")
         elif needed and made is None:
             late, blocks = _late(needed)
             yield _note(work, node, rule, api, level, f"{rule.message}{late}", blocks)
-        elif not needed and not _elsewhere(node) and _is_there_on_npus(rule):
+        elif not needed and not _elsewhere(node) and row is not None and row["status"] == "plugin":
             message = f"{rule.message}; imported where its package is installed"
             yield _note(work, node, rule, rule.old, level, message, "later")
         else:
@@ -78,19 +84,6 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
         for other, _, _ in members:
             if other is not node:
                 yield work.keep(other, "reported-package")
-
-
-def _is_there_on_npus(rule: Rule) -> bool:
-    """True for a module that stops where its package is there, as it is on NPUs with a plugin."""
-    package, _, module = rule.old.partition(".")
-    row = package_imported_as(package)
-    return bool(module) and row is not None and row["status"] == "plugin"
-
-
-def _is_class_of_a_library(node: ast.alias | ast.stmt, name: str) -> bool:
-    """True for the import of a class that a rule names, from a library that can be imported without CUDA."""
-    last = name.rpartition(".")[2]
-    return isinstance(node, ast.alias) and node.name == last and last[:1].isupper() and not is_bound(name)
 
 
 def _made(work: Work, node: ast.alias | ast.stmt) -> list[ast.Name] | None:
@@ -106,17 +99,12 @@ def _made(work: Work, node: ast.alias | ast.stmt) -> list[ast.Name] | None:
     used = [each for each in found if not is_annotation(each) and not _asks_for_its_kind(each)]
     listed = (each for each in work.scan.strings if isinstance(parent(each), (ast.List, ast.Tuple)))
     exported = any(string_of(each) == name for each in listed)
-    if not used and (not found or exported) and not _is_named_in_a_string(work, name):
+    parameters = (each for function in work.scan.functions for each in ast.walk(function.args))
+    quoted = [string_of(each.annotation) or "" for each in parameters if isinstance(each, ast.arg)]
+    in_a_string = any(re.search(rf"\b{re.escape(name)}\b", text) for text in quoted)
+    if not used and (not found or exported) and not in_a_string:
         return None
     return sorted(used, key=lambda each: (each.lineno, each.col_offset))
-
-
-def _is_named_in_a_string(work: Work, name: str) -> bool:
-    """True for a class that annotations in quotes name."""
-    word = re.compile(rf"\b{re.escape(name)}\b")
-    parameters = (each for function in work.scan.functions for each in ast.walk(function.args))
-    given = (each.annotation for each in parameters if isinstance(each, ast.arg))
-    return any(word.search(string_of(each) or "") for each in given)
 
 
 def _asks_for_its_kind(node: ast.Name) -> bool:
@@ -135,11 +123,6 @@ def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> tuple[str, st
     if all(is_in_a_branch(node) for node, _, _ in needed):
         return f"; imported when {first.name}() reaches it", "later"
     return f"; imported when {first.name}() runs", "first step"
-
-
-def _used(node: ast.AST) -> str:
-    """What a use blocks that stands in a function."""
-    return "" if enclosing_function(node) is None else "later" if is_in_a_branch(node) else "first step"
 
 
 def is_in_a_branch(node: ast.AST) -> bool:
@@ -206,12 +189,15 @@ def _is_left_before(node: ast.stmt) -> bool:
     block, index = place_in_block(node)
     known: dict[int, int] = parent(node).__dict__.setdefault("_left_on_an_npu", {})
     if id(block) not in known:
-        known[id(block)] = next((at for at, each in enumerate(block) if _leaves_on_an_npu(each)), len(block))
+        known[id(block)] = next(
+            (
+                at
+                for at, each in enumerate(block)
+                if isinstance(each, ast.If) and not each.orelse and leaves(each.body) and _asks_for_an_npu(each.test)
+            ),
+            len(block),
+        )
     return known[id(block)] < index
-
-
-def _leaves_on_an_npu(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and not node.orelse and leaves(node.body) and _asks_for_an_npu(node.test)
 
 
 def _asks_for_an_npu(test: ast.expr) -> bool:

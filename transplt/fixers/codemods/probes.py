@@ -36,8 +36,9 @@ def asked_or_patched(work: Work, tree: ast.Module) -> Finds:
     """Probes and patches of torch's own modules; before the references themselves are renamed."""
     for call, target, name in probes_of(work):
         base = work.names.qualified(target)
-        if base is not None and (inner := _inner_torch(base)):
-            base = inner
+        _, inner, rest = (base or "").partition(".torch.")
+        if base is not None and inner and base.split(".")[0] not in FOREIGN:
+            base = f"torch.{rest}"  # the name under which a module of the project imported it
         if base is not None and base.split(".")[0] == "torch" and id(name) not in work.taken:
             yield from _torch(work, call, target, name, base)
 
@@ -168,12 +169,6 @@ def _rename(work: Work, node: ast.Constant, new: str, *, writes_npu: bool) -> Fi
 
 
 # --- torch reached through a module of the project -------------------------------------------------------------------
-
-
-def _inner_torch(full: str) -> str:
-    """`utils.torch.cuda` is torch.cuda: the name under which a module of the project imported it."""
-    _, found, rest = full.partition(".torch.")
-    return f"torch.{rest}" if found and full.split(".")[0] not in FOREIGN else ""
 
 
 def _through_a_module(work: Work, node: ast.Attribute) -> Finds:

@@ -126,7 +126,11 @@ def _obstacle(work: Work, references: list[tuple[ast.expr, str]], calls: list[as
         if full in _STAY:
             continue
         last = full.removeprefix(_PREFIX)
-        if full not in _rules(_version(work)) and last not in ("ProfilerActivity.CPU",) and not _enum_member(last):
+        if (
+            full not in _rules(_version(work))
+            and last != "ProfilerActivity.CPU"
+            and not last.startswith("ProfilerAction.")
+        ):
             return f"torch_npu.profiler has no {last}"
         if isinstance(parent(node), ast.ClassDef):
             return f"a class is derived from {full}"
@@ -147,10 +151,6 @@ def _obstacle(work: Work, references: list[tuple[ast.expr, str]], calls: list[as
     if any(isinstance(value, ast.Name) and value.id in bound for value in events):
         return "torch_npu.profiler.profile has no events"
     return ""
-
-
-def _enum_member(last: str) -> bool:
-    return last.startswith("ProfilerAction.")
 
 
 def _bound(calls: list[ast.Call]) -> set[str]:

@@ -42,7 +42,12 @@ def reduced(work: Work, call: ast.Call) -> Finds:
     if not _on_device(work, value) or last not in _REDUCTIONS:
         return
     if typed is None:
-        if given is not None and value is not None and _of_default_type(work, value) and _default_is_double(work):
+        if (
+            given is not None
+            and value is not None
+            and _of_default_type(work, value)
+            and (work.project.default_is_double or sets_double(work.scan, work.names))
+        ):
             yield work.note(
                 given,
                 fixer.code,
@@ -52,7 +57,9 @@ def reduced(work: Work, call: ast.Call) -> Finds:
             )
         return
     extent = work.source.extent(typed)
-    work.withdraw_notes(lambda note: note.code == "NPU127" and _inside(note.extent, extent))
+    work.withdraw_notes(
+        lambda note: note.code == "NPU127" and extent[0] <= note.extent[0] and note.extent[1] <= extent[1]
+    )
     yield Note(
         extent,
         fixer.code,
@@ -117,17 +124,6 @@ def _of_default_type(work: Work, value: ast.expr) -> bool:
             return False
         value = value.func.value
     return False
-
-
-def _default_is_double(work: Work) -> bool:
-    """True where the program sets float64 as the type of all that has none."""
-    if work.project.default_is_double:
-        return True
-    return sets_double(work.scan, work.names)
-
-
-def _inside(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
-    return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 def _double(work: Work, value: ast.expr | None) -> ast.expr | None:

@@ -19,13 +19,9 @@ _GETTERS = frozenset({"get_rng_state", "get_rng_state_all"})
 def key_of_a_state(work: Work, node: ast.Constant) -> Finds:
     """Keep the key `cuda` of a dict in which random states are gathered."""
     display = parent(node)
-    if isinstance(display, ast.Dict) and _holds_state(display, node) and work.take(node):
+    if not isinstance(display, ast.Dict) or node not in display.keys:
+        return
+    value = display.values[display.keys.index(node)]
+    called = (each.func for each in ast.walk(value) if isinstance(each, ast.Call))
+    if any(last_name(func) in _GETTERS for func in called) and work.take(node):
         yield work.keep(node, "state-key")
-
-
-def _holds_state(display: ast.Dict, key: ast.Constant) -> bool:
-    for name, value in zip(display.keys, display.values, strict=True):
-        if name is key:
-            calls = (node.func for node in ast.walk(value) if isinstance(node, ast.Call))
-            return any(last_name(func) in _GETTERS for func in calls)
-    return False

@@ -15,7 +15,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.silent_errors import CODE, Given, SilentError, holds, silent_errors
 from transplt.syntax.asks import by_place, ends, hides_arguments, keyword_of, string_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import chain, parent
 
 #: A text of each operator that is told of: of those of Triton the name of the package.
 _WORDS = (
@@ -44,39 +44,32 @@ def silent(work: Work, module: ast.Module) -> Finds:
         met = by_place(_met(work, row))
         if not met:
             continue
-        called = work.names.qualified(_function(met[0]))
+        called = work.names.qualified(met[0].func if isinstance(met[0], ast.Call) else met[0])
         name = called if called in row.operators else row.operators[0]
         lines = list(dict.fromkeys(node.lineno for node in met[1:] if node.lineno != met[0].lineno))
-        also = f" (also in {'line' if len(lines) == 1 else 'lines'} {_listed(lines)})" if lines else ""
+        shown = ", ".join(map(str, lines[:_MOST_LINES])) + (" ..." if len(lines) > _MOST_LINES else "")
+        also = f" (also in {'line' if len(lines) == 1 else 'lines'} {shown})" if lines else ""
         message = f"{name} is known to give wrong results without an error: {row.text()}{also}"
         more = row.more()
         help_text = f"{row.do}; {row.source}" + (f" ({more})" if more else "")
         yield work.note(met[0], CODE, message, level=Level.INFO, api=name, help=help_text)
 
 
-def _listed(lines: list[int]) -> str:
-    shown = ", ".join(map(str, lines[:_MOST_LINES]))
-    return f"{shown} ..." if len(lines) > _MOST_LINES else shown
-
-
-def _function(node: ast.expr | ast.stmt) -> ast.AST:
-    return node.func if isinstance(node, ast.Call) else node
-
-
 def _met(work: Work, row: SilentError) -> Iterator[ast.Call | ast.AugAssign]:
     if row.pattern == "augmented-assignment-in-with":
-        yield from _augmented(work)
+        for call in work.calls_by_name(_GRAPHS):  # `x += y` in a block that is captured as a graph
+            block = parent(parent(call))
+            inside = (node for each in block.body for node in ast.walk(each)) if isinstance(block, ast.With) else ()
+            yield from (node for node in inside if isinstance(node, ast.AugAssign))
         return
     for call in work.calls_by_name(row.operators):
         if row.pattern:
             if _PATTERNS[row.pattern](work, call):
                 yield call
-        elif not row.when or _told(row, holds(row, lambda name, call=call: _given(call, name))):  # type: ignore[misc]
-            yield call
-
-
-def _told(row: SilentError, answer: bool | None) -> bool:
-    return answer is True or (answer is None and row.check == "maybe")
+        else:
+            answer = holds(row, lambda name, call=call: _given(call, name)) if row.when else True  # type: ignore[misc]
+            if answer is True or (answer is None and row.check == "maybe"):
+                yield call
 
 
 def _given(call: ast.Call, name: str) -> Given | None:
@@ -108,7 +101,7 @@ def _left_operand_used_again(work: Work, call: ast.Call) -> bool:
     loop = _loop(call, function)
     if loop is None:
         return False
-    return not any(isinstance(node.ctx, ast.Store) and _stands_in(node, loop) for node in uses)
+    return not any(isinstance(node.ctx, ast.Store) and loop in chain(node) for node in uses)
 
 
 def _load_after_store(work: Work, call: ast.Call) -> bool:
@@ -134,9 +127,12 @@ def _load_after_store(work: Work, call: ast.Call) -> bool:
 
 
 def _mask_without_other(work: Work, call: ast.Call) -> bool:
-    """A masked load whose other lanes come into a reduction or a product."""
-    other = keyword_of(call, "other") is not None or len(call.args) > 2
-    return _masked(call) and not other and _reduced(work, call, _REDUCTIONS)
+    """A masked load whose other lanes come into a reduction or a product of the same kernel, as they are."""
+    masked = keyword_of(call, "mask") is not None or len(call.args) > 1
+    if not masked or keyword_of(call, "other") is not None or len(call.args) > 2:
+        return False
+    name, function = _target(call), _kernel(call)
+    return bool(name) and function is not None and name in work.once(_given_to, _REDUCTIONS).get(function, ())
 
 
 def _flip_of_cumsum(work: Work, call: ast.Call) -> bool:
@@ -164,14 +160,6 @@ _PATTERNS: dict[str, Callable[[Work, ast.Call], bool]] = {
 }
 
 
-def _augmented(work: Work) -> Iterator[ast.AugAssign]:
-    """`x += y` in a block that is captured as a graph."""
-    for call in work.calls_by_name(_GRAPHS):
-        block = parent(parent(call))
-        if isinstance(block, ast.With):
-            yield from (node for each in block.body for node in ast.walk(each) if isinstance(node, ast.AugAssign))
-
-
 # --- questions about a kernel ----------------------------------------------------------------------------------------
 
 
@@ -195,14 +183,6 @@ def _names_in(_work: Work, function: ast.FunctionDef) -> dict[str, list[ast.Name
 
 def _text(_work: Work, node: ast.expr) -> str:
     return ast.dump(node)
-
-
-def _stands_in(node: ast.AST, loop: ast.AST) -> bool:
-    while not isinstance(node, ast.Module):
-        if node is loop:
-            return True
-        node = parent(node)
-    return False
 
 
 def _loop(node: ast.AST, function: ast.FunctionDef) -> ast.For | ast.While | None:
@@ -229,10 +209,6 @@ def _address(call: ast.Call) -> ast.expr | None:
     return call.args[0] if call.args else keyword_of(call, "pointer")
 
 
-def _masked(call: ast.Call) -> bool:
-    return keyword_of(call, "mask") is not None or len(call.args) > 1
-
-
 def _target(call: ast.Call) -> str:
     """The name that a statement gives the result of a call, alone or cast (`x = tl.load(...).to(...)`); else empty."""
     above = parent(call)
@@ -241,14 +217,6 @@ def _target(call: ast.Call) -> str:
     if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
         return above.targets[0].id
     return ""
-
-
-def _reduced(work: Work, call: ast.Call, by: frozenset[str]) -> bool:
-    """Whether what a load gives goes into one of the functions `by` of the same kernel, as it is."""
-    name, function = _target(call), _kernel(call)
-    if not name or function is None:
-        return False
-    return name in work.once(_given_to, by).get(function, ())
 
 
 def _given_to(work: Work, names: frozenset[str]) -> dict[ast.FunctionDef | None, set[str]]:

@@ -381,7 +381,13 @@ def _other(work: Work, slots: Slots, node: ast.expr, value: str) -> Finds:
         if verdict(slots, found, DEVICE) == DEVICE:
             yield from _replace(work, node, "NPU201", f"pattern of device strings {value!r}", (("cuda", "npu"),))
             return
-    elif short and _BEGINS.match(value) and _certainly_device(slots, found):
+    elif (
+        short
+        and _BEGINS.match(value)
+        and found
+        and all(place.kind in (DEVICE, "compare", "slot", "named") for place in found)
+        and verdict(slots, found, DEVICE) == DEVICE
+    ):
         yield work.note(
             node,
             "NPU202",
@@ -390,8 +396,3 @@ def _other(work: Work, slots: Slots, node: ast.expr, value: str) -> Finds:
         )
         return
     yield from explain(work, node, value, found)
-
-
-def _certainly_device(slots: Slots, found: list[Place]) -> bool:
-    places_ = [place for place in found if place.kind in (DEVICE, "compare", "slot", "named")]
-    return bool(places_) and len(places_) == len(found) and verdict(slots, found, DEVICE) == DEVICE

@@ -17,7 +17,7 @@ from transplt.edits.parting import statement_separator
 from transplt.edits.work import Work
 from transplt.rules.card_limits import limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
-from transplt.syntax.asks import hides_arguments, keyword_of, last_name
+from transplt.syntax.asks import call_of, hides_arguments, keyword_of, last_name
 from transplt.syntax.scan import parent
 from transplt.trees.transform import refusing
 
@@ -55,7 +55,10 @@ def _default_types(work: Work) -> Finds:
     meant = [(call, _meaning(work, call)) for call in calls]
     if not any(_on_device(work, call, what) for call, what in meant):
         return
-    certain = all(what is not None and _is_statement(call) for call, what in meant)
+    certain = all(
+        what is not None and isinstance(parent(call), ast.Expr) and isinstance(call.func, ast.Attribute)
+        for call, what in meant
+    )
     for call, what in meant:
         if certain and what is not None:
             yield from _rewrite(work, call, what)
@@ -98,11 +101,6 @@ def _type(work: Work, node: ast.expr) -> _Default | None:
     if last not in _DTYPES or prefix not in ("torch", "torch.cuda", "torch.npu"):
         return None
     return _Default("cpu" if prefix == "torch" else "npu", _DTYPES[last])
-
-
-def _is_statement(call: ast.Call) -> bool:
-    """A statement of its own with the function called by its module: `torch.set_default_tensor_type(...)`."""
-    return isinstance(parent(call), ast.Expr) and isinstance(call.func, ast.Attribute)
 
 
 def _claim(work: Work, call: ast.Call) -> None:
@@ -195,8 +193,9 @@ def _doubles(work: Work) -> Finds:
         if work.names.qualified(node) == "torch.cuda.DoubleTensor" and id(node) not in work.taken:
             yield from _double(work, node)
     for node in work.scan.attributes.get("double", ()):
-        call = parent(node)
-        if isinstance(call, ast.Call) and call.func is node and (_is_cuda_call(node.value) or _goes_on(call)):
+        doubling, made = call_of(node), node.value
+        on_cuda = isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "cuda"
+        if doubling is not None and (on_cuda or _goes_on(doubling)):
             yield from _double(work, node)
     for name in ("float64", "double"):
         for node in work.scan.attributes.get(name, ()):
@@ -207,10 +206,6 @@ def _doubles(work: Work) -> Finds:
                 on_device = isinstance(device, ast.Constant) and str(device.value).startswith("cuda")
                 if on_device or (isinstance(call, ast.Call) and _goes_on(call)):
                     yield from _double(work, node)
-
-
-def _is_cuda_call(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda"
 
 
 def _goes_on(call: ast.Call) -> bool:

@@ -95,7 +95,7 @@ def _is_message(work: Work, node: ast.expr) -> bool:
     stays = [note.extent for note in work.notes if note.level is not Level.INFO]
     stays += [work.source.extent(edit.node) for edit in work.rewrites if edit.level is not Level.SAFE]
     moves = any(edit.level is Level.SAFE for edit in work.rewrites)
-    return moves and not any(_lies_in(extent, around) for extent in stays)
+    return moves and not any(start <= inner[0] and inner[1] <= end for inner in stays for start, end in around)
 
 
 def _conditions(work: Work, node: ast.AST) -> list[Extent]:
@@ -106,10 +106,6 @@ def _conditions(work: Work, node: ast.AST) -> list[Extent]:
         if isinstance(node, (ast.If, ast.While)):
             found.append(work.source.extent(node.test))
     return found
-
-
-def _lies_in(extent: Extent, areas: list[Extent]) -> bool:
-    return any(start <= extent[0] and extent[1] <= end for start, end in areas)
 
 
 def swap_words(text: str) -> str:

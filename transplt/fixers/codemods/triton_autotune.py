@@ -43,7 +43,7 @@ def configurations(work: Work, tree: ast.Module) -> Finds:
     """Options of other cards among the constexprs, and very many configurations."""
     for kernel in kernels_in(work.file):
         yield from _foreign(work, kernel)
-        many = _number(kernel)
+        many = len(kernel.configs)
         if kernel.autotuner is not None and many > _MANY:
             yield work.note(
                 kernel.autotuner.func, fixer.code, f"the autotuner of {kernel.name} compiles and measures {many} "
@@ -62,8 +62,3 @@ def _foreign(work: Work, kernel: Kernel) -> Finds:
                 config.call, fixer.code, f"triton-ascend knows no option {name}, and raises KeyError where "
                 f"{kernel.name} is launched", api="triton.Config", blocks="first step", help="leave it out",
             )  # fmt: skip
-
-
-def _number(kernel: Kernel) -> int:
-    """How many configurations are written out as elements of a list."""
-    return len(kernel.configs)

@@ -27,7 +27,13 @@ def conditions(work: Work, tree: ast.Module) -> Finds:
             if not isinstance(node, ast.If) or not isinstance(node.test, ast.BoolOp):
                 continue
             optional = {name for each in node.test.values for name in _asked(kernel, each, flags)}
-            running = [each for each in node.test.values if not _asked(kernel, each, flags) and _runs(kernel, each)]
+            changing = set(_pointers(kernel)) | local_names(kernel)  # something else than constexprs
+            running = [
+                each
+                for each in node.test.values
+                if not _asked(kernel, each, flags)
+                and any(isinstance(part, ast.Name) and part.id in changing for part in ast.walk(each))
+            ]
             inner = (each for part in (*node.body, *node.orelse) for each in ast.walk(part))
             read = {each.id for each in inner if isinstance(each, ast.Name)}
             for name in sorted(optional & read) if running else ():
@@ -71,9 +77,3 @@ def _asked(kernel: Kernel, node: ast.expr, flags: dict[str, str]) -> set[str]:
 
 def _pointers(kernel: Kernel) -> Iterator[str]:
     return (each.name for each in kernel.parameters if not each.constexpr)
-
-
-def _runs(kernel: Kernel, node: ast.expr) -> bool:
-    """True for an expression that reads something else than constexprs."""
-    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-    return bool(names & (set(_pointers(kernel)) | local_names(kernel)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from transplt.edits.edit import Edit, Finds
@@ -89,7 +89,15 @@ class Configs:
         if not calls or not any(name.encode() in text for text in others for name in names):
             return False
         taken = (function_of(work.names.qualified(each.func) or "", work.project) for each in calls)
-        return any(_compares(node, names) for each in taken if each is not None for node in ast.walk(each))
+        compared = (
+            part
+            for each in taken
+            if each is not None
+            for node in ast.walk(each)
+            if isinstance(node, ast.Compare)
+            for part in ast.walk(node)
+        )
+        return any(getattr(part, "attr", "") in names for part in compared)
 
     def _varies(self, name: ast.Name) -> bool:
         """True for a name that a loop, a comprehension or a caller gives its values."""
@@ -107,7 +115,8 @@ class Configs:
             for index, each in enumerate(display.elts):
                 if id(each) not in losing or not isinstance(each, ast.Call):
                     continue
-                text = _text(each, losing[id(each)])
+                kept = [keyword for keyword in each.keywords if keyword.arg not in losing[id(each)]]
+                text = ast.dump(ast.Call(each.func, each.args, kept))
                 if text in seen:
                     self._displays.setdefault(display, set()).add(index)
                     self.gone.append(each)
@@ -137,11 +146,6 @@ class Configs:
             )  # fmt: skip
 
 
-def _compares(node: ast.AST, names: tuple[str, ...]) -> bool:
-    read = (each for each in ast.walk(node) if isinstance(each, ast.Attribute)) if isinstance(node, ast.Compare) else ()
-    return any(each.attr in names for each in read)
-
-
 def _parts_for(comprehension: ast.ListComp, read: set[ast.Name]) -> set[int] | None:
     """The `for` of a comprehension that only give what some names read; None where one of them gives more."""
     found: set[int] = set()
@@ -161,11 +165,6 @@ def _parts_for(comprehension: ast.ListComp, read: set[ast.Name]) -> set[int] | N
             return None
         found.add(index)
     return found
-
-
-def _text(call: ast.Call, without: Collection[str]) -> str:
-    kept = [each for each in call.keywords if each.arg not in without]
-    return ast.dump(ast.Call(call.func, call.args, kept))
 
 
 def _in_a_loop(node: ast.AST) -> bool:

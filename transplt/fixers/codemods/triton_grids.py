@@ -50,7 +50,8 @@ def grids(work: Work, tree: ast.Module) -> Finds:
         name = launch.kernel.name
         if when:
             always = all(each.count is not None for each in dimensions)
-            help_ = f"{loop}; {_larger(dimensions)}{_ENV}"
+            larger = "or take larger blocks; " if any(each.block and each.block > 1 for each in dimensions) else ""
+            help_ = f"{loop}; {larger}{_ENV}"
             yield work.note(launch.call, fixer.code, f"the grid of {name} has {when}", api=_API, help=help_,
                             blocks="first step" if always else "later")  # fmt: skip
         elif prod(each.count or _MANY + 1 for each in dimensions) > _MANY:
@@ -71,7 +72,7 @@ def _too_large(dimensions: list[Dimension]) -> str:
     if len(open_) == 1 and "*" not in open_[0].size:
         only, first = open_[0], open_[0].first_size(counts)
         return f"more than the {MOST:,} programs that an NPU takes, from {only.size} > {first:,} on{_judged(open_)}"
-    parts = [_factor(each) for each in open_]
+    parts = [each.size if each.block == 1 else f"cdiv({each.size}, {each.block})" for each in open_]
     factors = " * ".join([*([str(counts)] if counts > 1 else []), *parts])
     return f"{factors} programs{_judged(open_)}: an NPU allows at most {MOST:,}"
 
@@ -80,17 +81,6 @@ def _judged(dimensions: list[Dimension]) -> str:
     """Which of the autotuner's configurations that holds for, where they differ."""
     values = dict.fromkeys(f"{each.by}={each.block}" for each in dimensions if each.by)
     return f" with the smallest configuration of the autotuner ({', '.join(values)})" if values else ""
-
-
-def _factor(each: Dimension) -> str:
-    if each.block == 1:
-        return each.size
-    return f"cdiv({each.size}, {each.block})"
-
-
-def _larger(dimensions: list[Dimension]) -> str:
-    blocks = any(each.block and each.block > 1 for each in dimensions)
-    return "or take larger blocks; " if blocks else ""
 
 
 def _slow(name: str, dimensions: list[Dimension]) -> str:

@@ -35,7 +35,10 @@ _INSTEAD = (
 def imported(work: Work, statement: ast.Import | ast.ImportFrom) -> Finds:
     """Imports of the module, and of its functions."""
     if isinstance(statement, ast.Import):
-        yield from _module(work, statement)
+        known = libdevice_for(work.settings.torch_version)
+        places = {index: known.module for index, each in enumerate(statement.names) if each.name in _CUDA}
+        if places and work.take(statement):
+            yield _edit(work, statement, modules_imported(places), known.module)
     elif statement.module in (*_CUDA, MATH) and not statement.level:
         yield from _functions(work, statement)
     elif statement.module in _HOLDERS and not statement.level:
@@ -57,7 +60,8 @@ def used(work: Work, tree: ast.Module) -> Finds:
 def _attribute(work: Work, node: ast.Attribute, name: str, known: Libdevice) -> Finds:
     language = _language(work, node)
     if name not in known.functions and not (name in known.math and language):
-        yield from _lacking(work, node, name)
+        if work.take(node):
+            yield work.note(node, fixer.code, _LACKS.format(name), api=_API, help=_INSTEAD)
         return
     if not language or work.settings.style == "portable" or not work.take(node):
         return  # through a name of the module, whose import changes
@@ -76,19 +80,6 @@ def _language(work: Work, node: ast.Attribute) -> str:
             break
         below = below.value
     return ""
-
-
-def _lacking(work: Work, node: ast.expr | ast.stmt, name: str) -> Finds:
-    if work.take(node):
-        yield work.note(node, fixer.code, _LACKS.format(name), api=_API, help=_INSTEAD)
-
-
-def _module(work: Work, statement: ast.Import) -> Finds:
-    """`import triton.language.extra.cuda.libdevice as libdevice`; without `as` the uses change."""
-    known = libdevice_for(work.settings.torch_version)
-    places = {index: known.module for index, each in enumerate(statement.names) if each.name in _CUDA}
-    if places and work.take(statement):
-        yield _edit(work, statement, modules_imported(places), known.module)
 
 
 def _functions(work: Work, statement: ast.ImportFrom) -> Finds:

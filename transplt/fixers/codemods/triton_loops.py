@@ -95,7 +95,8 @@ def _is_number(kernel: Kernel, name: ast.Name) -> bool:
         above = parent(node)
         if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mult):
             other = above.right if above.left is node else above.left
-            if isinstance(other, ast.Name) and _is_constexpr(kernel, other):
+            running = {each.name for each in kernel.parameters}.difference(kernel.constexprs)
+            if isinstance(other, ast.Name) and other.id not in running:
                 return False
         elif isinstance(above, (ast.Compare, ast.BinOp)):
             if isinstance(above, ast.BinOp) and not isinstance(above.op, (ast.Add, ast.Sub, ast.BitAnd, ast.BitOr)):
@@ -107,11 +108,6 @@ def _is_number(kernel: Kernel, name: ast.Name) -> bool:
         else:
             return isinstance(above, ast.Assign)
         node = above
-
-
-def _is_constexpr(kernel: Kernel, name: ast.Name) -> bool:
-    parameters = {each.name for each in kernel.parameters}
-    return name.id in kernel.constexprs or name.id not in parameters
 
 
 def _shapes(kernel: Kernel, nodes: list[ast.AST], derived: set[str]) -> bool:

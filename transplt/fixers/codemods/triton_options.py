@@ -48,7 +48,11 @@ def options(work: Work, tree: ast.Module) -> Finds:
         return
     parameters = {each.name for kernel in kernels_in(work.file) for each in kernel.parameters}
     configs = Configs(work, tuple(name for name in DROPPED if name not in parameters))
-    dropped = [*_of_launches(work), *configs.dropped, *_hints(work)]
+    given = [
+        (launch.call, tuple(name for name in DROPPED if name in launch.options))
+        for launch in launches_in(work.file, work.project)
+    ]
+    dropped = [*(each for each in given if each[1]), *configs.dropped, *_hints(work)]
     edits: list[Edit] = []
     gone: list[ast.expr] = list(configs.gone)
     for call, names in dropped:
@@ -75,18 +79,7 @@ def _without(call: ast.Call, names: tuple[str, ...]) -> Edit:
     say = "has" if len(names) == 1 else "have"
     why = "no effect on an NPU" if hints else "no meaning on an NPU, which has no warps"
     return Edit(call, fixer.code, f"{what} {say} {why}", one_after_the_other(*map(without_keyword, names)),
-                api=f"triton.language.{_last(call)}" if hints else "triton")  # fmt: skip
-
-
-def _last(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
-
-
-def _of_launches(work: Work) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:
-    for launch in launches_in(work.file, work.project):
-        names = tuple(name for name in DROPPED if name in launch.options)
-        if names:
-            yield launch.call, names
+                api=f"triton.language.{getattr(call.func, 'attr', '')}" if hints else "triton")  # fmt: skip
 
 
 def _hints(work: Work) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:

@@ -105,14 +105,11 @@ def _lines(model: Model, found: list[Refused]) -> str:
 
 def _named(found: list[Refused]) -> str:
     names = [*dict.fromkeys(each.name for each in found)]
-    shown = [f"tl.{name}" if not _is_operator(found, name) else _WRITTEN.get(name, name) for name in names[:4]]
+    operators = {each.name for each in found if not isinstance(each.operation.node, ast.Call)}
+    shown = [_WRITTEN.get(name, name) if name in operators else f"tl.{name}" for name in names[:4]]
     if len(names) > 4:
         return f"{', '.join(shown)} and {len(names) - 4} more operations"
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
-
-
-def _is_operator(found: list[Refused], name: str) -> bool:
-    return any(each.name == name and not isinstance(each.operation.node, ast.Call) for each in found)
 
 
 def _take(found: list[Refused]) -> str:

@@ -33,7 +33,9 @@ def _annotation(work: Work, node: ast.Constant, value: str) -> Finds:
     pairs: dict[str, str] = {}
     writes = False
     for match in _MENTION.finditer(value):
-        full = _full_name(work, node, match.group())
+        first, _, rest = match.group().partition(".")
+        base = work.names.resolve(first, work.scan.scope_of(node))
+        full = f"{base}.{rest}" if base is not None else None
         matched = work.rules.resolve(full) if full else None
         if full is None or matched is None:
             continue
@@ -72,12 +74,6 @@ def _annotation(work: Work, node: ast.Constant, value: str) -> Finds:
         api=next(iter(pairs)),
         writes_npu=writes,
     )
-
-
-def _full_name(work: Work, node: ast.Constant, mention: str) -> str | None:
-    first, _, rest = mention.partition(".")
-    base = work.names.resolve(first, work.scan.scope_of(node))
-    return f"{base}.{rest}" if base is not None else None
 
 
 def _new_name(work: Work, node: ast.Constant, mention: str, target: str) -> str | None:

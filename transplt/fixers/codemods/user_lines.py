@@ -7,7 +7,6 @@ that calls a function. What cannot be written that way is reported.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from transplt.base.text.lexer import literals
 from transplt.edits.edit import Beside, Edit, Finds
@@ -69,9 +68,10 @@ def lines(work: Work, tree: ast.Module) -> Finds:
     table = work.rules.user.inserts
     done: set[tuple[int, str]] = set()
     for call in work.scan.calls if table else ():
-        for name in _names_of(work, call):
-            rule = table.get(name)
-            if rule is None or (rule.skip_if is not None and rule.skip_if.holds(*shape(call))):
+        full = work.names.qualified(call.func) if is_dotted(call.func) else None
+        for name in dict.fromkeys((full, last_name(call.func))):
+            rule = table.get(name) if name else None
+            if not name or rule is None or (rule.skip_if is not None and rule.skip_if.holds(*shape(call))):
                 continue
             if "." not in name and own_definition(work, call.func):
                 continue
@@ -94,11 +94,6 @@ def _stand_there(work: Work, statement: ast.stmt, rule: Rule) -> bool:
     at = block.index(statement)
     beside = block[at + 1 : at + 1 + len(wanted)] if rule.below else block[max(0, at - len(wanted)) : at]
     return [ast.unparse(each) for each in beside] == wanted
-
-
-def _names_of(work: Work, call: ast.Call) -> Iterator[str]:
-    full = work.names.qualified(call.func) if is_dotted(call.func) else None
-    yield from dict.fromkeys(name for name in (full, last_name(call.func)) if name)
 
 
 def _statement(node: ast.AST) -> ast.AST | None:

@@ -58,23 +58,18 @@ def _is_dotted(value: str) -> bool:
     return "." in value and all(part.isidentifier() for part in value.split("."))
 
 
-def _exact(work: Work, full: str) -> Rule | None:
-    """The user's rule that renames a full name itself."""
-    matched = work.rules.user.resolve(full)
-    return matched[0] if matched is not None and matched[0].renames and matched[1] == full else None
-
-
 def _asked_for(work: Work, base: str | None, name: ast.Constant) -> Finds:
     """`getattr(lib, "old")`, `patch.object(lib, "old")`; `base` is the full name of what is asked."""
     old = str(name.value)
     full = f"{base}.{old}" if base is not None else old
-    rule = _exact(work, full) if base is not None else None
-    if rule is not None:
-        above, _, last = (new_name(work, rule, full) or "").rpartition(".")
-        if _changes_arguments(rule) or above != _moved(work, str(base)):
-            yield _left(work, name, full, rule, f"{full} becomes {above}.{last}")
+    found = work.rules.user.resolve(full) if base is not None else None
+    if found is not None and found[0].renames and found[1] == full:  # the user's rule renames the full name itself
+        exact = found[0]
+        above, _, last = (new_name(work, exact, full) or "").rpartition(".")
+        if _changes_arguments(exact) or above != _moved(work, str(base)):
+            yield _left(work, name, full, exact, f"{full} becomes {above}.{last}")
         else:
-            yield from _written(work, name, old, last, full, rule)
+            yield from _written(work, name, old, last, full, exact)
         return
     rule = work.rules.user.last_names.get(old)
     if rule is None:

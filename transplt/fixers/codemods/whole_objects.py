@@ -45,7 +45,9 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
     if b"weights_only=False" in work.source.utf8 or b"weights_only = False" in work.source.utf8:
         return
     calls = {id(call): call for call in (*_saves(work), *(by_place(_handed_on(work)) if work.project.loads else ()))}
-    numpy = _numpy(work) if calls else None
+    numpy = None  # what is known of values of NumPy, in a file that names it, where the project loads checkpoints
+    if calls and b"numpy" in work.source.utf8 and work.project.loads:
+        numpy = NumpyValues(program_of([work.file], work.project))
     said: set[int] = set()
     for call in calls.values():
         saved = call.args[0] if call.args else keyword_of(call, "obj")
@@ -53,7 +55,11 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
             continue
         parts = list(parts_saved(work, saved))
         objects = [value for value in parts if _is_object(work, value)]
-        arrays = [value for value in parts if numpy is not None and _of_numpy(work, numpy, value)]
+        arrays = [
+            value
+            for value in parts
+            if numpy is not None and (_is_random_state(work, value) or numpy.holds(work.file, value))
+        ]
         if objects or arrays:
             named = [*map(work.text, objects), *(f"{work.text(value)} of NumPy" for value in arrays)]
             message = (
@@ -71,6 +77,14 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
             yield work.note(figures[0], fixer.code, message, level=Level.INFO, api="torch.save", help=_NUMPY_HELP)
 
 
+def _may_be_a_figure(work: Work, value: ast.expr) -> bool:
+    """True for a parameter that is named after a figure of an evaluation, which other files may take from NumPy."""
+    if not isinstance(value, ast.Name) or _FIGURE.fullmatch(value.id) is None:
+        return False
+    bindings = work.scan.scope_of(value).bindings.get(value.id, ())
+    return bool(bindings) and all(isinstance(each.node, ast.arg) for each in bindings)
+
+
 def _may_be_loaded(work: Work, call: ast.Call) -> bool:
     """False for a file of which all that the project loads has another name."""
     path = call.args[1] if len(call.args) > 1 else keyword_of(call, "f")
@@ -78,26 +92,6 @@ def _may_be_loaded(work: Work, call: ast.Call) -> bool:
         return True
     text = work.source.utf8
     return may_be_loaded(path_names(work.text(path).encode(), text), work.project.loaded)
-
-
-def _numpy(work: Work) -> NumpyValues | None:
-    """What is known of values of NumPy in a file that names it; None where the project loads no checkpoint."""
-    if b"numpy" not in work.source.utf8 or not work.project.loads:
-        return None
-    return NumpyValues(program_of([work.file], work.project))
-
-
-def _of_numpy(work: Work, numpy: NumpyValues, value: ast.expr) -> bool:
-    """True for a value of NumPy, and for the state of its random numbers, which holds an array."""
-    return _is_random_state(work, value) or numpy.holds(work.file, value)
-
-
-def _may_be_a_figure(work: Work, value: ast.expr) -> bool:
-    """True for a parameter that is named after a figure of an evaluation, which other files may take from NumPy."""
-    if not isinstance(value, ast.Name) or _FIGURE.fullmatch(value.id) is None:
-        return False
-    bindings = work.scan.scope_of(value).bindings.get(value.id, ())
-    return bool(bindings) and all(isinstance(each.node, ast.arg) for each in bindings)
 
 
 def _is_random_state(work: Work, value: ast.expr) -> bool:
@@ -161,8 +155,11 @@ def _is_object(work: Work, value: ast.expr) -> bool:
     """True for a name whose attributes show that it is no tensor, container, number or text."""
     reads: list[ast.expr]
     if isinstance(value, ast.Name):
-        if _is_plain(last_value(work.scan, value)):
-            return False
+        match last_value(work.scan, value):
+            case ast.Dict() | ast.DictComp() | ast.Constant():
+                return False
+            case ast.Call(func=func) if last_name(func) in _PLAIN:  # a state_dict(), vars(...): it loads again
+                return False
         scope = work.scan.scope_of(value)
         reads = [each for each in work.scan.names.get(value.id, ()) if work.scan.scope_of(each) is scope]
     elif _is_own(value):
@@ -175,14 +172,6 @@ def _is_object(work: Work, value: ast.expr) -> bool:
 
 def _is_own(node: ast.expr) -> TypeGuard[ast.Attribute]:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def _is_plain(value: ast.expr | None) -> bool:
-    """True for what surely loads again: a state_dict(), vars(...), a dict."""
-    if isinstance(value, ast.Call):
-        func = value.func
-        return last_name(func) in _PLAIN
-    return isinstance(value, (ast.Dict, ast.DictComp, ast.Constant))
 
 
 @cache
